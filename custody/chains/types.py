@@ -1,0 +1,66 @@
+"""What an order does, in words every chain shares. Spec 1/4.3, decisions on effects.
+
+An effect is decoded from the bytes that will be signed, never from what the caller says they do (promise P6).
+"""
+
+from typing import Literal
+
+import msgspec
+
+EVM_NATIVE = "evm:native"
+SOLANA_NATIVE = "solana:native"
+# An approval of this much or more is treated as unlimited: a person decides.
+UNLIMITED = 2**128
+
+EffectKind = Literal["transfer", "approval", "fee", "call", "opaque"]
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A contract call as far as an allowlist needs to know it: selectors and addresses in lower case."""
+
+    chain_id: int
+    contract: str
+    selector: str
+    native_value: int = 0
+    recipient: str | None = None
+    spender: str | None = None
+    amount: int | None = None
+    decoded: bool = False
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """One thing the bytes do.
+
+    `asset` is `evm:native`, `evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`; amounts are
+    integers in the smallest unit. A revocation is an approval of 0. `call` names the contract call the effect came
+    from, if any, so that a contract-allowlist can vouch for it. An `opaque` effect is one nobody could decode.
+    `nft` says the amount is a token id or count that no limit can judge.
+    """
+
+    kind: EffectKind
+    asset: str | None
+    amount: int
+    from_: str | None = None
+    to: str | None = None
+    spender: str | None = None
+    unlimited: bool = False
+    nft: bool = False
+    label: str | None = None
+    call: Call | None = None
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """What a rule judges: the effects of one order and where it would happen.
+
+    `destination` is the address the bytes go to (the contract, for a call); `chain_id` is None for typed data
+    whose domain names no chain; `caip2` names the chain family even then as well as it is known.
+    """
+
+    family: Literal["evm", "solana", "bitcoin"]
+    kind: Literal["evm", "typed_data", "solana", "bitcoin"]
+    chain_id: int | None
+    caip2: str | None
+    destination: str | None
+    effects: tuple[Effect, ...]
+    calls: tuple[Call, ...] = ()
+    verifying_contract: str | None = None

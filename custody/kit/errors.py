@@ -1,0 +1,68 @@
+"""Everything that can go wrong, as ten kinds. Spec 1/7.
+
+A named error derives from a kind; its docstring is the message a person reads, its class name in snake case is
+the code a program reads. Only `api/http/errors.py` knows which status a kind becomes.
+"""
+
+import re
+from typing import Any
+
+
+class CustodyError(Exception):
+    """The request failed."""
+
+    def __init__(self, message: str | None = None, *, code: str | None = None, **context: Any) -> None:
+        self.message = message or (type(self).__doc__ or "").strip().splitlines()[0]
+        self.code = code or _snake(type(self).__name__)
+        self.context = context
+        super().__init__(self.message)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+class Invalid(CustodyError):
+    """The request is not valid."""
+
+
+class Unauthenticated(CustodyError):
+    """A valid credential is needed."""
+
+
+class Forbidden(CustodyError):
+    """This credential may not do that."""
+
+
+class NotFound(CustodyError):
+    """There is no such thing."""
+
+
+class Conflict(CustodyError):
+    """This does not fit the present state."""
+
+
+class Gone(CustodyError):
+    """This route is retired."""
+
+
+class TooMany(CustodyError):
+    """Too many requests; try again later."""
+
+    def __init__(self, message: str | None = None, *, retry_after: int = 1, code: str | None = None, **context: Any):
+        super().__init__(message, code=code, **context)
+        self.retry_after = retry_after
+
+
+class Frozen(CustodyError):
+    """The agent or its tenant is frozen; nothing is signed until it is unfrozen."""
+
+
+class UpstreamFailed(CustodyError):
+    """A blockchain node could not answer."""
+
+
+class Unavailable(CustodyError):
+    """The service cannot answer right now; try again shortly."""
+
+    retry_after = 1

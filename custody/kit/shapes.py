@@ -1,0 +1,29 @@
+"""Constrained types for everything a caller sends.
+
+msgspec searches a pattern, and Python's `$` also matches before a trailing newline; so every pattern here is
+closed with `\\Z` and has a length. A test sends each of them a newline.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+AgentId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_\-.:]+\Z")]
+TenantId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_\-.:]+\Z")]
+Uuid = Annotated[
+    str,
+    Meta(min_length=36, max_length=36, pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z"),
+]
+DisplayName = Annotated[str, Meta(min_length=1, max_length=200)]
+EvmAddress = Annotated[str, Meta(min_length=42, max_length=42, pattern=r"^0x[0-9a-fA-F]{40}\Z")]
+SolanaAddress = Annotated[str, Meta(min_length=32, max_length=44, pattern=r"^[1-9A-HJ-NP-Za-km-z]+\Z")]
+# An unsigned 256-bit number has at most 78 digits; its exact bound is checked where it is read.
+DecimalAmount = Annotated[str, Meta(min_length=1, max_length=78, pattern=r"^(0|[1-9][0-9]*)\Z")]
+Calldata = Annotated[str, Meta(max_length=262_144, pattern=r"^(0x)?([0-9a-fA-F]{2})*\Z")]
+ReferenceId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+\Z")]
+ChainId = Annotated[int, Meta(ge=1, le=2**53)]
+Duration = Annotated[str, Meta(min_length=2, max_length=12, pattern=r"^[1-9][0-9]*[smhd]\Z")]
+Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern=r"^[0-9a-f]{64}\Z")]
+Reason = Annotated[str, Meta(max_length=1000)]
+
+MAX_UINT256 = 2**256 - 1
