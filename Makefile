@@ -1,0 +1,57 @@
+# Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
+.DEFAULT_GOAL := help
+.PHONY: help set-up run api signer scheduler migrate demo doctor test test-fast check fix openapi bench reliability lock
+
+custody := .venv/bin/custody
+python := .venv/bin/python -P
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
+
+set-up: ## prepare .venv from the lock
+	@scripts/set-up
+
+run: set-up ## set up and run everything here, with the demo on the first start (Ctrl-C stops)
+	@exec $(custody) up
+
+api: set-up ## run only the HTTP process
+	@exec $(custody) api
+
+signer: set-up ## run only the process that holds the keys
+	@exec $(custody) signer
+
+scheduler: set-up ## run only the periodic work
+	@exec $(custody) scheduler
+
+migrate: set-up ## bring the database up to date
+	@exec $(custody) migrate
+
+demo: set-up ## walk through the service that runs here
+	@exec $(custody) demo
+
+doctor: set-up ## say what is wrong here and how to mend it
+	@exec $(custody) doctor
+
+test: set-up ## run every test
+	@exec scripts/test
+
+test-fast: set-up ## run the tests that need no process and no database
+	@exec $(python) -m pytest tests/rules tests/table tests/structure
+
+check: set-up ## format, lint, types, import contracts, tests: what CI runs
+	@exec scripts/check
+
+fix: set-up ## format, and mend what the linter can
+	@$(python) -m ruff check --fix --quiet . ; exec $(python) -m ruff format .
+
+openapi: set-up ## write the committed contract anew
+	@$(custody) openapi > openapi.json.new && mv openapi.json.new openapi.json
+
+bench: set-up ## measure side by side with the bare database
+	@exec $(python) -m bench
+
+reliability: set-up ## kill processes at random and look for what was lost
+	@exec $(python) -m bench.reliability
+
+lock: ## write requirements.lock anew (needs uv)
+	@exec scripts/lock

@@ -1,0 +1,191 @@
+"""What an EVM node is asked before and after signing. Spec 1/4.3, decisions 4.
+
+Nothing here is trusted: the signer caps every figure, and an order is judged without them.
+"""
+
+from typing import Any
+
+import msgspec
+
+from custody.chains.evm.revert import reason_of
+from custody.chains.orders import EvmOrder, EvmPrepared
+from custody.chains.rpc import METHOD_NOT_FOUND, BroadcastRefused, Rpc, RpcRefused, RpcUnavailable
+from custody.chains.table import Chain
+from custody.kit.errors import UpstreamFailed
+from custody.kit.shapes import MAX_UINT256
+
+PLAIN_TRANSFER_GAS = 21_000
+
+
+class InsufficientFunds(UpstreamFailed):
+    """The wallet does not have the funds for this transaction."""
+
+
+class EstimateFailed(UpstreamFailed):
+    """The node expects this transaction to fail."""
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """Where a transaction was mined, and whether it did what it should."""
+
+    block_number: int
+    block_hash: str
+    succeeded: bool
+    gas_used: int
+    effective_gas_price: int
+
+
+class _Figures(msgspec.Struct, frozen=True):
+    """One batch of answers, understood."""
+
+    nonce: int
+    balance: int
+    fees: tuple[int, int, bool]
+    estimate: int | RpcRefused
+
+
+async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPrepared:
+    """Ask for nonce, gas and fees of an order; raise InsufficientFunds or EstimateFailed if it cannot work."""
+    value = int(order.value)
+    data = "0x" + (order.data or "").removeprefix("0x")
+    figures = await _ask(rpc, chain, {"from": sender, "to": order.to, "value": hex(value), "data": data})
+    max_fee, priority_fee, legacy = figures.fees
+    gas = _gas(chain, figures, order, sender, value)
+    price = int(order.max_fee_per_gas) if order.max_fee_per_gas else min(max_fee, chain.max_fee_per_gas)
+    _check_funds(sender, chain, figures.balance, value + gas * price)
+    return EvmPrepared(figures.nonce, gas, max_fee, priority_fee, legacy)
+
+
+async def broadcast(rpc: Rpc, chain: Chain, raw: bytes, tx_hash: str) -> None:
+    """Send a signed transaction; a node that has it already took it. Raise BroadcastRefused if it did not."""
+    try:
+        await rpc.call(chain.rpc_urls, "eth_sendRawTransaction", ["0x" + raw.hex()])
+    except RpcRefused as refusal:
+        # "nonce too low" is also what a node says of our own transaction once it is mined, and every client words
+        # "already known" its own way: what counts is whether the node knows the hash.
+        if not await is_known(rpc, chain, tx_hash):
+            raise BroadcastRefused(f"The node did not take the transaction: {refusal.message}") from refusal
+
+
+async def is_known(rpc: Rpc, chain: Chain, tx_hash: str) -> bool:
+    """Say whether the node has a transaction, waiting or mined."""
+    return await rpc.call(chain.rpc_urls, "eth_getTransactionByHash", [tx_hash]) is not None
+
+
+async def balance(rpc: Rpc, chain: Chain, address: str) -> int:
+    """Ask for the balance of an address in wei."""
+    return _quantity(await rpc.call(chain.rpc_urls, "eth_getBalance", [address, "latest"]))
+
+
+async def receipt(rpc: Rpc, chain: Chain, tx_hash: str) -> Receipt | None:
+    """Ask for the receipt of a transaction; None while it is not mined."""
+    found = await rpc.call(chain.rpc_urls, "eth_getTransactionReceipt", [tx_hash])
+    if found is None:
+        return None
+    return Receipt(
+        block_number=_quantity(_field(found, "blockNumber")),
+        block_hash=str(_field(found, "blockHash")),
+        succeeded=_quantity(_field(found, "status")) == 1,
+        gas_used=_quantity(_field(found, "gasUsed")),
+        effective_gas_price=_quantity(found.get("effectiveGasPrice") or "0x0"),
+    )
+
+
+async def height(rpc: Rpc, chain: Chain) -> int:
+    """Ask for the number of the newest block."""
+    return _quantity(await rpc.call(chain.rpc_urls, "eth_blockNumber", []))
+
+
+async def transaction_count(rpc: Rpc, chain: Chain, address: str, block: int | str = "latest") -> int:
+    """Ask how many transactions of an address the chain had used at a block."""
+    at = hex(block) if isinstance(block, int) else block
+    return _quantity(await rpc.call(chain.rpc_urls, "eth_getTransactionCount", [address, at]))
+
+
+async def call(rpc: Rpc, chain: Chain, to: str, data: bytes) -> bytes:
+    """Ask what a contract would answer; nothing is sent."""
+    answer = await rpc.call(chain.rpc_urls, "eth_call", [{"to": to, "data": "0x" + data.hex()}, "latest"])
+    try:
+        return bytes.fromhex(str(answer).removeprefix("0x"))
+    except ValueError as problem:
+        raise _nonsense() from problem
+
+
+async def _ask(rpc: Rpc, chain: Chain, transaction: dict[str, str]) -> _Figures:
+    sender = transaction["from"]
+    chain_id, nonce, funds, block, tip, price, estimate = await rpc.batch(
+        chain.rpc_urls,
+        [
+            ("eth_chainId", []),
+            ("eth_getTransactionCount", [sender, "pending"]),
+            ("eth_getBalance", [sender, "latest"]),
+            ("eth_getBlockByNumber", ["latest", False]),
+            ("eth_maxPriorityFeePerGas", []),
+            ("eth_gasPrice", []),
+            ("eth_estimateGas", [transaction]),
+        ],
+    )
+    # A nonce of another chain would leave a gap on this one.
+    if _quantity(chain_id) != chain.id:
+        raise RpcUnavailable(f"The node configured for chain {chain.id} serves chain {_quantity(chain_id)}.")
+    return _Figures(
+        nonce=_quantity(nonce),
+        balance=_quantity(funds),
+        fees=_fees(chain, block, tip, price),
+        estimate=estimate if isinstance(estimate, RpcRefused) else _quantity(estimate),
+    )
+
+
+def _fees(chain: Chain, block: Any, tip: Any, price: Any) -> tuple[int, int, bool]:
+    if isinstance(block, RpcRefused):
+        raise block
+    if not isinstance(block, dict) or block.get("baseFeePerGas") is None:
+        return _quantity(price), 0, True
+    priority_fee = chain.default_priority_fee_per_gas if isinstance(tip, RpcRefused) else _quantity(tip)
+    # Twice the base fee holds for six full blocks in a row.
+    return 2 * _quantity(block["baseFeePerGas"]) + priority_fee, priority_fee, False
+
+
+def _gas(chain: Chain, figures: _Figures, order: EvmOrder, sender: str, value: int) -> int:
+    # Without the funds every estimate fails, and the reason would mislead.
+    _check_funds(sender, chain, figures.balance, value)
+    if order.gas_limit:
+        return int(order.gas_limit)
+    estimate = figures.estimate
+    if isinstance(estimate, int):
+        # State can change before the block; a plain transfer always costs the same.
+        return estimate if estimate == PLAIN_TRANSFER_GAS else estimate * 6 // 5
+    if "insufficient funds" in estimate.message.lower():
+        raise InsufficientFunds(f"{sender} cannot pay value and fee on {chain.name}: fund it.", address=sender)
+    if estimate.rpc_code == METHOD_NOT_FOUND and not (order.data or "").removeprefix("0x"):
+        return chain.default_gas
+    raise EstimateFailed(f"The node expects this transaction to fail: {reason_of(estimate)}")
+
+
+def _check_funds(sender: str, chain: Chain, has: int, needs: int) -> None:
+    if has < needs:
+        raise InsufficientFunds(
+            f"{sender} has {has} wei on {chain.name} and needs up to {needs}: fund it.", address=sender
+        )
+
+
+def _field(answer: Any, name: str) -> Any:
+    if not isinstance(answer, dict) or name not in answer:
+        raise _nonsense()
+    return answer[name]
+
+
+def _quantity(answer: Any) -> int:
+    if isinstance(answer, RpcRefused):
+        raise answer
+    try:
+        number = int(answer, 16) if isinstance(answer, str) and answer.startswith("0x") else -1
+    except ValueError as problem:
+        raise _nonsense() from problem
+    if not 0 <= number <= MAX_UINT256:
+        raise _nonsense()
+    return number
+
+
+def _nonsense() -> RpcUnavailable:
+    return RpcUnavailable("The node gave an answer that makes no sense.")

@@ -1,0 +1,107 @@
+"""Strict EIP-712: read a document, hash it, sign it. Spec 1/4.3.
+
+The hash is always made here from the document that was judged; nobody can hand in a hash.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+from coincurve import PrivateKey
+
+from custody.chains.evm.address import ZERO_ADDRESS, keccak256
+from custody.chains.evm.signature import sign_digest
+from custody.chains.evm.typed_schema import DOMAIN_TYPE, Kind, Schema, read_schema, refuse
+from custody.chains.evm.typed_values import Value, fit_atom, fit_struct, hash_struct
+from custody.chains.orders import TypedDataOrder
+
+MAX_BYTES = 64 * 1024
+# In the order in which the standard lists them, which is the order they are hashed in.
+_DOMAIN_FIELDS = {
+    "name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address", "salt": "bytes32",
+}  # fmt: skip
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A checked document with every value in its normal form."""
+
+    domain: dict[str, Value]
+    schema: Schema
+    primary_type: str
+    message: dict[str, Value]
+
+    @property
+    def chain_id(self) -> int | None:
+        """The chain the domain names, if any."""
+        chain_id = self.domain.get("chainId")
+        return chain_id if isinstance(chain_id, int) else None
+
+    @property
+    def verifying_contract(self) -> str | None:
+        """The contract the domain names, in lower case, if any."""
+        contract = self.domain.get("verifyingContract")
+        return contract if isinstance(contract, str) else None
+
+
+def read(order: TypedDataOrder) -> Document:
+    """Check a document, or raise BadTypedData with a sentence that says what to fix."""
+    _check_size(order)
+    domain = _read_domain(order.domain)
+    _check_declared_domain(order, domain)
+    types = {name: fields for name, fields in order.types.items() if name != DOMAIN_TYPE}
+    schema = read_schema(types, order.primary_type)
+    message = fit_struct(schema, order.primary_type, order.value, "value")
+    return Document(domain, schema, order.primary_type, message)
+
+
+def digest(order: TypedDataOrder) -> bytes:
+    """The 32 bytes that a signature of this document covers."""
+    return digest_of(read(order))
+
+
+def digest_of(document: Document) -> bytes:
+    """The same for a document already read."""
+    domain_schema = Schema({DOMAIN_TYPE: {field: Kind(_DOMAIN_FIELDS[field]) for field in document.domain}})
+    separator = hash_struct(domain_schema, DOMAIN_TYPE, document.domain, {})
+    return keccak256(
+        b"\x19\x01" + separator + hash_struct(document.schema, document.primary_type, document.message, {})
+    )
+
+
+def sign(order: TypedDataOrder, key: PrivateKey) -> str:
+    """The signature as 0x and 65 bytes r, s, v (27 or 28); it is verified before it is returned."""
+    return "0x" + sign_digest(digest(order), key).compact.hex()
+
+
+def _check_size(order: TypedDataOrder) -> None:
+    try:
+        text = json.dumps(msgspec.to_builtins([order.domain, order.types, order.value]), ensure_ascii=False)
+    except RecursionError:
+        refuse("The document is nested too deeply.")
+    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+        refuse(f"The document is larger than {MAX_BYTES} bytes of JSON.")
+
+
+def _read_domain(domain: dict[str, Any]) -> dict[str, Value]:
+    if unknown := [key for key in domain if key not in _DOMAIN_FIELDS]:
+        refuse(f"domain has {unknown[0][:128]!r}; it may have {', '.join(_DOMAIN_FIELDS)}.")
+    read = {
+        field: fit_atom(kind, domain[field], f"domain.{field}")
+        for field, kind in _DOMAIN_FIELDS.items()
+        if field in domain
+    }
+    if read.get("chainId") == 0:
+        refuse("domain.chainId must not be 0; leave it out if the document is for no chain.")
+    if read.get("verifyingContract") == ZERO_ADDRESS:
+        refuse("domain.verifyingContract must not be the zero address; leave it out if there is no contract.")
+    return read
+
+
+def _check_declared_domain(order: TypedDataOrder, domain: dict[str, Value]) -> None:
+    """The domain type follows from the fields that are there; a declared one may only say the same."""
+    declared = order.types.get(DOMAIN_TYPE)
+    present = [(field, _DOMAIN_FIELDS[field]) for field in domain]
+    if declared is not None and [(field.name, field.type) for field in declared] != present:
+        refuse(
+            f"types.{DOMAIN_TYPE} must list exactly the fields of domain, in this order: {present}; or leave it out."
+        )

@@ -1,0 +1,160 @@
+"""JSON-RPC to blockchain nodes, none of which is trusted. Spec 1/4.3, decisions 4.
+
+An address of a node often carries a key, so only its host is ever shown; what a node says is cut and cleaned before
+it reaches an error.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Sequence
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from custody.kit.errors import UpstreamFailed
+
+CONNECT_SECONDS, READ_SECONDS = 2.0, 10.0
+MAX_RESPONSE_BYTES = 1024 * 1024
+MAX_MESSAGE = 300
+METHOD_NOT_FOUND = -32601
+
+# At its usual level httpx logs every address, path and key included.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+Query = tuple[str, list[Any]]
+
+
+class RpcUnavailable(UpstreamFailed):
+    """No node of this chain could be reached."""
+
+
+class RpcRefused(UpstreamFailed):
+    """The node refused the request."""
+
+    def __init__(self, message: str, *, rpc_code: int = 0, data: object = None) -> None:
+        super().__init__(message)
+        self.rpc_code = rpc_code
+        self.data = data
+
+
+class BroadcastRefused(UpstreamFailed):
+    """The node did not take the transaction."""
+
+
+class _Failure(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+    data: Any = None
+
+
+class _Response(msgspec.Struct):
+    id: int | str | None = None
+    result: Any = None
+    error: _Failure | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Response | list[_Response])
+
+
+class Rpc:
+    """A pool of connections to nodes; one per process. Addresses are tried in order until one can be reached."""
+
+    def __init__(self, *, connect_seconds: float = CONNECT_SECONDS, read_seconds: float = READ_SECONDS) -> None:
+        timeout = httpx.Timeout(read_seconds, connect=connect_seconds, pool=connect_seconds)
+        self._http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False)
+        self._total_seconds = connect_seconds + read_seconds
+        self._ids = itertools.count(1)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    async def call(self, urls: Sequence[str], method: str, params: list[Any]) -> Any:
+        """Ask one thing; give the result, or raise RpcUnavailable or RpcRefused."""
+        [answer] = await self.batch(urls, [(method, params)])
+        if isinstance(answer, RpcRefused):
+            raise answer
+        return answer
+
+    async def batch(self, urls: Sequence[str], queries: Sequence[Query]) -> list[Any]:
+        """Ask several things in one request; each place holds its result or the RpcRefused it met."""
+        last = RpcUnavailable("No node address is configured for this chain.")
+        for url in urls:
+            try:
+                return await self._ask(url, queries)
+            except RpcUnavailable as problem:
+                last = problem
+        raise last
+
+    async def _ask(self, url: str, queries: Sequence[Query]) -> list[Any]:
+        ids = [next(self._ids) for _ in queries]
+        requests = [
+            {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+            for id_, (method, params) in zip(ids, queries, strict=True)
+        ]
+        # A single question is not wrapped: some nodes take no batches.
+        body = await self._post(url, msgspec.json.encode(requests if len(requests) > 1 else requests[0]))
+        try:
+            decoded = _DECODER.decode(body)
+        except (msgspec.MsgspecError, RecursionError) as problem:
+            raise _unavailable(url, "gave an answer that is not JSON-RPC") from problem
+        found = {one.id: one for one in (decoded if isinstance(decoded, list) else [decoded])}
+        # Without an id the node did not get as far as our questions.
+        if None in found and (refusal := found[None].error):
+            return [_refused(refusal)] * len(ids)
+        if any(id_ not in found for id_ in ids):
+            raise _unavailable(url, "left a question unanswered")
+        return [_refused(one.error) if one.error else one.result for one in map(found.__getitem__, ids)]
+
+    async def _post(self, url: str, content: bytes) -> bytes:
+        headers = {"content-type": "application/json"}
+        try:
+            # The reading limit alone would let a node drip its answer for ever.
+            async with (
+                asyncio.timeout(self._total_seconds),
+                self._http.stream("POST", url, content=content, headers=headers) as response,
+            ):
+                body = await _read(url, response)
+        except (TimeoutError, httpx.TimeoutException):
+            raise _unavailable(url, "did not answer in time") from None
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            # The cause may quote the whole address; it stays behind.
+            raise _unavailable(url, "could not be reached") from None
+        if response.status_code == httpx.codes.TOO_MANY_REQUESTS or response.is_server_error:
+            raise _unavailable(url, f"answered with status {response.status_code}")
+        return body
+
+
+async def _read(url: str, response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise _unavailable(url, "gave an answer that is too long")
+    return bytes(body)
+
+
+def clean(text: str) -> str:
+    """Cut what a node said to a length, without control characters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:MAX_MESSAGE]).strip()
+
+
+def _refused(failure: _Failure) -> RpcRefused:
+    return RpcRefused(clean(failure.message) or "no reason given", rpc_code=failure.code, data=failure.data)
+
+
+def _unavailable(url: str, what: str) -> RpcUnavailable:
+    try:
+        host = urlsplit(url).hostname or "?"
+    except ValueError:
+        host = "?"
+    return RpcUnavailable(f"The node at {host} {what}.")

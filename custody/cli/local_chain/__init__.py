@@ -1,0 +1,1 @@
+"""The walk-through's own EVM chain: in memory, one process, forgotten on exit."""

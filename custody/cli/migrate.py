@@ -1,0 +1,114 @@
+"""Bring a database up to date: roles, migrations, and one address file for each process. Design 4 (P4), decisions 2.
+
+Everything happens in one transaction under an advisory lock: of several that start at once one works, the others
+wait and find nothing to do, and one that is killed leaves nothing half done.
+"""
+
+import warnings
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import asyncpg
+
+from custody.cli import places, roles
+from custody.cli.settings import PROCESSES
+
+MIGRATIONS = "custody.migrations"
+_APP = "custody"
+# Any fixed number will do; this one spells "custody" in ASCII.
+_LOCK = 0x637573746F6479
+
+
+async def migrate(
+    owner_url: str, home: places.Home, *, given: Mapping[str, str] | None = None, package: str = MIGRATIONS
+) -> list[str]:
+    """Apply what is missing and return its names; nothing to do costs two queries."""
+    given = given or {}
+    if await _up_to_date(owner_url, home, names(package), given):
+        return []
+    # Imported late: a start that has nothing to migrate must not pay for the ORM.
+    from tortoise import Tortoise  # noqa: PLC0415
+    from tortoise.migrations.executor import MigrationExecutor  # noqa: PLC0415
+    from tortoise.migrations.schema_editor import AsyncpgSchemaEditor  # noqa: PLC0415
+    from tortoise.transactions import in_transaction  # noqa: PLC0415
+
+    applied: list[str] = []
+    app = {"models": [package], "migrations": package, "default_connection": "default"}
+    connection = {"engine": "tortoise.backends.asyncpg", "credentials": _credentials(owner_url)}
+    with warnings.catch_warnings():
+        # Our migrations are SQL and need no models, which the ORM finds odd.
+        warnings.filterwarnings("ignore", message=".*has no models")
+        await Tortoise.init(config={"connections": {"default": connection}, "apps": {_APP: app}})
+    try:
+        async with in_transaction("default") as transaction:
+            await transaction.execute_query("SELECT pg_advisory_xact_lock($1)", [_LOCK])
+            async with transaction.acquire_connection() as raw:
+                await roles.prepare(raw, owner_url, home, given)
+            executor = MigrationExecutor(transaction, {_APP: app})
+            await executor.recorder.ensure_schema(AsyncpgSchemaEditor(transaction, atomic=False))
+            await executor.migrate(
+                direction="forward",
+                progress=lambda event, _app, name: applied.append(name) if event == "apply_done" else None,
+            )
+    finally:
+        await Tortoise.close_connections()
+    return applied
+
+
+def names(package: str = MIGRATIONS) -> list[str]:
+    """Every migration of a package, in order."""
+    return sorted(
+        entry.name.removesuffix(".py")
+        for entry in files(package).iterdir()
+        if entry.name.endswith(".py") and not entry.name.startswith("_")
+    )
+
+
+async def missing(owner_url: str, wanted: list[str]) -> list[str]:
+    """The migrations that the database does not have."""
+    connection = await asyncpg.connect(owner_url, timeout=10)
+    try:
+        if not await connection.fetchval("SELECT to_regclass('tortoise_migrations') IS NOT NULL"):
+            return wanted
+        rows = await connection.fetch("SELECT name FROM tortoise_migrations WHERE app = $1", _APP)
+    finally:
+        await connection.close()
+    return sorted(set(wanted) - {row["name"] for row in rows})
+
+
+async def _up_to_date(owner_url: str, home: places.Home, wanted: list[str], given: Mapping[str, str]) -> bool:
+    for process in set(PROCESSES) - set(given):
+        file = home.file("db", f"{process}.url")
+        # Where the server's socket lies can have moved with the folder.
+        if not file.exists() or _place(file.read_text().strip()) != _place(owner_url):
+            return False
+        if (uid := home.uid_of(process)) is not None and file.stat().st_uid != uid:
+            return False
+    return not await missing(owner_url, wanted)
+
+
+def _place(url: str) -> tuple[str, str, str]:
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[2], parts.path, parts.query
+
+
+def _credentials(url: str) -> dict[str, Any]:
+    """The address in the form Tortoise takes: it does not read a socket's folder from a query."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    found: dict[str, Any] = {
+        "host": query.pop("host", None) or parts.hostname,
+        "port": int(query.pop("port", None) or parts.port or 5432),
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or "") or None,
+        "database": unquote(parts.path.removeprefix("/")),
+        "minsize": 1,
+        "maxsize": 1,
+    }
+    if mode := query.pop("sslmode", None):
+        found["ssl"] = mode
+    if query:
+        raise ValueError(f"SERVICE_DATABASE_URL: {', '.join(sorted(query))} in its query is not supported")
+    return found

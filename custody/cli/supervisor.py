@@ -1,0 +1,213 @@
+"""One command that brings everything up, keeps it up and takes it down again. Design 1, 4 (P9), 10.
+
+Order up: Postgres, migrations, signer, then api and scheduler. Order down: the reverse, so that nothing asks what is
+no longer there. Dead children are started again; nothing is ever asked of a terminal.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx
+
+from custody.cli import children, places
+from custody.cli.migrate import migrate
+from custody.cli.postgres import EmbeddedPostgres, PostgresFailed, tail
+from custody.cli.runtime import Python, python_for
+from custody.cli.settings import PROCESSES, Settings
+
+READY_SECONDS = 60.0
+# Five deaths in a row while starting take three seconds: more than a port needs to become free again.
+_HOPELESS_RESTARTS = 5
+_KEEP_LOG_BYTES = 10 * 2**20
+MODULES = {"signer": "signer", "api": "api", "scheduler": "scheduler"}
+
+
+class NotReady(RuntimeError):
+    """Something did not come up in time."""
+
+
+def say(text: str) -> None:
+    """Tell the operator, at once even when the output is a pipe."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class Supervisor:
+    """The processes of one state folder."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.home = places.open_home(settings.home)
+        self.owner_url = settings.database_url
+        self._lock = places.Lock(self.home.file("lock"))
+        self._postgres: EmbeddedPostgres | None = None
+        self._children: dict[str, children.Child] = {}
+        self._watch: asyncio.Task[None] | None = None
+        self.stopping = asyncio.Event()
+
+    async def up(self, modules: dict[str, str] | None = None) -> None:
+        """Bring everything up and return when the api says it is ready."""
+        if not self._lock.take():
+            raise NotReady(f"custody already runs in {self.home.path}; stop it, or choose another SERVICE_HOME")
+        self._say_how_separate()
+        await self._database()
+        python = python_for(self.home)
+        for process, module in (modules or MODULES).items():
+            self._start(self.program(process, module, python))
+            if process == "signer":
+                await self._until("signer", self._signer_listens)
+        await self._until("api", self._api_ready)
+
+    async def down(self) -> None:
+        """Stop everything: api and scheduler, then the signer, then Postgres."""
+        first = [child for name, child in self._children.items() if name != "signer"]
+        await asyncio.gather(*(child.stop() for child in first))
+        if signer := self._children.get("signer"):
+            await signer.stop()
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        if self._postgres is not None:
+            await self._postgres.stop()
+        self._lock.release()
+
+    def program(self, process: str, module: str, python: Python) -> children.Program:
+        """How one process is started: its own uid, its own log, and only what it needs in its environment."""
+        uid = self.home.uid_of(process)
+        found = {**children.environment_for(process, self.settings.environment), **python.environment}
+        found |= {"SERVICE_HOME": str(self.home.path), "SERVICE_SIGN_SOCKET": str(self._run_folder() / "sign.sock")}
+        if process == "signer":
+            found["SERVICE_PEER_UIDS"] = self.peer_uids()
+            found |= {name: str(file) for name, file in self.key_files().items()}
+        if uid is not None:
+            # It may not write beside the sources; without a cache every start would compile everything again.
+            found["PYTHONPYCACHEPREFIX"] = str(self.home.file(process, "compiled"))
+            found["HOME"] = str(self.home.file(process))
+        log = self.home.file("log", f"{process}.log")
+        return children.Program(process, (str(python.program), "-m", module), found, log, uid)
+
+    def peer_uids(self) -> str:
+        """The uids under which the signer's callers run, for its peer table."""
+        uids = {name: self.home.uid_of(name) for name in PROCESSES if name != "signer"}
+        return ",".join(f"{name}:{os.geteuid() if uid is None else uid}" for name, uid in uids.items())
+
+    def key_files(self) -> dict[str, Path]:
+        """Where the signer reads and, the first time, writes its key files.
+
+        It may not write into a state folder that belongs to root, so its own folder holds them and a link in the
+        state folder shows where.
+        """
+        found = {}
+        for name, file in (("MASTER", self.settings.master_key_file), ("PLATFORM", self.settings.platform_key_file)):
+            variable, uid = f"SERVICE_{name}_KEY_FILE", self.home.uid_of("signer")
+            found[variable] = file
+            if uid is None or file.parent.resolve() != self.home.path:
+                continue
+            if file.is_file() and not file.is_symlink():
+                os.chown(file, uid, uid)
+                continue
+            found[variable] = self.home.file("signer", file.name)
+            if not file.is_symlink():
+                file.symlink_to(Path("signer", file.name))
+        return found
+
+    def _say_how_separate(self) -> None:
+        if os.geteuid() != 0 or self.home.separate:
+            return
+        if self.settings.production:
+            raise NotReady(f"production needs a uid for each process, but other users cannot enter {self.home.path}")
+        say(f"Note: other users cannot enter {self.home.path}, so the processes share root's uid. Fine for a first look.")
+
+    async def _database(self) -> None:
+        if self.settings.database_url is None:
+            folder = self.home.file("postgres")
+            say("Starting Postgres" if (folder / "data").exists() else "Setting up Postgres (a second or two)")
+            self._postgres = EmbeddedPostgres(folder, self._log("postgres"))
+            self.owner_url = await self._postgres.start()
+            owner_file = self.home.file("db", "owner.url")
+            places.write_private(owner_file, self.owner_url + "\n")
+            self._watch = asyncio.get_running_loop().create_task(self._keep_postgres(self._postgres), name="postgres")
+        assert self.owner_url is not None  # noqa: S101 - one of the two branches set it
+        if applied := await migrate(self.owner_url, self.home, given=given_urls(self.settings)):
+            say(f"Migrated the database: {', '.join(applied)}")
+
+    async def _keep_postgres(self, server: EmbeddedPostgres) -> None:
+        delay = 0.0
+        while server.process is not None:
+            began = time.monotonic()
+            code = await children.ended(server.process)
+            delay = 0.0 if time.monotonic() - began > children.WELL_AFTER_SECONDS else delay
+            say(f"postgres ended (code {code}); starting it again, log: {self.home.file('log', 'postgres.log')}")
+            while True:
+                await asyncio.sleep(delay)
+                delay = min(max(children.FIRST_DELAY, 2 * delay), children.LONGEST_DELAY)
+                try:
+                    await server.restart()
+                    break
+                except PostgresFailed as problem:
+                    say(str(problem))
+
+    def _start(self, program: children.Program) -> None:
+        self._log(program.name)
+        child = children.Child(program, say)
+        self._children[program.name] = child
+        child.start()
+
+    def _log(self, process: str) -> Path:
+        log = self.home.file("log", f"{process}.log")
+        if log.exists() and log.stat().st_size > _KEEP_LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+        return log
+
+    def _run_folder(self) -> Path:
+        uid = self.home.uid_of("signer")
+        return places.socket_folder(self.home.file("run"), owner=uid, mode=0o700 if uid is None else 0o711)
+
+    async def _until(self, name: str, test: Callable[[], Awaitable[str | None]]) -> None:
+        """Wait until `test` has nothing to complain about; give up early when the process keeps dying."""
+        child, deadline = self._children.get(name), time.monotonic() + READY_SECONDS
+        while complaint := await test():
+            if self.stopping.is_set():
+                raise NotReady("stopped while starting")
+            hopeless = child is not None and child.restarts >= _HOPELESS_RESTARTS and not child.alive
+            if hopeless or time.monotonic() > deadline:
+                log = self.home.file("log", f"{name}.log")
+                raise NotReady(f"{name} is not ready: {complaint}\nThe last lines of {log}:\n{tail(log)}")
+            await asyncio.sleep(0.03)
+
+    async def _signer_listens(self) -> str | None:
+        socket = self._run_folder() / "sign.sock"
+        try:
+            _, writer = await asyncio.open_unix_connection(socket)
+        except OSError as problem:
+            return f"{socket}: {problem.strerror}"
+        writer.close()
+        return None
+
+    async def _api_ready(self) -> str | None:
+        url = f"{self.settings.api_url}/ready"
+        try:
+            async with httpx.AsyncClient(trust_env=False, timeout=5) as client:
+                answer = await client.get(url)
+        except httpx.HTTPError as problem:
+            return f"{url}: {problem!r}"
+        return None if answer.is_success else f"{url} answers {answer.status_code}: {answer.text[:500]}"
+
+
+def given_urls(settings: Settings) -> dict[str, str]:
+    """The addresses that the operator set for single processes."""
+    names = {process: f"SERVICE_DATABASE_URL_{process.upper()}" for process in PROCESSES}
+    return {process: url for process, name in names.items() if (url := settings.environment.get(name, "").strip())}
+
+
+def stop_on_signals(supervisor: Supervisor) -> None:
+    """Let Ctrl-C, SIGTERM and a closed terminal end the run in order; a second one changes nothing."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # `nohup` asks to outlive the terminal.
+        if not (number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN):
+            loop.add_signal_handler(number, supervisor.stopping.set)

@@ -1,0 +1,37 @@
+"""Access to Postgres: one pool a process, and the scope that names the tenant for row-level security.
+
+Every tenant table refuses to answer unless `custody.tenant` is set in the transaction (promise P4). Hot statements
+are SQL functions that set it themselves in one round trip; everything else runs inside `tenant_scope`.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import asyncpg
+
+Pool: TypeAlias = asyncpg.Pool  # noqa: UP040 - asyncpg carries no types
+Connection: TypeAlias = asyncpg.Connection  # noqa: UP040
+
+
+async def _nothing_to_reset(_connection: Any) -> None:
+    # Safe only because nothing of ours sets session state: every setting is local to its transaction.
+    return None
+
+
+async def open_pool(url: str, *, size: int, statement_cache: int = 256) -> Pool:
+    """Open a pool of `size` connections; the reset round trip at each release is left out."""
+    pool = await asyncpg.create_pool(
+        url, min_size=size, max_size=size, reset=_nothing_to_reset, statement_cache_size=statement_cache,
+        max_inactive_connection_lifetime=0, timeout=5, command_timeout=30,
+    )  # fmt: skip
+    assert pool is not None  # noqa: S101 - create_pool returns None only in a mode we do not use
+    return pool
+
+
+@asynccontextmanager
+async def tenant_scope(pool: Pool, tenant: str) -> AsyncIterator[Connection]:
+    """A transaction in which only this tenant's rows exist."""
+    async with pool.acquire() as connection, connection.transaction(readonly=True):
+        await connection.execute("SELECT set_config('custody.tenant', $1, true)", tenant)
+        yield connection

@@ -1,0 +1,100 @@
+"""Reading SERVICE_* variables: typed, once, with an error that names the variable. Decisions 2.
+
+Only each process' `settings.py` calls these, with the environment handed in; nothing else reads the environment.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+Environment = Mapping[str, str]
+DEFAULT_HOME = ".custody"
+
+
+class BadSetting(ValueError):
+    """A variable of the environment cannot be used."""
+
+    def __init__(self, name: str, complaint: str) -> None:
+        super().__init__(f"{name}: {complaint}")
+        self.name = name
+
+
+def text(environment: Environment, name: str, default: str | None = None) -> str:
+    """The value, or the default; an empty value counts as unset, and no default means it is required."""
+    value = environment.get(name, "").strip()
+    if value:
+        return value
+    if default is None:
+        raise BadSetting(name, "must be set")
+    return default
+
+
+def choice(environment: Environment, name: str, allowed: tuple[str, ...]) -> str:
+    """One of the allowed words; the first is the default."""
+    value = text(environment, name, allowed[0])
+    if value not in allowed:
+        raise BadSetting(name, f"must be one of {', '.join(allowed)}, not {value!r}")
+    return value
+
+
+def integer(environment: Environment, name: str, default: int, *, low: int = 0, high: int = 2**31 - 1) -> int:
+    """A whole number between low and high, both included."""
+    value = text(environment, name, str(default))
+    # isdecimal alone would let digits of other scripts pass.
+    if not (value.isascii() and value.isdecimal()) or not low <= int(value) <= high:
+        raise BadSetting(name, f"must be a whole number from {low} to {high}, not {value!r}")
+    return int(value)
+
+
+def port(environment: Environment, name: str, default: int) -> int:
+    """A TCP port."""
+    return integer(environment, name, default, low=1, high=65_535)
+
+
+def flag(environment: Environment, name: str, *, default: bool) -> bool:
+    """`true` or `false` (also 1, 0, yes, no, on, off)."""
+    value = text(environment, name, "true" if default else "false").lower()
+    if value in {"true", "1", "yes", "on"}:
+        return True
+    if value in {"false", "0", "no", "off"}:
+        return False
+    raise BadSetting(name, f"must be true or false, not {value!r}")
+
+
+def path(environment: Environment, name: str, default: Path | str) -> Path:
+    """An absolute path; a relative one is taken from the working folder."""
+    return Path(text(environment, name, str(default))).expanduser().absolute()
+
+
+def home(environment: Environment) -> Path:
+    """The state folder."""
+    return path(environment, "SERVICE_HOME", DEFAULT_HOME)
+
+
+def sign_socket(environment: Environment) -> Path:
+    """Where the signer listens for api and scheduler."""
+    return path(environment, "SERVICE_SIGN_SOCKET", home(environment) / "run" / "sign.sock")
+
+
+def public_url(environment: Environment) -> str:
+    """The application's address as people and tokens name it, without a slash at its end."""
+    default = f"http://localhost:{port(environment, 'SERVICE_API_PORT', 3200)}"
+    value = text(environment, "SERVICE_PUBLIC_URL", default).rstrip("/")
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise BadSetting("SERVICE_PUBLIC_URL", "must look like https://custody.example.com")
+    return value
+
+
+def url_from_home(environment: Environment, process: str) -> str:
+    """The database address of one process: its variable, or the file that `custody migrate` wrote."""
+    name = f"SERVICE_DATABASE_URL_{process.upper()}"
+    if value := environment.get(name, "").strip():
+        return value
+    file = home(environment) / "db" / f"{process}.url"
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        raise BadSetting(name, f"is not set and {file} does not exist; run `custody migrate` first") from None
+    except OSError as problem:
+        raise BadSetting(name, f"is not set and {file} cannot be read: {problem.strerror}") from None

@@ -1,0 +1,11 @@
+"""Tables, functions, row-level security and grants of the foundation."""
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    operations = sql(__name__)

@@ -1,0 +1,12 @@
+"""The database's history: each migration is a small module that runs the SQL file beside it."""
+
+from pathlib import Path
+
+from tortoise.migrations.operations import Operation, RunSQL
+
+_FOLDER = Path(__file__).parent
+
+
+def sql(module: str) -> list[Operation]:
+    """The operations of a migration: the SQL file of the same name, as a whole. Call it with `__name__`."""
+    return [RunSQL((_FOLDER / f"{module.rpartition('.')[2]}.sql").read_text())]

@@ -1,0 +1,41 @@
+"""What an order moves, per asset, as limits and thresholds count it. Decisions 3."""
+
+from collections.abc import Mapping
+
+from custody.chains.types import UNLIMITED, Effect, Subject
+from custody.policies.assets import BITCOIN
+
+
+def limitless(effect: Effect) -> bool:
+    """Say whether no amount can judge this effect: an NFT, or an approval of 2^128 or more."""
+    # A huge transfer is no exception: it is a sum like any other and must fail its limit.
+    return effect.nft or (effect.kind == "approval" and (effect.unlimited or effect.amount >= UNLIMITED))
+
+
+def moved(subject: Subject) -> dict[str, int]:
+    """Sum the amounts of an order per asset: transfers and finite approvals, but no fee.
+
+    What is limitless is left out, because no sum would say anything; such an effect is never covered. Bitcoin
+    counts its fee, since a PSBT's outflow is only known with it (decisions 9).
+    """
+    totals: dict[str, int] = {}
+    for effect in subject.effects:
+        asset = effect.asset
+        if asset is None or (effect.kind == "fee" and asset != BITCOIN) or limitless(effect):
+            continue
+        if effect.amount < 0:
+            # A negative amount would give budget back; only a broken decoder makes one.
+            raise ValueError("an effect has a negative amount")
+        if effect.amount:
+            totals[asset] = totals.get(asset, 0) + effect.amount
+    return totals
+
+
+def charged(totals: dict[str, int], floor: Mapping[str, int]) -> dict[str, int]:
+    """What counts as spend once signed: per asset the larger of this order and the slot it takes over."""
+    if not floor:
+        return totals
+    charges = {asset: amount for asset, amount in floor.items() if amount}
+    for asset, amount in totals.items():
+        charges[asset] = max(amount, charges.get(asset, 0))
+    return charges

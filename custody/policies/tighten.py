@@ -1,0 +1,51 @@
+"""Say whether a new policy set only tightens the old one, as an agent's own token demands. Decisions 3.
+
+Guarantee: when nothing is loosened, no order gets a milder verdict than before, whatever the facts. What cannot be
+proven tighter counts as loosened, so a clever rewrite of a set is a task for the tenant's key.
+"""
+
+from collections.abc import Sequence
+
+from custody.policies.coverage import Coverage, coverage
+from custody.policies.kinds.contract_allowlist import contains, entries_of
+from custody.policies.rules import ParsedRule
+from custody.policies.types import EmptyPolicy
+
+
+def loosened(old: Sequence[ParsedRule], new: Sequence[ParsedRule], *, empty_policy: EmptyPolicy = "deny") -> str | None:
+    """Name what the new set loosens, or None. `empty_policy` is the deployment's; unknown means the careful answer."""
+    for rule in old:
+        if not (_kept(rule, new) if rule.enabled else _kept_disabled(rule, new)):
+            return f"Rule {rule.id} ({rule.type}) would be removed, disabled or made less strict."
+    if empty_policy == "deny" and not _has_hard_rule(old) and _has_hard_rule(new):
+        return "A first hard rule would let an agent sign that has none and may not sign without."
+    return _newly_covered(coverage(old), coverage(new))
+
+
+def _kept(rule: ParsedRule, new: Sequence[ParsedRule]) -> bool:
+    # The id does not matter: whatever the new set calls it, a rule at least as strict does the work.
+    return any(other.enabled and _as_strict(rule, other) for other in new)
+
+
+def _kept_disabled(rule: ParsedRule, new: Sequence[ParsedRule]) -> bool:
+    # A signer's `policyIds` may name a disabled rule and so narrow what that signer may do; it must stay findable.
+    return any(other.id == rule.id and _as_strict(rule, other) for other in new)
+
+
+def _as_strict(old: ParsedRule, new: ParsedRule) -> bool:
+    return old.type == new.type and old.kind.tightens(old.terms, new.terms)
+
+
+def _has_hard_rule(rules: Sequence[ParsedRule]) -> bool:
+    return any(rule.enabled and rule.kind.hard for rule in rules)
+
+
+def _newly_covered(old: Coverage, new: Coverage) -> str | None:
+    if assets := new.assets - old.assets:
+        named = ", ".join(sorted(assets))
+        return f"A first limit or threshold for {named} would cover what no rule covered before."
+    for allowlist in new.allowlists:
+        for entry in entries_of(allowlist):
+            if not any(contains(known, entry) for other in old.allowlists for known in entries_of(other)):
+                return f"The contract-allowlist entry for {entry.address} would be new or permit more."
+    return None

@@ -1,0 +1,244 @@
+"""Every message of the signer's protocol, on one page. Normative text: docs/protocol-signer.md.
+
+Strict: an unknown field, message or version is refused. Messages that act for a caller carry the caller's own
+credential as `proof`; the signer checks it itself and trusts nobody's word about who asks.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from custody.chains.orders import EvmOrder, EvmPrepared, SolanaOrder, SolanaPrepared, TypedDataOrder
+from custody.kit.callers import IdempotencyKey, Origin, Proof
+from custody.policies.types import PolicyRule, Result
+
+VERSION = 1
+MAX_FRAME = 1024 * 1024
+
+
+class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """A message or an answer; the tag is its name."""
+
+
+# ---- from the api, with a proof
+
+
+class CreateTenant(_Message, frozen=True):
+    """Platform key. `api_key` None: the signer makes one and shows it once; else a raw key, or its SHA-256 in hex."""
+
+    id: str
+    name: str
+    webhook_url: str | None = None
+    api_key: str | None = None
+
+
+class DeleteTenant(_Message, frozen=True):
+    """Platform key. Everything the tenant has goes with it."""
+
+    id: str
+
+
+class PutJudgingConfig(_Message, frozen=True):
+    """Tenant key. The whole document, and apart from it the part that the signer judges by, which it seals."""
+
+    document: str
+    judging: dict[str, Any]
+
+
+class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One agent to create."""
+
+    id: str
+    name: str
+    platform_id: str | None = None
+
+
+class CreateAgents(_Message, frozen=True):
+    """Tenant key. Up to 100; those whose id is taken are left out of the answer."""
+
+    agents: list[NewAgent]
+    policies: list[PolicyRule] = []
+
+
+class DeleteAgent(_Message, frozen=True):
+    """Tenant key."""
+
+    agent: str
+
+
+class ReplacePolicies(_Message, frozen=True):
+    """Tenant key, or the agent's own token, which may only tighten."""
+
+    agent: str
+    policies: list[PolicyRule]
+
+
+class MintAgentToken(_Message, frozen=True):
+    """Tenant key."""
+
+    agent: str
+    ttl_seconds: int
+    expires_in: str
+
+
+class RevokeAgentTokens(_Message, frozen=True):
+    """Tenant key. Every token of the agent dies."""
+
+    agent: str
+
+
+class SignEvm(_Message, frozen=True):
+    """Agent token. `tx_id` is fresh; the same one again gives the same answer."""
+
+    agent: str
+    tx_id: str
+    order: EvmOrder
+    prepared: EvmPrepared | None = None
+
+
+class SignTypedData(_Message, frozen=True):
+    """Agent token."""
+
+    agent: str
+    tx_id: str
+    order: TypedDataOrder
+
+
+class SignSolana(_Message, frozen=True):
+    """Agent token."""
+
+    agent: str
+    tx_id: str
+    order: SolanaOrder
+    prepared: SolanaPrepared | None = None
+
+
+class Approve(_Message, frozen=True):
+    """Tenant key. Names the approval, or the agent and order it belongs to."""
+
+    approval_id: str | None = None
+    agent: str | None = None
+    tx_id: str | None = None
+    digest: str | None = None
+    evm: EvmPrepared | None = None
+    solana: SolanaPrepared | None = None
+
+
+class Deny(_Message, frozen=True):
+    """Tenant key."""
+
+    approval_id: str | None = None
+    agent: str | None = None
+    tx_id: str | None = None
+    digest: str | None = None
+    reason: str | None = None
+
+
+# ---- without a proof
+
+
+class PublicKeys(_Message, frozen=True):
+    """The public halves of the token keys, as a JWK set."""
+
+
+class Status(_Message, frozen=True):
+    """Liveness and counters."""
+
+
+class BroadcastOutcome(_Message, frozen=True):
+    """What a node said of a signed order: that it has it, or that it refused it (which changes nothing)."""
+
+    tenant: str
+    tx_id: str
+    outcome: Literal["sent", "refused"]
+
+
+# ---- answers
+
+
+class Signed(_Message, frozen=True):
+    """Committed and released. `raw` are the bytes for the node, `signature` what the caller asked for."""
+
+    tx_id: str
+    kind: str
+    tx_hash: str | None
+    signature: str
+    raw: bytes | None
+    chain_id: int | None
+    caip2: str | None
+    broadcast: bool
+    approval_id: str | None = None
+    resolved_at: str | None = None
+
+
+class Queued(_Message, frozen=True):
+    """A person must decide."""
+
+    tx_id: str
+    approval_id: str
+    results: list[Result]
+    reason: str
+
+
+class Refused(_Message, frozen=True):
+    """A hard rule says no."""
+
+    tx_id: str
+    results: list[Result]
+    reason: str
+    rate_limited: bool = False
+    retry_after: int | None = None
+
+
+class NeedsPreparation(_Message, frozen=True):
+    """The order would be signed and broadcast, but no node was asked for its nonce and fees. Nothing was written."""
+
+
+class Done(_Message, frozen=True):
+    """Any other story that succeeded."""
+
+    data: dict[str, Any]
+
+
+class Failed(_Message, frozen=True):
+    """What did not happen, as one of a few kinds, with a sentence for people and a code for programs."""
+
+    kind: Literal["BadOrder", "BadProof", "Forbidden", "NotFound", "Conflict", "Frozen", "Stale", "Unavailable", "Internal"]
+    code: str
+    message: str
+    context: dict[str, Any] = {}
+
+
+Signing = SignEvm | SignTypedData | SignSolana
+Body = (
+    CreateTenant | DeleteTenant | PutJudgingConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
+    | RevokeAgentTokens | SignEvm | SignTypedData | SignSolana | Approve | Deny | PublicKeys | Status | BroadcastOutcome
+)  # fmt: skip
+Outcome = Signed | Queued | Refused | NeedsPreparation | Done | Failed
+
+
+class Hello(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first frame of a connection, in both directions."""
+
+    version: int
+    process: str
+
+
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One frame to the signer. `n` pairs it with its reply; `deadline_ms` is how long the asker will wait."""
+
+    v: int
+    n: int
+    deadline_ms: int
+    origin: Origin
+    body: Body
+    proof: Proof | None = None
+    idempotency: IdempotencyKey | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One frame from the signer. `replayed`: the answer is the one an earlier request with the same key got."""
+
+    n: int
+    outcome: Outcome
+    replayed: bool = False

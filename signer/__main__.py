@@ -1,0 +1,100 @@
+"""Start: harden, read the master key, open the pool, bind the socket, serve."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import uvloop
+
+from custody.kit import db, logs, tokens
+from custody.kit.logs import logger
+from signer import harden, master_key, settings
+from signer.context import Signer
+from signer.heads import Heads
+from signer.judging import JudgingSeals
+from signer.policies import PolicySeals
+from signer.proofs import PLATFORM, PLATFORM_KEY_MAC, Proofs
+from signer.sealing import Sealer, Tampered, fields
+from signer.server import Server
+from signer.settings import Settings
+from signer.tokens import load_or_make
+
+log = logger("signer")
+
+
+async def serve(given: Settings, protections: dict[str, bool]) -> None:
+    """Run until SIGTERM or SIGINT."""
+    pool = await db.open_pool(given.database_url, size=given.pool_size)
+    anything_sealed = await pool.fetchval("SELECT anything_sealed()")
+    keyring, made = master_key.load(given.master_key_file, anything_sealed=anything_sealed)
+    if made:
+        log.warning("a new master key was made; without it everything sealed is lost: back it up", extra={"path": str(given.master_key_file)})
+    sealer = Sealer(keyring)
+    async with pool.acquire() as connection:
+        try:
+            minter = await load_or_make(connection, sealer, given.issuer)
+        except Tampered:
+            raise master_key.MasterKeyProblem(
+                f"The master key {given.master_key_file} does not open what is sealed in this database. Put the right one back."
+            ) from None
+    await _register_platform_key(pool, sealer, given)
+    heads = Heads(given.home / "signer" / "heads.log")
+    (given.home / "signer").mkdir(mode=0o700, exist_ok=True)
+    heads.load()
+    signer = Signer(
+        pool=pool, sealer=sealer, minter=minter, proofs=Proofs(pool, sealer, minter.keys), policies=PolicySeals(sealer, heads),
+        judging=JudgingSeals(sealer), chains=given.chains, empty_policy="deny" if given.empty_policy == "deny" else "allow",
+        agent_put_replaces=given.agent_put_replaces,
+    )  # fmt: skip
+    server = Server(signer, given.sign_socket, given.peer_uids, production=given.production)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await server.start()
+    log.info("signing", extra={"socket": str(given.sign_socket), "uid": os.getuid(), **protections, "production": given.production})
+    await stop.wait()
+    await server.stop()
+    heads.close()
+    await pool.close()
+
+
+async def _register_platform_key(pool: db.Pool, sealer: Sealer, given: Settings) -> None:
+    """The operator's key: made on the first start, and known to the api only by its hash."""
+    path = given.platform_key_file
+    made_here = given.home / "platform.key"
+    if not path.exists():
+        if given.production:
+            raise SystemExit(f"SERVICE_ENV=production needs a platform key that you made: write 32 to 256 characters to {path} (mode 0600).")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(tokens.new_api_key("pk") + "\n")
+    if given.production and path == made_here:
+        raise SystemExit("SERVICE_ENV=production refuses the platform key of the state folder; set SERVICE_PLATFORM_KEY_FILE to one of yours.")
+    key = path.read_text().strip()
+    if not 32 <= len(key) <= 256:
+        raise SystemExit(f"The platform key in {path} must have 32 to 256 characters.")
+    hashed = tokens.digest(key)
+    mac = sealer.mac(PLATFORM_KEY_MAC, PLATFORM, fields(hashed, "*"))
+    async with pool.acquire() as connection, connection.transaction():
+        await connection.execute("DELETE FROM platform_keys WHERE from_file AND key_hash <> $1", hashed)
+        await connection.execute(
+            "INSERT INTO platform_keys (key_hash, prefix, from_file, mac) VALUES ($1, $2, true, $3) "
+            "ON CONFLICT (key_hash) DO UPDATE SET from_file = true, mac = excluded.mac, scopes = NULL, revoked_at = NULL",
+            hashed, tokens.prefix_of(key)[:6], mac,
+        )  # fmt: skip
+
+
+def main() -> None:
+    """The process."""
+    logs.set_up()
+    protections = harden.harden()
+    harden.assert_fast_curve()
+    try:
+        given = settings.read()
+    except ValueError as problem:
+        sys.exit(str(problem))
+    uvloop.run(serve(given, protections))
+
+
+if __name__ == "__main__":
+    main()

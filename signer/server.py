@@ -1,0 +1,164 @@
+"""The socket: who may speak, what may be said, and one place that turns problems into answers."""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from custody.kit import errors
+from custody.kit.callers import IdempotencyKey, Origin
+from custody.kit.logs import logger
+from custody.protocol import messages as m
+from custody.protocol.framing import BadFrame, frame, read_frame
+from signer import agents, approvals, peers, tenants
+from signer.context import Signer
+from signer.decide import decide
+from signer.idempotency import IdempotencyRace
+from signer.sealing import Tampered
+
+log = logger(__name__)
+_KINDS: tuple[tuple[type[errors.CustodyError], str], ...] = (
+    (errors.Invalid, "BadOrder"), (errors.Unauthenticated, "BadProof"), (errors.Forbidden, "Forbidden"), (errors.NotFound, "NotFound"),
+    (errors.Conflict, "Conflict"), (errors.Frozen, "Frozen"), (errors.Unavailable, "Unavailable"),
+)  # fmt: skip
+_RACE_TRIES = 3
+Story = Callable[[Signer, Any, Any, Origin, IdempotencyKey | None], Awaitable[tuple[m.Outcome, bool]]]
+
+_TENANT_STORIES: dict[type, Story] = {
+    m.CreateAgents: agents.create, m.DeleteAgent: agents.delete, m.MintAgentToken: agents.mint_token,
+    m.RevokeAgentTokens: agents.revoke_tokens, m.PutJudgingConfig: tenants.put_config, m.Approve: approvals.approve, m.Deny: approvals.deny,
+}  # fmt: skip
+_PLATFORM_STORIES: dict[type, Story] = {m.CreateTenant: tenants.create, m.DeleteTenant: tenants.delete}
+
+
+class Server:
+    """Serves `sign.sock`."""
+
+    def __init__(self, signer: Signer, path: Path, peer_uids: dict[str, int], *, production: bool) -> None:
+        self._signer = signer
+        self._path = path
+        self._peer_uids = peer_uids
+        self._production = production
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Bind the socket under a name of its own and move it into place, so that nobody meets a half-made one."""
+        fresh = self._path.with_name(self._path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._serve, str(fresh), limit=m.MAX_FRAME)
+        # Everybody may connect; SO_PEERCRED says who it is, and the folder is closed to other users.
+        fresh.chmod(0o666 if self._peer_uids else 0o600)
+        fresh.replace(self._path)
+
+    async def stop(self) -> None:
+        """Take no new connections and let running orders end."""
+        if self._server is not None:
+            self._server.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=10)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        uid = _peer_uid(writer)
+        try:
+            allowed = await self._greet(reader, writer, uid)
+            decoder = msgspec.msgpack.Decoder(m.Request)
+            while allowed is not None and (request := await read_frame(reader, decoder)) is not None:
+                task = asyncio.get_running_loop().create_task(self._answer(request, allowed, writer))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        except (OSError, BadFrame) as problem:
+            self._signer.counters["bad_frames"] += 1
+            log.warning("a connection was closed", extra={"uid": uid, "reason": str(problem)})
+        finally:
+            writer.close()
+
+    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int) -> frozenset[type] | None:
+        hello = await read_frame(reader, msgspec.msgpack.Decoder(m.Hello))
+        if hello is None:
+            return None
+        own = os.getuid()
+        known = hello.process in peers.names_of(uid, self._peer_uids, own)
+        if not known or hello.version != m.VERSION or (self._production and uid == own):
+            self._signer.counters["refused_peers"] += 1
+            log.warning("a peer was refused", extra={"uid": uid, "claims": hello.process[:32], "version": hello.version})
+            return None
+        writer.write(frame(msgspec.msgpack.encode(m.Hello(m.VERSION, "signer"))))
+        return peers.SIGN_SOCKET[hello.process]
+
+    async def _answer(self, request: m.Request, allowed: frozenset[type], writer: asyncio.StreamWriter) -> None:
+        name = type(request.body).__name__
+        self._signer.counters[name] += 1
+        try:
+            if request.v != m.VERSION or type(request.body) not in allowed:
+                raise errors.Forbidden("This process may not send this message.", code="message_not_allowed")
+            outcome, replayed = await self._tell_story(request)
+        except errors.CustodyError as problem:
+            outcome, replayed = _failed(problem), False
+        except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.OperatorInterventionError, OSError, TimeoutError) as problem:
+            log.warning("the database is away", extra={"request_id": request.origin.request_id, "reason": type(problem).__name__})
+            outcome, replayed = m.Failed("Unavailable", "database_unavailable", "The database is not reachable right now; try again shortly."), False
+        except Tampered:
+            log.error("a sealed value did not open", extra={"request_id": request.origin.request_id, "request": name})
+            outcome, replayed = m.Failed("Unavailable", "sealed_value_tampered", "A sealed value is not what the signer wrote. Tell the operator."), False
+        except Exception:  # the edge of the process: no detail leaves, the trace is logged without values
+            log.exception("unexpected", extra={"request_id": request.origin.request_id, "request": name})
+            outcome, replayed = m.Failed("Internal", "internal", "The signer had a fault."), False
+        if not writer.is_closing():
+            writer.write(frame(msgspec.msgpack.encode(m.Reply(request.n, outcome, replayed))))
+
+    async def _tell_story(self, request: m.Request) -> tuple[m.Outcome, bool]:
+        for _ in range(_RACE_TRIES):
+            try:
+                async with asyncio.timeout(min(max(request.deadline_ms, 0), 60_000) / 1000):
+                    return await self._story(request)
+            except IdempotencyRace:
+                continue
+            except asyncpg.PostgresError as problem:
+                if problem.sqlstate == "CU001":
+                    continue
+                if problem.sqlstate == "CU002":
+                    raise errors.Unauthenticated from None
+                raise
+        raise errors.Unavailable
+
+    async def _story(self, request: m.Request) -> tuple[m.Outcome, bool]:
+        signer, body, origin, key = self._signer, request.body, request.origin, request.idempotency
+        if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):
+            return await decide(signer, body, signer.proofs.agent(request.proof), origin, key)
+        if isinstance(body, m.ReplacePolicies):
+            return await agents.replace_policies(signer, body, await signer.proofs.tenant_or_agent(request.proof), origin, key)
+        if (story := _TENANT_STORIES.get(type(body))) is not None:
+            return await story(signer, body, await signer.proofs.tenant(request.proof), origin, key)
+        if (story := _PLATFORM_STORIES.get(type(body))) is not None:
+            return await story(signer, body, await signer.proofs.platform(request.proof), origin, key)
+        if isinstance(body, m.BroadcastOutcome):
+            return await _note_outcome(signer, body, origin), False
+        if isinstance(body, m.PublicKeys):
+            return m.Done({"keys": signer.minter.jwks()}), False
+        return m.Done({"version": m.VERSION, "counters": dict(signer.counters), "waiting": len(self._tasks)}), False
+
+
+async def _note_outcome(signer: Signer, body: m.BroadcastOutcome, origin: Origin) -> m.Outcome:
+    async with signer.pool.acquire() as connection:
+        result = await connection.fetchval(
+            "SELECT outcome_write($1, $2, $3, $4)", body.tenant, body.tx_id, body.outcome, [origin.request_id, origin.ip, origin.user_agent]
+        )
+    return m.Done({"result": result})
+
+
+def _failed(problem: errors.CustodyError) -> m.Failed:
+    kind = next((name for kind, name in _KINDS if isinstance(problem, kind)), "Internal")
+    return m.Failed(kind, problem.code, problem.message, problem.context)  # type: ignore[arg-type]
+
+
+def _peer_uid(writer: asyncio.StreamWriter) -> int:
+    credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    uid: int = struct.unpack("3i", credentials)[1]
+    return uid

@@ -1,0 +1,278 @@
+"""What contract calls do, with eth-abi as the independent encoder."""
+
+from typing import Any
+
+import pytest
+from eth_abi import encode
+from eth_utils import keccak
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.chains.evm.calldata import decode
+from custody.chains.evm.selectors import PERMIT2, READERS
+from custody.chains.types import EVM_NATIVE, UNLIMITED, Call, Effect
+from custody.kit.shapes import MAX_UINT256
+
+US, TOKEN, OTHER, SPENDER = ("0x" + digit * 40 for digit in "1234")
+CHAIN = 8453
+ASSET = f"evm:{CHAIN}:{TOKEN}"
+SIGNED = [27, b"\x01" * 32, b"\x02" * 32]
+
+amounts = st.sampled_from([0, 1, UNLIMITED - 1, UNLIMITED, MAX_UINT256]) | st.integers(0, MAX_UINT256)
+
+
+def calldata(signature: str, *arguments: Any) -> bytes:
+    types = signature[signature.index("(") + 1 : -1].split(",")
+    return keccak(text=signature)[:4] + encode(types, arguments)
+
+
+def read(data: bytes, *, to: str = TOKEN, value: int = 0) -> tuple[tuple[Effect, ...], tuple[Call, ...]]:
+    return decode(to, value, data, CHAIN, US)
+
+
+def only(data: bytes, *, to: str = TOKEN) -> Effect:
+    (effect,), (call,) = read(data, to=to)
+    assert effect.call == call
+    return effect
+
+
+TRANSFER = calldata("transfer(address,uint256)", OTHER, 5)
+PERMIT = "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)"
+DAI = "permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)"
+WITH_AUTHORIZATION = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
+BATCH = "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)"
+
+MOVES_OURS = [
+    TRANSFER,
+    calldata("transferFrom(address,address,uint256)", US, OTHER, 5),
+    calldata(WITH_AUTHORIZATION, US, OTHER, 5, 0, 9, b"\x03" * 32, *SIGNED),
+    calldata(WITH_AUTHORIZATION.replace("transfer", "receive"), US, OTHER, 5, 0, 9, b"\x03" * 32, *SIGNED),
+]
+ALLOWS = [
+    calldata("approve(address,uint256)", SPENDER, 5),
+    calldata("increaseAllowance(address,uint256)", SPENDER, 5),
+    calldata(PERMIT, US, SPENDER, 5, 9, *SIGNED),
+]
+REVOKES = [
+    calldata("approve(address,uint256)", SPENDER, 0),
+    calldata("decreaseAllowance(address,uint256)", SPENDER, 5),
+    calldata("setApprovalForAll(address,bool)", SPENDER, False),
+    calldata(DAI, US, SPENDER, 0, 9, False, *SIGNED),
+]
+SOMEBODY_ELSES = [
+    calldata("transferFrom(address,address,uint256)", OTHER, US, 5),
+    calldata("safeTransferFrom(address,address,uint256)", OTHER, US, 5),
+    calldata(PERMIT, OTHER, SPENDER, 5, 9, *SIGNED),
+    calldata(DAI, OTHER, SPENDER, 0, 9, True, *SIGNED),
+    calldata(WITH_AUTHORIZATION, OTHER, US, 5, 0, 9, b"\x03" * 32, *SIGNED),
+]
+NEVER_READ = [
+    b"\x01", b"\x01\x02\x03", bytes.fromhex("d0e30db0"), bytes.fromhex("a9059cbb"),
+    calldata("withdraw(uint256)", 5),
+    calldata("transferOwnership(address)", OTHER),
+    calldata("upgradeTo(address)", OTHER),
+    calldata("transferAndCall(address,uint256,bytes)", OTHER, 5, b""),
+    calldata("execute(bytes,bytes[],uint256)", b"\x00", [b""], 9),
+    calldata("multicall(bytes[])", []),
+    calldata("multicall(bytes[])", [b""]),
+]  # fmt: skip
+
+
+@given(amounts)
+def test_no_data_is_a_plain_transfer(value: int) -> None:
+    effects, calls = read(b"", to=OTHER, value=value)
+
+    assert effects == (Effect("transfer", EVM_NATIVE, value, US, OTHER),)
+    assert calls == ()
+
+
+@pytest.mark.parametrize("data", MOVES_OURS)
+def test_a_token_transfer_names_the_one_who_receives(data: bytes) -> None:
+    effect = only(data)
+
+    assert (effect.kind, effect.asset, effect.amount) == ("transfer", ASSET, 5)
+    assert (effect.from_, effect.to) == (US, OTHER)
+    assert effect.call == Call(CHAIN, TOKEN, "0x" + data[:4].hex(), recipient=OTHER, amount=5, decoded=True)
+
+
+@pytest.mark.parametrize("data", ALLOWS)
+def test_an_approval_names_the_spender(data: bytes) -> None:
+    effect = only(data)
+
+    assert (effect.kind, effect.asset, effect.amount, effect.unlimited) == ("approval", ASSET, 5, False)
+    assert (effect.from_, effect.to, effect.spender) == (US, None, SPENDER)
+    assert effect.call == Call(CHAIN, TOKEN, "0x" + data[:4].hex(), spender=SPENDER, amount=5, decoded=True)
+
+
+@pytest.mark.parametrize("data", REVOKES)
+def test_a_revocation_is_an_approval_of_nothing(data: bytes) -> None:
+    effect = only(data)
+
+    assert (effect.kind, effect.amount, effect.unlimited, effect.nft) == ("approval", 0, False, False)
+
+
+@given(amounts)
+def test_an_approval_is_unlimited_from_the_bound_on(amount: int) -> None:
+    assert only(calldata("approve(address,uint256)", SPENDER, amount)).unlimited is (amount >= 2**128)
+
+
+def test_a_dai_permit_is_unlimited() -> None:
+    effect = only(calldata(DAI, US, SPENDER, 0, 9, True, *SIGNED))
+
+    assert (effect.kind, effect.amount, effect.unlimited) == ("approval", MAX_UINT256, True)
+
+
+@pytest.mark.parametrize("data", SOMEBODY_ELSES + NEVER_READ, ids=lambda data: data[:4].hex())
+def test_what_is_not_ours_or_not_known_is_opaque(data: bytes) -> None:
+    effect = only(data)
+
+    assert (effect.kind, effect.asset, effect.amount, effect.to) == ("opaque", None, 0, TOKEN)
+    assert effect.call == Call(CHAIN, TOKEN, "0x" + (data[:4].hex() if len(data) >= 4 else ""))
+
+
+@pytest.mark.parametrize("data", MOVES_OURS + ALLOWS + REVOKES, ids=lambda data: data[:4].hex())
+def test_coins_sent_with_a_token_call_make_it_opaque(data: bytes) -> None:
+    (native, opaque), (call,) = read(data, value=7)
+
+    assert native == Effect("transfer", EVM_NATIVE, 7, US, TOKEN)
+    assert (opaque.kind, call.decoded, call.native_value) == ("opaque", False, 7)
+
+
+@pytest.mark.parametrize("position", [4, 15])
+def test_a_dirty_address_is_opaque(position: int) -> None:
+    dirty = TRANSFER[:position] + b"\x01" + TRANSFER[position + 1 :]
+
+    assert only(dirty).kind == "opaque"
+
+
+@pytest.mark.parametrize("data", MOVES_OURS + ALLOWS + REVOKES, ids=lambda data: data[:4].hex())
+@pytest.mark.parametrize("length", [-1, 1, 32])
+def test_missing_or_trailing_bytes_are_opaque(data: bytes, length: int) -> None:
+    assert only(data[:length] if length < 0 else data + bytes(length)).kind == "opaque"
+
+
+def test_a_boolean_of_two_is_opaque() -> None:
+    revoked = calldata("setApprovalForAll(address,bool)", SPENDER, False)
+
+    assert only(revoked[:-1] + b"\x02").kind == "opaque"
+
+
+NFTS = [
+    (calldata("safeTransferFrom(address,address,uint256)", US, OTHER, 9), 1),
+    (calldata("safeTransferFrom(address,address,uint256,bytes)", US, OTHER, 9, b"hi"), 1),
+    (calldata("safeTransferFrom(address,address,uint256,uint256,bytes)", US, OTHER, 9, 4, b""), 4),
+    (calldata(BATCH, US, OTHER, [9], [4], b"x" * 33), 4),
+]
+
+
+@pytest.mark.parametrize(("data", "count"), NFTS)
+def test_an_nft_transfer_says_so(data: bytes, count: int) -> None:
+    effect = only(data)
+
+    assert (effect.kind, effect.asset, effect.nft) == ("transfer", ASSET, True)
+    assert (effect.amount, effect.to, effect.label) == (count, OTHER, "token 9")
+
+
+def test_an_nft_batch_has_one_effect_for_each_token() -> None:
+    effects, (call,) = read(calldata(BATCH, US, OTHER, [1, 2], [3, 4], b""))
+
+    assert [effect.amount for effect in effects] == [3, 4]
+    assert (call.recipient, call.amount) == (OTHER, 7)
+
+
+@pytest.mark.parametrize(("ids", "counts"), [([], []), ([1], [1, 2]), ([1] * 101, [1] * 101)])
+def test_an_nft_batch_that_does_not_add_up_is_opaque(ids: list[int], counts: list[int]) -> None:
+    assert only(calldata(BATCH, US, OTHER, ids, counts, b"")).kind == "opaque"
+
+
+def test_approval_for_all_is_unlimited_and_no_limit_can_judge_it() -> None:
+    effect = only(calldata("setApprovalForAll(address,bool)", SPENDER, True))
+
+    assert (effect.kind, effect.spender, effect.unlimited, effect.nft) == ("approval", SPENDER, True, True)
+
+
+def test_permit2_moves_and_allows_the_token_it_names() -> None:
+    approval = only(calldata("approve(address,address,uint160,uint48)", TOKEN, SPENDER, 5, 9), to=PERMIT2)
+    transfer = only(calldata("transferFrom(address,address,uint160,address)", US, OTHER, 5, TOKEN), to=PERMIT2)
+
+    assert (approval.kind, approval.asset, approval.spender) == ("approval", ASSET, SPENDER)
+    assert (transfer.kind, transfer.asset, transfer.to) == ("transfer", ASSET, OTHER)
+    assert approval.call is not None
+    assert approval.call.contract == PERMIT2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [calldata("approve(address,address,uint160,uint48)", TOKEN, SPENDER, 5, 9),
+     calldata("transferFrom(address,address,uint160,address)", US, OTHER, 5, TOKEN)],
+)  # fmt: skip
+def test_permit2_calls_to_another_contract_are_opaque(data: bytes) -> None:
+    assert only(data, to=OTHER).kind == "opaque"
+
+
+@pytest.mark.parametrize("outer", [("multicall(bytes[])",), ("multicall(uint256,bytes[])", 99)])
+def test_a_multicall_is_the_sum_of_its_calls(outer: tuple[Any, ...]) -> None:
+    data = calldata(*outer, [TRANSFER, ALLOWS[0]])
+
+    effects, calls = read(data)
+
+    assert [effect.kind for effect in effects] == ["transfer", "approval"]
+    assert [call.selector for call in calls] == ["0x" + data[:4].hex(), "0xa9059cbb", "0x095ea7b3"]
+    assert all(call.decoded for call in calls)
+
+
+def test_one_opaque_call_makes_a_multicall_opaque() -> None:
+    assert only(calldata("multicall(bytes[])", [TRANSFER, NEVER_READ[-3]])).kind == "opaque"
+
+
+def test_multicalls_nest_three_deep_and_no_deeper() -> None:
+    nested = TRANSFER
+    for _ in range(3):
+        nested = calldata("multicall(bytes[])", [nested])
+
+    assert read(nested)[0][0].kind == "transfer"
+    assert only(calldata("multicall(bytes[])", [nested])).kind == "opaque"
+
+
+def test_a_multicall_of_too_many_effects_is_opaque() -> None:
+    assert len(read(calldata("multicall(bytes[])", [TRANSFER] * 100))[0]) == 100
+    assert only(calldata("multicall(bytes[])", [TRANSFER] * 101)).kind == "opaque"
+
+
+def test_an_offset_that_no_encoder_writes_is_opaque() -> None:
+    data = calldata("multicall(bytes[])", [TRANSFER])
+    # The same inner call, reached through an offset one word further on.
+    moved = data[:4] + (64).to_bytes(32) + bytes(32) + data[36:]
+
+    assert only(moved).kind == "opaque"
+
+
+def test_a_huge_count_is_refused_without_allocating() -> None:
+    data = bytes.fromhex("ac9650d8") + (32).to_bytes(32) + (2**255).to_bytes(32)
+
+    assert only(data).kind == "opaque"
+
+
+@given(st.sampled_from(sorted(READERS)), st.binary(max_size=400))
+@settings(max_examples=300)
+def test_arbitrary_bytes_are_read_or_opaque_and_never_an_error(selector: str, body: bytes) -> None:
+    effects, calls = read(bytes.fromhex(selector[2:]) + body)
+
+    assert effects
+    assert calls[0].contract == TOKEN
+
+
+@given(st.integers(4, len(TRANSFER) - 1), st.integers(1, 255))
+def test_no_two_encodings_mean_the_same(position: int, flip: int) -> None:
+    changed = TRANSFER[:position] + bytes((TRANSFER[position] ^ flip,)) + TRANSFER[position + 1 :]
+
+    effect = only(changed)
+
+    assert effect.kind == "opaque" or (effect.to, effect.amount) != (OTHER, 5)
+
+
+def test_addresses_come_out_in_lower_case() -> None:
+    (effect,), (call,) = decode("0x" + "AB" * 20, 0, TRANSFER, CHAIN, "0x" + "CD" * 20)
+
+    assert (effect.asset, effect.from_) == (f"evm:{CHAIN}:0x{'ab' * 20}", "0x" + "cd" * 20)
+    assert call.contract == "0x" + "ab" * 20

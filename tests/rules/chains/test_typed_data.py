@@ -1,0 +1,253 @@
+"""EIP-712: known digests, equality with eth-account, and everything that is refused with its reason."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from coincurve import PrivateKey
+from eth_account import Account
+from eth_account.messages import _hash_eip191_message, encode_typed_data
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.chains.evm.typed_data import digest, digest_of, read, sign
+from custody.chains.evm.typed_schema import ATOMS, BadTypedData
+from custody.chains.orders import TypedDataOrder
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "typed_data.json").read_text())
+DOMAIN_TYPES = [
+    ("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"),
+    ("salt", "bytes32"),
+]  # fmt: skip
+ONE = "0x" + "00" * 19 + "01"
+
+
+def order(**changes: Any) -> TypedDataOrder:
+    plain = {"domain": {}, "types": {"Note": {"text": "string"}}, "primaryType": "Note", "value": {"text": "hi"}}
+    merged = {**plain, **changes}
+    types = {
+        name: [{"name": field, "type": kind} for field, kind in fields.items()]
+        for name, fields in merged["types"].items()
+    }
+    return msgspec.convert({**merged, "types": types}, TypedDataOrder)
+
+
+def of_one(kind: str, value: Any, **changes: Any) -> TypedDataOrder:
+    return order(types={"Note": {"it": kind}, **changes}, value={"it": value})
+
+
+def as_eth_account_reads_it(document: TypedDataOrder) -> bytes:
+    full = msgspec.to_builtins(document)
+    declared = [{"name": name, "type": kind} for name, kind in DOMAIN_TYPES if name in document.domain]
+    full["types"] = {**full["types"], "EIP712Domain": declared}
+    full["message"] = full.pop("value")
+    full.pop("referenceId")
+    return bytes(_hash_eip191_message(encode_typed_data(full_message=full)))
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+def test_known_documents_keep_their_digest_and_signature(vector: dict[str, Any]) -> None:
+    fields = {key: vector[key] for key in ("domain", "types", "primaryType", "value")}
+    document = msgspec.convert(fields, TypedDataOrder)
+
+    assert digest(document).hex() == vector["digest"]
+    assert sign(document, PrivateKey(bytes.fromhex(vector["key"]))) == vector["signature"]
+
+
+def values_of(kind: str) -> st.SearchStrategy[Any]:
+    if kind.startswith(("uint", "int")):
+        bits = int(kind.lstrip("uint"))
+        low, high = (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        return st.integers(low, high) | st.sampled_from([low, high])
+    if kind == "address":
+        return st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex())
+    if kind.startswith("bytes"):
+        size = int(kind[5:]) if kind[5:] else None
+        return st.binary(min_size=size or 0, max_size=size or 70).map(lambda raw: "0x" + raw.hex())
+    return st.booleans() if kind == "bool" else st.text(max_size=40)
+
+
+atoms = st.sampled_from(sorted(ATOMS))
+suffixes = st.sampled_from(["", "", "", "[]", "[2]", "[][]", "[2][]"])
+
+
+def filled(draw: st.DrawFn, kind: str, structs: dict[str, dict[str, str]]) -> Any:
+    if kind.endswith("]"):
+        inner, _, size = kind[:-1].rpartition("[")
+        count = int(size) if size else draw(st.integers(0, 3))
+        return [filled(draw, inner, structs) for _ in range(count)]
+    if kind in structs:
+        return {field: filled(draw, each, structs) for field, each in structs[kind].items()}
+    return draw(values_of(kind))
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> TypedDataOrder:
+    structs: dict[str, dict[str, str]] = {}
+    for name in [*draw(st.lists(st.sampled_from(["Zed", "Alpha", "M_1"]), unique=True, max_size=3)), "Top"]:
+        kinds = draw(st.lists(st.tuples(atoms, suffixes).map("".join), min_size=1, max_size=3))
+        if structs:
+            kinds.append(list(structs)[-1] + draw(suffixes))
+        structs[name] = {f"f{index}": kind for index, kind in enumerate(kinds)}
+    chosen = draw(st.sets(st.sampled_from(DOMAIN_TYPES), min_size=1))
+    domain = {
+        name: draw(values_of(kind).filter(lambda value: value not in (0, "0x" + "0" * 40))) for name, kind in chosen
+    }
+    return order(domain=domain, types=structs, primaryType="Top", value=filled(draw, "Top", structs))
+
+
+@given(documents())
+@settings(max_examples=120, deadline=None)
+def test_digests_equal_eth_accounts(document: TypedDataOrder) -> None:
+    assert digest(document) == as_eth_account_reads_it(document)
+
+
+@given(documents(), st.binary(min_size=32, max_size=32).filter(lambda key: 0 < int.from_bytes(key) < 2**255))
+@settings(max_examples=20, deadline=None)
+def test_signatures_equal_eth_accounts(document: TypedDataOrder, secret: bytes) -> None:
+    theirs = Account.unsafe_sign_hash(digest(document), secret)
+
+    assert sign(document, PrivateKey(secret)) == "0x" + theirs.signature.hex()
+
+
+@pytest.mark.parametrize("spelling", [255, "255", "0xff", "0xFF", "0x00ff"])
+def test_a_number_may_be_spelled_in_three_ways(spelling: Any) -> None:
+    assert digest(of_one("uint8", spelling)) == digest(of_one("uint8", 255))
+
+
+def test_a_declared_domain_type_changes_nothing() -> None:
+    domain = {"chainId": 1, "name": "x"}
+    types = {"Note": {"text": "string"}}
+    declared = {**types, "EIP712Domain": {"name": "string", "chainId": "uint256"}}
+
+    assert digest(order(domain=domain, types=declared)) == digest(order(domain=domain, types=types))
+
+
+def test_a_type_may_contain_itself_in_an_array() -> None:
+    tree = order(
+        types={"Node": {"of": "Node[]"}}, primaryType="Node", value={"of": [{"of": []}, {"of": [{"of": []}]}]}
+    )  # fmt: skip
+
+    assert len(digest(tree)) == 32
+
+
+MISFITS = [
+    ("uint8", 256), ("uint8", -1), ("int8", 128), ("int8", -129), ("uint256", 2**256), ("uint256", 1.0),
+    ("uint256", True), ("uint256", None), ("uint256", ""), ("uint256", "01"), ("uint256", "1.0"), ("uint256", "1e3"),
+    ("uint256", " 1"), ("uint256", "1\n"), ("uint256", "0x"), ("uint256", "0x1\n"), ("uint256", "\u0661"),
+    ("int256", "-0"), ("int8", "-0x1"), ("bool", 1), ("bool", "true"), ("bool", None), ("string", 1), ("string", None),
+    ("string", "\ud800"), ("bytes", "00"), ("bytes", "0x0"), ("bytes", "0x0g"), ("bytes", [1]), ("bytes", "0x00\n"),
+    ("bytes4", "0x"), ("bytes4", "0x0000000000"), ("address", "0x01"), ("address", ONE[2:]), ("address", 1),
+    ("address", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD"), ("uint8[]", "0x01"), ("uint8[]", {}), ("uint8[]", None),
+    ("uint8[2]", [1]), ("uint8[2]", [1, 2, 3]), ("uint8[2][]", [[1]]), ("uint8[][2]", [[1]]), ("uint8[]", [256]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "value"), MISFITS, ids=repr)
+def test_a_value_that_does_not_fit_is_refused_by_its_place(kind: str, value: Any) -> None:
+    with pytest.raises(BadTypedData, match=r"^value\.it"):
+        digest(of_one(kind, value))
+
+
+UNKNOWN_KINDS = [
+    "uint", "int", "uint7", "uint264", "uint08", "int0", "bytes0", "bytes33", "byte", "fixed", "function", "Missing",
+    "uint8[0]", "uint8[-1]", "uint8[01]", "uint8[", "uint8]", "uint8[]x", "uint8 []", "", "EIP712Domain",
+    "uint8[1000000]", "uint8" + "[]" * 9, "uint8\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [kind for kind in UNKNOWN_KINDS if kind])
+def test_a_field_of_an_unknown_type_is_refused(kind: str) -> None:
+    with pytest.raises(BadTypedData, match=r"Note\.it"):
+        digest(of_one(kind, 1))
+
+
+STRUCTURES = [
+    ({"primaryType": "Other"}, "primaryType"),
+    ({"primaryType": "EIP712Domain"}, "primaryType"),
+    ({"types": {"Note": {"text": "string"}, "Idle": {"a": "bool"}}}, "'Idle'.*remove it"),
+    ({"types": {"Note": {}}, "value": {}}, "fields"),
+    ({"types": {"Note": {f"f{index}": "bool" for index in range(65)}}}, "between 1 and 64"),
+    ({"types": {f"T{index}": {"a": "bool"} for index in range(65)}}, "more than 64"),
+    ({"types": {"A(uint8 x)B": {"text": "string"}}, "primaryType": "A(uint8 x)B"}, "cannot name"),
+    ({"types": {"uint7": {"text": "string"}}, "primaryType": "uint7"}, "cannot name"),
+    ({"types": {"Note": {"a,uint8 b": "string"}}}, "identifier"),
+    ({"value": {}}, "lacks 'text'"),
+    ({"value": {"text": "hi", "more": 1}}, "'more'"),
+    ({"domain": {"owner": ONE}}, "'owner'"),
+    ({"domain": {"chainId": 0}}, "chainId must not be 0"),
+    ({"domain": {"chainId": None}}, "domain.chainId"),
+    ({"domain": {"verifyingContract": "0x" + "0" * 40}}, "zero address"),
+    ({"domain": {"salt": "0x00"}}, "domain.salt"),
+    ({"domain": {"name": "x"}, "types": {"Note": {"text": "string"}, "EIP712Domain": {}}}, "EIP712Domain"),
+    ({"types": {"Note": {"text": "string"}, "EIP712Domain": {"name": "string"}}}, "EIP712Domain"),
+    ({"value": {"text": "x" * 65_536}}, "larger than"),
+    ({"value": {"text": "\u20ac" * 22_000}}, "larger than"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "reason"), STRUCTURES, ids=[reason for _, reason in STRUCTURES])
+def test_a_malformed_document_is_refused_with_its_reason(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BadTypedData, match=reason):
+        digest(order(**changes))
+
+
+def test_a_domain_declared_out_of_order_is_refused() -> None:
+    declared = {"Note": {"text": "string"}, "EIP712Domain": {"chainId": "uint256", "name": "string"}}
+
+    with pytest.raises(BadTypedData, match="in this order"):
+        digest(order(domain={"name": "x", "chainId": 1}, types=declared))
+
+
+def test_a_field_named_twice_is_refused() -> None:
+    fields = [{"name": "text", "type": "string"}] * 2
+    document = msgspec.structs.replace(
+        order(), types=msgspec.convert({"Note": fields}, TypedDataOrder.__annotations__["types"])
+    )
+
+    with pytest.raises(BadTypedData, match="two fields"):
+        digest(document)
+
+
+@pytest.mark.parametrize(("depth", "passes"), [(8, True), (9, False)])
+def test_structs_nest_eight_deep_and_no_deeper(depth: int, passes: bool) -> None:
+    value: dict[str, Any] = {"of": []}
+    for _ in range(depth - 1):
+        value = {"of": [value]}
+    tree = order(types={"Node": {"of": "Node[]"}}, primaryType="Node", value=value)
+
+    if passes:
+        assert len(digest(tree)) == 32
+    else:
+        with pytest.raises(BadTypedData, match="deeper than 8"):
+            digest(tree)
+
+
+def test_a_bottomless_value_is_refused() -> None:
+    value: Any = []
+    for _ in range(100_000):
+        value = [value]
+
+    with pytest.raises(BadTypedData, match="deeply"):
+        digest(of_one("uint8[]", value))
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "of", "x"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(junk, st.sampled_from(["string", "bytes", "uint256", "address[]", "Node", "Node[2]"]))
+def test_any_value_is_accepted_or_refused_and_never_an_error(value: Any, kind: str) -> None:
+    types = {"Note": {"it": kind}} | ({"Node": {"of": "string", "x": "Note[]"}} if "Node" in kind else {})
+    document = order(types=types, value={"it": value})
+
+    with contextlib.suppress(BadTypedData):
+        assert len(digest_of(read(document))) == 32

@@ -1,0 +1,65 @@
+"""Rules, orders and facts with good defaults, for tests of the policy engine."""
+
+from datetime import UTC, datetime
+
+from custody.chains.types import EVM_NATIVE, Call, Effect, Subject
+from custody.policies.rules import ParsedRule, parse
+from custody.policies.types import Facts, PolicyRule, Spend
+
+ALICE = "0x" + "a1" * 20
+BOB = "0x" + "b0" * 20
+TOKEN_CONTRACT = "0x" + "70" * 20
+TOKEN = f"evm:1:{TOKEN_CONTRACT}"
+TRANSFER = "0xa9059cbb"
+APPROVE = "0x095ea7b3"
+UNKNOWN = "0xdeadbeef"
+# A Monday.
+NOON = datetime(2025, 6, 2, 12, 30, 15, tzinfo=UTC)
+
+
+def rule(type_, config, *, enabled=True, id=None):
+    return PolicyRule(id=id, type=type_, enabled=enabled, config=config)
+
+
+def rules(*given: PolicyRule) -> tuple[ParsedRule, ...]:
+    numbers = iter(range(1000))
+    return parse(given, lambda: f"rule-{next(numbers)}")
+
+
+def facts(day=0, week=0, asset=EVM_NATIVE, **changes) -> Facts:
+    return Facts(**{"now": NOON, "spend": {asset: Spend(day, max(day, week))}, **changes})
+
+
+def evm(*effects, calls=(), destination=ALICE, chain_id=1) -> Subject:
+    return Subject("evm", "evm", chain_id, f"eip155:{chain_id}", destination, effects, calls)
+
+
+def typed(*effects, chain_id=1, contract=TOKEN_CONTRACT) -> Subject:
+    caip2 = None if chain_id is None else f"eip155:{chain_id}"
+    return Subject("evm", "typed_data", chain_id, caip2, contract, effects, (), contract)
+
+
+def native(amount, to=ALICE, fee=7) -> Subject:
+    return evm(Effect("transfer", EVM_NATIVE, amount, BOB, to), Effect("fee", EVM_NATIVE, fee), destination=to)
+
+
+def token_call(amount, to=ALICE, selector=TRANSFER, value=0, chain_id=1) -> Subject:
+    call = Call(chain_id, TOKEN_CONTRACT, selector, value, recipient=to, amount=amount, decoded=True)
+    effect = Effect("transfer", f"evm:{chain_id}:{TOKEN_CONTRACT}", amount, BOB, to, call=call)
+    return evm(effect, calls=(call,), destination=TOKEN_CONTRACT, chain_id=chain_id)
+
+
+def approval_call(amount, spender=ALICE) -> Subject:
+    call = Call(1, TOKEN_CONTRACT, APPROVE, spender=spender, amount=amount, decoded=True)
+    effect = Effect("approval", TOKEN, amount, BOB, spender=spender, unlimited=amount >= 2**128, call=call)
+    return evm(effect, calls=(call,), destination=TOKEN_CONTRACT)
+
+
+def opaque_call(value=0, selector=UNKNOWN, contract=TOKEN_CONTRACT) -> Subject:
+    call = Call(1, contract, selector, value)
+    coins = (Effect("transfer", EVM_NATIVE, value, BOB, contract),) if value else ()
+    return evm(*coins, Effect("opaque", None, 0, BOB, contract, call=call), calls=(call,), destination=contract)
+
+
+def permit(amount, spender=ALICE, **changes) -> Subject:
+    return typed(Effect("approval", TOKEN, amount, BOB, spender=spender, unlimited=amount >= 2**128), **changes)

@@ -1,0 +1,157 @@
+"""contract-allowlist: which calls, to whom and how much."""
+
+import pytest
+
+from custody.chains.types import Call, Effect
+from custody.policies.judge import judge
+from custody.policies.types import InvalidPolicy
+from tests.rules.policies.makers import (
+    ALICE,
+    APPROVE,
+    BOB,
+    TOKEN_CONTRACT,
+    TRANSFER,
+    UNKNOWN,
+    approval_call,
+    evm,
+    facts,
+    native,
+    opaque_call,
+    permit,
+    rule,
+    rules,
+    token_call,
+    typed,
+)
+
+
+def entry(*selectors, chain=None, **constraint):
+    found = {"address": TOKEN_CONTRACT, "selectors": list(selectors)}
+    if chain:
+        found["chainId"] = chain
+    if constraint:
+        found["constraints"] = {selectors[0]: constraint}
+    return found
+
+
+def allow(*entries):
+    return rules(rule("contract-allowlist", {"contracts": list(entries)}))
+
+
+def decision(set_, order):
+    return judge(set_, order, facts()).decision
+
+
+def test_a_listed_call_is_signed_and_any_other_refused():
+    assert decision(allow(entry(TRANSFER)), token_call(5)) == "sign"
+    assert decision(allow(entry(APPROVE)), token_call(5)) == "refuse"
+    assert decision(allow(), token_call(5)) == "refuse"
+
+
+@pytest.mark.parametrize("selector", ["a9059cbb", "0xA9059CBB", "0xa9059cbb"])
+def test_a_selector_is_written_with_or_without_prefix_in_any_case(selector):
+    assert decision(allow(entry(selector, maxAmount="5")), token_call(5)) == "sign"
+
+
+def test_an_entry_with_a_chain_is_for_that_chain_only():
+    assert decision(allow(entry(TRANSFER, chain=1)), token_call(5, chain_id=10)) == "refuse"
+    assert decision(allow(entry(TRANSFER)), token_call(5, chain_id=10)) == "sign"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "wanted"),
+    [
+        ({"recipientAllowlist": [ALICE]}, "sign"),
+        ({"recipientAllowlist": [BOB]}, "refuse"),
+        ({"recipientAllowlist": []}, "refuse"),
+        ({"recipientBlocklist": [ALICE]}, "refuse"),
+        ({"recipientBlocklist": [BOB]}, "sign"),
+        ({"maxAmount": "5"}, "sign"),
+        ({"maxAmount": "4"}, "refuse"),
+        ({"spenderAllowlist": [ALICE]}, "refuse"),
+    ],
+)
+def test_a_transfer_keeps_the_constraints_of_its_selector(constraint, wanted):
+    assert decision(allow(entry(TRANSFER, **constraint)), token_call(5, to=ALICE)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("constraint", "wanted"),
+    [
+        ({"spenderAllowlist": [ALICE]}, "sign"),
+        ({"spenderAllowlist": [BOB]}, "refuse"),
+        ({"spenderBlocklist": [ALICE]}, "refuse"),
+    ],
+)
+def test_an_approval_keeps_the_constraints_on_its_spender(constraint, wanted):
+    assert decision(allow(entry(APPROVE, **constraint)), approval_call(5, spender=ALICE)) == wanted
+
+
+@pytest.mark.parametrize("constraint", [{"recipientBlocklist": [BOB]}, {"maxAmount": "9"}, {"spenderBlocklist": [BOB]}])
+def test_a_constraint_on_what_was_not_decoded_fails(constraint):
+    assert decision(allow(entry(UNKNOWN, **constraint)), opaque_call()) == "refuse"
+
+
+def test_native_value_is_capped_with_the_call_and_without():
+    capped = allow(entry(UNKNOWN, maxNativeValueWei="10"))
+
+    assert decision(capped, opaque_call(value=10)) == "sign"
+    assert decision(capped, opaque_call(value=11)) == "refuse"
+    assert decision(capped, native(11, to=TOKEN_CONTRACT)) == "refuse"
+    assert decision(capped, native(11, to=ALICE)) == "sign"
+
+
+def test_a_payment_without_calldata_needs_no_entry():
+    assert decision(allow(), native(5)) == "sign"
+
+
+def test_every_call_of_a_batch_must_be_listed():
+    inner = token_call(5)
+    outer = Call(1, TOKEN_CONTRACT, "0xac9650d8", decoded=True)
+    batch = evm(*inner.effects, calls=(outer, *inner.calls), destination=TOKEN_CONTRACT)
+
+    assert decision(allow(entry(TRANSFER)), batch) == "refuse"
+    assert decision(allow(entry(TRANSFER), entry("0xac9650d8")), batch) == "sign"
+
+
+def test_something_undecodable_without_a_call_fails_closed():
+    assert decision(allow(entry(TRANSFER)), evm(Effect("opaque", None, 0))) == "refuse"
+
+
+def test_a_call_named_only_by_its_effect_is_judged_too():
+    assert decision(allow(entry(APPROVE)), evm(*token_call(5).effects)) == "refuse"
+
+
+def test_the_verifying_contract_of_typed_data_must_be_listed():
+    assert decision(allow(entry(TRANSFER)), typed()) == "sign"
+    assert decision(allow(entry(TRANSFER)), typed(contract=ALICE)) == "refuse"
+    assert decision(allow(entry(TRANSFER)), typed(contract=None)) == "refuse"
+    assert decision(allow(entry(TRANSFER, chain=1)), typed(chain_id=None)) == "refuse"
+
+
+def test_a_permit_keeps_the_constraints_a_call_would_have_to_keep():
+    constrained = allow(entry(APPROVE, spenderAllowlist=[ALICE], maxAmount="10"))
+
+    assert decision(constrained, permit(10, spender=ALICE)) == "sign"
+    assert decision(constrained, permit(11, spender=ALICE)) == "refuse"
+    assert decision(constrained, permit(10, spender=BOB)) == "refuse"
+    assert decision(allow(entry(TRANSFER, recipientAllowlist=[ALICE])), permit(10, spender=ALICE)) == "refuse"
+
+
+@pytest.mark.parametrize(
+    "contracts",
+    [
+        [entry()],
+        [entry("0xa9059c")],
+        [entry("0xa9059cbb\n")],
+        [entry(TRANSFER), entry(APPROVE, TRANSFER)],
+        [{**entry(TRANSFER), "address": "0x12"}],
+        [{**entry(TRANSFER), "constraints": {APPROVE: {}}}],
+        [{**entry(TRANSFER), "constraints": {TRANSFER: {"maxValue": "1"}}}],
+        [{**entry(TRANSFER), "constraints": {TRANSFER: {}, "A9059CBB": {}}}],
+        [{"address": TOKEN_CONTRACT}],
+    ],
+)
+def test_an_entry_that_cannot_be_meant_is_not_accepted(contracts):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(contract-allowlist\)"):
+        allow(*contracts)

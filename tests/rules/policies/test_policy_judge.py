@@ -1,0 +1,169 @@
+"""The judge: hard before soft, what nobody covers goes to a person, empty sets."""
+
+import msgspec
+import pytest
+
+from custody.chains.types import EVM_NATIVE, Effect
+from custody.policies.judge import judge
+from tests.rules.policies.makers import (
+    APPROVE,
+    BOB,
+    TOKEN,
+    TOKEN_CONTRACT,
+    TRANSFER,
+    UNKNOWN,
+    approval_call,
+    evm,
+    facts,
+    native,
+    opaque_call,
+    permit,
+    rule,
+    rules,
+    token_call,
+    typed,
+)
+
+NATIVE_LIMIT = rule("spending-limit", {"maxPerDay": "1000"})
+TOKEN_LIMIT = rule("spending-limit", {"maxPerDay": "1000", "asset": TOKEN})
+NFT = evm(Effect("transfer", TOKEN, 1, BOB, BOB, nft=True))
+
+
+def listing(selector, **constraint):
+    entry = {"address": TOKEN_CONTRACT, "selectors": [selector], "constraints": {selector: constraint}}
+    return rule("contract-allowlist", {"contracts": [entry]})
+
+
+def test_a_hard_rule_refuses_although_an_earlier_soft_one_queues():
+    set_ = rules(rule("auto-approve-threshold", {"threshold": "1"}), rule("spending-limit", {"maxPerTx": "5"}))
+
+    verdict = judge(set_, native(6), facts())
+
+    assert verdict.decision == "refuse"
+    assert [(result.type, result.passed) for result in verdict.results] == [
+        ("auto-approve-threshold", False),
+        ("spending-limit", False),
+    ]
+
+
+def test_results_stand_in_stored_order_and_disabled_rules_are_silent():
+    off = rule("spending-limit", {"maxPerTx": "1"}, enabled=False, id="off")
+    set_ = rules(rule("rate-limit", {"maxTxPerDay": 9}, id="r"), off, rule("allowed-chains", {"chains": [1]}, id="c"))
+
+    verdict = judge(set_, native(6), facts())
+
+    assert verdict.decision == "sign"
+    assert [result.policy_id for result in verdict.results] == ["r", "c"]
+
+
+def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_without():
+    results = judge(rules(NATIVE_LIMIT), opaque_call(), facts()).results
+
+    sent = msgspec.to_builtins(results)
+
+    assert set(sent[0]) == {"type", "passed", "reason", "policyId"}
+    assert set(sent[1]) == {"type", "passed", "reason"}
+
+
+@pytest.mark.parametrize(
+    ("set_", "order"),
+    [
+        ([NATIVE_LIMIT], token_call(5)),
+        ([NATIVE_LIMIT], approval_call(0)),
+        ([NATIVE_LIMIT], opaque_call()),
+        ([NATIVE_LIMIT], permit(5)),
+        ([NATIVE_LIMIT], typed(Effect("opaque", None, 0))),
+        ([NATIVE_LIMIT], NFT),
+        ([TOKEN_LIMIT], native(5)),
+        ([TOKEN_LIMIT], NFT),
+        ([TOKEN_LIMIT], approval_call(2**128)),
+        ([TOKEN_LIMIT], permit(2**128)),
+        ([rule("auto-approve-threshold", {"threshold": "9"})], token_call(5)),
+        ([NATIVE_LIMIT, listing(TRANSFER)], token_call(5)),
+        ([NATIVE_LIMIT, listing(APPROVE, maxAmount=str(2**200))], approval_call(2**128)),
+        ([TOKEN_LIMIT, listing(UNKNOWN)], opaque_call(value=5)),
+    ],
+)
+def test_what_no_rule_covers_goes_to_a_person(set_, order):
+    verdict = judge(rules(*set_), order, facts())
+
+    assert verdict.decision == "queue"
+    assert verdict.results[-1].type == "uncovered-effect"
+    assert verdict.results[-1].reason.endswith("a person must approve it")
+
+
+@pytest.mark.parametrize(
+    ("set_", "order"),
+    [
+        ([NATIVE_LIMIT], native(5)),
+        ([rule("auto-approve-threshold", {"threshold": "9"})], native(5)),
+        ([TOKEN_LIMIT], token_call(5)),
+        ([TOKEN_LIMIT], permit(5)),
+        ([TOKEN_LIMIT], native(0)),
+        ([NATIVE_LIMIT], permit(0)),
+        ([NATIVE_LIMIT], typed()),
+        ([NATIVE_LIMIT, listing(TRANSFER, maxAmount="5")], token_call(5)),
+        ([NATIVE_LIMIT, listing(UNKNOWN)], opaque_call(value=5)),
+        ([rule("rate-limit", {"maxTxPerDay": 9})], opaque_call()),
+        ([], approval_call(2**128)),
+    ],
+)
+def test_what_a_rule_covers_needs_no_person(set_, order):
+    verdict = judge(rules(*set_), order, facts())
+
+    assert verdict.decision == "sign"
+    assert all(result.type != "uncovered-effect" for result in verdict.results)
+
+
+def test_a_disabled_rule_covers_nothing():
+    off = rule("spending-limit", {"maxPerDay": "1000", "asset": TOKEN}, enabled=False)
+
+    assert judge(rules(NATIVE_LIMIT, off), token_call(5), facts()).decision == "queue"
+
+
+@pytest.mark.parametrize(("setting", "wanted"), [("queue", "queue"), ("allow", "sign"), ("refuse", "refuse")])
+def test_the_tenant_says_what_becomes_of_uncovered_effects(setting, wanted):
+    verdict = judge(rules(NATIVE_LIMIT), token_call(5), facts(uncovered=setting))
+
+    assert verdict.decision == wanted
+    assert verdict.results[-1].type == "uncovered-effect"
+    assert verdict.results[-1].passed == (setting == "allow")
+
+
+def test_allowing_what_is_uncovered_never_voids_a_limit_on_that_token():
+    assert judge(rules(TOKEN_LIMIT), approval_call(2**128), facts(uncovered="allow")).decision == "queue"
+
+
+def test_a_person_settles_what_is_uncovered_unless_the_tenant_refuses_it():
+    approved = judge(rules(NATIVE_LIMIT), token_call(5), facts(approving=True))
+
+    assert approved.decision == "sign"
+    assert approved.results[-1].reason.endswith("a person approved it")
+    assert judge(rules(NATIVE_LIMIT), token_call(5), facts(approving=True, uncovered="refuse")).decision == "refuse"
+
+
+@pytest.mark.parametrize(
+    "set_",
+    [
+        [],
+        [rule("spending-limit", {"maxPerTx": "9"}, enabled=False)],
+        [rule("auto-approve-threshold", {"threshold": "9"})],
+    ],
+)
+def test_a_deployment_may_refuse_agents_without_an_enabled_hard_rule(set_):
+    denied = judge(rules(*set_), native(5), facts(empty_policy="deny"))
+
+    assert denied.decision == "refuse"
+    assert denied.results[-1].type == "empty-policy"
+    assert judge(rules(*set_), native(5), facts(empty_policy="allow")).decision == "sign"
+
+
+def test_what_counts_is_told_per_asset_without_fees():
+    order = evm(*token_call(5).effects, *token_call(6).effects, *native(9).effects)
+
+    assert judge((), order, facts()).charges == {TOKEN: 11, EVM_NATIVE: 9}
+
+
+def test_a_negative_amount_is_never_judged():
+    with pytest.raises(ValueError, match="negative"):
+        judge(rules(NATIVE_LIMIT), native(-5), facts())

@@ -1,0 +1,148 @@
+"""spending-limit and auto-approve-threshold: what counts, and what a person is told."""
+
+import pytest
+
+from custody.chains.types import EVM_NATIVE, Effect, Subject
+from custody.policies.judge import judge
+from custody.policies.types import Alert, InvalidPolicy, Spend
+from tests.rules.policies.makers import TOKEN, approval_call, facts, native, rule, rules, token_call
+
+
+def limit(**config):
+    return rules(rule("spending-limit", config))
+
+
+def test_the_daily_limit_counts_what_was_signed_before_and_says_so():
+    verdict = judge(limit(maxPerDay="1000"), native(300), facts(day=800))
+
+    assert verdict.decision == "refuse"
+    assert verdict.results[0].reason == (
+        "300 wei now and 800 wei in the last 24 hours would exceed the limit of 1000 wei per day "
+        "(the hour at the edge of the window counts in full)"
+    )
+
+
+def test_an_order_that_just_fits_is_signed_and_its_fee_does_not_count():
+    verdict = judge(limit(maxPerDay="1000"), native(200, fee=10**18), facts(day=800))
+
+    assert verdict.decision == "sign"
+    assert verdict.charges == {EVM_NATIVE: 200}
+
+
+@pytest.mark.parametrize("name", ["maxPerTransaction", "maxPerTx"])
+def test_the_limit_per_transaction_has_an_alias(name):
+    assert judge(limit(**{name: "5"}), native(6), facts()).decision == "refuse"
+    assert judge(limit(**{name: "5"}), native(5), facts()).decision == "sign"
+
+
+def test_the_weekly_limit_is_judged_apart_from_the_daily_one():
+    assert judge(limit(maxPerDay="50", maxPerWeek="100"), native(10), facts(day=0, week=95)).decision == "refuse"
+
+
+def test_without_an_asset_each_chain_family_is_limited_in_its_own_coin():
+    lamports = Subject("solana", "solana", 101, None, "dest", (Effect("transfer", "solana:native", 11, to="dest"),))
+
+    assert judge(limit(maxPerDay="10"), lamports, facts()).decision == "refuse"
+    assert judge(limit(maxPerDay="20"), lamports, facts(day=20)).decision == "sign"
+
+
+def test_a_bitcoin_order_counts_its_fee():
+    effects = (Effect("transfer", "bitcoin", 90, to="bc1"), Effect("fee", "bitcoin", 11))
+    order = Subject("bitcoin", "bitcoin", None, None, "bc1", effects)
+
+    assert judge(limit(maxPerTx="100"), order, facts()).decision == "refuse"
+
+
+def test_a_token_limit_names_its_token_in_any_case():
+    named = limit(maxPerTx="5", asset=TOKEN.upper().replace("EVM", "evm").replace("0X", "0x"))
+
+    assert judge(named, token_call(6), facts()).decision == "refuse"
+    assert judge(named, token_call(5), facts()).decision == "sign"
+
+
+def test_a_small_approval_is_spend_and_a_revocation_is_not():
+    named = limit(maxPerDay="100", asset=TOKEN)
+
+    assert judge(named, approval_call(60), facts(day=50, asset=TOKEN)).decision == "refuse"
+    assert judge(named, approval_call(60), facts()).charges == {TOKEN: 60}
+    assert judge(named, approval_call(0), facts(day=100, asset=TOKEN)).charges == {}
+
+
+def test_a_taken_over_nonce_slot_adds_only_what_exceeds_it():
+    taken = facts(day=900, floor={EVM_NATIVE: 100})
+
+    assert judge(limit(maxPerDay="1000"), native(100), taken).decision == "sign"
+    assert judge(limit(maxPerDay="1000"), native(101), taken).decision == "refuse"
+    assert judge(limit(maxPerDay="1000"), native(40), taken).charges == {EVM_NATIVE: 100}
+
+
+def test_an_enormous_transfer_is_refused_not_treated_as_unlimited():
+    huge = Effect("transfer", EVM_NATIVE, 2**255, to="0x1", unlimited=True)
+    order = Subject("evm", "evm", 1, "eip155:1", "0x1", (huge,))
+
+    assert judge(limit(maxPerTx="5"), order, facts()).decision == "refuse"
+
+
+def test_each_crossed_share_of_a_limit_alerts_once_and_only_when_signed():
+    verdict = judge(limit(maxPerDay="100", maxPerWeek="1000"), native(30), facts(day=70))
+
+    assert verdict.alerts == (Alert("day", EVM_NATIVE, 100, 100, 80), Alert("day", EVM_NATIVE, 100, 100, 100))
+    assert judge(limit(maxPerDay="100"), native(5), facts(day=80)).alerts == ()
+    assert judge(limit(maxPerDay="100"), native(31), facts(day=70)).alerts == ()
+
+
+def test_alert_percents_are_configurable_and_a_taken_over_slot_crosses_nothing_again():
+    half = limit(maxPerWeek="100", alertPercents=[50])
+    taken = facts(week=0, floor={EVM_NATIVE: 55})
+
+    assert [alert.percent for alert in judge(half, native(50), facts()).alerts] == [50]
+    assert judge(half, native(60), taken).alerts == ()
+
+
+@pytest.mark.parametrize("amount", ["", "-1", "1.0", "0x1", "01", " 1", "1\n", str(2**256), 5, True])
+def test_an_amount_is_a_plain_decimal_string_that_fits_256_bits(amount):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(spending-limit\).*maxPerDay"):
+        limit(maxPerDay=amount)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"asset": "evm:native"},
+        {"maxPerTx": "1", "maxPerTransaction": "1"},
+        {"maxPerDay": "1", "maxPerMonth": "1"},
+        {"maxPerDay": "1", "asset": "evm:8453:0xtoken"},
+        {"maxPerDay": "1", "asset": "solana:not-a-mint"},
+        {"maxPerDay": "1", "alertPercents": [0]},
+        {"maxPerDay": "1", "alertPercents": [101]},
+    ],
+)
+def test_a_limit_that_says_nothing_clear_is_not_accepted(config):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(spending-limit\)"):
+        limit(**config)
+
+
+def test_a_threshold_queues_above_and_signs_at_its_value():
+    soft = rules(rule("auto-approve-threshold", {"threshold": "10"}))
+
+    assert judge(soft, native(10), facts()).decision == "sign"
+    assert judge(soft, native(11), facts()).decision == "queue"
+
+
+def test_an_approved_order_passes_the_threshold_but_not_a_limit():
+    both = rules(rule("auto-approve-threshold", {"threshold": "10"}), rule("spending-limit", {"maxPerTx": "20"}))
+
+    passed = judge(both, native(20), facts(approving=True))
+
+    assert passed.decision == "sign"
+    assert passed.results[0].passed
+    assert passed.results[0].reason.endswith("a person approved it")
+    assert judge(both, native(21), facts(approving=True)).decision == "refuse"
+
+
+def test_a_token_threshold_says_nothing_about_the_native_asset():
+    soft = rules(rule("auto-approve-threshold", {"threshold": "10", "asset": TOKEN}))
+
+    assert judge(soft, token_call(11), facts(spend={TOKEN: Spend(0, 0)})).decision == "queue"
+    assert judge(soft, token_call(10), facts()).decision == "sign"

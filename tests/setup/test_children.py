@@ -1,0 +1,133 @@
+"""What a child process may know, and that a dead one comes back. Design 2, decisions 2."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from custody.cli.children import Child, Program, environment_for
+
+WAITS = "import signal; signal.pause()"
+IGNORES_TERM = "import signal; signal.signal(15, signal.SIG_IGN); print('armed', flush=True); signal.pause()"
+Make = Callable[..., Child]
+
+
+@pytest.fixture
+async def make(tmp_path: Path) -> AsyncIterator[Make]:
+    """Makes children that run a line of Python and are gone after the test."""
+    made: list[Child] = []
+
+    def child(code: str, stop_seconds: float = 10.0) -> Child:
+        program = Program("dummy", (sys.executable, "-I", "-c", code), {}, tmp_path / "log", stop_seconds=stop_seconds)
+        made.append(Child(program, lambda _text: None))
+        return made[-1]
+
+    yield child
+    for each in made:
+        await each.stop()
+
+
+async def eventually(true: Callable[[], bool]) -> None:
+    """Return when the condition holds; fail after ten seconds."""
+
+    async def look() -> None:
+        while not true():
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(look(), 10)
+
+
+def pid_of(child: Child) -> int:
+    assert child.process is not None
+    return child.process.pid
+
+
+async def test_a_killed_child_is_started_again_at_once(make: Make) -> None:
+    child = make(WAITS)
+    child.start()
+    first = pid_of(child)
+
+    os.kill(first, signal.SIGKILL)
+
+    await asyncio.wait_for(eventually(lambda: pid_of(child) != first and child.alive), 1)
+
+
+async def test_a_child_that_keeps_dying_is_started_ever_more_slowly(make: Make) -> None:
+    child = make("raise SystemExit(1)")
+    began = asyncio.get_running_loop().time()
+    child.start()
+
+    await eventually(lambda: child.restarts == 4)
+
+    assert asyncio.get_running_loop().time() - began >= 0.2 + 0.4 + 0.8
+
+
+async def test_a_stopped_child_stays_stopped(make: Make) -> None:
+    child = make(WAITS)
+    child.start()
+
+    await child.stop()
+
+    assert not child.alive
+    assert child.restarts == 0
+
+
+async def test_a_child_that_will_not_end_is_killed_in_bounded_time(make: Make, tmp_path: Path) -> None:
+    child = make(IGNORES_TERM, stop_seconds=0.2)
+    child.start()
+    await eventually(lambda: "armed" in (tmp_path / "log").read_text())
+
+    await asyncio.wait_for(child.stop(), 5)
+
+    assert child.process is not None
+    assert child.process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
+def test_children_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from custody.cli.launch import launch\n"
+        "child = launch([sys.executable, '-c', 'import signal; signal.pause()'], environment={},"
+        " output=open(sys.argv[1], 'wb')); print(child.pid, flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, tmp_path / "log"], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = os.pidfd_open(int(parent.stdout.readline()))
+
+    parent.kill()
+    parent.communicate()
+
+    asyncio.run(_readable(child))
+    os.close(child)
+
+
+async def _readable(handle: int) -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(handle, ended.set)
+    await asyncio.wait_for(ended.wait(), 5)
+    asyncio.get_running_loop().remove_reader(handle)
+
+
+ALL = {
+    "PATH": "p", "SERVICE_ENV": "e", "SERVICE_DATABASE_URL": "owner", "SERVICE_DATABASE_URL_API": "a",
+    "SERVICE_DATABASE_URL_SIGNER": "s", "SERVICE_MASTER_KEY_FILE": "m", "SERVICE_PLATFORM_KEY_FILE": "k",
+    "SERVICE_RPC_URL_1": "r", "GOOGLE_CLIENT_SECRET": "g", "AWS_SECRET_ACCESS_KEY": "not ours", "SERVICE_KEY": "c",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("process", "secrets"),
+    [
+        ("signer", {"SERVICE_DATABASE_URL_SIGNER", "SERVICE_MASTER_KEY_FILE", "SERVICE_PLATFORM_KEY_FILE"}),
+        ("api", {"SERVICE_DATABASE_URL_API", "SERVICE_RPC_URL_1", "GOOGLE_CLIENT_SECRET"}),
+        ("scheduler", {"SERVICE_RPC_URL_1"}),
+        ("proxy", set()),
+    ],
+)
+def test_a_process_learns_only_what_is_meant_for_it(process: str, secrets: set[str]) -> None:
+    assert set(environment_for(process, ALL)) == secrets | {"PATH", "SERVICE_ENV"}

@@ -1,0 +1,147 @@
+"""Roles, migrations and the files with each process' address. Promise P4, decisions 2."""
+
+import asyncio
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from custody.cli import places, roles
+from custody.cli.migrate import migrate, missing
+from tests.fixtures.postgres import Database, in_database
+
+MIGRATION = """
+from pathlib import Path
+from tortoise.migrations.migration import Migration as Parent
+from tortoise.migrations.operations import RunSQL
+
+class Migration(Parent):
+    operations = [RunSQL({sql!r})]
+    dependencies = {after!r}
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Iterator[Path]:
+    """An importable package of migrations, still empty."""
+    folder = tmp_path / f"history_{tmp_path.name.replace('-', '_')}"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    sys.path.insert(0, str(tmp_path))
+    yield folder
+    sys.path.remove(str(tmp_path))
+
+
+@pytest.fixture
+def empty(postgres_home: places.Home, worker_id: str, request: pytest.FixtureRequest) -> str:
+    """The owner's address of a database in which nothing is."""
+    owner_url = postgres_home.file("db", "owner.url").read_text()
+    name = f"empty_{worker_id}_{abs(hash(request.node.nodeid))}"
+
+    async def create() -> None:
+        connection = await asyncpg.connect(in_database(owner_url, "postgres"))
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        await connection.close()
+
+    asyncio.run(create())
+    return in_database(owner_url, name)
+
+
+def add(package: Path, name: str, sql: str, *after: str) -> None:
+    text = MIGRATION.format(sql=sql, after=[("custody", earlier) for earlier in after])
+    (package / f"{name}.py").write_text(text)
+
+
+async def test_each_migration_is_applied_once_and_in_order(empty: str, postgres_home: places.Home, package: Path) -> None:
+    add(package, "0001_first", "CREATE TABLE first (n int); INSERT INTO first VALUES (1)")
+    add(package, "0002_second", "UPDATE first SET n = n + 1", "0001_first")
+
+    assert await migrate(empty, postgres_home, package=package.name) == ["0001_first", "0002_second"]
+    assert await migrate(empty, postgres_home, package=package.name) == []
+    assert await missing(empty, ["0001_first", "0002_second"]) == []
+
+
+async def test_a_failing_migration_leaves_nothing_of_the_ones_before_it(
+    empty: str, postgres_home: places.Home, package: Path
+) -> None:
+    add(package, "0001_first", "CREATE TABLE first (n int)")
+    add(package, "0002_wrong", "SELECT no_such_function()", "0001_first")
+
+    with pytest.raises(Exception, match="no_such_function"):
+        await migrate(empty, postgres_home, package=package.name)
+
+    assert await missing(empty, ["0001_first"]) == ["0001_first"]
+
+
+async def test_several_at_once_apply_a_migration_once(empty: str, postgres_home: places.Home, package: Path) -> None:
+    add(package, "0001_first", "CREATE TABLE first (n int)")
+    script = (
+        "import asyncio, sys; from pathlib import Path; from custody.cli import places; "
+        "from custody.cli.migrate import migrate; sys.path.insert(0, sys.argv[3]); "
+        "print(asyncio.run(migrate(sys.argv[1], places.open_home(Path(sys.argv[2])), package=sys.argv[4])))"
+    )
+    words = [empty, str(postgres_home.path), str(package.parent), package.name]
+
+    runs = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", script, *words, stdout=asyncio.subprocess.PIPE)
+        for _ in range(3)
+    ]
+    answers = [(await run.communicate())[0].decode().strip() for run in runs]
+
+    assert sorted(answers) == ["['0001_first']", "[]", "[]"]
+
+
+@pytest.mark.parametrize("process", ["api", "signer", "scheduler", "proxy"])
+async def test_a_process_signs_in_under_a_role_without_privileges(database: Database, process: str) -> None:
+    connection = await asyncpg.connect(database.urls[process])
+    role = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = current_user")
+    owned = await connection.fetchval("SELECT count(*) FROM pg_class WHERE relowner = current_user::regrole")
+    await connection.close()
+
+    assert role is not None
+    assert role["rolname"] == f"custody_{process}"
+    assert not any(role[name] for name in ("rolsuper", "rolbypassrls", "rolcreaterole", "rolcreatedb"))
+    assert owned == 0
+
+
+async def test_nobody_can_sign_in_as_the_role_that_looks_across_tenants(owner: asyncpg.Connection) -> None:
+    assert await owner.fetchval("SELECT rolcanlogin FROM pg_roles WHERE rolname = $1", roles.DEFINER) is False
+
+
+async def test_only_the_signer_plans_without_whole_table_reads(database: Database) -> None:
+    settings = {}
+    for process, url in database.urls.items():
+        connection = await asyncpg.connect(url)
+        settings[process] = await connection.fetchval("SHOW enable_seqscan")
+        await connection.close()
+
+    assert settings == {"signer": "off", "api": "on", "scheduler": "on", "proxy": "on"}
+
+
+def test_only_its_process_can_read_an_address(postgres_home: places.Home) -> None:
+    for process in ("api", "signer", "scheduler", "proxy"):
+        found = postgres_home.file("db", f"{process}.url").stat()
+
+        assert stat.S_IMODE(found.st_mode) == 0o600
+        assert found.st_uid == (postgres_home.uid_of(process) or found.st_uid)
+
+
+async def test_an_owner_that_is_no_superuser_can_migrate(
+    postgres_home: places.Home, worker_id: str, owner: asyncpg.Connection, open_folder: Path, package: Path
+) -> None:
+    add(package, "0001_first", "CREATE TABLE first (n int)")
+    name, database = f"tenant_owner_{worker_id}", f"managed_{worker_id}"
+    await owner.execute(f"CREATE ROLE {name} LOGIN CREATEROLE PASSWORD 'managed'")
+    for role in ("custody_definer", *(f"custody_{p}" for p in ("api", "signer", "scheduler", "proxy"))):
+        await owner.execute(f"GRANT {role} TO {name} WITH ADMIN OPTION")
+    await owner.execute(f"CREATE DATABASE {database} OWNER {name} TEMPLATE template0")
+    url = in_database(postgres_home.file("db", "owner.url").read_text(), database)
+    url = url.replace(url.split("://")[1].split("@")[0], f"{name}:managed")
+    given = {p: postgres_home.file("db", f"{p}.url").read_text() for p in ("api", "signer", "scheduler", "proxy")}
+
+    applied = await migrate(url, places.open_home(open_folder / "other"), given=given, package=package.name)
+
+    assert applied == ["0001_first"]
