@@ -15,7 +15,8 @@ from custody.cli.launch import launch, stop
 FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
 # A child that lived this long is taken to be well: its next death is a first one again.
 WELL_AFTER_SECONDS = 30.0
-_COMMON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
+# The library path is there because some interpreters (tool caches of CI) do not start without it.
+_COMMON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH")
 # Variables that are secret or lead to a secret, with the processes that need them; the owner's address needs nobody.
 _RESERVED: dict[str, tuple[str, ...]] = {
     "SERVICE_DATABASE_URL": (),

@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def launch(  # noqa: PLR0913 - each is one property of the child
+def launch(
     command: Sequence[str | Path],
     *,
     environment: Mapping[str, str],

@@ -37,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadSetting as problem:
         print(f"custody: {problem}", file=sys.stderr)
         return 2
+    except (OSError, RuntimeError) as problem:
+        print(f"custody: {problem}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
 

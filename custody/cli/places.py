@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-UIDS = {"postgres": 64710, "signer": 64711, "api": 64712, "scheduler": 64713, "proxy": 64714}
+UIDS = {"postgres": 64710, "signer": 64711, "api": 64712, "scheduler": 64713, "proxy": 64714, "chain": 64715}
 # sun_path holds 108 bytes with its NUL; ".s.PGSQL.5432.lock" is the longest name put behind a socket folder.
 LONGEST_SOCKET_FOLDER = 106 - len("/.s.PGSQL.5432.lock")
 
@@ -42,7 +42,7 @@ def open_home(path: Path) -> Home:
     home = Home(path.resolve(), separate)
     folder(home.file("db"), mode=0o711 if separate else 0o700)
     folder(home.file("log"))
-    for process in ("signer", "api", "scheduler", "proxy"):
+    for process in ("signer", "api", "scheduler", "proxy", "chain"):
         folder(home.file(process), owner=home.uid_of(process))
     return home
 

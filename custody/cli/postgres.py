@@ -136,7 +136,9 @@ class EmbeddedPostgres:
         finally:
             password.unlink(missing_ok=True)
         if made.returncode != 0:
-            raise PostgresFailed(f"initdb failed: {made.stderr.strip() or made.stdout.strip()}")
+            said = made.stderr.strip() or made.stdout.strip()
+            cure = "; give this uid a name, or set SERVICE_DATABASE_URL" if "look up effective user" in said else ""
+            raise PostgresFailed(f"{said}{cure}")
         if self._uid is not None:
             for part in (draft, *draft.rglob("*")):
                 os.chown(part, self._uid, self._uid, follow_symlinks=False)

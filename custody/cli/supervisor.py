@@ -7,12 +7,14 @@ no longer there. Dead children are started again; nothing is ever asked of a ter
 import asyncio
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
+import msgspec
 
 from custody.cli import children, places
 from custody.cli.migrate import migrate
@@ -24,6 +26,8 @@ READY_SECONDS = 60.0
 # Five deaths in a row while starting take three seconds: more than a port needs to become free again.
 _HOPELESS_RESTARTS = 5
 _KEEP_LOG_BYTES = 10 * 2**20
+LOCAL_CHAIN = "31337"
+CHAIN_URL = f"SERVICE_RPC_URL_{LOCAL_CHAIN}"
 MODULES = {"signer": "signer", "api": "api", "scheduler": "scheduler"}
 
 
@@ -49,18 +53,22 @@ class Supervisor:
         self._watch: asyncio.Task[None] | None = None
         self.stopping = asyncio.Event()
 
-    async def up(self, modules: dict[str, str] | None = None) -> None:
-        """Bring everything up and return when the api says it is ready."""
+    async def up(self, modules: dict[str, str] | None = None, *, local_chain: bool = False) -> None:
+        """Bring everything up, with a chain of its own if asked, and return when the api says it is ready."""
         if not self._lock.take():
             raise NotReady(f"custody already runs in {self.home.path}; stop it, or choose another SERVICE_HOME")
         self._say_how_separate()
         await self._database()
         python = python_for(self.home)
+        if local_chain:
+            self._start_chain(python)
         for process, module in (modules or MODULES).items():
             self._start(self.program(process, module, python))
             if process == "signer":
                 await self._until("signer", self._signer_listens)
         await self._until("api", self._api_ready)
+        if local_chain:
+            await self._until("chain", self._chain_listens)
 
     async def down(self) -> None:
         """Stop everything: api and scheduler, then the signer, then Postgres."""
@@ -107,6 +115,9 @@ class Supervisor:
             found[variable] = file
             if uid is None or file.parent.resolve() != self.home.path:
                 continue
+            # In production the signer refuses this very path, because only a generated key lies there.
+            if self.settings.production and name == "PLATFORM":
+                continue
             if file.is_file() and not file.is_symlink():
                 os.chown(file, uid, uid)
                 continue
@@ -120,7 +131,7 @@ class Supervisor:
             return
         if self.settings.production:
             raise NotReady(f"production needs a uid for each process, but other users cannot enter {self.home.path}")
-        say(f"Note: other users cannot enter {self.home.path}, so the processes share root's uid. Fine for a first look.")
+        say(f"Note: others cannot enter {self.home.path}, so the processes share root's uid: fine for a first look.")
 
     async def _database(self) -> None:
         if self.settings.database_url is None:
@@ -157,6 +168,13 @@ class Supervisor:
         self._children[program.name] = child
         child.start()
 
+    def _start_chain(self, python: Python) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        program = self.program("chain", "custody.cli.local_chain", python)
+        self._start(msgspec.structs.replace(program, command=(*program.command, "--port", str(port))))
+        self.settings.environment[CHAIN_URL] = f"http://127.0.0.1:{port}"
+
     def _log(self, process: str) -> Path:
         log = self.home.file("log", f"{process}.log")
         if log.exists() and log.stat().st_size > _KEEP_LOG_BYTES:
@@ -180,11 +198,20 @@ class Supervisor:
             await asyncio.sleep(0.03)
 
     async def _signer_listens(self) -> str | None:
-        socket = self._run_folder() / "sign.sock"
+        path = self._run_folder() / "sign.sock"
         try:
-            _, writer = await asyncio.open_unix_connection(socket)
+            _, writer = await asyncio.open_unix_connection(path)
         except OSError as problem:
-            return f"{socket}: {problem.strerror}"
+            return f"{path}: {problem.strerror}"
+        writer.close()
+        return None
+
+    async def _chain_listens(self) -> str | None:
+        url = self.settings.environment[CHAIN_URL]
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        except OSError as problem:
+            return f"{url}: {problem.strerror}"
         writer.close()
         return None
 

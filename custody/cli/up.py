@@ -10,16 +10,15 @@ import asyncpg
 
 from custody.cli.postgres import PostgresFailed
 from custody.cli.settings import Settings
-from custody.cli.supervisor import NotReady, Supervisor, say, stop_on_signals
-
-LOCAL_CHAIN = "31337"
+from custody.cli.supervisor import CHAIN_URL, LOCAL_CHAIN, NotReady, Supervisor, say, stop_on_signals
 
 
 async def run(settings: Settings, *, demo: bool) -> int:
     """Bring everything up, stay until asked to stop, take everything down."""
     began = time.monotonic()
     # A laptop has no chain to offer but its own; an operator's choice wins.
-    settings.environment.setdefault("SERVICE_DEFAULT_CHAIN_ID", LOCAL_CHAIN)
+    if not settings.production:
+        settings.environment.setdefault("SERVICE_DEFAULT_CHAIN_ID", LOCAL_CHAIN)
     first = not settings.master_key_file.exists()
     try:
         supervisor = Supervisor(settings)
@@ -28,7 +27,7 @@ async def run(settings: Settings, *, demo: bool) -> int:
         return 1
     stop_on_signals(supervisor)
     try:
-        await supervisor.up()
+        await supervisor.up(local_chain=not settings.production and not settings.environment.get(CHAIN_URL))
         say(f"Ready in {time.monotonic() - began:.1f} s.")
         if demo and first:
             await _walk_through(settings, supervisor)
@@ -60,20 +59,19 @@ async def _walk_through(settings: Settings, supervisor: Supervisor) -> None:
 
 
 def _tell(settings: Settings, supervisor: Supervisor, *, first: bool) -> None:
-    files, url = supervisor.key_files(), settings.api_url
-    command, key = _command(), shlex.quote(str(_short(files["SERVICE_PLATFORM_KEY_FILE"])))
-    master = files["SERVICE_MASTER_KEY_FILE"]
+    url, key = settings.api_url, _short(settings.platform_key_file)
+    master = f"{_short(settings.master_key_file)}   {'<- made just now; ' if first else ''}"
     say(
         f"""
   API           {url}   (contract: {url}/openapi.json)
-  platform key  {_short(files["SERVICE_PLATFORM_KEY_FILE"])}
-  master key    {_short(master)}   {"<- made just now; " if first else ""}without it every wallet is lost: keep a copy
+  platform key  {key}
+  master key    {master}without it every wallet is lost: keep a copy
   logs          {_short(supervisor.home.file("log"))}
 
 Try, in another terminal:
   curl {url}/ready
-  curl -H "X-Service-Platform-Key: $(cat {key})" {url}/platform/stats
-  {command} doctor
+  curl -H "X-Service-Platform-Key: $(cat {shlex.quote(str(key))})" {url}/platform/stats
+  {_command()} doctor
 
 Ctrl-C stops everything."""
     )

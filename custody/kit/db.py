@@ -14,6 +14,10 @@ Pool: TypeAlias = asyncpg.Pool  # noqa: UP040 - asyncpg carries no types
 Connection: TypeAlias = asyncpg.Connection  # noqa: UP040
 
 
+# What asyncpg raises while Postgres is down, starting or shutting down.
+DatabaseAway = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.OperatorInterventionError, OSError, TimeoutError)
+
+
 async def _nothing_to_reset(_connection: Any) -> None:
     # Safe only because nothing of ours sets session state: every setting is local to its transaction.
     return None

@@ -342,6 +342,9 @@ $$;
 CREATE FUNCTION anything_sealed() RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$ SELECT EXISTS (SELECT FROM sealed) $$;
 
+CREATE FUNCTION schema_version() RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$ SELECT max(name) FROM tortoise_migrations $$;
+
 CREATE FUNCTION claim_unsent(p_limit integer)
 RETURNS TABLE (tenant_id text, id uuid, kind text, chain_id bigint, signed_bytes bytea, tx_hash text)
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -817,8 +820,9 @@ GRANT INSERT ON audit, outbox TO custody_definer;
 
 GRANT EXECUTE ON FUNCTION service_now() TO custody_definer, custody_api, custody_signer, custody_scheduler, custody_proxy;
 GRANT EXECUTE ON FUNCTION find_tenant_key(bytea), find_platform_key(bytea), platform_tenants(integer, integer), platform_tenant(text),
-  platform_stats(), agent_get(text, text) TO custody_api;
-GRANT EXECUTE ON FUNCTION claim_unsent(integer) TO custody_scheduler;
+  platform_stats(), agent_get(text, text), schema_version() TO custody_api;
+GRANT SELECT ON tortoise_migrations TO custody_definer;
+GRANT EXECUTE ON FUNCTION claim_unsent(integer), schema_version() TO custody_scheduler;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO custody_signer;
 REVOKE EXECUTE ON FUNCTION platform_tenants(integer, integer), platform_tenant(text), platform_stats(), claim_unsent(integer) FROM custody_signer;
 GRANT EXECUTE ON FUNCTION audit_append(text, text, text, text, text, text, text[]), outbox_append(text, text, text)
@@ -833,5 +837,6 @@ ALTER FUNCTION platform_tenants(integer, integer) OWNER TO custody_definer;
 ALTER FUNCTION platform_tenant(text) OWNER TO custody_definer;
 ALTER FUNCTION platform_stats() OWNER TO custody_definer;
 ALTER FUNCTION anything_sealed() OWNER TO custody_definer;
+ALTER FUNCTION schema_version() OWNER TO custody_definer;
 ALTER FUNCTION claim_unsent(integer) OWNER TO custody_definer;
 REVOKE CREATE ON SCHEMA public FROM custody_definer;

@@ -6,7 +6,8 @@ import msgspec
 
 from custody.chains.types import Effect, Subject
 from custody.policies.assets import NATIVES, told
-from custody.policies.kinds.contract_allowlist import ContractAllowlist, permits
+from custody.policies.kinds.contract_allowlist import permits
+from custody.policies.kinds.contract_entries import ContractAllowlist
 from custody.policies.moved import limitless
 from custody.policies.rules import ParsedRule
 
@@ -87,4 +88,5 @@ def _described(effect: Effect) -> str:
         return f"an NFT {effect.kind} of {effect.asset}"
     if limitless(effect):
         return f"an unlimited approval of {effect.asset}"
-    return f"{effect.kind} of {told(effect.amount, effect.asset or 'an unknown asset')}"
+    article = "an" if effect.kind == "approval" else "a"
+    return f"{article} {effect.kind} of {told(effect.amount, effect.asset or 'an unknown asset')}"

@@ -7,7 +7,8 @@ proven tighter counts as loosened, so a clever rewrite of a set is a task for th
 from collections.abc import Sequence
 
 from custody.policies.coverage import Coverage, coverage
-from custody.policies.kinds.contract_allowlist import contains, entries_of
+from custody.policies.kinds.contract_allowlist import contains
+from custody.policies.kinds.contract_entries import entries_of
 from custody.policies.rules import ParsedRule
 from custody.policies.types import EmptyPolicy
 

@@ -7,6 +7,7 @@ Signing orders may, because the same `tx_id` gives the same answer; `ask` does t
 import asyncio
 import itertools
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -17,6 +18,7 @@ from custody.protocol.framing import BadFrame, frame, read_frame
 from custody.protocol.messages import (
     VERSION,
     Body,
+    Done,
     Failed,
     Hello,
     Outcome,
@@ -67,6 +69,31 @@ class Answered:
 
     outcome: Outcome
     replayed: bool
+
+
+class Data(dict[str, Any]):
+    """The data of a `Done`, which knows whether it is an earlier answer."""
+
+    replayed = False
+
+    def replayed_or(self, result: Any) -> Any:
+        """The result, marked when it is the answer to an earlier request with the same Idempotency-Key."""
+        return Replayed(result) if self.replayed else result
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """A result that an earlier request with the same Idempotency-Key got."""
+
+    data: Any
+
+
+async def asked(signer: "SignerClient", body: Body, caller: Caller) -> Data:
+    """Ask for a story that answers with data."""
+    answer = await signer.ask(body, caller)
+    assert isinstance(answer.outcome, Done)  # noqa: S101 - the protocol says so
+    data = Data(answer.outcome.data)
+    data.replayed = answer.replayed
+    return data
 
 
 @dataclass

@@ -36,5 +36,5 @@ def test_a_process_finds_its_address_in_the_state_folder(tmp_path: Path) -> None
 
 
 def test_a_missing_address_names_the_command_that_writes_it(tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="SERVICE_DATABASE_URL_API.*custody migrate"):
+    with pytest.raises(BadSetting, match=r"SERVICE_DATABASE_URL_API.*custody migrate"):
         environment.url_from_home({"SERVICE_HOME": str(tmp_path)}, "api")

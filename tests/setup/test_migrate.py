@@ -55,7 +55,9 @@ def add(package: Path, name: str, sql: str, *after: str) -> None:
     (package / f"{name}.py").write_text(text)
 
 
-async def test_each_migration_is_applied_once_and_in_order(empty: str, postgres_home: places.Home, package: Path) -> None:
+async def test_each_migration_is_applied_once_and_in_order(
+    empty: str, postgres_home: places.Home, package: Path
+) -> None:
     add(package, "0001_first", "CREATE TABLE first (n int); INSERT INTO first VALUES (1)")
     add(package, "0002_second", "UPDATE first SET n = n + 1", "0001_first")
 

@@ -1,63 +1,136 @@
 """Everything comes up, stays up, and goes down without leaving a process behind. Design 2, 10; promise P9."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 
-SIGNER = """
-import asyncio, os
-async def serve():
-    server = await asyncio.start_unix_server(lambda reader, writer: writer.close(), os.environ["SERVICE_SIGN_SOCKET"])
-    await server.serve_forever()
-asyncio.run(serve())
-"""
-API = """
-import http.server, os
-class Answer(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200), self.end_headers()
-http.server.HTTPServer(("127.0.0.1", int(os.environ["SERVICE_API_PORT"])), Answer).serve_forever()
-"""
-# The real supervisor with two small stand-ins for the programs it supervises.
-RUN = """
-import asyncio, os, sys
-from custody.cli import settings, supervisor
-async def run():
-    found = supervisor.Supervisor(settings.load(os.environ))
-    supervisor.stop_on_signals(found)
-    try:
-        await found.up({"signer": "stand_in_signer", "api": "stand_in_api"})
-        print("pids", *(child.process.pid for child in found._children.values()), found._postgres.process.pid, flush=True)
-        await found.stopping.wait()
-    finally:
-        await found.down()
-asyncio.run(run())
-"""
+from custody.cli import places
+from custody.cli.runtime import PROJECT
+
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+COMMAND = [sys.executable, "-m", "tests.setup.stand_ins.supervise"]
+
+
+class Running:
+    """A supervisor that is up, seen from outside."""
+
+    def __init__(self, home: Path, port: int) -> None:
+        self.home, self.url = home, f"http://127.0.0.1:{port}/ready"
+        environment = {"PATH": os.defpath, "SERVICE_HOME": str(home), "SERVICE_API_PORT": str(port)}
+        with (home.parent / "said").open("w") as said:
+            self.process = subprocess.Popen(
+                COMMAND, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
+            )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "up\n", (home.parent / "said").read_text()
+        self.pids = self.children()
+
+    def children(self) -> dict[str, int]:
+        """The pid of each child, by its last word."""
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        commands = {int(pid): Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in listed}
+        return {"postgres" if "-D" in words else words[-2].rpartition(".")[2]: pid for pid, words in commands.items()}
+
+    def stop(self, number: signal.Signals) -> int:
+        """Send a signal and return the exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(20)
 
 
 @pytest.fixture
-def running(open_folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A supervisor that is up, and the pids of its children."""
-    (open_folder / "stand_in_signer.py").write_text(SIGNER)
-    (open_folder / "stand_in_api.py").write_text(API)
+def running(shared_folder: Path) -> Iterator[Running]:
+    """A supervisor over stand-ins for signer and api; a closed checkout gets a closed state folder."""
+    shared_folder.chmod(0o755 if places.readable(PROJECT) else 0o700)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    environment = {
-        "PATH": os.defpath, "PYTHONPATH": f"{open_folder}:{Path.cwd()}", "SERVICE_HOME": str(open_folder / "home"),
-        "SERVICE_API_PORT": str(port), "STAND_INS": str(open_folder),
-    }  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    yield process, [int(pid) for pid in re.findall(r"\d+", line)]
-    process.kill()
-    process.communicate()
+    found = Running(shared_folder / "home", port)
+    yield found
+    found.process.terminate()
+    found.process.communicate(timeout=20)
+
+
+def eventually(running: Running) -> None:
+    """Return when the api answers again; fail after ten seconds."""
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            urllib.request.urlopen(running.url, timeout=1).close()
+            return
+        except OSError:
+            assert time.monotonic() < deadline
+
+
+@ON_LINUX
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_everything_and_leaves_no_process(running: Running, number: signal.Signals) -> None:
+    assert set(running.pids) == {"signer", "api", "postgres"}
+
+    assert running.stop(number) == 0
+
+    assert [pid for pid in running.pids.values() if Path(f"/proc/{pid}").exists()] == []
+
+
+@ON_LINUX
+def test_a_killed_child_comes_back(running: Running) -> None:
+    os.kill(running.pids["api"], signal.SIGKILL)
+
+    eventually(running)
+
+    assert running.children()["api"] != running.pids["api"]
+    assert running.children()["signer"] == running.pids["signer"]
+
+
+@ON_LINUX
+async def test_a_killed_database_comes_back(running: Running) -> None:
+    os.kill(running.pids["postgres"], signal.SIGKILL)
+    url = (running.home / "db" / "owner.url").read_text().strip()
+
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            connection = await asyncpg.connect(url)
+            break
+        except (OSError, asyncpg.PostgresError):
+            continue
+
+    assert await connection.fetchval("SELECT 1") == 1
+    await connection.close()
+
+
+@ON_LINUX
+def test_a_killed_supervisor_leaves_nothing_that_stops_the_next(running: Running) -> None:
+    running.process.kill()
+    running.process.communicate()
+
+    again = Running(running.home, int(running.url.split(":")[2].split("/")[0]))
+
+    assert again.stop(signal.SIGTERM) == 0
+    again.process.communicate()
+
+
+@ON_LINUX
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give processes uids of their own")
+def test_root_gives_each_process_its_own_uid(running: Running) -> None:
+    if not places.readable(PROJECT):
+        pytest.skip("other users cannot enter this checkout")
+    owners = {name: Path(f"/proc/{pid}").stat().st_uid for name, pid in running.pids.items()}
+
+    assert owners == {name: places.UIDS[name] for name in ("postgres", "signer", "api")}
+
+
+def test_a_second_supervisor_of_the_same_folder_is_refused(running: Running) -> None:
+    environment = {"PATH": os.defpath, "SERVICE_HOME": str(running.home)}
+
+    second = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+    assert second.returncode != 0
+    assert "already runs" in second.stderr

@@ -17,11 +17,17 @@ from custody.kit.shapes import MAX_UINT256
 PLAIN_TRANSFER_GAS = 21_000
 
 
-class InsufficientFunds(UpstreamFailed):
+class NotExecutable(UpstreamFailed):
+    """The transaction would not succeed as it is. `prepared` is what the node knows all the same."""
+
+    prepared: EvmPrepared | None = None
+
+
+class InsufficientFunds(NotExecutable):
     """The wallet does not have the funds for this transaction."""
 
 
-class EstimateFailed(UpstreamFailed):
+class EstimateFailed(NotExecutable):
     """The node expects this transaction to fail."""
 
 
@@ -50,9 +56,13 @@ async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPr
     data = "0x" + (order.data or "").removeprefix("0x")
     figures = await _ask(rpc, chain, {"from": sender, "to": order.to, "value": hex(value), "data": data})
     max_fee, priority_fee, legacy = figures.fees
-    gas = _gas(chain, figures, order, sender, value)
     price = int(order.max_fee_per_gas) if order.max_fee_per_gas else min(max_fee, chain.max_fee_per_gas)
-    _check_funds(sender, chain, figures.balance, value + gas * price)
+    try:
+        gas = _gas(chain, figures, order, sender, value)
+        _check_funds(sender, chain, figures.balance, value + gas * price)
+    except NotExecutable as problem:
+        problem.prepared = EvmPrepared(figures.nonce, int(order.gas_limit or chain.default_gas), max_fee, priority_fee, legacy)
+        raise
     return EvmPrepared(figures.nonce, gas, max_fee, priority_fee, legacy)
 
 

@@ -12,6 +12,7 @@ from custody.policies.kinds import (
     approved_addresses,
     auto_approve_threshold,
     contract_allowlist,
+    contract_entries,
     rate_limit,
     spending_limit,
     time_window,
@@ -25,7 +26,7 @@ type Terms = (
     | time_window.TimeWindow
     | rate_limit.RateLimit
     | allowed_chains.AllowedChains
-    | contract_allowlist.ContractAllowlist
+    | contract_entries.ContractAllowlist
 )
 
 
@@ -48,6 +49,6 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "time-window": Kind(time_window.parse, time_window.check, time_window.tightens),
         "rate-limit": Kind(rate_limit.parse, rate_limit.check, rate_limit.tightens),
         "allowed-chains": Kind(allowed_chains.parse, allowed_chains.check, allowed_chains.tightens),
-        "contract-allowlist": Kind(contract_allowlist.parse, contract_allowlist.check, contract_allowlist.tightens),
+        "contract-allowlist": Kind(contract_entries.parse, contract_allowlist.check, contract_allowlist.tightens),
     }
 )

@@ -5,87 +5,11 @@ what cannot be read cannot be vouched for. Several entries may name one contract
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any
 
-import msgspec
-from msgspec import Meta
-
-from custody.chains.evm.address import parse_address
 from custody.chains.types import EVM_NATIVE, Call, Effect, Subject
-from custody.kit.shapes import ChainId, DecimalAmount
-from custody.policies.assets import parse_optional_amount
+from custody.policies.kinds.contract_entries import UNCONSTRAINED, Constraint, ContractAllowlist, Entry, entries_of
 from custody.policies.moved import limitless
-from custody.policies.types import Facts, InvalidPolicy
-
-Selector = Annotated[str, Meta(min_length=8, max_length=10, pattern=r"^(0x)?[0-9a-fA-F]{8}\Z")]
-
-
-class ConstraintConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What a listed call may do, as sent."""
-
-    recipient_allowlist: list[str] | None = None
-    recipient_blocklist: list[str] | None = None
-    spender_allowlist: list[str] | None = None
-    spender_blocklist: list[str] | None = None
-    max_amount: DecimalAmount | None = None
-    max_native_value_wei: DecimalAmount | None = None
-
-
-class EntryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """One listed contract, as sent."""
-
-    address: str
-    selectors: list[Selector]
-    chain_id: ChainId | None = None
-    constraints: dict[Selector, ConstraintConfig] = {}
-
-
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The config as sent."""
-
-    contracts: list[EntryConfig]
-
-
-class Constraint(msgspec.Struct, frozen=True):
-    """What a listed call may do; None does not restrict, an empty allowlist permits nobody."""
-
-    recipients: frozenset[str] | None = None
-    no_recipients: frozenset[str] | None = None
-    spenders: frozenset[str] | None = None
-    no_spenders: frozenset[str] | None = None
-    max_amount: int | None = None
-    max_native: int | None = None
-
-
-class Entry(msgspec.Struct, frozen=True):
-    """One listed contract: its selectors, each with its constraint; on one chain, or on all of them."""
-
-    address: str
-    chain_id: int | None
-    selectors: dict[str, Constraint]
-
-
-class ContractAllowlist(msgspec.Struct, frozen=True):
-    """The entries by contract address."""
-
-    entries: dict[str, tuple[Entry, ...]]
-
-
-UNCONSTRAINED = Constraint()
-
-
-def parse(config: dict[str, Any]) -> ContractAllowlist:
-    """Read the config strictly, or raise."""
-    entries: dict[str, tuple[Entry, ...]] = {}
-    for sent in msgspec.convert(config, Config).contracts:
-        entry = _entry(sent)
-        others = entries.get(entry.address, ())
-        if any(
-            other.chain_id == entry.chain_id and entry.selectors.keys() & other.selectors.keys() for other in others
-        ):
-            raise InvalidPolicy(f"`contracts` lists {entry.address} twice with the same selector; keep one entry")
-        entries[entry.address] = (*others, entry)
-    return ContractAllowlist(entries)
+from custody.policies.types import Facts
 
 
 def check(rule: ContractAllowlist, subject: Subject, facts: Facts) -> tuple[bool, str]:
@@ -112,16 +36,10 @@ def permits(rule: ContractAllowlist, call: Call) -> Iterator[Constraint]:
             yield constraint
 
 
-def entries_of(rule: ContractAllowlist) -> Iterator[Entry]:
-    """Every entry."""
-    for entries in rule.entries.values():
-        yield from entries
-
-
 def tightens(old: ContractAllowlist, new: ContractAllowlist) -> bool:
     """Say whether whatever passes `new` also passes `old`, and nothing more is vouched for."""
     contained = all(any(contains(wide, entry) for wide in entries_of(old)) for entry in entries_of(new))
-    return contained and all(any(_caps(entry, cap) for entry in entries_of(new)) for cap in entries_of(old))
+    return contained and all(_caps_stay(entry, new) for entry in entries_of(old))
 
 
 def contains(wide: Entry, narrow: Entry) -> bool:
@@ -188,7 +106,7 @@ def _check_plain(rule: ContractAllowlist, subject: Subject) -> tuple[bool, str]:
         if effect.kind != "transfer" or effect.asset != EVM_NATIVE or effect.to is None:
             continue
         for entry in _entries(rule, effect.to.lower(), subject.chain_id):
-            caps = [one.max_native for one in entry.selectors.values() if one.max_native is not None]
+            caps = _native_caps(entry)
             if caps and effect.amount > min(caps):
                 return False, f"{effect.amount} wei to {effect.to} exceeds its `maxNativeValueWei` of {min(caps)}"
     return True, "the order makes no contract call"
@@ -222,43 +140,14 @@ def _grown(wide: frozenset[str] | None, narrow: frozenset[str] | None) -> bool:
     return wide is None or (narrow is not None and wide <= narrow)
 
 
-def _caps(entry: Entry, old: Entry) -> bool:
-    """Say whether the native caps of an old entry, which hold for plain payments, still hold through this entry."""
-    caps = [one.max_native for one in old.selectors.values() if one.max_native is not None]
-    if not caps:
-        return True
-    still = [one.max_native for one in entry.selectors.values() if one.max_native is not None]
-    reaches = entry.address == old.address and entry.chain_id in (None, old.chain_id)
-    return reaches and bool(still) and min(still) <= min(caps)
-
-
-def _entry(sent: EntryConfig) -> Entry:
-    constraints = {_selector(name): _constraint(limits) for name, limits in sent.constraints.items()}
-    names = [_selector(name) for name in sent.selectors]
-    if len(constraints) < len(sent.constraints):
-        raise InvalidPolicy(f"`constraints` of {sent.address} names a selector twice")
-    if unknown := constraints.keys() - set(names):
-        raise InvalidPolicy(f"`constraints` names {', '.join(sorted(unknown))}, which `selectors` does not list")
-    if not names:
-        raise InvalidPolicy(f"`selectors` of {sent.address} is empty; list the 4-byte selectors that may be called")
-    selectors = {name: constraints.get(name, UNCONSTRAINED) for name in names}
-    return Entry(parse_address(sent.address), sent.chain_id, selectors)
-
-
-def _selector(text: str) -> str:
-    return "0x" + text.lower().removeprefix("0x")
-
-
-def _constraint(sent: ConstraintConfig) -> Constraint:
-    return Constraint(
-        _addresses(sent.recipient_allowlist),
-        _addresses(sent.recipient_blocklist),
-        _addresses(sent.spender_allowlist),
-        _addresses(sent.spender_blocklist),
-        parse_optional_amount(sent.max_amount, "maxAmount"),
-        parse_optional_amount(sent.max_native_value_wei, "maxNativeValueWei"),
+def _caps_stay(old: Entry, new: ContractAllowlist) -> bool:
+    """Say whether an old entry's cap on plain payments still holds; it would vanish with the entry."""
+    caps = _native_caps(old)
+    return not caps or any(
+        entry.chain_id in (None, old.chain_id) and min(_native_caps(entry), default=min(caps) + 1) <= min(caps)
+        for entry in new.entries.get(old.address, ())
     )
 
 
-def _addresses(sent: list[str] | None) -> frozenset[str] | None:
-    return None if sent is None else frozenset(parse_address(address) for address in sent)
+def _native_caps(entry: Entry) -> list[int]:
+    return [one.max_native for one in entry.selectors.values() if one.max_native is not None]

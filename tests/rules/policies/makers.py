@@ -8,7 +8,7 @@ from custody.policies.types import Facts, PolicyRule, Spend
 
 ALICE = "0x" + "a1" * 20
 BOB = "0x" + "b0" * 20
-TOKEN_CONTRACT = "0x" + "70" * 20
+TOKEN_CONTRACT = "0x" + "7a" * 20
 TOKEN = f"evm:1:{TOKEN_CONTRACT}"
 TRANSFER = "0xa9059cbb"
 APPROVE = "0x095ea7b3"

@@ -111,7 +111,7 @@ def test_a_bech32_address_is_compared_without_case():
         "0x12",
         ALICE + "\n",
         "alice.eth",
-        SOLANA[:-1],
+        SOLANA[:-2],
         SOLANA + "1",
         "1BoatSLRHtKNngkdXEeobR76b53LETtpyU",
         "bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",

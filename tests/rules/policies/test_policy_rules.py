@@ -79,6 +79,8 @@ def test_a_config_is_stored_sorted_and_otherwise_as_given():
 
 
 def test_reading_what_was_stored_gives_the_same_rules():
-    first = rules(rule("time-window", {"timezone": "Europe/Berlin", "allowedDays": [3, 1]}), rule("spending-limit", LIMIT))
+    first = rules(
+        rule("time-window", {"timezone": "Europe/Berlin", "allowedDays": [3, 1]}), rule("spending-limit", LIMIT)
+    )
 
     assert parse([wire(one) for one in first], lambda: "never") == first

@@ -54,7 +54,7 @@ def test_a_bitcoin_order_counts_its_fee():
 
 
 def test_a_token_limit_names_its_token_in_any_case():
-    named = limit(maxPerTx="5", asset=TOKEN.upper().replace("EVM", "evm").replace("0X", "0x"))
+    named = limit(maxPerTx="5", asset="evm:1:0x" + "7A" * 20)
 
     assert judge(named, token_call(6), facts()).decision == "refuse"
     assert judge(named, token_call(5), facts()).decision == "sign"

@@ -1,0 +1,51 @@
+"""Start the api: `python -m api`; `--openapi` prints the contract instead."""
+
+import asyncio
+import signal
+import sys
+
+import msgspec
+import uvloop
+
+from api import app as wiring
+from api import settings
+from api.http import openapi
+from api.routes import endpoints
+from custody.kit import logs
+
+
+async def serve(given: settings.Settings) -> None:
+    """Serve until SIGTERM or SIGINT, then let running requests end."""
+    app = await wiring.build(given)
+    server = await app.create_server(host=given.host, port=given.port, return_asyncio_server=True, access_log=False, reuse_port=given.worker > 0 or None)
+    assert server is not None  # noqa: S101 - create_server gives one when asked to
+    await server.startup()
+    await server.before_start()
+    await server.start_serving()
+    await server.after_start()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    logs.logger("api").info("serving", extra={"host": given.host, "port": given.port})
+    await stop.wait()
+    await server.before_stop()
+    await server.close()
+    app.shutdown_tasks(5)
+    await server.after_stop()
+
+
+def main() -> None:
+    """The process."""
+    if sys.argv[1:] == ["--openapi"]:
+        print(msgspec.json.format(msgspec.json.encode(openapi.document(endpoints(), "http://localhost:3200")), indent=1).decode())
+        return
+    logs.set_up()
+    try:
+        given = settings.read()
+    except ValueError as problem:
+        sys.exit(str(problem))
+    uvloop.run(serve(given))
+
+
+if __name__ == "__main__":
+    main()

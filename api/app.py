@@ -1,0 +1,126 @@
+"""The only place where the api is wired together."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from sanic import Request, Sanic
+from sanic.exceptions import SanicException
+from sanic.response import HTTPResponse
+
+from api.http import envelope, errors, metrics, openapi
+from api.http.pipeline import Pipeline, finished, request_id_of
+from api.routes import endpoints
+from api.settings import Settings
+from custody.chains.rpc import Rpc
+from custody.kit import db
+from custody.kit.callers import Origin
+from custody.kit.errors import CustodyError, Invalid
+from custody.kit.logs import logger
+from custody.ports import Ports
+from custody.protocol.client import SignerClient
+from custody.protocol.messages import Done, Status
+
+log = logger("api")
+STATUS_SECONDS = 5.0
+DATABASE_SECONDS = 30.0
+
+
+async def build(settings: Settings) -> Sanic[Any, Any]:
+    """The application, connected to its database and ready to serve."""
+    ports = Ports(
+        pool=await _pool(settings), signer=SignerClient(str(settings.sign_socket), "api"), chains=settings.chains, rpc=Rpc()
+    )
+    app: Sanic[Any, Any] = Sanic("custody", configure_logging=False)
+    app.config.update(
+        AUTO_EXTEND=False, ACCESS_LOG=False, REQUEST_MAX_SIZE=envelope_limit(), GRACEFUL_SHUTDOWN_TIMEOUT=15.0, KEEP_ALIVE_TIMEOUT=75,
+        REQUEST_TIMEOUT=30, RESPONSE_TIMEOUT=60,
+    )  # fmt: skip
+    pipeline = Pipeline(ports, settings)
+    table = endpoints()
+    for endpoint in table:
+        app.add_route(pipeline.handler(endpoint), _sanic_path(endpoint.path), methods=[endpoint.method], name=_name(endpoint))
+    document = msgspec.json.encode(openapi.document(table, settings.public_url))
+
+    async def contract(_request: Request) -> HTTPResponse:
+        return finished(HTTPResponse(document, 200, content_type="application/json"), request_id_of(_request))
+
+    app.add_route(contract, "/openapi.json", methods=["GET"], name="openapi")
+    app.exception(Exception)(_outside_the_table)
+    _keep_figures(app, ports, settings)
+
+    @app.after_server_stop
+    async def close(_app: Any) -> None:
+        await ports.signer.close()
+        await ports.rpc.close()
+        await ports.pool.close()
+
+    return app
+
+
+def envelope_limit() -> int:
+    """What the server reads of a body before it gives up; the pipeline's own limit answers with the envelope."""
+    return 1024 * 1024 + 1
+
+
+async def _pool(settings: Settings) -> db.Pool:
+    deadline = asyncio.get_running_loop().time() + DATABASE_SECONDS
+    while True:
+        try:
+            return await db.open_pool(settings.database_url, size=settings.pool_size)
+        except db.DatabaseAway:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.1)
+
+
+def _sanic_path(path: str) -> str:
+    return path.replace(">", ":str>")
+
+
+def _name(endpoint: Any) -> str:
+    return f"{endpoint.method}_{endpoint.path}".replace("/", "_").replace("<", "").replace(">", "").replace("-", "_").replace(".", "_")
+
+
+def _outside_the_table(request: Request, problem: Exception) -> HTTPResponse:
+    """What the server refuses before a route is found: still with the envelope."""
+    request_id = request_id_of(request)
+    if isinstance(problem, SanicException):
+        return finished(envelope.failed(_translated(problem), request_id), request_id)
+    log.error("unexpected", exc_info=problem, extra={"request_id": request_id})
+    return finished(envelope.faulted(request_id), request_id)
+
+
+def _translated(problem: SanicException) -> CustodyError:
+    if problem.status_code == 404:  # noqa: PLR2004
+        return errors.NoSuchRoute()
+    if problem.status_code == 405:  # noqa: PLR2004
+        return errors.WrongMethod(allow=sorted(getattr(problem, "headers", {}).get("Allow", "").replace(" ", "").split(",")))
+    if problem.status_code == 413:  # noqa: PLR2004
+        return errors.BodyTooLarge()
+    if problem.status_code == 431:  # noqa: PLR2004
+        return errors.HeadersTooLarge()
+    return Invalid("The request is malformed.", code="malformed_request")
+
+
+def _keep_figures(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:
+    if settings.worker != 0:
+        return
+    figures = metrics.SignerFigures()
+    try:
+        metrics.serve(settings.metrics_port, figures)
+    except OSError as problem:
+        log.error("no metrics: the port is taken", extra={"port": settings.metrics_port, "reason": problem.strerror})
+        return
+
+    async def listen(_app: Any) -> None:
+        while True:
+            try:
+                outcome = (await ports.signer.tell(Status(), Origin("metrics"))).outcome
+                if isinstance(outcome, Done):
+                    figures.hear(outcome.data["counters"])
+            except CustodyError:
+                pass
+            await asyncio.sleep(STATUS_SECONDS)
+
+    app.add_task(listen)

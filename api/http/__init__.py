@@ -1,0 +1,1 @@
+"""The machinery of a request: it knows callers and routes, not wallets."""

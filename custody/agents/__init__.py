@@ -1,0 +1,1 @@
+"""Wallet holders of a tenant."""

@@ -1,0 +1,44 @@
+"""Hand signed bytes to a node, and tell the signer what it said. Decisions 4 (node's answers)."""
+
+from custody.chains.evm import rpc as evm_rpc
+from custody.chains.solana import rpc as solana_rpc
+from custody.chains.table import Chain
+from custody.kit.callers import Origin
+from custody.kit.errors import CustodyError, UpstreamFailed
+from custody.kit.logs import logger
+from custody.ports import Ports
+from custody.protocol.messages import BroadcastOutcome, Signed
+
+log = logger(__name__)
+
+
+class NotBroadcast(UpstreamFailed):
+    """Signed, but the node did not take it yet; it will be sent again by itself. Do not ask for another signature."""
+
+
+async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) -> None:
+    """Broadcast; NotBroadcast (502) names the signed transaction, which the scheduler goes on sending."""
+    try:
+        await hand_over(ports, chain, outcome.kind, outcome.raw or b"", outcome.tx_hash or "")
+    except UpstreamFailed as problem:
+        await note(ports, tenant, outcome.tx_id, "refused")
+        raise NotBroadcast(
+            f"{NotBroadcast().message} ({problem.message})", code=problem.code, txId=outcome.tx_id, txHash=outcome.tx_hash, status="signed"
+        ) from None
+    await note(ports, tenant, outcome.tx_id, "sent")
+
+
+async def hand_over(ports: Ports, chain: Chain | None, kind: str, raw: bytes, tx_hash: str) -> None:
+    """Give the bytes to a node of the chain; raises UpstreamFailed when none has them afterwards."""
+    if chain is None or not chain.rpc_urls:
+        raise UpstreamFailed("No node is configured for this chain.", code="rpc_unavailable")
+    deliver = evm_rpc.broadcast if kind == "evm" else solana_rpc.broadcast
+    await deliver(ports.rpc, chain, raw, tx_hash)
+
+
+async def note(ports: Ports, tenant: str, tx_id: str, said: str) -> None:
+    """Tell the signer; if that fails, the scheduler sends again and finds out."""
+    try:
+        await ports.signer.tell(BroadcastOutcome(tenant, tx_id, "sent" if said == "sent" else "refused"), Origin(f"broadcast-{tx_id}"))
+    except CustodyError as problem:
+        log.warning("outcome not noted", extra={"tx_id": tx_id, "reason": problem.code})

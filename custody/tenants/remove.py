@@ -1,0 +1,22 @@
+"""The end of a tenant, and the end of tenant-wide default policies. Spec 2/4.4."""
+
+from typing import Any, NoReturn
+
+import msgspec
+
+from custody.kit.callers import PlatformCaller
+from custody.ports import Ports
+from custody.protocol.client import asked
+from custody.protocol.messages import DeleteTenant
+from custody.tenants.types import DefaultPoliciesRetired, DeletedTenant
+
+
+async def remove(ports: Ports, caller: PlatformCaller, tenant: str) -> Any:
+    """Delete a tenant with everything it has."""
+    data = await asked(ports.signer, DeleteTenant(tenant), caller)
+    return data.replayed_or(msgspec.convert(data, DeletedTenant))
+
+
+def refuse_retired() -> NoReturn:
+    """410 for any valid credential; nothing is written."""
+    raise DefaultPoliciesRetired

@@ -1,0 +1,95 @@
+"""A real EVM node: anvil where `npm ci` in tests/judges put it, otherwise our own local chain."""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from eth_abi import encode
+from eth_account import Account
+from eth_utils import to_checksum_address
+
+from tests.outside.processes import PROJECT, READY, running
+
+CHAIN_ID = 31337
+ERC20 = json.loads((PROJECT / "tests/vectors/erc20.json").read_text())
+_DEPLOYER = Account.from_key(b"\x0d" * 32)
+_TRANSFER = "a9059cbb"
+
+
+class EvmNode:
+    """A node and what only tests may do with it."""
+
+    def __init__(self, kind: str, url: str, http: httpx.Client) -> None:
+        self.kind, self.url = kind, url
+        self._http = http
+
+    def rpc(self, method: str, *params: Any) -> Any:
+        """Call a method; an error of the node is an error of the test."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = self._http.post(self.url, json=request).json()
+        if "error" in answer:
+            raise AssertionError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def fund(self, address: str, wei: int = 10**18) -> None:
+        """Give an address money."""
+        if self.kind == "anvil":
+            balance = int(self.rpc("eth_getBalance", address, "latest"), 16)
+            self.rpc("anvil_setBalance", address, hex(balance + wei))
+        else:
+            self.rpc("dev_fund", address, hex(wei))
+
+    def mine(self) -> None:
+        """Add an empty block."""
+        self.rpc("evm_mine")
+
+    def deploy_erc20(self, holder: str, *, symbol: str = "USDX", decimals: int = 6, supply: int = 10**12) -> str:
+        """Deploy a token whose whole supply belongs to `holder`; give its address."""
+        self.fund(_DEPLOYER.address)
+        arguments = encode(["string", "uint8", "uint256"], [symbol, decimals, supply])
+        token = self._send(ERC20["bytecode"] + arguments.hex())["contractAddress"]
+        self._send(
+            "0x" + _TRANSFER + encode(["address", "uint256"], [holder, supply]).hex(), to=to_checksum_address(token)
+        )
+        return token
+
+    def _send(self, data: str, **to: str) -> Any:
+        nonce = int(self.rpc("eth_getTransactionCount", _DEPLOYER.address, "latest"), 16)
+        transaction = {
+            "type": 2, "chainId": CHAIN_ID, "nonce": nonce, "value": 0, "gas": 2_000_000, "data": data,
+            "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9, **to,
+        }  # fmt: skip
+        signed = Account.sign_transaction(transaction, _DEPLOYER.key)
+        hash_ = self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex())
+        receipt = self.rpc("eth_getTransactionReceipt", hash_)
+        assert receipt["status"] == "0x1"
+        return receipt
+
+
+@contextmanager
+def running_evm_node(kind: str | None = None) -> Iterator[EvmNode]:
+    """Start a node on a free port; `kind` is `anvil` or `py-evm`, or the best there is."""
+    anvil = find_anvil()
+    kind = kind or ("anvil" if anvil else "py-evm")
+    own = [sys.executable, "-m", "custody.cli.local_chain"]
+    command = [*([anvil] if kind == "anvil" else own), "--port", "0"]
+    with running(command) as address, httpx.Client(trust_env=False, timeout=20) as http:
+        node = EvmNode(kind, f"http://{address}", http)
+        assert int(node.rpc("eth_chainId"), 16) == CHAIN_ID
+        yield node
+
+
+def find_anvil() -> Path | None:
+    """The binary itself: npm's wrapper would not pass our end on to it."""
+    return next((PROJECT / "tests/judges/node_modules/@foundry-rs").glob("anvil-*/bin/anvil"), None)
+
+
+if __name__ == "__main__":
+    with running_evm_node() as started:
+        print(f"{started.kind} {READY}{started.url.removeprefix('http://')}", flush=True)
+        signal.sigwait([signal.SIGINT, signal.SIGTERM])

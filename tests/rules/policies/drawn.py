@@ -1,0 +1,205 @@
+"""Hypothesis strategies for policy sets, orders and facts, drawn from a small world so that they meet."""
+
+from datetime import timedelta
+
+import msgspec
+from hypothesis import strategies as st
+
+from custody.chains.types import EVM_NATIVE, Call, Effect, Subject
+from custody.policies.types import Facts, PolicyRule, Spend
+from tests.rules.policies.makers import (
+    ALICE,
+    APPROVE,
+    BOB,
+    NOON,
+    TOKEN,
+    TOKEN_CONTRACT,
+    TRANSFER,
+    UNKNOWN,
+    approval_call,
+    native,
+    opaque_call,
+    permit,
+    token_call,
+    typed,
+)
+
+ASSETS = (None, EVM_NATIVE, TOKEN, "solana:native")
+SELECTORS = (TRANSFER, APPROVE, UNKNOWN)
+addresses = st.sampled_from((ALICE, BOB, TOKEN_CONTRACT))
+amounts = st.integers(0, 12)
+decimals = amounts.map(str)
+
+
+def _given(required=None, **optional):
+    return st.fixed_dictionaries(required or {}, optional=optional)
+
+
+def _some(strategy, most=3):
+    return st.lists(strategy, max_size=most, unique=True)
+
+
+_limit = _given(
+    {"maxPerDay": decimals}, maxPerTx=decimals, maxPerWeek=decimals, asset=st.sampled_from(ASSETS[1:]),
+    alertPercents=st.sampled_from(([], [50], [50, 100])),
+)  # fmt: skip
+_threshold = _given({"threshold": decimals}, asset=st.sampled_from(ASSETS[1:]))
+_approved = _given({"addresses": _some(addresses), "mode": st.sampled_from(("whitelist", "blacklist"))})
+_window = _given(
+    {"allowedDays": st.lists(st.integers(0, 6), min_size=1, max_size=7, unique=True)},
+    allowedHours=st.lists(st.sampled_from(({"start": 9, "end": 17}, {"start": 20, "end": 4})), max_size=2),
+    timezone=st.sampled_from(("UTC", "Europe/Berlin")),
+)  # fmt: skip
+_rate = _given({"maxTxPerHour": st.integers(1, 4)}, maxTxPerDay=st.integers(1, 4))
+_chains = _given({"chains": st.lists(st.sampled_from((1, 10, "eip155:1", "eip155:10")), min_size=1, max_size=3)})
+_constraints = {
+    "maxAmount": decimals,
+    "maxNativeValueWei": decimals,
+    "recipientAllowlist": _some(addresses),
+    "recipientBlocklist": _some(addresses),
+    "spenderAllowlist": _some(addresses),
+    "spenderBlocklist": _some(addresses),
+}
+# Few at a time: a constraint on what a call does not have fails, and with all of them every call would.
+_constraint = st.lists(st.sampled_from(tuple(_constraints)), max_size=2, unique=True).flatmap(
+    lambda names: st.fixed_dictionaries({name: _constraints[name] for name in names})
+)
+
+
+@st.composite
+def _entries(draw):
+    entries = []
+    for selector in draw(st.lists(st.sampled_from(SELECTORS), max_size=3, unique=True)):
+        selectors = [selector, "0x00000001"] if draw(st.booleans()) else [selector]
+        constraints = {name: draw(_constraint) for name in selectors if draw(st.booleans())}
+        entry = {"address": TOKEN_CONTRACT, "selectors": selectors, "constraints": constraints}
+        entries.append(entry | draw(_given(chainId=st.sampled_from((1, 10)))))
+        if len(selectors) > 1:
+            break
+    return {"contracts": entries}
+
+
+CONFIGS = {
+    "spending-limit": _limit,
+    "auto-approve-threshold": _threshold,
+    "approved-addresses": _approved,
+    "time-window": _window,
+    "rate-limit": _rate,
+    "allowed-chains": _chains,
+    "contract-allowlist": _entries(),
+}
+# The types that bound what an order moves or where it goes are drawn more often; they have the subtle laws.
+kinds = st.sampled_from((*CONFIGS, "spending-limit", "contract-allowlist", "auto-approve-threshold"))
+enabled = st.sampled_from((True, True, True, False))
+
+
+def rule_of(type_):
+    return CONFIGS[type_].flatmap(
+        lambda config: enabled.map(lambda on: PolicyRule(type=type_, enabled=on, config=config))
+    )
+
+
+rule_drawn = kinds.flatmap(rule_of)
+sets = st.lists(rule_drawn, max_size=4)
+
+
+@st.composite
+def successors(draw, old):
+    """A set made from another by the changes people make: keep, alter, drop, add, and number anew."""
+    new = []
+    for index, rule in enumerate(old):
+        change = draw(st.sampled_from(("keep", "keep", "alter", "alter", "drop")))
+        if change == "keep":
+            new.append(msgspec.structs.replace(rule, id=f"rule-{index}"))
+        elif change == "alter":
+            new.append(msgspec.structs.replace(draw(altered(rule)), id=f"rule-{index}"))
+    added = draw(st.lists(rule_drawn, max_size=2))
+    return new + [msgspec.structs.replace(rule, id=f"added-{index}") for index, rule in enumerate(added)]
+
+
+@st.composite
+def altered(draw, rule):
+    """The rule with some fields drawn anew."""
+    fresh = draw(CONFIGS[rule.type])
+    chosen = {name: value for name, value in fresh.items() if draw(st.booleans())}
+    config = rule.config | chosen if rule.type != "contract-allowlist" else _mixed(draw, rule.config, fresh)
+    return PolicyRule(type=rule.type, enabled=rule.enabled or draw(st.booleans()), config=config)
+
+
+def _mixed(draw, old, fresh):
+    """The old entries with some gone and some constraints tightened, or something else altogether."""
+    if draw(st.booleans()):
+        return fresh
+    entries = [msgspec.json.decode(msgspec.json.encode(entry)) for entry in old["contracts"] if draw(st.booleans())]
+    for entry in entries:
+        for name in entry["selectors"]:
+            if draw(st.booleans()):
+                entry["constraints"][name] = draw(_constraint)
+    return {"contracts": entries}
+
+
+MAKERS = {
+    "native": lambda amount, to: native(amount, to=to),
+    "token": lambda amount, to: token_call(amount, to=to),
+    "token on another chain": lambda amount, to: token_call(amount, to=to, chain_id=10),
+    "approval": approval_call,
+    "permit": permit,
+    "authorization": lambda amount, to: typed(Effect("transfer", TOKEN, amount, BOB, to)),
+}
+
+
+def _odd(to):
+    """Orders beside the scale of amounts: opaque, NFT, unlimited, other families."""
+    call = Call(1, TOKEN_CONTRACT, TRANSFER, recipient=to, amount=1, decoded=True)
+    nft = Effect("transfer", TOKEN, 1, BOB, to, nft=True, call=call)
+    lamports = Effect("transfer", "solana:native", 3, to="x")
+    return (
+        opaque_call(contract=to),
+        opaque_call(value=3, selector=APPROVE),
+        opaque_call(value=9),
+        typed(contract=to),
+        typed(chain_id=None),
+        typed(Effect("opaque", None, 0)),
+        approval_call(2**128, spender=to),
+        permit(2**128, spender=to),
+        Subject("evm", "evm", 1, "eip155:1", TOKEN_CONTRACT, (nft,), (call,)),
+        Subject("solana", "solana", 101, None, "x", (lamports,)),
+    )
+
+
+plain_orders = st.builds(
+    lambda make, amount, to: MAKERS[make](amount, to), st.sampled_from(tuple(MAKERS)), amounts, addresses
+)
+odd_orders = addresses.flatmap(lambda to: st.sampled_from(_odd(to)))
+orders = st.one_of(plain_orders, odd_orders)
+
+_spent = st.dictionaries(
+    st.sampled_from((EVM_NATIVE, TOKEN, "solana:native")),
+    st.builds(lambda day, more: Spend(day, day + more), st.integers(0, 10), st.integers(0, 10)),
+)
+facts_drawn = st.builds(
+    Facts,
+    now=st.integers(0, 24 * 7).map(lambda hours: NOON + timedelta(hours=hours)),
+    spend=_spent,
+    floor=st.dictionaries(st.sampled_from((EVM_NATIVE, TOKEN)), st.integers(0, 6)),
+    orders_last_hour=st.integers(0, 4),
+    orders_last_day=st.integers(0, 4),
+    empty_policy=st.sampled_from(("allow", "deny")),
+    uncovered=st.sampled_from(("queue", "allow", "refuse")),
+    approving=st.booleans(),
+)
+
+_ALL_ORDERS = [
+    *(make(amount, to) for make in MAKERS.values() for amount in (0, 3, 6, 12) for to in (ALICE, TOKEN_CONTRACT)),
+    *_odd(BOB),
+    *_odd(TOKEN_CONTRACT),
+]
+_SOME_FACTS = [
+    Facts(now=NOON),
+    Facts(now=NOON, empty_policy="deny", uncovered="allow"),
+    Facts(now=NOON + timedelta(hours=10), uncovered="refuse", orders_last_hour=2, orders_last_day=2),
+    Facts(now=NOON + timedelta(hours=60), approving=True, orders_last_day=3, spend={EVM_NATIVE: Spend(2, 4)}),
+    Facts(now=NOON, uncovered="allow", spend={TOKEN: Spend(1, 3), EVM_NATIVE: Spend(0, 5)}, floor={TOKEN: 4}),
+]
+# Drawing orders is slower than judging them, so each drawn pair of sets meets all of these.
+CASES = [(order, facts) for order in _ALL_ORDERS for facts in _SOME_FACTS]

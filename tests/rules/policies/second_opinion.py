@@ -1,0 +1,51 @@
+"""A second, slower reading of decisions 3 for limits, thresholds and what they leave uncovered.
+
+It reads the configs as sent and shares nothing with the engine but the types of its input.
+"""
+
+COINS = {"evm": "evm:native", "solana": "solana:native"}
+
+
+def decide(rules, subject, facts):
+    """The decision over an order under enabled spending-limit and auto-approve-threshold rules."""
+    hard = soft = False
+    named = set()
+    for rule in (rule for rule in rules if rule.enabled):
+        asset = rule.config.get("asset", COINS[subject.family])
+        named |= {rule.config["asset"]} if "asset" in rule.config else set(COINS.values())
+        new = sum(effect.amount for effect in subject.effects if effect.asset == asset and _counts(effect))
+        if rule.type == "auto-approve-threshold":
+            soft = soft or (new > int(rule.config["threshold"]) and not facts.approving)
+        elif new > 0:
+            hard = hard or _over(rule.config, new, facts.spend.get(asset), facts.floor.get(asset, 0))
+    loose = [effect for effect in subject.effects if named and _loose(effect, subject, named)]
+    mine = any(effect.asset in named for effect in loose)
+    if loose and facts.uncovered == "refuse":
+        hard = True
+    elif loose and (facts.uncovered == "queue" or mine):
+        soft = soft or not facts.approving
+    return "refuse" if hard else "queue" if soft else "sign"
+
+
+def _counts(effect):
+    return effect.kind != "fee" and not effect.nft and not _unlimited(effect)
+
+
+def _unlimited(effect):
+    return effect.kind == "approval" and effect.amount >= 1 << 128
+
+
+def _over(config, new, spend, floor):
+    bounds = {"maxPerTx": new}
+    for name, window in (("maxPerDay", "day"), ("maxPerWeek", "week")):
+        bounds[name] = (getattr(spend, window) if spend else 0) + (new if new > floor else floor)
+    return any(name in config and reached > int(config[name]) for name, reached in bounds.items())
+
+
+def _loose(effect, subject, named):
+    if effect.kind == "fee":
+        return False
+    if effect.kind == "opaque" or effect.nft or _unlimited(effect):
+        return True
+    nothing = effect.amount == 0 and (effect.asset in COINS.values() or subject.kind == "typed_data")
+    return effect.asset not in named and not nothing

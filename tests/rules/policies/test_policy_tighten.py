@@ -1,0 +1,135 @@
+"""What an agent's own token may change: only towards stricter."""
+
+import pytest
+
+from custody.policies.tighten import loosened
+from tests.rules.policies.makers import ALICE, APPROVE, BOB, TOKEN, TOKEN_CONTRACT, TRANSFER, rule, rules
+
+LIMIT = rule("spending-limit", {"maxPerDay": "100"}, id="limit")
+RATE = rule("rate-limit", {"maxTxPerDay": 5}, id="rate")
+OFF = rule("time-window", {"allowedDays": [1]}, id="off", enabled=False)
+
+
+def listed(*addresses, mode="whitelist"):
+    return rule("approved-addresses", {"addresses": list(addresses), "mode": mode})
+
+
+def limit(**config):
+    return rule("spending-limit", config)
+
+
+def window(**config):
+    return rule("time-window", config)
+
+
+def chains(*names):
+    return rule("allowed-chains", {"chains": list(names)})
+
+
+def allow(*selectors, chain=None, **constraint):
+    entry = {
+        "address": TOKEN_CONTRACT,
+        "selectors": list(selectors),
+        "constraints": dict.fromkeys(selectors, constraint),
+    }
+    return rule(
+        "contract-allowlist", {"contracts": [entry | ({"chainId": chain} if chain else {})] if selectors else []}
+    )
+
+
+def verdict(old, new):
+    return loosened(rules(*old), rules(*new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (limit(maxPerDay="100"), limit(maxPerDay="99")),
+        (limit(maxPerDay="100"), limit(maxPerDay="100", maxPerTx="5")),
+        (rule("auto-approve-threshold", {"threshold": "9"}), rule("auto-approve-threshold", {"threshold": "0"})),
+        (listed(ALICE, BOB), listed(ALICE)),
+        (listed(ALICE, mode="blacklist"), listed(ALICE, BOB, mode="blacklist")),
+        (window(allowedDays=[1, 2]), window(allowedDays=[1], allowedHours=[{"start": 9, "end": 17}])),
+        (rule("rate-limit", {"maxTxPerDay": 5}), rule("rate-limit", {"maxTxPerDay": 4, "maxTxPerHour": 2})),
+        (chains(1, 10), chains("eip155:1")),
+        (allow(TRANSFER, maxAmount="9"), allow(TRANSFER, maxAmount="8", recipientAllowlist=[ALICE])),
+        (allow(TRANSFER, maxAmount="9"), allow(TRANSFER, maxAmount="9", chain=1)),
+        (allow(TRANSFER), allow()),
+    ],
+)
+def test_a_stricter_rule_of_the_same_type_tightens_and_the_way_back_loosens(old, new):
+    assert verdict([old], [new]) is None
+    assert verdict([new], [old])
+
+
+def test_an_alias_is_the_same_limit():
+    assert verdict([limit(maxPerTx="100")], [limit(maxPerTransaction="100")]) is None
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        [],
+        [rule("spending-limit", {"maxPerDay": "100"}, enabled=False, id="limit")],
+        [limit(maxPerDay="101")],
+        [limit(maxPerWeek="1")],
+        [limit(maxPerDay="1", asset="evm:native")],
+        [limit(maxPerDay="1", alertPercents=[])],
+        [LIMIT, limit(maxPerDay="1", asset=TOKEN)],
+        [LIMIT, rule("auto-approve-threshold", {"threshold": "1", "asset": TOKEN})],
+        [LIMIT, allow(TRANSFER)],
+    ],
+)
+def test_what_is_not_provably_stricter_loosens_a_limit(new):
+    assert verdict([LIMIT], new)
+
+
+@pytest.mark.parametrize(
+    "added", [RATE, listed(ALICE), window(allowedDays=[1]), chains(1), allow(), limit(maxPerTx="1")]
+)
+def test_a_rule_that_covers_nothing_new_may_be_added(added):
+    assert verdict([LIMIT], [added, LIMIT]) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (listed(ALICE), listed(ALICE, BOB)),
+        (listed(ALICE, BOB, mode="blacklist"), listed(ALICE, mode="blacklist")),
+        (listed(ALICE, mode="blacklist"), listed(BOB)),
+        (window(allowedDays=[1]), window(allowedDays=[1, 2])),
+        (window(allowedDays=[1]), window(allowedDays=[1], timezone="Europe/Berlin")),
+        (chains("eip155:1"), chains(1)),
+        (allow(TRANSFER), allow(TRANSFER, maxAmount="9")),
+        (allow(TRANSFER, recipientBlocklist=[]), allow(TRANSFER)),
+        (allow(TRANSFER, recipientBlocklist=[ALICE, BOB]), allow(TRANSFER, recipientBlocklist=[ALICE])),
+        (allow(APPROVE, spenderBlocklist=[BOB]), allow(APPROVE, spenderBlocklist=[ALICE])),
+        (allow(TRANSFER, APPROVE, spenderAllowlist=[BOB]), allow(TRANSFER, spenderAllowlist=[BOB])),
+        (allow(TRANSFER, APPROVE, maxNativeValueWei="9"), allow(TRANSFER, APPROVE, maxNativeValueWei="10")),
+        (allow(TRANSFER, maxNativeValueWei="9"), allow()),
+        (allow(TRANSFER, chain=1), allow(TRANSFER, chain=10)),
+    ],
+)
+def test_a_rule_that_permits_more_loosens(old, new):
+    assert verdict([old], [new])
+
+
+def test_ids_do_not_matter_for_enabled_rules():
+    assert verdict([LIMIT, RATE], [rule("rate-limit", {"maxTxPerDay": 5}, id="limit"), limit(maxPerDay="9")]) is None
+
+
+def test_a_disabled_rule_must_stay_because_a_signer_may_be_bound_to_it():
+    assert verdict([LIMIT, OFF], [LIMIT])
+    assert verdict([LIMIT, OFF], [LIMIT, OFF]) is None
+
+
+def test_a_first_hard_rule_loosens_only_where_one_is_demanded():
+    assert loosened((), rules(RATE), empty_policy="deny")
+    assert loosened((), rules(RATE), empty_policy="allow") is None
+
+
+def test_the_sentence_names_what_loosened():
+    assert verdict([LIMIT], []) == "Rule limit (spending-limit) would be removed, disabled or made less strict."
+    assert verdict([LIMIT], [LIMIT, limit(maxPerDay="1", asset=TOKEN)]) == (
+        f"A first limit or threshold for {TOKEN} would cover what no rule covered before."
+    )

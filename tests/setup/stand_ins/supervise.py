@@ -1,0 +1,21 @@
+"""The real supervisor over the two stand-ins; says when it is up."""
+
+import asyncio
+import os
+
+from custody.cli import settings, supervisor
+
+
+async def run() -> None:
+    """Up, wait to be stopped, down."""
+    found = supervisor.Supervisor(settings.load(os.environ))
+    supervisor.stop_on_signals(found)
+    try:
+        await found.up({"signer": "tests.setup.stand_ins.signer", "api": "tests.setup.stand_ins.api"})
+        print("up", flush=True)
+        await found.stopping.wait()
+    finally:
+        await found.down()
+
+
+asyncio.run(run())
