@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 import sys
 
 import msgspec
@@ -17,7 +18,7 @@ from custody.kit import logs
 async def serve(given: settings.Settings) -> None:
     """Serve until SIGTERM or SIGINT, then let running requests end."""
     app = await wiring.build(given)
-    server = await app.create_server(host=given.host, port=given.port, return_asyncio_server=True, access_log=False, reuse_port=given.worker > 0 or None)
+    server = await app.create_server(sock=_listener(given), return_asyncio_server=True, access_log=False)
     assert server is not None  # noqa: S101 - create_server gives one when asked to
     await server.startup()
     await server.before_start()
@@ -34,10 +35,25 @@ async def serve(given: settings.Settings) -> None:
     await server.after_stop()
 
 
+def _listener(given: settings.Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in given.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if given.workers > 1:
+        # The kernel spreads connections over the workers of one port.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listener.bind((given.host, given.port))
+    return listener
+
+
 def main() -> None:
     """The process."""
     if sys.argv[1:] == ["--openapi"]:
-        print(msgspec.json.format(msgspec.json.encode(openapi.document(endpoints(), "http://localhost:3200")), indent=1).decode())
+        print(
+            msgspec.json.format(
+                msgspec.json.encode(openapi.document(endpoints(), "http://localhost:3200")), indent=1
+            ).decode()
+        )
         return
     logs.set_up()
     try:

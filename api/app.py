@@ -29,7 +29,10 @@ DATABASE_SECONDS = 30.0
 async def build(settings: Settings) -> Sanic[Any, Any]:
     """The application, connected to its database and ready to serve."""
     ports = Ports(
-        pool=await _pool(settings), signer=SignerClient(str(settings.sign_socket), "api"), chains=settings.chains, rpc=Rpc()
+        pool=await db.open_pool_when_there(settings.database_url, size=settings.pool_size, seconds=DATABASE_SECONDS),
+        signer=SignerClient(str(settings.sign_socket), "api"),
+        chains=settings.chains,
+        rpc=Rpc(),
     )
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False)
     app.config.update(
@@ -39,7 +42,9 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
     pipeline = Pipeline(ports, settings)
     table = endpoints()
     for endpoint in table:
-        app.add_route(pipeline.handler(endpoint), _sanic_path(endpoint.path), methods=[endpoint.method], name=_name(endpoint))
+        app.add_route(
+            pipeline.handler(endpoint), _sanic_path(endpoint.path), methods=[endpoint.method], name=_name(endpoint)
+        )
     document = msgspec.json.encode(openapi.document(table, settings.public_url))
 
     async def contract(_request: Request) -> HTTPResponse:
@@ -63,23 +68,18 @@ def envelope_limit() -> int:
     return 1024 * 1024 + 1
 
 
-async def _pool(settings: Settings) -> db.Pool:
-    deadline = asyncio.get_running_loop().time() + DATABASE_SECONDS
-    while True:
-        try:
-            return await db.open_pool(settings.database_url, size=settings.pool_size)
-        except db.DatabaseAway:
-            if asyncio.get_running_loop().time() > deadline:
-                raise
-            await asyncio.sleep(0.1)
-
-
 def _sanic_path(path: str) -> str:
     return path.replace(">", ":str>")
 
 
 def _name(endpoint: Any) -> str:
-    return f"{endpoint.method}_{endpoint.path}".replace("/", "_").replace("<", "").replace(">", "").replace("-", "_").replace(".", "_")
+    return (
+        f"{endpoint.method}_{endpoint.path}".replace("/", "_")
+        .replace("<", "")
+        .replace(">", "")
+        .replace("-", "_")
+        .replace(".", "_")
+    )
 
 
 def _outside_the_table(request: Request, problem: Exception) -> HTTPResponse:
@@ -92,13 +92,15 @@ def _outside_the_table(request: Request, problem: Exception) -> HTTPResponse:
 
 
 def _translated(problem: SanicException) -> CustodyError:
-    if problem.status_code == 404:  # noqa: PLR2004
+    if problem.status_code == 404:
         return errors.NoSuchRoute()
-    if problem.status_code == 405:  # noqa: PLR2004
-        return errors.WrongMethod(allow=sorted(getattr(problem, "headers", {}).get("Allow", "").replace(" ", "").split(",")))
-    if problem.status_code == 413:  # noqa: PLR2004
+    if problem.status_code == 405:
+        return errors.WrongMethod(
+            allow=sorted(getattr(problem, "headers", {}).get("Allow", "").replace(" ", "").split(","))
+        )
+    if problem.status_code == 413:
         return errors.BodyTooLarge()
-    if problem.status_code == 431:  # noqa: PLR2004
+    if problem.status_code == 431:
         return errors.HeadersTooLarge()
     return Invalid("The request is malformed.", code="malformed_request")
 

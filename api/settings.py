@@ -28,6 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     trusted_proxies: tuple[str, ...]
     pool_size: int
     worker: int
+    workers: int
     chains: table.ChainTable
 
 
@@ -47,8 +48,11 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         rate_limit_anonymous_max=environment.integer(source, "SERVICE_RATE_LIMIT_ANONYMOUS_MAX", 3_000),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
         rate_limit_store=environment.text(source, "SERVICE_RATE_LIMIT_STORE", "memory"),
-        trusted_proxies=tuple(filter(None, (part.strip() for part in source.get("SERVICE_TRUSTED_PROXIES", "").split(",")))),
+        trusted_proxies=tuple(
+            filter(None, (part.strip() for part in source.get("SERVICE_TRUSTED_PROXIES", "").split(",")))
+        ),
         pool_size=environment.integer(source, "SERVICE_API_CONNECTIONS", 8, low=1, high=64),
+        workers=environment.integer(source, "SERVICE_API_WORKERS", 1, low=1, high=64),
         worker=environment.integer(source, "SERVICE_API_WORKER", 0),
         chains=table.load(source),
     )

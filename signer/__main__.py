@@ -21,15 +21,19 @@ from signer.settings import Settings
 from signer.tokens import load_or_make
 
 log = logger("signer")
+DATABASE_SECONDS = 30.0
 
 
 async def serve(given: Settings, protections: dict[str, bool]) -> None:
     """Run until SIGTERM or SIGINT."""
-    pool = await db.open_pool(given.database_url, size=given.pool_size)
+    pool = await db.open_pool_when_there(given.database_url, size=given.pool_size, seconds=DATABASE_SECONDS)
     anything_sealed = await pool.fetchval("SELECT anything_sealed()")
     keyring, made = master_key.load(given.master_key_file, anything_sealed=anything_sealed)
     if made:
-        log.warning("a new master key was made; without it everything sealed is lost: back it up", extra={"path": str(given.master_key_file)})
+        log.warning(
+            "a new master key was made; without it everything sealed is lost: back it up",
+            extra={"path": str(given.master_key_file)},
+        )
     sealer = Sealer(keyring)
     async with pool.acquire() as connection:
         try:
@@ -52,7 +56,10 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await server.start()
-    log.info("signing", extra={"socket": str(given.sign_socket), "uid": os.getuid(), **protections, "production": given.production})
+    log.info(
+        "signing",
+        extra={"socket": str(given.sign_socket), "uid": os.getuid(), **protections, "production": given.production},
+    )
     await stop.wait()
     await server.stop()
     heads.close()
@@ -62,14 +69,17 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
 async def _register_platform_key(pool: db.Pool, sealer: Sealer, given: Settings) -> None:
     """The operator's key: made on the first start, and known to the api only by its hash."""
     path = given.platform_key_file
-    made_here = given.home / "platform.key"
     if not path.exists():
         if given.production:
-            raise SystemExit(f"SERVICE_ENV=production needs a platform key that you made: write 32 to 256 characters to {path} (mode 0600).")
+            raise SystemExit(
+                f"SERVICE_ENV=production needs a platform key that you made: write 32 to 256 characters to {path} (mode 0600)."
+            )
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(tokens.new_api_key("pk") + "\n")
-    if given.production and path == made_here:
-        raise SystemExit("SERVICE_ENV=production refuses the platform key of the state folder; set SERVICE_PLATFORM_KEY_FILE to one of yours.")
+    if given.production and given.home in path.parents:
+        raise SystemExit(
+            "SERVICE_ENV=production refuses the platform key of the state folder; set SERVICE_PLATFORM_KEY_FILE to one of yours."
+        )
     key = path.read_text().strip()
     if not 32 <= len(key) <= 256:
         raise SystemExit(f"The platform key in {path} must have 32 to 256 characters.")

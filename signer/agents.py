@@ -32,7 +32,9 @@ from signer.proofs import BadProof, ProvenAgent, ProvenTenant
 from signer.sealing import Context, Tampered
 
 _CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
-_REPLACE = "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)"
+_REPLACE = (
+    "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)"
+)
 _CHANGE = "SELECT change_agent($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 _PUT_IDEMPOTENT = "SELECT idempotency_put($1, $2, $3, $4, $5, $6, NULL)"
 POLICY_TRIES = 4
@@ -59,7 +61,9 @@ class _Wallets:
         self.solana_blob = signer.sealer.seal(solana, Context(tenant, "agent", agent, "solana", self.incarnation))
 
 
-async def create(signer: Signer, message: CreateAgents, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def create(
+    signer: Signer, message: CreateAgents, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """Make agents with their wallets and policies in one transaction; those whose id is taken are left out."""
     if (answer := await earlier(signer, caller.tenant, caller.principal, key)) is not None:
         return answer, True
@@ -67,19 +71,35 @@ async def create(signer: Signer, message: CreateAgents, caller: ProvenTenant, or
     wallets = [_Wallets(signer, caller.tenant, agent.id) for agent in message.agents]
     async with signer.pool.acquire() as connection:
         if key is None:
-            return Done({"created": await _insert(connection, signer, message.agents, wallets, rules, caller, origin)}), False
+            return Done(
+                {"created": await _insert(connection, signer, message.agents, wallets, rules, caller, origin)}
+            ), False
         async with connection.transaction():
-            outcome = Done({"created": await _insert(connection, signer, message.agents, wallets, rules, caller, origin)})
+            outcome = Done(
+                {"created": await _insert(connection, signer, message.agents, wallets, rules, caller, origin)}
+            )
             # Nothing made, nothing to repeat: the key is free for another try.
             if outcome.data["created"] and not await connection.fetchval(
-                _PUT_IDEMPOTENT, caller.tenant, caller.principal, key.route, key.key_hash, key.fingerprint, packed(outcome)
+                _PUT_IDEMPOTENT,
+                caller.tenant,
+                caller.principal,
+                key.route,
+                key.key_hash,
+                key.fingerprint,
+                packed(outcome),
             ):
                 raise IdempotencyRace
     return outcome, False
 
 
 async def _insert(
-    connection: Any, signer: Signer, agents: list[NewAgent], wallets: list[_Wallets], rules: tuple[ParsedRule, ...], caller: ProvenTenant, origin: Origin
+    connection: Any,
+    signer: Signer,
+    agents: list[NewAgent],
+    wallets: list[_Wallets],
+    rules: tuple[ParsedRule, ...],
+    caller: ProvenTenant,
+    origin: Origin,
 ) -> list[dict[str, Any]]:
     rows = [row_of(rule) for rule in rules]
     macs = [
@@ -105,7 +125,11 @@ async def _insert(
 
 
 async def replace_policies(
-    signer: Signer, message: ReplacePolicies, caller: ProvenAgent | ProvenTenant, origin: Origin, key: IdempotencyKey | None
+    signer: Signer,
+    message: ReplacePolicies,
+    caller: ProvenAgent | ProvenTenant,
+    origin: Origin,
+    key: IdempotencyKey | None,
 ) -> tuple[Outcome, bool]:
     """Replace the whole set under the next version. An agent's token may only tighten (decisions 3)."""
     if isinstance(caller, ProvenAgent) and caller.agent != message.agent:
@@ -120,7 +144,12 @@ async def replace_policies(
 
 
 async def _try_replace(
-    signer: Signer, agent: str, caller: ProvenAgent | ProvenTenant, new: tuple[ParsedRule, ...], origin: Origin, key: IdempotencyKey | None
+    signer: Signer,
+    agent: str,
+    caller: ProvenAgent | ProvenTenant,
+    new: tuple[ParsedRule, ...],
+    origin: Origin,
+    key: IdempotencyKey | None,
 ) -> Outcome | None:
     async with signer.pool.acquire() as connection:
         row = await _anchor(connection, caller, agent)
@@ -128,7 +157,14 @@ async def _try_replace(
         if isinstance(caller, ProvenAgent) and not signer.agent_put_replaces:
             _only_tighter(signer, caller, row, new)
         rows = [row_of(rule) for rule in new]
-        outcome = Done({"policies": [{"id": rule.id, "type": rule.type, "enabled": rule.enabled, "config": wire(rule).config} for rule in new]})
+        outcome = Done(
+            {
+                "policies": [
+                    {"id": rule.id, "type": rule.type, "enabled": rule.enabled, "config": wire(rule).config}
+                    for rule in new
+                ]
+            }
+        )
         result = await connection.fetchval(
             _REPLACE, caller.tenant, agent, incarnation, caller.epoch if isinstance(caller, ProvenAgent) else None, version + 1,
             signer.policies.seal(caller.tenant, agent, incarnation, version + 1, rows),
@@ -160,25 +196,39 @@ async def _anchor(connection: Any, caller: ProvenAgent | ProvenTenant, agent: st
 def _only_tighter(signer: Signer, caller: ProvenAgent, row: Any, new: tuple[ParsedRule, ...]) -> None:
     head = (row["head_version"], row["head_count"], row["head_mac"])
     try:
-        old = signer.policies.open(caller.tenant, caller.agent, caller.incarnation, head, row["policy_version"], row["rules"] or "[]")
+        old = signer.policies.open(
+            caller.tenant, caller.agent, caller.incarnation, head, row["policy_version"], row["rules"] or "[]"
+        )
     except (Tampered, RolledBack):
         raise Sealed(code="policy_tampered") from None
     if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
         raise PolicyLoosened(f"An agent may only tighten its own policies. {what}")
 
 
-async def mint_token(signer: Signer, message: MintAgentToken, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def mint_token(
+    signer: Signer, message: MintAgentToken, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """A token for one agent; shown once and never stored."""
     await earlier(signer, caller.tenant, caller.principal, key)
     async with signer.pool.acquire() as connection:
         row = await _anchor(connection, caller, message.agent)
-    token = signer.minter.agent_token(caller.tenant, message.agent, str(row["incarnation"]), row["token_epoch"], message.ttl_seconds)
+    token = signer.minter.agent_token(
+        caller.tenant, message.agent, str(row["incarnation"]), row["token_epoch"], message.ttl_seconds
+    )
     await _change(signer, AgentRef(caller.tenant, message.agent), "mint_token", caller, origin, key, None)
-    data = {"token": token, "agentId": message.agent, "tenantId": caller.tenant, "scope": "agent", "expiresIn": message.expires_in}
+    data = {
+        "token": token,
+        "agentId": message.agent,
+        "tenantId": caller.tenant,
+        "scope": "agent",
+        "expiresIn": message.expires_in,
+    }
     return Done(data), False
 
 
-async def delete(signer: Signer, message: DeleteAgent, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def delete(
+    signer: Signer, message: DeleteAgent, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """Delete an agent with its keys, policies, transactions and approvals. Irreversible."""
     if (answer := await earlier(signer, caller.tenant, caller.principal, key)) is not None:
         return answer, True
@@ -199,7 +249,13 @@ async def revoke_tokens(
 
 
 async def _change(
-    signer: Signer, ref: AgentRef, change: str, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None, outcome: Outcome | None
+    signer: Signer,
+    ref: AgentRef,
+    change: str,
+    caller: ProvenTenant,
+    origin: Origin,
+    key: IdempotencyKey | None,
+    outcome: Outcome | None,
 ) -> None:
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(

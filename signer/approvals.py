@@ -40,7 +40,9 @@ class ApprovalChanged(Conflict):
     """The order is not the one you saw: its digest differs. Look at it again before you decide."""
 
 
-async def approve(signer: Signer, message: Approve, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def approve(
+    signer: Signer, message: Approve, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """Judge the order again by today's policy and spend, sign it and claim the approval, all in one write.
 
     When today's hard rules refuse, nothing is written and the item stays pending.
@@ -57,18 +59,34 @@ async def approve(signer: Signer, message: Approve, caller: ProvenTenant, origin
     age = clock.now() - row["requested_at"]
     claim = Claim(str(row["id"]), caller, age < timedelta(minutes=59), age < timedelta(hours=23))
     case = Case(
-        ref=AgentRef(caller.tenant, row["agent_id"]), tx_id=str(row["tx_id"]), draft=draft, caller=caller, origin=origin, key=key, claim=claim
+        ref=AgentRef(caller.tenant, row["agent_id"]),
+        tx_id=str(row["tx_id"]),
+        draft=draft,
+        caller=caller,
+        origin=origin,
+        key=key,
+        claim=claim,
     )
     return await settle(signer, case)
 
 
-async def deny(signer: Signer, message: Deny, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def deny(
+    signer: Signer, message: Deny, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """Reject the order; it can never be signed afterwards."""
     if (answer := await earlier(signer, caller.tenant, caller.principal, key)) is not None:
         return answer, True
     row = await _pending(signer, caller, message)
     resolved = clock.now()
-    outcome = Done({"approvalId": str(row["id"]), "txId": str(row["tx_id"]), "status": "rejected", "resolvedAt": clock.iso(resolved), "resolvedBy": "manual"})
+    outcome = Done(
+        {
+            "approvalId": str(row["id"]),
+            "txId": str(row["tx_id"]),
+            "status": "rejected",
+            "resolvedAt": clock.iso(resolved),
+            "resolvedBy": "manual",
+        }
+    )
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(
             _DENY, caller.tenant, row["agent_id"], row["id"], row["digest"], message.reason, caller.key_hash, caller.principal,
@@ -111,5 +129,3 @@ def _denied_event(row: Any, reason: str | None) -> str:
         "chainId": order.get("chainId"), "reason": reason, "resolvedBy": "manual",
     }  # fmt: skip
     return msgspec.json.encode([{"event": "tx.denied", "data": data}]).decode()
-
-

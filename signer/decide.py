@@ -75,13 +75,22 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     claim: Claim | None = None
 
 
-async def decide(signer: Signer, message: Signing, caller: ProvenAgent, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def decide(
+    signer: Signer, message: Signing, caller: ProvenAgent, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """Judge an order by the agent's sealed policies, then sign, queue or refuse it."""
     if caller.agent != message.agent:
         raise Forbidden("An agent signs only with its own wallet.", code="other_agent")
     prepared = None if isinstance(message, SignTypedData) else message.prepared
     draft = orders.draft(message.order, prepared, signer.chains)
-    case = Case(ref=AgentRef(caller.tenant, caller.agent), tx_id=message.tx_id, draft=draft, caller=caller, origin=origin, key=key)
+    case = Case(
+        ref=AgentRef(caller.tenant, caller.agent),
+        tx_id=message.tx_id,
+        draft=draft,
+        caller=caller,
+        origin=origin,
+        key=key,
+    )
     return await settle(signer, case)
 
 
@@ -123,7 +132,13 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
     try:
         async with signer.pool.acquire() as connection:
             result = await _write(connection, case, step)
-    except (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError):
+    except (
+        OSError,
+        asyncpg.PostgresConnectionError,
+        asyncpg.InterfaceError,
+        asyncpg.AdminShutdownError,
+        asyncpg.CrashShutdownError,
+    ):
         return await _after_broken_commit(signer, case, step)
     except asyncpg.PostgresError as problem:
         if problem.sqlstate == "CU001":  # the idempotency key was taken a moment ago: read it
@@ -189,10 +204,15 @@ def _think(signer: Signer, case: Case, facts: Facts | None) -> "_ToWrite | tuple
     if earlier is not None:
         return earlier, True
     try:
-        rules = signer.policies.open(case.ref.tenant, case.ref.agent, facts.incarnation, facts.head, facts.policy_version, facts.rules)
+        rules = signer.policies.open(
+            case.ref.tenant, case.ref.agent, facts.incarnation, facts.head, facts.policy_version, facts.rules
+        )
         judging = signer.judging.open(case.ref.tenant, facts.config_version, facts.judging, facts.judging_mac)
     except (Tampered, RolledBack) as problem:
-        log.error("policies refused", extra={"tenant": case.ref.tenant, "agent": case.ref.agent, "reason": type(problem).__name__})
+        log.error(
+            "policies refused",
+            extra={"tenant": case.ref.tenant, "agent": case.ref.agent, "reason": type(problem).__name__},
+        )
         raise Sealed(code="policy_tampered") from None
     built = case.draft.build(facts)
     verdict = judge(rules, built.subject, _judged_facts(signer, case, facts, judging))
@@ -245,7 +265,9 @@ def _judged_facts(signer: Signer, case: Case, facts: Facts, judging: Judging) ->
     )  # fmt: skip
 
 
-def _signed(signer: Signer, case: Case, facts: Facts, built: Built, verdict: Verdict, judging: Judging) -> "_ToWrite | tuple[Outcome, bool]":
+def _signed(
+    signer: Signer, case: Case, facts: Facts, built: Built, verdict: Verdict, judging: Judging
+) -> "_ToWrite | tuple[Outcome, bool]":
     try:
         final = built.finish()
     except NeedsNode:
@@ -260,7 +282,9 @@ def _produce(signer: Signer, case: Case, facts: Facts, unlock: Callable[[bytes],
     """Open the key, make sure it is this wallet's, sign, and let go of it."""
     purpose = case.draft.purpose
     try:
-        secret = signer.sealer.open(facts.blob or b"", Context(case.ref.tenant, "agent", case.ref.agent, purpose, facts.incarnation))
+        secret = signer.sealer.open(
+            facts.blob or b"", Context(case.ref.tenant, "agent", case.ref.agent, purpose, facts.incarnation)
+        )
         wallet = unlock(secret)
         if wallet.address != facts.address:
             raise Tampered
@@ -274,5 +298,7 @@ def _undecided(case: Case, facts: Facts, built: Built, verdict: Verdict, judging
     if verdict.decision == "queue":
         outcome: Outcome = Queued(case.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict))
     else:
-        outcome = Refused(case.tx_id, list(verdict.results), record.why(verdict), verdict.rate_limited, verdict.retry_after)
+        outcome = Refused(
+            case.tx_id, list(verdict.results), record.why(verdict), verdict.rate_limited, verdict.retry_after
+        )
     return _ToWrite(facts, record.of_unsigned(case, facts, built, verdict, judging, outcome), outcome)

@@ -28,7 +28,9 @@ class Heads:
                 parts = line.split(" ")
                 # A line cut off by a crash was never acknowledged.
                 if len(parts) == 5 and parts[3].isdigit() and parts[4] == ".":
-                    self._seen[(parts[0], parts[1], parts[2])] = max(int(parts[3]), self._seen.get((parts[0], parts[1], parts[2]), 0))
+                    self._seen[(parts[0], parts[1], parts[2])] = max(
+                        int(parts[3]), self._seen.get((parts[0], parts[1], parts[2]), 0)
+                    )
         fresh = self._path.with_suffix(".new")
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.writelines(f"{t} {a} {i} {v} .\n" for (t, a, i), v in self._seen.items())

@@ -33,7 +33,9 @@ async def earlier(signer: Signer, tenant: str, principal: str, key: IdempotencyK
     if key is None:
         return None
     async with signer.pool.acquire() as connection:
-        row = await connection.fetchrow("SELECT * FROM idempotency_find($1, $2, $3, $4)", tenant, principal, key.route, key.key_hash)
+        row = await connection.fetchrow(
+            "SELECT * FROM idempotency_find($1, $2, $3, $4)", tenant, principal, key.route, key.key_hash
+        )
     if row is None:
         return None
     if row["fingerprint"] != key.fingerprint:

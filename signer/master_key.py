@@ -38,7 +38,9 @@ def load(path: Path, *, anything_sealed: bool) -> tuple[Keyring, bool]:
     key = secrets.token_bytes(32)  # noqa: TID251 - the root of all keys
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
-        file.write(f"# Custody master key. Keep a copy apart from the database: without it everything sealed is lost.\n1 {key.hex()}\n")
+        file.write(
+            f"# Custody master key. Keep a copy apart from the database: without it everything sealed is lost.\n1 {key.hex()}\n"
+        )
         file.flush()
         os.fsync(file.fileno())
     return Keyring({1: key}), True

@@ -103,7 +103,11 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draft(
-    order: EvmOrder | TypedDataOrder | SolanaOrder, prepared: EvmPrepared | SolanaPrepared | None, chains: ChainTable, *, approving: bool = False
+    order: EvmOrder | TypedDataOrder | SolanaOrder,
+    prepared: EvmPrepared | SolanaPrepared | None,
+    chains: ChainTable,
+    *,
+    approving: bool = False,
 ) -> Draft:
     """Check an order by itself; raises Invalid with what to change."""
     if isinstance(order, EvmOrder):
@@ -116,7 +120,9 @@ def draft(
 def _chain(chains: ChainTable, chain_id: int | None, family: str) -> Chain:
     chain = chains.active if chain_id is None else chains.find(chain_id)
     if chain is None or chain.family != family:
-        raise UnknownChain(f"Chain {chain_id if chain_id is not None else chains.active.id} is not an {family.upper()} chain known here.")
+        raise UnknownChain(
+            f"Chain {chain_id if chain_id is not None else chains.active.id} is not an {family.upper()} chain known here."
+        )
     return chain
 
 
@@ -214,7 +220,11 @@ def _fees(order: EvmOrder, prepared: EvmPrepared | None, chain: Chain, data: byt
             )
         max_fee = chain.max_fee_per_transaction // gas_limit
     tip = prepared.priority_fee if prepared else chain.default_priority_fee_per_gas
-    priority = int(order.max_priority_fee_per_gas) if order.max_priority_fee_per_gas else min(tip, chain.max_priority_fee_per_gas)
+    priority = (
+        int(order.max_priority_fee_per_gas)
+        if order.max_priority_fee_per_gas
+        else min(tip, chain.max_priority_fee_per_gas)
+    )
     return gas_limit, max_fee, min(priority, max_fee)
 
 
@@ -253,7 +263,13 @@ def _draft_typed_data(order: TypedDataOrder) -> Draft:
         return Unlocked(evm_address(key), lambda: Produced(None, "0x" + sign_digest(digest, key).compact.hex(), None))
 
     return Draft(
-        kind="typed_data", purpose="evm", order_text=text, digest=_digest("typed_data", text.encode()), chain=None, broadcast=False, build=build
+        kind="typed_data",
+        purpose="evm",
+        order_text=text,
+        digest=_digest("typed_data", text.encode()),
+        chain=None,
+        broadcast=False,
+        build=build,
     )
 
 
@@ -284,7 +300,13 @@ def _draft_solana(order: SolanaOrder, prepared: SolanaPrepared | None, chains: C
         )  # fmt: skip
 
     return Draft(
-        kind="solana", purpose="solana", order_text=text, digest=_digest("solana", identity), chain=chain, broadcast=order.broadcast, build=build
+        kind="solana",
+        purpose="solana",
+        order_text=text,
+        digest=_digest("solana", identity),
+        chain=chain,
+        broadcast=order.broadcast,
+        build=build,
     )
 
 

@@ -28,7 +28,13 @@ class PolicySeals:
         return self._sealer.mac(POLICY_MAC, tenant, _content(tenant, agent, incarnation, version, rows))
 
     def open(
-        self, tenant: str, agent: str, incarnation: str, head: tuple[int | None, int | None, bytes | None], version: int, rules: str
+        self,
+        tenant: str,
+        agent: str,
+        incarnation: str,
+        head: tuple[int | None, int | None, bytes | None],
+        version: int,
+        rules: str,
     ) -> tuple[ParsedRule, ...]:
         """The rules of a set that is whole, ours and current; Tampered or RolledBack otherwise.
 
@@ -51,7 +57,8 @@ def row_of(rule: ParsedRule) -> Row:
 def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list[Row]) -> bytes:
     # Each rule is hashed with its place, so that their order cannot be changed either.
     hashes = sorted(
-        sha256(fields(place, rule_id, kind, int(enabled), config)) for place, (rule_id, kind, enabled, config) in enumerate(rows)
+        sha256(fields(place, rule_id, kind, int(enabled), config))
+        for place, (rule_id, kind, enabled, config) in enumerate(rows)
     )
     return fields("policy-head", tenant, agent, incarnation, version, len(rows), *hashes)
 
@@ -59,5 +66,7 @@ def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list
 @functools.lru_cache(maxsize=4096)
 def _parsed(rules: str) -> tuple[ParsedRule, ...]:
     # Keyed by the exact text that was just authenticated, so a cached set is always the stored one.
-    stored = [PolicyRule(id=i, type=t, enabled=e, config=msgspec.json.decode(c)) for i, t, e, c in _rows_decoder.decode(rules)]
+    stored = [
+        PolicyRule(id=i, type=t, enabled=e, config=msgspec.json.decode(c)) for i, t, e, c in _rows_decoder.decode(rules)
+    ]
     return parse(stored, ids.new_uuid)

@@ -111,7 +111,9 @@ class Proofs:
         if row is None:
             raise BadProof
         scopes = tuple(row["scopes"]) if row["scopes"] is not None else None
-        self._check(row["mac"], PLATFORM_KEY_MAC, PLATFORM, fields(hashed, *(["*"] if scopes is None else sorted(scopes))))
+        self._check(
+            row["mac"], PLATFORM_KEY_MAC, PLATFORM, fields(hashed, *(["*"] if scopes is None else sorted(scopes)))
+        )
         return ProvenPlatform(f"platform-key:{row['prefix']}", scopes)
 
     async def tenant_or_agent(self, proof: Proof | None) -> ProvenAgent | ProvenTenant:

@@ -46,7 +46,9 @@ def signed_outcome(case: "Case", built: Built, produced: Produced, resolved: dat
     )  # fmt: skip
 
 
-def of_signed(case: "Case", facts: Facts, built: Built, verdict: Verdict, nonce: int | None, produced: Produced, outcome: Signed) -> Record:
+def of_signed(
+    case: "Case", facts: Facts, built: Built, verdict: Verdict, nonce: int | None, produced: Produced, outcome: Signed
+) -> Record:
     """The record of a signature: with its slot, its spend and its events."""
     slot = facts.slot if facts.slot is not None and facts.slot.state == "open" else None
     hour = facts.now.replace(minute=0, second=0, microsecond=0)
@@ -70,7 +72,9 @@ def of_signed(case: "Case", facts: Facts, built: Built, verdict: Verdict, nonce:
     )  # fmt: skip
 
 
-def of_unsigned(case: "Case", facts: Facts, built: Built, verdict: Verdict, judging: Judging, outcome: Outcome) -> Record:
+def of_unsigned(
+    case: "Case", facts: Facts, built: Built, verdict: Verdict, judging: Judging, outcome: Outcome
+) -> Record:
     """The record of an order that a person must decide, or that was refused."""
     queued = isinstance(outcome, Queued)
     return _record(
@@ -81,7 +85,9 @@ def of_unsigned(case: "Case", facts: Facts, built: Built, verdict: Verdict, judg
     )  # fmt: skip
 
 
-def _record(case: "Case", facts: Facts, built: Built, verdict: Verdict, outcome: Outcome, status: str, **given: Any) -> Record:
+def _record(
+    case: "Case", facts: Facts, built: Built, verdict: Verdict, outcome: Outcome, status: str, **given: Any
+) -> Record:
     caller = case.caller
     blank: dict[str, Any] = {
         "replaces_tx_id": None, "nonce": None, "tx_hash": None, "signature": None, "signed_bytes": None, "slot_from": None,
@@ -119,7 +125,12 @@ def _shown(effect: Effect) -> dict[str, Any]:
 
 
 def _metadata(case: "Case", built: Built, facts: Facts, outcome: Outcome) -> dict[str, Any]:
-    data: dict[str, Any] = {"agentId": case.ref.agent, "kind": built.kind, "policyVersion": facts.policy_version, "digest": case.draft.digest.hex()}
+    data: dict[str, Any] = {
+        "agentId": case.ref.agent,
+        "kind": built.kind,
+        "policyVersion": facts.policy_version,
+        "digest": case.draft.digest.hex(),
+    }
     if isinstance(outcome, Signed):
         data["txHash"] = outcome.tx_hash
     if isinstance(outcome, Queued):
@@ -135,17 +146,30 @@ def _signed_events(case: "Case", built: Built, alerts: tuple[Alert, ...], outcom
     signed = {"txId": case.tx_id, "txHash": outcome.tx_hash, **_money(built), "broadcast": built.broadcast}
     events: list[dict[str, Any]] = []
     if case.claim is not None:
-        events.append({"event": "tx.approved", "data": {"approvalId": case.claim.approval_id, **signed, "resolvedBy": "manual"}})
+        events.append(
+            {"event": "tx.approved", "data": {"approvalId": case.claim.approval_id, **signed, "resolvedBy": "manual"}}
+        )
     events.append({"event": "tx.signed", "data": signed})
     for alert in alerts:
-        data = {"window": alert.window, "asset": alert.asset, "spent": str(alert.spent), "limit": str(alert.limit), "percent": alert.percent}
+        data = {
+            "window": alert.window,
+            "asset": alert.asset,
+            "spent": str(alert.spent),
+            "limit": str(alert.limit),
+            "percent": alert.percent,
+        }
         events.append({"event": "spend.threshold", "data": data | {"txId": case.tx_id}})
     return _json.encode(events).decode()
 
 
 def _unsigned_events(case: "Case", built: Built, outcome: Outcome) -> str:
     if isinstance(outcome, Queued):
-        data = {"approvalId": outcome.approval_id, "txId": case.tx_id, **_money(built), "policyResults": outcome.results}
+        data = {
+            "approvalId": outcome.approval_id,
+            "txId": case.tx_id,
+            **_money(built),
+            "policyResults": outcome.results,
+        }
         return _json.encode([{"event": "tx.pending", "data": data}]).decode()
     assert isinstance(outcome, Refused)  # noqa: S101 - the two outcomes without a signature
     failed: list[Result] = [result for result in outcome.results if not result.passed]

@@ -59,7 +59,9 @@ class Sealer:
         """Seal a value for one place; the nonce is random, and a key seals far fewer than 2^32 values."""
         version = self._keyring.newest
         nonce = os.urandom(NONCE_BYTES)
-        ciphertext = self._cipher(version, context.purpose, context.tenant).encrypt(nonce, value, _bound(context, version))
+        ciphertext = self._cipher(version, context.purpose, context.tenant).encrypt(
+            nonce, value, _bound(context, version)
+        )
         return bytes([FORMAT]) + version.to_bytes(4, "big") + nonce + ciphertext
 
     def open(self, blob: bytes, context: Context) -> bytes:

@@ -79,7 +79,9 @@ class Server:
         finally:
             writer.close()
 
-    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int) -> frozenset[type] | None:
+    async def _greet(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int
+    ) -> frozenset[type] | None:
         hello = await read_frame(reader, msgspec.msgpack.Decoder(m.Hello))
         if hello is None:
             return None
@@ -87,7 +89,9 @@ class Server:
         known = hello.process in peers.names_of(uid, self._peer_uids, own)
         if not known or hello.version != m.VERSION or (self._production and uid == own):
             self._signer.counters["refused_peers"] += 1
-            log.warning("a peer was refused", extra={"uid": uid, "claims": hello.process[:32], "version": hello.version})
+            log.warning(
+                "a peer was refused", extra={"uid": uid, "claims": hello.process[:32], "version": hello.version}
+            )
             return None
         writer.write(frame(msgspec.msgpack.encode(m.Hello(m.VERSION, "signer"))))
         return peers.SIGN_SOCKET[hello.process]
@@ -101,12 +105,33 @@ class Server:
             outcome, replayed = await self._tell_story(request)
         except errors.CustodyError as problem:
             outcome, replayed = _failed(problem), False
-        except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.OperatorInterventionError, OSError, TimeoutError) as problem:
-            log.warning("the database is away", extra={"request_id": request.origin.request_id, "reason": type(problem).__name__})
-            outcome, replayed = m.Failed("Unavailable", "database_unavailable", "The database is not reachable right now; try again shortly."), False
+        except (
+            asyncpg.PostgresConnectionError,
+            asyncpg.InterfaceError,
+            asyncpg.OperatorInterventionError,
+            OSError,
+            TimeoutError,
+        ) as problem:
+            log.warning(
+                "the database is away",
+                extra={"request_id": request.origin.request_id, "reason": type(problem).__name__},
+            )
+            outcome, replayed = (
+                m.Failed(
+                    "Unavailable", "database_unavailable", "The database is not reachable right now; try again shortly."
+                ),
+                False,
+            )
         except Tampered:
             log.error("a sealed value did not open", extra={"request_id": request.origin.request_id, "request": name})
-            outcome, replayed = m.Failed("Unavailable", "sealed_value_tampered", "A sealed value is not what the signer wrote. Tell the operator."), False
+            outcome, replayed = (
+                m.Failed(
+                    "Unavailable",
+                    "sealed_value_tampered",
+                    "A sealed value is not what the signer wrote. Tell the operator.",
+                ),
+                False,
+            )
         except Exception:  # the edge of the process: no detail leaves, the trace is logged without values
             log.exception("unexpected", extra={"request_id": request.origin.request_id, "request": name})
             outcome, replayed = m.Failed("Internal", "internal", "The signer had a fault."), False
@@ -133,7 +158,9 @@ class Server:
         if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):
             return await decide(signer, body, signer.proofs.agent(request.proof), origin, key)
         if isinstance(body, m.ReplacePolicies):
-            return await agents.replace_policies(signer, body, await signer.proofs.tenant_or_agent(request.proof), origin, key)
+            return await agents.replace_policies(
+                signer, body, await signer.proofs.tenant_or_agent(request.proof), origin, key
+            )
         if (story := _TENANT_STORIES.get(type(body))) is not None:
             return await story(signer, body, await signer.proofs.tenant(request.proof), origin, key)
         if (story := _PLATFORM_STORIES.get(type(body))) is not None:
@@ -148,7 +175,11 @@ class Server:
 async def _note_outcome(signer: Signer, body: m.BroadcastOutcome, origin: Origin) -> m.Outcome:
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(
-            "SELECT outcome_write($1, $2, $3, $4)", body.tenant, body.tx_id, body.outcome, [origin.request_id, origin.ip, origin.user_agent]
+            "SELECT outcome_write($1, $2, $3, $4)",
+            body.tenant,
+            body.tx_id,
+            body.outcome,
+            [origin.request_id, origin.ip, origin.user_agent],
         )
     return m.Done({"result": result})
 
@@ -159,6 +190,8 @@ def _failed(problem: errors.CustodyError) -> m.Failed:
 
 
 def _peer_uid(writer: asyncio.StreamWriter) -> int:
-    credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    credentials = writer.get_extra_info("socket").getsockopt(
+        socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+    )
     uid: int = struct.unpack("3i", credentials)[1]
     return uid

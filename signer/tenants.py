@@ -34,7 +34,9 @@ class TenantAbsent(NotFound):
     """There is no such tenant."""
 
 
-async def create(signer: Signer, message: CreateTenant, caller: ProvenPlatform, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def create(
+    signer: Signer, message: CreateTenant, caller: ProvenPlatform, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """Make a tenant and its API key; a key that was made here is shown once."""
     caller.need(WRITE_SCOPE)
     if (answer := await earlier(signer, PLATFORM, caller.principal, key)) is not None:
@@ -66,11 +68,16 @@ def _key_of(message: CreateTenant) -> tuple[str | None, bytes, str]:
     if _HASH.fullmatch(given):
         return None, bytes.fromhex(given), f"sha256:{given[:8]}"
     if not 32 <= len(given) <= 256:
-        raise Invalid("apiKeyHash must be 64 lower-case hex digits (a SHA-256), or a raw key of 32 to 256 characters.", code="bad_api_key")
+        raise Invalid(
+            "apiKeyHash must be 64 lower-case hex digits (a SHA-256), or a raw key of 32 to 256 characters.",
+            code="bad_api_key",
+        )
     return None, tokens.digest(given), tokens.prefix_of(given)[:6]
 
 
-async def delete(signer: Signer, message: DeleteTenant, caller: ProvenPlatform, origin: Origin, key: IdempotencyKey | None) -> tuple[Outcome, bool]:
+async def delete(
+    signer: Signer, message: DeleteTenant, caller: ProvenPlatform, origin: Origin, key: IdempotencyKey | None
+) -> tuple[Outcome, bool]:
     """Delete a tenant with everything it has. Permanent."""
     caller.need(WRITE_SCOPE)
     if (answer := await earlier(signer, PLATFORM, caller.principal, key)) is not None:
@@ -97,7 +104,10 @@ async def put_config(
         async with signer.pool.acquire() as connection:
             async with connection.transaction():
                 await connection.execute("SELECT set_config('custody.tenant', $1, true)", caller.tenant)
-                version = await connection.fetchval("SELECT version FROM tenant_config WHERE tenant_id = $1", caller.tenant) or 0
+                version = (
+                    await connection.fetchval("SELECT version FROM tenant_config WHERE tenant_id = $1", caller.tenant)
+                    or 0
+                )
             try:
                 text, mac = signer.judging.seal(caller.tenant, version + 1, message.judging)
             except msgspec.ValidationError as problem:

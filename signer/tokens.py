@@ -49,7 +49,9 @@ class Minter:
 async def load_or_make(connection: asyncpg.Connection, sealer: Sealer, issuer: str) -> Minter:
     """The newest token key, made on the first start. Raises Tampered when the master key does not open it."""
     async with connection.transaction():
-        await connection.execute("SELECT set_config('custody.tenant', $1, true), pg_advisory_xact_lock($2)", PLATFORM, _ADVISORY_LOCK)
+        await connection.execute(
+            "SELECT set_config('custody.tenant', $1, true), pg_advisory_xact_lock($2)", PLATFORM, _ADVISORY_LOCK
+        )
         rows = await connection.fetch(
             "SELECT k.kid, k.public_key, s.blob FROM token_keys k JOIN sealed s ON s.tenant_id = $1 AND s.owner_kind = 'token_key' "
             "AND s.owner = k.kid AND s.purpose = $2 WHERE k.retired_at IS NULL ORDER BY k.created_at DESC",
@@ -59,7 +61,12 @@ async def load_or_make(connection: asyncpg.Connection, sealer: Sealer, issuer: s
             seed = sealer.open(rows[0]["blob"], _context(rows[0]["kid"]))
             key = Ed25519PrivateKey.from_private_bytes(seed)
             # What is published must be what we sign with, or a swapped row would lock everybody out.
-            return Minter(rows[0]["kid"], key, {row["kid"]: row["public_key"] for row in rows} | {rows[0]["kid"]: _public(key)}, issuer)
+            return Minter(
+                rows[0]["kid"],
+                key,
+                {row["kid"]: row["public_key"] for row in rows} | {rows[0]["kid"]: _public(key)},
+                issuer,
+            )
         key = Ed25519PrivateKey.generate()
         kid = hashlib.sha256(_public(key)).hexdigest()[:16]
         await connection.execute("INSERT INTO token_keys (kid, public_key) VALUES ($1, $2)", kid, _public(key))

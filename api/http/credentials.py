@@ -52,12 +52,12 @@ class _Believed:
 
     def get(self, key: object) -> object | None:
         found = self._known.get(key)
-        if found is None or found[0] < time.monotonic():  # noqa: TID251 - an age, not a date
+        if found is None or found[0] < time.monotonic():
             return None
         return found[1]
 
     def put(self, key: object, value: object) -> None:
-        self._known[key] = (time.monotonic() + BELIEVED_SECONDS, value)  # noqa: TID251
+        self._known[key] = (time.monotonic() + BELIEVED_SECONDS, value)
         self._known.move_to_end(key)
         while len(self._known) > _CACHED:
             self._known.popitem(last=False)
@@ -103,7 +103,9 @@ class Credentials:
             if row is None:
                 raise BadCredential
             self._believed.put(hashed, row)
-        return TenantCaller(proof=Proof("tenant_key", value), origin=origin, tenant=row["tenant_id"], key_prefix=row["prefix"])  # type: ignore[index]
+        return TenantCaller(
+            proof=Proof("tenant_key", value), origin=origin, tenant=row["tenant_id"], key_prefix=row["prefix"]
+        )  # type: ignore[index]
 
     async def _platform(self, value: str, origin: Origin) -> PlatformCaller:
         if len(value) > _MAX_KEY_CHARACTERS:
@@ -112,7 +114,9 @@ class Credentials:
         if row is None:
             raise BadCredential
         scopes = tuple(row["scopes"]) if row["scopes"] is not None else None
-        return PlatformCaller(proof=Proof("platform_key", value), origin=origin, key_prefix=row["prefix"], scopes=scopes)
+        return PlatformCaller(
+            proof=Proof("platform_key", value), origin=origin, key_prefix=row["prefix"], scopes=scopes
+        )
 
     async def _agent(self, token: str, origin: Origin) -> AgentCaller:
         claims = await self._verified(token, origin)

@@ -68,7 +68,7 @@ def _refuse_duplicates(content: bytes) -> None:
         return found
 
     try:
-        json.loads(content, object_pairs_hook=pairs, parse_constant=_refuse_constant)  # noqa: TID251 - only it shows duplicates
+        json.loads(content, object_pairs_hook=pairs, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise BadBody("The body is not valid JSON.", code="malformed_json") from None
 

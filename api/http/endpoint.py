@@ -81,7 +81,9 @@ class Routes:
         """Declare a DELETE."""
         return self._declare("DELETE", paths, declared)
 
-    def _declare(self, method: Method, paths: tuple[str, ...], declared: dict[str, Any]) -> Callable[[Handler], Handler]:
+    def _declare(
+        self, method: Method, paths: tuple[str, ...], declared: dict[str, Any]
+    ) -> Callable[[Handler], Handler]:
         def declare(handler: Handler) -> Handler:
             for path in paths:
                 self.endpoints.append(_endpoint(method, self.prefix + path, self.tag, handler, **declared))

@@ -28,7 +28,9 @@ def answered(answer: Outcome) -> HTTPResponse:
     if answer.error is None:
         response = succeeded(answer.status, answer.data)
     else:
-        response = HTTPResponse(_encode({"ok": False, "error": answer.error, "data": answer.data}), answer.status, content_type=JSON)
+        response = HTTPResponse(
+            _encode({"ok": False, "error": answer.error, "data": answer.data}), answer.status, content_type=JSON
+        )
     response.headers.update(answer.headers)
     return response
 
@@ -42,12 +44,16 @@ def failed(problem: CustodyError, request_id: str) -> HTTPResponse:
         response.headers["Retry-After"] = str(problem.retry_after)
     if allow := problem.context.get("allow"):
         response.headers["Allow"] = ", ".join(allow)
-    if status == 401:  # noqa: PLR2004
+    if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 
 def faulted(request_id: str) -> HTTPResponse:
     """A fault of ours: no detail, only the id to look for in the logs."""
-    body = {"ok": False, "error": "Something went wrong on our side.", "data": {"code": "internal", "requestId": request_id}}
+    body = {
+        "ok": False,
+        "error": "Something went wrong on our side.",
+        "data": {"code": "internal", "requestId": request_id},
+    }
     return HTTPResponse(_encode(body), 500, content_type=JSON)

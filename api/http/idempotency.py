@@ -27,5 +27,7 @@ def with_key(caller: Caller, request: Request, endpoint: Endpoint) -> Caller:
     said = hashlib.sha256()
     for part in (request.path.encode(), request.query_string.encode(), request.body):
         said.update(len(part).to_bytes(8, "big") + part)
-    key = IdempotencyKey(f"{endpoint.method} {endpoint.contract_path}", hashlib.sha256(given.encode()).digest(), said.digest())
+    key = IdempotencyKey(
+        f"{endpoint.method} {endpoint.contract_path}", hashlib.sha256(given.encode()).digest(), said.digest()
+    )
     return msgspec.structs.replace(caller, idempotency=key)

@@ -43,11 +43,15 @@ class SignerFigures(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """For the registry."""
-        family = CounterMetricFamily("custody_signer_messages", "Messages and incidents counted by the signer", labels=["name"])
+        family = CounterMetricFamily(
+            "custody_signer_messages", "Messages and incidents counted by the signer", labels=["name"]
+        )
         for name, count in self.counters.items():
             family.add_metric([name], count)
         yield family
-        yield GaugeMetricFamily("custody_signer_heard_timestamp_seconds", "When the signer last answered", value=self.heard_at)
+        yield GaugeMetricFamily(
+            "custody_signer_heard_timestamp_seconds", "When the signer last answered", value=self.heard_at
+        )
 
 
 def serve(port: int, figures: SignerFigures) -> None:

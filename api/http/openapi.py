@@ -6,14 +6,28 @@ import msgspec
 
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
 from api.http.errors import BodyTooLarge, WrongContentType, status_of
-from custody.kit.errors import Conflict, CustodyError, Forbidden, Invalid, NotFound, TooMany, Unauthenticated, Unavailable
+from custody.kit.errors import (
+    Conflict,
+    CustodyError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+)
 from custody.kit.shapes import AgentId
 from custody.version import VERSION
 
 SCHEMES = {
     "tenant_key": {"type": "apiKey", "in": "header", "name": "X-Service-Key", "description": "A tenant's API key."},
     "agent_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "An agent's token."},
-    "platform_key": {"type": "apiKey", "in": "header", "name": "X-Service-Platform-Key", "description": "The operator's key."},
+    "platform_key": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Service-Platform-Key",
+        "description": "The operator's key.",
+    },
 }
 _REF = "#/components/schemas/{name}"
 _ERROR = {
@@ -41,10 +55,21 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
         paths.setdefault(endpoint.contract_path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
-    paths["/openapi.json"] = {"get": {"summary": "Get this contract.", "tags": ["System"], "security": [], "responses": {"200": _plain("The contract")}}}
+    paths["/openapi.json"] = {
+        "get": {
+            "summary": "Get this contract.",
+            "tags": ["System"],
+            "security": [],
+            "responses": {"200": _plain("The contract")},
+        }
+    }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Custody", "version": VERSION, "description": "Lets agents spend money and call APIs without holding a key."},
+        "info": {
+            "title": "Custody",
+            "version": VERSION,
+            "description": "Lets agents spend money and call APIs without holding a key.",
+        },
         "servers": [{"url": public_url}],
         "paths": paths,
         "components": {"schemas": {**components, "Error": _ERROR}, "securitySchemes": SCHEMES},
@@ -60,7 +85,10 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     if endpoint.description:
         operation["description"] = endpoint.description
     if endpoint.body is not None:
-        operation["requestBody"] = {"required": _needs_body(endpoint), "content": {"application/json": {"schema": schemas[repr(endpoint.body)]}}}
+        operation["requestBody"] = {
+            "required": _needs_body(endpoint),
+            "content": {"application/json": {"schema": schemas[repr(endpoint.body)]}},
+        }
     if endpoint.hardened:
         operation["x-service-hardening"] = {"headers": _HARDENING, "requiredByDeployment": True}
     if scope := endpoint.who.scope:
@@ -81,12 +109,20 @@ def _needs_body(endpoint: Endpoint) -> bool:
 
 def _parameters(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = [
-        {"name": SPELLED.get(name, name), "in": "path", "required": True, "schema": schemas[repr(AgentId if name == "agent" else PATH_SHAPES[name])]}
+        {
+            "name": SPELLED.get(name, name),
+            "in": "path",
+            "required": True,
+            "schema": schemas[repr(AgentId if name == "agent" else PATH_SHAPES[name])],
+        }
         for name in endpoint.path_names
     ]
     if endpoint.query is not None:
         schema = msgspec.json.schema(endpoint.query)["$defs"][endpoint.query.__name__]
-        parameters += [{"name": name, "in": "query", "required": False, "schema": _present(kind)} for name, kind in schema["properties"].items()]
+        parameters += [
+            {"name": name, "in": "query", "required": False, "schema": _present(kind)}
+            for name, kind in schema["properties"].items()
+        ]
     if endpoint.hardened and "public" not in endpoint.who.kinds:
         shape = {"type": "string", "minLength": 8, "maxLength": 255, "pattern": "^[\\x20-\\x7e]{8,255}$"}
         parameters.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": shape})
@@ -133,7 +169,7 @@ def _failures(endpoint: Endpoint) -> list[type[CustodyError]]:
 def _answer(endpoint: Endpoint, status: int, schema: Any) -> dict[str, Any]:
     if endpoint.raw_answer:
         return _plain(_TEXTS[status], schema)
-    good = status < 202 or status == 200  # noqa: PLR2004
+    good = status < 202 or status == 200
     properties: dict[str, Any] = {"ok": {"const": good}, "data": schema}
     required = ["ok", "data"]
     if not good:
@@ -147,4 +183,3 @@ def _answer(endpoint: Endpoint, status: int, schema: Any) -> dict[str, Any]:
 
 def _plain(text: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
     return {"description": text, "content": {"application/json": {"schema": schema or {"type": "object"}}}}
-

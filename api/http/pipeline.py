@@ -54,7 +54,7 @@ class Pipeline:
         """The handler of one endpoint."""
 
         async def handle(request: Request, **path: str) -> HTTPResponse:
-            started = time.perf_counter()  # noqa: TID251 - a duration
+            started = time.perf_counter()
             request_id = request_id_of(request)
             try:
                 response = await self._run(endpoint, request, request_id, path)
@@ -63,9 +63,9 @@ class Pipeline:
             except Exception:  # the edge of the process
                 log.exception("unexpected", extra={"request_id": request_id, "route": endpoint.contract_path})
                 response = envelope.faulted(request_id)
-            seconds = time.perf_counter() - started  # noqa: TID251
+            seconds = time.perf_counter() - started
             observe(endpoint.method, endpoint.contract_path, response.status, seconds)
-            if response.status >= 500 or endpoint.hardened:  # noqa: PLR2004 - reads are counted, not logged
+            if response.status >= 500 or endpoint.hardened:
                 log.info(
                     "request",
                     extra={"request_id": request_id, "method": endpoint.method, "route": endpoint.contract_path,
@@ -87,7 +87,9 @@ class Pipeline:
         response.headers.update(headers)
         return response
 
-    def _argument(self, kind: str, endpoint: Endpoint, request: Request, caller: Caller | None, path: dict[str, str]) -> Any:
+    def _argument(
+        self, kind: str, endpoint: Endpoint, request: Request, caller: Caller | None, path: dict[str, str]
+    ) -> Any:
         if kind == "ports":
             return self._ports
         if kind == "caller":

@@ -27,7 +27,11 @@ class RateLimit:
         self._limiter = FixedWindowRateLimiter(storage)
         window = settings.rate_limit_window_seconds
         self._known = RateLimitItemPerSecond(settings.rate_limit_max, window) if settings.rate_limit_max else None
-        self._anonymous = RateLimitItemPerSecond(settings.rate_limit_anonymous_max, window) if settings.rate_limit_anonymous_max else None
+        self._anonymous = (
+            RateLimitItemPerSecond(settings.rate_limit_anonymous_max, window)
+            if settings.rate_limit_anonymous_max
+            else None
+        )
 
     async def count(self, caller: Caller | None, address: str) -> dict[str, str]:
         """Count one request; gives the headers, or raises RateLimited with the same ones."""

@@ -1,6 +1,5 @@
 """The native balance of an agent's wallet. Spec 1/4.1."""
 
-
 import msgspec
 
 from custody.agents import store

@@ -21,7 +21,10 @@ async def all_of(pool: Pool, tenant: str, page: Page) -> Listed:
     """A tenant's agents, newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(
-            "SELECT * FROM agents WHERE tenant_id = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3", tenant, page.limit, page.offset
+            "SELECT * FROM agents WHERE tenant_id = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3",
+            tenant,
+            page.limit,
+            page.offset,
         )
         total = await connection.fetchval("SELECT count(*) FROM agents WHERE tenant_id = $1", tenant)
     return Listed([_agent(tenant, row) for row in rows], total)

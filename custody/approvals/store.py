@@ -35,13 +35,16 @@ async def all_of(pool: Pool, tenant: str, query: ApprovalQuery) -> Listed:
     arguments = [tenant] if query.status == "all" else [tenant, query.status]
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(
-            f"{_ITEMS}{where} ORDER BY p.requested_at DESC, p.id LIMIT {int(query.limit)} OFFSET {int(query.offset)}", *arguments
+            f"{_ITEMS}{where} ORDER BY p.requested_at DESC, p.id LIMIT {int(query.limit)} OFFSET {int(query.offset)}",
+            *arguments,
         )
         total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE p.tenant_id = $1{where}", *arguments)  # noqa: S608
     return Listed([_approval(row) for row in rows], total)
 
 
-async def find_asked(pool: Pool, tenant: str, *, approval_id: str | None = None, tx_id: str | None = None, agent: str | None = None) -> Asked | None:
+async def find_asked(
+    pool: Pool, tenant: str, *, approval_id: str | None = None, tx_id: str | None = None, agent: str | None = None
+) -> Asked | None:
     """The order behind an item, by either name, or None."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(
@@ -62,7 +65,9 @@ async def stats(pool: Pool, tenant: str) -> ApprovalStats:
             f"FROM (SELECT p.*, {_STATUS} AS s FROM approvals p WHERE p.tenant_id = $1) q",
             tenant,
         )
-    return ApprovalStats(row["pending"], row["approved"], row["rejected"], row["expired"], row["total"], round(row["wait"], 3))
+    return ApprovalStats(
+        row["pending"], row["approved"], row["rejected"], row["expired"], row["total"], round(row["wait"], 3)
+    )
 
 
 def _approval(row: Any) -> Approval:

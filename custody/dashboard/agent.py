@@ -89,7 +89,10 @@ async def dashboard(ports: Ports, ref: AgentRef) -> Dashboard:
     rules = await policies.all_of(ports.pool, ref)
     async with tenant_scope(ports.pool, ref.tenant) as connection:
         spent = await connection.fetchrow(_SPENT, ref.tenant, ref.agent)
-        ledger = {row["asset"]: (int(row["day"]), int(row["week"])) for row in await connection.fetch(_BUDGETS, ref.tenant, ref.agent)}
+        ledger = {
+            row["asset"]: (int(row["day"]), int(row["week"]))
+            for row in await connection.fetch(_BUDGETS, ref.tenant, ref.agent)
+        }
         waiting = await connection.fetchval(
             "SELECT count(*) FROM approvals WHERE tenant_id = $1 AND agent_id = $2 AND status = 'pending' "
             "AND (expires_at IS NULL OR expires_at > service_now())",

@@ -33,7 +33,11 @@ async def ready(ports: Ports) -> Any:
         "importSessionStore": {"ok": database, "source": "database"}, "jobs": {},
     }  # fmt: skip
     good = all(check.get("ok", True) for check in checks.values())
-    return Ready("ready", checks) if good else Outcome(503, Ready("not_ready", checks), "The service is not ready.", {"Retry-After": "1"})
+    return (
+        Ready("ready", checks)
+        if good
+        else Outcome(503, Ready("not_ready", checks), "The service is not ready.", {"Retry-After": "1"})
+    )
 
 
 async def _database(ports: Ports) -> tuple[bool, bool]:

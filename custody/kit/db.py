@@ -4,6 +4,7 @@ Every tenant table refuses to answer unless `custody.tenant` is set in the trans
 are SQL functions that set it themselves in one round trip; everything else runs inside `tenant_scope`.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -15,7 +16,13 @@ Connection: TypeAlias = asyncpg.Connection  # noqa: UP040
 
 
 # What asyncpg raises while Postgres is down, starting or shutting down.
-DatabaseAway = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.OperatorInterventionError, OSError, TimeoutError)
+DatabaseAway = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.OperatorInterventionError,
+    OSError,
+    TimeoutError,
+)
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
@@ -31,6 +38,18 @@ async def open_pool(url: str, *, size: int, statement_cache: int = 256) -> Pool:
     )  # fmt: skip
     assert pool is not None  # noqa: S101 - create_pool returns None only in a mode we do not use
     return pool
+
+
+async def open_pool_when_there(url: str, *, size: int, seconds: float) -> Pool:
+    """Open a pool, waiting for a Postgres that is still starting."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        try:
+            return await open_pool(url, size=size)
+        except DatabaseAway:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.1)
 
 
 @asynccontextmanager

@@ -71,7 +71,9 @@ class TokenKeys:
             key = self._keys.get(str(header.get("kid")))
             if key is None:
                 raise UnknownKey
-            claims = jwt.decode(token, key, algorithms=["EdDSA"], options={"require": ["exp", "iat"], "verify_aud": False})
+            claims = jwt.decode(
+                token, key, algorithms=["EdDSA"], options={"require": ["exp", "iat"], "verify_aud": False}
+            )
             return msgspec.convert(claims, AgentClaims)
         except (jwt.PyJWTError, msgspec.ValidationError, ValueError, RecursionError):
             raise BadToken from None

@@ -346,7 +346,7 @@ CREATE FUNCTION schema_version() RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$ SELECT max(name) FROM tortoise_migrations $$;
 
 CREATE FUNCTION claim_unsent(p_limit integer)
-RETURNS TABLE (tenant_id text, id uuid, kind text, chain_id bigint, signed_bytes bytea, tx_hash text)
+RETURNS TABLE (tenant_id text, id uuid, kind text, chain_id bigint, nonce bigint, signed_bytes bytea, tx_hash text)
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
   -- The claim pushes the next try into the future, so a second scheduler skips the row and a dead one loses nothing.
   WITH due AS (
@@ -357,7 +357,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
      SET resends = t.resends + 1,
          resend_at = service_now() + make_interval(secs => LEAST(300, 5 * power(2, LEAST(t.resends, 10))))
     FROM due WHERE t.tenant_id = due.tenant_id AND t.id = due.id
-  RETURNING t.tenant_id, t.id, t.kind, t.chain_id, t.signed_bytes, t.tx_hash
+  RETURNING t.tenant_id, t.id, t.kind, t.chain_id, t.nonce, t.signed_bytes, t.tx_hash
 $$;
 
 -- ---------------------------------------------------------------- idempotency of the signer's stories

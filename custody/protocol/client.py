@@ -132,7 +132,9 @@ class SignerClient:
             sent = False
             try:
                 link = await self._connected()
-                request = Request(VERSION, next(self._numbers), int((deadline - loop.time()) * 1000), origin, body, proof, key)
+                request = Request(
+                    VERSION, next(self._numbers), int((deadline - loop.time()) * 1000), origin, body, proof, key
+                )
                 answer = link.waiting[request.n] = loop.create_future()
                 link.writer.write(frame(self._encoder.encode(request)))
                 sent = True

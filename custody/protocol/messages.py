@@ -203,7 +203,9 @@ class Done(_Message, frozen=True):
 class Failed(_Message, frozen=True):
     """What did not happen, as one of a few kinds, with a sentence for people and a code for programs."""
 
-    kind: Literal["BadOrder", "BadProof", "Forbidden", "NotFound", "Conflict", "Frozen", "Stale", "Unavailable", "Internal"]
+    kind: Literal[
+        "BadOrder", "BadProof", "Forbidden", "NotFound", "Conflict", "Frozen", "Stale", "Unavailable", "Internal"
+    ]
     code: str
     message: str
     context: dict[str, Any] = {}

@@ -23,7 +23,11 @@ async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) 
     except UpstreamFailed as problem:
         await note(ports, tenant, outcome.tx_id, "refused")
         raise NotBroadcast(
-            f"{NotBroadcast().message} ({problem.message})", code=problem.code, txId=outcome.tx_id, txHash=outcome.tx_hash, status="signed"
+            f"{NotBroadcast().message} ({problem.message})",
+            code=problem.code,
+            txId=outcome.tx_id,
+            txHash=outcome.tx_hash,
+            status="signed",
         ) from None
     await note(ports, tenant, outcome.tx_id, "sent")
 
@@ -39,6 +43,8 @@ async def hand_over(ports: Ports, chain: Chain | None, kind: str, raw: bytes, tx
 async def note(ports: Ports, tenant: str, tx_id: str, said: str) -> None:
     """Tell the signer; if that fails, the scheduler sends again and finds out."""
     try:
-        await ports.signer.tell(BroadcastOutcome(tenant, tx_id, "sent" if said == "sent" else "refused"), Origin(f"broadcast-{tx_id}"))
+        await ports.signer.tell(
+            BroadcastOutcome(tenant, tx_id, "sent" if said == "sent" else "refused"), Origin(f"broadcast-{tx_id}")
+        )
     except CustodyError as problem:
         log.warning("outcome not noted", extra={"tx_id": tx_id, "reason": problem.code})

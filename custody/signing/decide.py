@@ -46,10 +46,14 @@ async def deny(ports: Ports, caller: TenantCaller, approval_id: str, body: DenyB
 async def reject_transaction(ports: Ports, caller: TenantCaller, ref: AgentRef, tx_id: str, body: DenyBody) -> Any:
     """Deny by the agent's transaction."""
     data = await asked(ports.signer, Deny(agent=ref.agent, tx_id=tx_id, digest=body.digest, reason=body.reason), caller)
-    return data.replayed_or(RejectedTransaction(data["txId"], data["approvalId"], data["status"], data["resolvedAt"], data["resolvedBy"]))
+    return data.replayed_or(
+        RejectedTransaction(data["txId"], data["approvalId"], data["status"], data["resolvedAt"], data["resolvedBy"])
+    )
 
 
-async def _approve(ports: Ports, caller: TenantCaller, asked_for: store.Asked | None, message: Approve, shown: Any) -> Any:
+async def _approve(
+    ports: Ports, caller: TenantCaller, asked_for: store.Asked | None, message: Approve, shown: Any
+) -> Any:
     if asked_for is None:
         raise ApprovalAbsent
     preparation = await _prepare(ports, asked_for)
@@ -73,7 +77,9 @@ async def _prepare(ports: Ports, asked_for: store.Asked) -> Preparation:
         agent = await agents.get(ports.pool, asked_for.agent)
         return await prepare_evm(ports, chain, agent.wallet_addresses.evm, order)
     if asked_for.kind == "solana":
-        return await prepare_solana(ports, ports.chains.find(msgspec.json.decode(asked_for.order_text, type=SolanaOrder).chain_id))
+        return await prepare_solana(
+            ports, ports.chains.find(msgspec.json.decode(asked_for.order_text, type=SolanaOrder).chain_id)
+        )
     return Preparation()
 
 

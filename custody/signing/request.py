@@ -15,7 +15,16 @@ from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.client import Answered
-from custody.protocol.messages import NeedsPreparation, Queued, Refused, Signed, SignEvm, Signing, SignSolana, SignTypedData
+from custody.protocol.messages import (
+    NeedsPreparation,
+    Queued,
+    Refused,
+    Signed,
+    SignEvm,
+    Signing,
+    SignSolana,
+    SignTypedData,
+)
 from custody.signing import broadcast
 from custody.signing.prepare import Preparation, prepare_evm, prepare_solana
 from custody.signing.types import SigningResult, queued, refused, signed_evm, signed_solana, signed_typed_data
@@ -51,7 +60,9 @@ async def unhurried[T](story: Coroutine[Any, Any, T]) -> T:
     return await asyncio.shield(task)
 
 
-async def _ask(ports: Ports, caller: AgentCaller, ref: AgentRef, message: Signing, preparation: Preparation) -> SigningResult:
+async def _ask(
+    ports: Ports, caller: AgentCaller, ref: AgentRef, message: Signing, preparation: Preparation
+) -> SigningResult:
     answered = await ports.signer.ask(message, caller)
     outcome = answered.outcome
     if isinstance(outcome, NeedsPreparation):

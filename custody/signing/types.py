@@ -68,7 +68,15 @@ def signed_typed_data(answered: Answered, outcome: Signed) -> SigningResult:
 def signed_solana(answered: Answered, outcome: Signed) -> SigningResult:
     """The answer for a Solana signature."""
     return _marked(
-        answered, SolanaSigned(outcome.tx_id, outcome.signature, outcome.broadcast, outcome.chain_id or 0, outcome.caip2 or "", _bytes(outcome))
+        answered,
+        SolanaSigned(
+            outcome.tx_id,
+            outcome.signature,
+            outcome.broadcast,
+            outcome.chain_id or 0,
+            outcome.caip2 or "",
+            _bytes(outcome),
+        ),
     )
 
 

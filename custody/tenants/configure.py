@@ -22,8 +22,13 @@ async def put_config(ports: Ports, caller: TenantCaller, body: TenantConfigBody)
     if body.tenant_id not in (None, caller.tenant):
         raise Invalid("tenantId must be the tenant's own id.", code="wrong_tenant_id", fields=["tenantId"])
     if unknown := sorted(set(body.feature_flags) - set(FLAGS)):
-        raise UnknownFlag(f"featureFlags: {unknown[0]!r} is not known; the flags are {', '.join(FLAGS)}.", fields=["featureFlags"])
+        raise UnknownFlag(
+            f"featureFlags: {unknown[0]!r} is not known; the flags are {', '.join(FLAGS)}.", fields=["featureFlags"]
+        )
     document = msgspec.json.encode(msgspec.structs.replace(body, tenant_id=caller.tenant)).decode()
-    judging = {"autoExpireSeconds": body.approval_config.auto_expire_seconds, "uncoveredEffects": body.approval_config.uncovered_effects}
+    judging = {
+        "autoExpireSeconds": body.approval_config.auto_expire_seconds,
+        "uncoveredEffects": body.approval_config.uncovered_effects,
+    }
     data = await asked(ports.signer, PutJudgingConfig(document, judging), caller)
     return data.replayed_or(await store.get_config(ports.pool, caller.tenant))

@@ -14,7 +14,9 @@ async def get(pool: Pool, tenant: str) -> Tenant:
         row = await connection.fetchrow("SELECT id, name, created_at, frozen_at FROM tenants WHERE id = $1", tenant)
     if row is None:
         raise TenantAbsent
-    return Tenant(row["id"], row["name"], clock.iso(row["created_at"]), clock.iso(row["frozen_at"]) if row["frozen_at"] else None)
+    return Tenant(
+        row["id"], row["name"], clock.iso(row["created_at"]), clock.iso(row["frozen_at"]) if row["frozen_at"] else None
+    )
 
 
 async def get_config(pool: Pool, tenant: str) -> TenantConfig:
@@ -41,7 +43,13 @@ async def platform_all(pool: Pool, page: Page) -> Listed:
     """Every tenant, newest first."""
     rows = await pool.fetch("SELECT * FROM platform_tenants($1, $2)", page.limit, page.offset)
     found = [
-        Tenant(row["id"], row["name"], clock.iso(row["created_at"]), clock.iso(row["frozen_at"]) if row["frozen_at"] else None) for row in rows
+        Tenant(
+            row["id"],
+            row["name"],
+            clock.iso(row["created_at"]),
+            clock.iso(row["frozen_at"]) if row["frozen_at"] else None,
+        )
+        for row in rows
     ]
     total = rows[0]["total"] if rows else (await platform_stats(pool)).tenants
     return Listed(found, total)

@@ -161,7 +161,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def write(
-    connection: Any, ref: AgentRef, facts: Facts, record: Record, *, epoch: int | None, caller_key: bytes | None = None, claim: str | None = None
+    connection: Any,
+    ref: AgentRef,
+    facts: Facts,
+    record: Record,
+    *,
+    epoch: int | None,
+    caller_key: bytes | None = None,
+    claim: str | None = None,
 ) -> str:
     """Write one judged order: `done`, `stale` (nothing written, read again) or `unclaimed` (the approval is gone).
 

@@ -61,7 +61,9 @@ async def history(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
             f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND agent_id = $2 ORDER BY created_at DESC, id LIMIT $3 OFFSET $4",  # noqa: S608
             ref.tenant, ref.agent, limit, offset,
         )  # fmt: skip
-        total = await connection.fetchval("SELECT count(*) FROM transactions WHERE tenant_id = $1 AND agent_id = $2", ref.tenant, ref.agent)
+        total = await connection.fetchval(
+            "SELECT count(*) FROM transactions WHERE tenant_id = $1 AND agent_id = $2", ref.tenant, ref.agent
+        )
     return Listed([_transaction(row) for row in rows], total)
 
 
@@ -72,7 +74,7 @@ async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
         rows = await connection.fetch(
             "SELECT p.id AS queue_id, p.status, p.requested_at, t.id, t.to_address, t.value, t.chain_id, t.policy_results "
             "FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
-            f"WHERE {condition} ORDER BY p.requested_at DESC, p.id LIMIT $3 OFFSET $4",  # noqa: S608
+            f"WHERE {condition} ORDER BY p.requested_at DESC, p.id LIMIT $3 OFFSET $4",
             ref.tenant, ref.agent, limit, offset,
         )  # fmt: skip
         total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE {condition}", ref.tenant, ref.agent)  # noqa: S608
@@ -117,7 +119,11 @@ def _transaction(row: Any) -> Transaction:
 
 def _pending(row: Any) -> PendingItem:
     order = PendingTransaction(
-        str(row["id"]), row["to_address"], number(row["value"]), row["chain_id"], msgspec.json.decode(row["policy_results"])
+        str(row["id"]),
+        row["to_address"],
+        number(row["value"]),
+        row["chain_id"],
+        msgspec.json.decode(row["policy_results"]),
     )
     return PendingItem(str(row["queue_id"]), row["status"], clock.iso(row["requested_at"]), order)
 

@@ -27,4 +27,4 @@ def install() -> None:
         npm = shutil.which("npm")
         assert npm
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run(command, cwd=JUDGES, check=True, capture_output=True, timeout=300)  # noqa: S603
+        subprocess.run(command, cwd=JUDGES, check=True, capture_output=True, timeout=300)

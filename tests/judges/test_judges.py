@@ -60,7 +60,7 @@ def verdicts(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     node = shutil.which("node")
     assert node
     lines = "\n".join(json.dumps(case) for case in cases)
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [node, "judge.mjs"], cwd=npm.JUDGES, input=lines, capture_output=True, text=True, check=True, timeout=120
     )  # fmt: skip
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -91,7 +91,7 @@ def expected(made: transaction.EvmTransaction, signed: transaction.SignedTransac
 
 
 def test_ethers_and_viem_read_every_field_of_our_transactions() -> None:
-    chance = random.Random(SEED)  # noqa: S311
+    chance = random.Random(SEED)
     key = PrivateKey(chance.randbytes(32))
     signer = address_of(key.public_key.format(compressed=False))
     made = [some_transaction(chance, number) for number in range(40)]
@@ -105,7 +105,7 @@ def test_ethers_and_viem_read_every_field_of_our_transactions() -> None:
 
 
 def test_ethers_and_viem_recover_the_signer_of_our_typed_data() -> None:
-    key = PrivateKey(random.Random(SEED).randbytes(32))  # noqa: S311
+    key = PrivateKey(random.Random(SEED).randbytes(32))
     signer = address_of(key.public_key.format(compressed=False))
     cases = []
     for document in [*DOCUMENTS, NESTED, UNUSUAL_NAME]:
@@ -118,7 +118,7 @@ def test_ethers_and_viem_recover_the_signer_of_our_typed_data() -> None:
 
 
 def test_a_changed_document_recovers_to_somebody_else() -> None:
-    key = PrivateKey(random.Random(SEED).randbytes(32))  # noqa: S311
+    key = PrivateKey(random.Random(SEED).randbytes(32))
     signature = typed_data.sign(msgspec.convert(UNUSUAL_NAME, TypedDataOrder), key)
 
     (verdict,) = verdicts([{**UNUSUAL_NAME, "kind": "typed_data", "value": {"text": "cafe"}, "signature": signature}])
@@ -143,7 +143,7 @@ def some_solana_order(chance: random.Random, payer: Pubkey, number: int) -> str:
 
 
 def test_web3js_and_tweetnacl_verify_our_solana_transactions() -> None:
-    chance = random.Random(SEED)  # noqa: S311
+    chance = random.Random(SEED)
     seed = chance.randbytes(32)
     payer, blockhash = Keypair.from_seed(seed).pubkey(), str(Hash(chance.randbytes(32)))
     cases, signatures = [], []

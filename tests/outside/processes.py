@@ -21,7 +21,7 @@ def running(command: Sequence[str | Path]) -> Iterator[str]:
     """Start a server that prints `listening on HOST:PORT`; give that address, and stop it afterwards."""
     process = subprocess.Popen(
         [str(part) for part in command], cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-        preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509
+        preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
     )  # fmt: skip
     # A server that logs stops when nobody empties its pipe.
     emptying = threading.Thread(target=process.stdout.read, daemon=True)
@@ -49,7 +49,7 @@ def _address(process: subprocess.Popen[str]) -> str:
     raise RuntimeError(f"{process.args[0]} ended before it was ready, with {process.wait()}")
 
 
-def _die_with(parent: int) -> Callable[[], None]:
+def die_with(parent: int) -> Callable[[], None]:
     def arm() -> None:
         if _libc is not None:
             _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

@@ -8,9 +8,20 @@ from custody.agents import create as stories
 from custody.agents import store, tokens
 from custody.agents.balance import AgentBalance, ChainQuery
 from custody.agents.balance import balance as native_balance
-from custody.agents.types import Agent, AgentAbsent, AgentTaken, AgentToken, BatchBody, BatchResult, Deleted, NewAgentBody, Revoked, TokenBody
+from custody.agents.types import (
+    Agent,
+    AgentAbsent,
+    AgentTaken,
+    AgentToken,
+    BatchBody,
+    BatchResult,
+    Deleted,
+    NewAgentBody,
+    Revoked,
+    TokenBody,
+)
 from custody.chains.rpc import RpcUnavailable
-from custody.kit.callers import AgentCaller, TenantCaller
+from custody.kit.callers import TenantCaller
 from custody.kit.paging import Page
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
@@ -51,7 +62,9 @@ async def delete(ports: Ports, caller: TenantCaller, agent: AgentRef) -> Any:
     return await tokens.delete(ports, caller, agent)
 
 
-@routes.post("/<agent>/token", who=tenant_key, returns={200: AgentToken}, fails=(AgentAbsent,), private=True, shows_secret=True)
+@routes.post(
+    "/<agent>/token", who=tenant_key, returns={200: AgentToken}, fails=(AgentAbsent,), private=True, shows_secret=True
+)
 async def mint_token(ports: Ports, caller: TenantCaller, agent: AgentRef, body: TokenBody) -> Any:
     """Mint a token for an agent; it is shown once."""
     return await tokens.mint(ports, caller, agent, body)
@@ -63,7 +76,9 @@ async def revoke_tokens(ports: Ports, caller: TenantCaller, agent: AgentRef) -> 
     return await tokens.revoke(ports, caller, agent)
 
 
-@routes.get("/<agent>/balance", who=tenant_key | agent_token, returns={200: AgentBalance}, fails=(AgentAbsent, RpcUnavailable))
+@routes.get(
+    "/<agent>/balance", who=tenant_key | agent_token, returns={200: AgentBalance}, fails=(AgentAbsent, RpcUnavailable)
+)
 async def balance(ports: Ports, agent: AgentRef, query: ChainQuery) -> Any:
     """Get the native balance of an agent's wallet on one chain."""
     return await native_balance(ports, agent, query)

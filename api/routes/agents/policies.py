@@ -21,7 +21,12 @@ async def list_all(ports: Ports, agent: AgentRef) -> Any:
     return await store.all_of(ports.pool, agent)
 
 
-@routes.put("/<agent>/policies", who=tenant_key | agent_token, returns={200: list[PolicyRule]}, fails=(AgentAbsent, InvalidPolicy))
+@routes.put(
+    "/<agent>/policies",
+    who=tenant_key | agent_token,
+    returns={200: list[PolicyRule]},
+    fails=(AgentAbsent, InvalidPolicy),
+)
 async def replace(ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, body: list[PolicyRule]) -> Any:
     """Replace an agent's whole set of policy rules.
 

@@ -50,7 +50,9 @@ async def delete(ports: Ports, caller: PlatformCaller, tenant_id: str) -> Any:
     return await remove.remove(ports, caller, tenant_id)
 
 
-@routes.put("/tenants/<tenant_id>/policies", who=platform(TENANT_WRITE), returns={410: None}, fails=(DefaultPoliciesRetired,))
+@routes.put(
+    "/tenants/<tenant_id>/policies", who=platform(TENANT_WRITE), returns={410: None}, fails=(DefaultPoliciesRetired,)
+)
 async def put_policies(tenant_id: str) -> Any:
     """Retired: set policies on each agent with PUT /agents/{agentId}/policies."""
     return remove.refuse_retired()

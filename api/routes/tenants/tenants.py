@@ -9,12 +9,21 @@ from custody.kit.errors import Conflict
 from custody.ports import Ports
 from custody.tenants import configure, store
 from custody.tenants import create as stories
-from custody.tenants.types import DefaultPoliciesRetired, NewTenantBody, RegisteredTenant, Tenant, TenantConfig, TenantConfigBody
+from custody.tenants.types import (
+    DefaultPoliciesRetired,
+    NewTenantBody,
+    RegisteredTenant,
+    Tenant,
+    TenantConfig,
+    TenantConfigBody,
+)
 
 routes = Routes("/tenants", tag="Tenants")
 
 
-@routes.post("", who=platform(TENANT_WRITE), returns={201: RegisteredTenant}, fails=(Conflict,), lenient=DefaultPoliciesRetired)
+@routes.post(
+    "", who=platform(TENANT_WRITE), returns={201: RegisteredTenant}, fails=(Conflict,), lenient=DefaultPoliciesRetired
+)
 async def register(ports: Ports, caller: PlatformCaller, body: NewTenantBody) -> Any:
     """Create a tenant that brings its own API key, or the key's SHA-256."""
     return await stories.register(ports, caller, body)

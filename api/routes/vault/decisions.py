@@ -17,13 +17,17 @@ routes = Routes("/vault", tag="Approvals")
 FAILS = (ApprovalAbsent, Conflict, Frozen, UpstreamFailed)
 
 
-@routes.post("/<agent>/approve/<tx_id>", who=tenant_key, returns={200: ApprovedTransaction, 403: PolicyRefused}, fails=FAILS)
+@routes.post(
+    "/<agent>/approve/<tx_id>", who=tenant_key, returns={200: ApprovedTransaction, 403: PolicyRefused}, fails=FAILS
+)
 async def approve(ports: Ports, caller: TenantCaller, agent: AgentRef, tx_id: str, body: ApproveBody) -> Any:
     """Approve a queued transaction: it is judged again by today's policy, signed, and broadcast if the agent asked."""
     return await decide.approve_transaction(ports, caller, agent, tx_id, body)
 
 
-@routes.post("/<agent>/reject/<tx_id>", who=tenant_key, returns={200: RejectedTransaction}, fails=(ApprovalAbsent, Conflict))
+@routes.post(
+    "/<agent>/reject/<tx_id>", who=tenant_key, returns={200: RejectedTransaction}, fails=(ApprovalAbsent, Conflict)
+)
 async def reject(ports: Ports, caller: TenantCaller, agent: AgentRef, tx_id: str, body: DenyBody) -> Any:
     """Reject a queued transaction; it can never be signed afterwards."""
     return await decide.reject_transaction(ports, caller, agent, tx_id, body)

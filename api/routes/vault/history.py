@@ -32,7 +32,9 @@ async def search(ports: Ports, agent: AgentRef, query: TransactionQuery) -> Any:
     return await history.search(ports, agent, query)
 
 
-@routes.get("/<agent>/transactions/<tx_id>", who=WHO, returns={200: Transaction}, fails=(TransactionAbsent,), private=True)
+@routes.get(
+    "/<agent>/transactions/<tx_id>", who=WHO, returns={200: Transaction}, fails=(TransactionAbsent,), private=True
+)
 async def get(ports: Ports, agent: AgentRef, tx_id: str) -> Any:
     """Get one transaction."""
     return await store.get(ports.pool, agent, tx_id)

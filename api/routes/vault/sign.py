@@ -16,7 +16,13 @@ routes = Routes("/vault", tag="Signing")
 UNDECIDED = {202: Pending, 403: PolicyRefused, 429: PolicyRefused}
 
 
-@routes.post("/<agent>/sign", who=agent_token, returns={200: EvmSigned, **UNDECIDED}, fails=(UpstreamFailed, Frozen), private=True)
+@routes.post(
+    "/<agent>/sign",
+    who=agent_token,
+    returns={200: EvmSigned, **UNDECIDED},
+    fails=(UpstreamFailed, Frozen),
+    private=True,
+)
 async def sign(ports: Ports, caller: AgentCaller, agent: AgentRef, body: EvmOrder) -> Any:
     """Sign an EVM transaction, queue it for approval, or refuse it.
 
@@ -25,7 +31,13 @@ async def sign(ports: Ports, caller: AgentCaller, agent: AgentRef, body: EvmOrde
     return await request.evm(ports, caller, agent, body)
 
 
-@routes.post("/<agent>/sign-typed-data", who=agent_token, returns={200: TypedDataSigned, **UNDECIDED}, fails=(Frozen,), private=True)
+@routes.post(
+    "/<agent>/sign-typed-data",
+    who=agent_token,
+    returns={200: TypedDataSigned, **UNDECIDED},
+    fails=(Frozen,),
+    private=True,
+)
 async def sign_typed_data(ports: Ports, caller: AgentCaller, agent: AgentRef, body: TypedDataOrder) -> Any:
     """Sign an EIP-712 document (eth_signTypedData_v4), queue it, or refuse it.
 
@@ -34,7 +46,13 @@ async def sign_typed_data(ports: Ports, caller: AgentCaller, agent: AgentRef, bo
     return await request.typed_data(ports, caller, agent, body)
 
 
-@routes.post("/<agent>/sign-solana", who=agent_token, returns={200: SolanaSigned, **UNDECIDED}, fails=(UpstreamFailed, Frozen), private=True)
+@routes.post(
+    "/<agent>/sign-solana",
+    who=agent_token,
+    returns={200: SolanaSigned, **UNDECIDED},
+    fails=(UpstreamFailed, Frozen),
+    private=True,
+)
 async def sign_solana(ports: Ports, caller: AgentCaller, agent: AgentRef, body: SolanaOrder) -> Any:
     """Sign a Solana transaction, queue it, or refuse it.
 

@@ -61,7 +61,9 @@ async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPr
         gas = _gas(chain, figures, order, sender, value)
         _check_funds(sender, chain, figures.balance, value + gas * price)
     except NotExecutable as problem:
-        problem.prepared = EvmPrepared(figures.nonce, int(order.gas_limit or chain.default_gas), max_fee, priority_fee, legacy)
+        problem.prepared = EvmPrepared(
+            figures.nonce, int(order.gas_limit or chain.default_gas), max_fee, priority_fee, legacy
+        )
         raise
     return EvmPrepared(figures.nonce, gas, max_fee, priority_fee, legacy)
 

@@ -1,0 +1,61 @@
+"""Start: connect, put the table of jobs on APScheduler's clock, run until told to stop."""
+
+import asyncio
+import signal
+import sys
+
+import uvloop
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from prometheus_client import start_http_server
+
+from custody.chains.rpc import Rpc
+from custody.kit import db, logs
+from custody.ports import Ports
+from custody.protocol.client import SignerClient
+from scheduler import settings
+from scheduler.jobs import JOBS
+from scheduler.run import Runner
+
+log = logs.logger("scheduler")
+DATABASE_SECONDS = 30.0
+
+
+async def serve(given: settings.Settings) -> None:
+    """Run until SIGTERM or SIGINT; a job that runs is allowed to end."""
+    pool = await db.open_pool_when_there(given.database_url, size=2, seconds=DATABASE_SECONDS)
+    ports = Ports(pool=pool, signer=SignerClient(str(given.sign_socket), "scheduler"), chains=given.chains, rpc=Rpc())
+    clockwork = AsyncIOScheduler()
+    runner = Runner(ports)
+    for job in JOBS:
+        clockwork.add_job(
+            runner.run, "interval", args=[job], seconds=job.every_seconds, max_instances=1, coalesce=True, id=job.name
+        )
+    clockwork.start()
+    try:
+        start_http_server(given.metrics_port, addr="127.0.0.1")
+    except OSError as problem:
+        log.error("no metrics: the port is taken", extra={"port": given.metrics_port, "reason": problem.strerror})
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    log.info("working", extra={"jobs": [job.name for job in JOBS]})
+    await stop.wait()
+    clockwork.shutdown(wait=False)
+    await runner.ended()
+    await ports.signer.close()
+    await ports.rpc.close()
+    await pool.close()
+
+
+def main() -> None:
+    """The process."""
+    logs.set_up()
+    try:
+        given = settings.read()
+    except ValueError as problem:
+        sys.exit(str(problem))
+    uvloop.run(serve(given))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""The table of jobs: name, interval, function. Each is bounded per run and safe beside another scheduler."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from custody.ports import Ports
+from custody.signing import resend
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One job; it gives back how many things it did."""
+
+    name: str
+    every_seconds: float
+    run: Callable[[Ports], Awaitable[int]]
+
+
+JOBS = (Job("resend", 1.0, resend.resend),)
