@@ -20,19 +20,19 @@ async def serve(given: settings.Settings) -> None:
     app = await wiring.build(given)
     server = await app.create_server(sock=_listener(given), return_asyncio_server=True, access_log=False)
     assert server is not None  # noqa: S101 - create_server gives one when asked to
-    await server.startup()
-    await server.before_start()
-    await server.start_serving()
-    await server.after_start()
+    await server.startup()  # type: ignore[no-untyped-call]
+    await server.before_start()  # type: ignore[no-untyped-call]
+    await server.start_serving()  # type: ignore[no-untyped-call]
+    await server.after_start()  # type: ignore[no-untyped-call]
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     logs.logger("api").info("serving", extra={"host": given.host, "port": given.port})
     await stop.wait()
-    await server.before_stop()
-    await server.close()
+    await server.before_stop()  # type: ignore[no-untyped-call]
+    await server.close()  # type: ignore[no-untyped-call]
     app.shutdown_tasks(5)
-    await server.after_stop()
+    await server.after_stop()  # type: ignore[no-untyped-call]
 
 
 def _listener(given: settings.Settings) -> socket.socket:

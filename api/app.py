@@ -36,7 +36,8 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
     )
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False)
     app.config.update(
-        AUTO_EXTEND=False, ACCESS_LOG=False, REQUEST_MAX_SIZE=envelope_limit(), GRACEFUL_SHUTDOWN_TIMEOUT=15.0, KEEP_ALIVE_TIMEOUT=75,
+        AUTO_EXTEND=False, ACCESS_LOG=False, REQUEST_MAX_SIZE=envelope_limit(), GRACEFUL_SHUTDOWN_TIMEOUT=15.0,
+        KEEP_ALIVE_TIMEOUT=75,
         REQUEST_TIMEOUT=30, RESPONSE_TIMEOUT=60,
     )  # fmt: skip
     pipeline = Pipeline(ports, settings)
@@ -125,4 +126,4 @@ def _keep_figures(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> Non
                 pass
             await asyncio.sleep(STATUS_SECONDS)
 
-    app.add_task(listen)
+    app.add_task(listen)  # type: ignore[arg-type]

@@ -40,15 +40,18 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
             minter = await load_or_make(connection, sealer, given.issuer)
         except Tampered:
             raise master_key.MasterKeyProblem(
-                f"The master key {given.master_key_file} does not open what is sealed in this database. Put the right one back."
+                f"The master key {given.master_key_file} does not open what is sealed in this database. Put the "
+                "right one back."
             ) from None
     await _register_platform_key(pool, sealer, given)
     heads = Heads(given.home / "signer" / "heads.log")
     (given.home / "signer").mkdir(mode=0o700, exist_ok=True)
     heads.load()
     signer = Signer(
-        pool=pool, sealer=sealer, minter=minter, proofs=Proofs(pool, sealer, minter.keys), policies=PolicySeals(sealer, heads),
-        judging=JudgingSeals(sealer), chains=given.chains, empty_policy="deny" if given.empty_policy == "deny" else "allow",
+        pool=pool, sealer=sealer, minter=minter, proofs=Proofs(pool, sealer, minter.keys),
+        policies=PolicySeals(sealer, heads),
+        judging=JudgingSeals(sealer), chains=given.chains,
+        empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
     )  # fmt: skip
     server = Server(signer, given.sign_socket, given.peer_uids, production=given.production)
@@ -72,13 +75,15 @@ async def _register_platform_key(pool: db.Pool, sealer: Sealer, given: Settings)
     if not path.exists():
         if given.production:
             raise SystemExit(
-                f"SERVICE_ENV=production needs a platform key that you made: write 32 to 256 characters to {path} (mode 0600)."
+                f"SERVICE_ENV=production needs a platform key that you made: write 32 to 256 characters to {path} "
+                "(mode 0600)."
             )
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(tokens.new_api_key("pk") + "\n")
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(tokens.new_api_key("pk") + "\n")
     if given.production and given.home in path.parents:
         raise SystemExit(
-            "SERVICE_ENV=production refuses the platform key of the state folder; set SERVICE_PLATFORM_KEY_FILE to one of yours."
+            "SERVICE_ENV=production refuses the platform key of the state folder; set SERVICE_PLATFORM_KEY_FILE "
+            "to one of yours."
         )
     key = path.read_text().strip()
     if not 32 <= len(key) <= 256:
@@ -89,7 +94,8 @@ async def _register_platform_key(pool: db.Pool, sealer: Sealer, given: Settings)
         await connection.execute("DELETE FROM platform_keys WHERE from_file AND key_hash <> $1", hashed)
         await connection.execute(
             "INSERT INTO platform_keys (key_hash, prefix, from_file, mac) VALUES ($1, $2, true, $3) "
-            "ON CONFLICT (key_hash) DO UPDATE SET from_file = true, mac = excluded.mac, scopes = NULL, revoked_at = NULL",
+            "ON CONFLICT (key_hash) DO UPDATE SET from_file = true, mac = excluded.mac, scopes = NULL, "
+            "revoked_at = NULL",
             hashed, tokens.prefix_of(key)[:6], mac,
         )  # fmt: skip
 

@@ -7,15 +7,15 @@ import msgspec
 
 from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder
 from custody.kit import clock
-from custody.kit.callers import IdempotencyKey, Origin
 from custody.kit.errors import Conflict, NotFound, Unavailable
 from custody.kit.refs import AgentRef
 from custody.protocol.messages import Approve, Deny, Done, Outcome
 from signer import orders
-from signer.context import Signer
+from signer.context import Ask, Signer
 from signer.decide import Case, Claim, settle
-from signer.idempotency import earlier, packed
+from signer.idempotency import packed
 from signer.proofs import ProvenTenant
+from signer.record import APPROVAL_MAC, approval_content
 
 _READ = "SELECT * FROM approval_read($1, $2, $3, $4)"
 _DENY = "SELECT deny_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
@@ -40,66 +40,52 @@ class ApprovalChanged(Conflict):
     """The order is not the one you saw: its digest differs. Look at it again before you decide."""
 
 
-async def approve(
-    signer: Signer, message: Approve, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None
-) -> tuple[Outcome, bool]:
+async def approve(signer: Signer, message: Approve, ask: Ask[ProvenTenant]) -> tuple[Outcome, bool]:
     """Judge the order again by today's policy and spend, sign it and claim the approval, all in one write.
 
     When today's hard rules refuse, nothing is written and the item stays pending.
     """
-    if (answer := await earlier(signer, caller.tenant, caller.principal, key)) is not None:
-        return answer, True
-    row = await _pending(signer, caller, message)
+    row = await _pending(signer, ask.caller, message)
     order = msgspec.json.decode(row["order_text"], type=_KINDS[row["kind"]])
     prepared = message.evm if row["kind"] == "evm" else message.solana
     draft = orders.draft(order, prepared, signer.chains, approving=True)
-    if draft.digest != row["digest"]:
-        # The stored order was changed behind our back.
-        raise ApprovalChanged
+    _check_order(signer, ask.caller.tenant, row, draft.digest)
     age = clock.now() - row["requested_at"]
-    claim = Claim(str(row["id"]), caller, age < timedelta(minutes=59), age < timedelta(hours=23))
-    case = Case(
-        ref=AgentRef(caller.tenant, row["agent_id"]),
-        tx_id=str(row["tx_id"]),
-        draft=draft,
-        caller=caller,
-        origin=origin,
-        key=key,
-        claim=claim,
+    claim = Claim(
+        str(row["id"]), counted_this_hour=age < timedelta(minutes=59), counted_today=age < timedelta(hours=23)
     )
-    return await settle(signer, case)
+    ref = AgentRef(ask.caller.tenant, row["agent_id"])
+    return await settle(signer, Case(ref=ref, tx_id=str(row["tx_id"]), draft=draft, ask=ask, claim=claim))
 
 
-async def deny(
-    signer: Signer, message: Deny, caller: ProvenTenant, origin: Origin, key: IdempotencyKey | None
-) -> tuple[Outcome, bool]:
+def _check_order(signer: Signer, tenant: str, row: Any, digest: bytes) -> None:
+    """The stored order must be the one that was queued: a database writer cannot swap what a person approves."""
+    content = approval_content(
+        tenant, row["agent_id"], str(row["incarnation"]), str(row["tx_id"]), str(row["id"]), digest
+    )
+    signer.sealer.check_mac(row["mac"], APPROVAL_MAC, tenant, content)
+
+
+async def deny(signer: Signer, message: Deny, ask: Ask[ProvenTenant]) -> Outcome:
     """Reject the order; it can never be signed afterwards."""
-    if (answer := await earlier(signer, caller.tenant, caller.principal, key)) is not None:
-        return answer, True
+    caller = ask.caller
     row = await _pending(signer, caller, message)
     resolved = clock.now()
-    outcome = Done(
-        {
-            "approvalId": str(row["id"]),
-            "txId": str(row["tx_id"]),
-            "status": "rejected",
-            "resolvedAt": clock.iso(resolved),
-            "resolvedBy": "manual",
-        }
-    )
+    shown = {"approvalId": str(row["id"]), "txId": str(row["tx_id"]), "status": "rejected"}
+    outcome = Done(shown | {"resolvedAt": clock.iso(resolved), "resolvedBy": "manual"})
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(
-            _DENY, caller.tenant, row["agent_id"], row["id"], row["digest"], message.reason, caller.key_hash, caller.principal,
-            key.route if key else None, key.key_hash if key else None, key.fingerprint if key else None, packed(outcome),
-            "system", caller.principal, _metadata(row, message.reason), [origin.request_id, origin.ip, origin.user_agent],
-            _denied_event(row, message.reason), resolved,
+            _DENY, caller.tenant, row["agent_id"], row["id"], row["digest"], message.reason, caller.key_hash,
+            caller.principal, *ask.key_row, packed(outcome), "system", caller.principal,
+            _metadata(row, message.reason), ask.origin_row, _denied_event(row, message.reason), resolved,
         )  # fmt: skip
     if result == "unclaimed":
+        # Somebody else was faster: say what became of it.
         await _pending(signer, caller, message)
         raise ApprovalExpired
     if result != "done":
         raise Unavailable
-    return outcome, False
+    return outcome
 
 
 async def _pending(signer: Signer, caller: ProvenTenant, message: Approve | Deny) -> Any:

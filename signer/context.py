@@ -4,7 +4,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from custody.chains.table import ChainTable
+from custody.kit.callers import IdempotencyKey, Origin
 from custody.kit.db import Pool
 from signer.judging import JudgingSeals
 from signer.policies import PolicySeals
@@ -12,6 +15,24 @@ from signer.proofs import Proofs
 from signer.sealing import Sealer
 from signer.tokens import Minter
 from signer.turns import Turns
+
+
+class Ask[C](msgspec.Struct, frozen=True):
+    """Who asks (proven), from where, and under which Idempotency-Key."""
+
+    caller: C
+    origin: Origin
+    key: IdempotencyKey | None
+
+    @property
+    def origin_row(self) -> list[str | None]:
+        """The origin as audit rows take it."""
+        return [self.origin.request_id, self.origin.ip, self.origin.user_agent]
+
+    @property
+    def key_row(self) -> tuple[str | None, bytes | None, bytes | None]:
+        """Route, key and fingerprint as the SQL functions take them; nulls without a key."""
+        return (self.key.route, self.key.key_hash, self.key.fingerprint) if self.key else (None, None, None)
 
 
 @dataclass(frozen=True)

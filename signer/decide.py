@@ -12,22 +12,22 @@ import asyncpg
 import msgspec
 
 from custody.kit import ids
-from custody.kit.callers import IdempotencyKey, Origin
 from custody.kit.errors import Conflict, Forbidden, Frozen, NotFound, Unavailable
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.policies.judge import judge
 from custody.policies.types import Facts as JudgedFacts
-from custody.policies.types import Spend, Verdict
+from custody.policies.types import Spend
 from custody.protocol.messages import NeedsPreparation, Outcome, Queued, Refused, Signed, Signing, SignTypedData
 from custody.transactions import ledger
-from custody.transactions.ledger import Facts, Question
+from custody.transactions.ledger import Facts, Guard, Question
 from signer import orders, record
-from signer.context import Signer
+from signer.context import Ask, Signer
 from signer.heads import RolledBack
 from signer.judging import Judging
-from signer.orders import Built, Draft, NeedsNode, Produced
-from signer.proofs import BadProof, ProvenAgent, ProvenTenant
+from signer.orders import Draft, NeedsNode, Produced
+from signer.proofs import BadProof, ProvenAgent, ProvenTenant, TokenRevoked
+from signer.record import Judged
 from signer.sealing import Context, Tampered
 from signer.turns import TooManyWaiting
 
@@ -58,40 +58,28 @@ class Claim(msgspec.Struct, frozen=True):
     """An approval that is turned into a signature: the same path, judged again, claimed in the same write."""
 
     approval_id: str
-    tenant: ProvenTenant
     counted_this_hour: bool
     counted_today: bool
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One order on its way: who asks, for what, with which key of idempotency."""
+    """One order on its way."""
 
     ref: AgentRef
     tx_id: str
     draft: Draft
-    caller: ProvenAgent | ProvenTenant
-    origin: Origin
-    key: IdempotencyKey | None
+    ask: Ask[ProvenAgent] | Ask[ProvenTenant]
     claim: Claim | None = None
 
 
-async def decide(
-    signer: Signer, message: Signing, caller: ProvenAgent, origin: Origin, key: IdempotencyKey | None
-) -> tuple[Outcome, bool]:
+async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent]) -> tuple[Outcome, bool]:
     """Judge an order by the agent's sealed policies, then sign, queue or refuse it."""
-    if caller.agent != message.agent:
+    if ask.caller.agent != message.agent:
         raise Forbidden("An agent signs only with its own wallet.", code="other_agent")
     prepared = None if isinstance(message, SignTypedData) else message.prepared
     draft = orders.draft(message.order, prepared, signer.chains)
-    case = Case(
-        ref=AgentRef(caller.tenant, caller.agent),
-        tx_id=message.tx_id,
-        draft=draft,
-        caller=caller,
-        origin=origin,
-        key=key,
-    )
-    return await settle(signer, case)
+    ref = AgentRef(ask.caller.tenant, ask.caller.agent)
+    return await settle(signer, Case(ref=ref, tx_id=message.tx_id, draft=draft, ask=ask))
 
 
 async def settle(signer: Signer, case: Case) -> tuple[Outcome, bool]:
@@ -182,20 +170,20 @@ class _ToWrite(msgspec.Struct, frozen=True):
 def _question(case: Case) -> Question:
     draft = case.draft
     return Question(
-        ref=case.ref, purpose=draft.purpose, tx_id=case.tx_id, principal=case.caller.principal, key=case.key,
+        ref=case.ref, purpose=draft.purpose, tx_id=case.tx_id, principal=case.ask.caller.principal, key=case.ask.key,
         chain_id=draft.chain.id if draft.chain and draft.kind == "evm" else None, pending_nonce=draft.pending_nonce,
         nonce=draft.nonce, takes_open_slot=draft.takes_open_slot,
     )  # fmt: skip
 
 
 async def _write(connection: Any, case: Case, step: _ToWrite) -> str:
-    caller = case.caller
-    return await ledger.write(
-        connection, case.ref, step.facts, step.record,
+    caller = case.ask.caller
+    guard = Guard(
         epoch=caller.epoch if isinstance(caller, ProvenAgent) else None,
         caller_key=caller.key_hash if isinstance(caller, ProvenTenant) else None,
         claim=case.claim.approval_id if case.claim else None,
-    )  # fmt: skip
+    )
+    return await ledger.write(connection, case.ref, step.facts, step.record, guard)
 
 
 def _think(signer: Signer, case: Case, facts: Facts | None) -> "_ToWrite | tuple[Outcome, bool]":
@@ -216,25 +204,28 @@ def _think(signer: Signer, case: Case, facts: Facts | None) -> "_ToWrite | tuple
         raise Sealed(code="policy_tampered") from None
     built = case.draft.build(facts)
     verdict = judge(rules, built.subject, _judged_facts(signer, case, facts, judging))
+    judged = Judged(case, facts, built, verdict)
     if verdict.decision == "sign":
-        return _signed(signer, case, facts, built, verdict, judging)
+        return _signed(signer, judged)
     if case.claim is not None:
         # Refused on today's policy: nothing is written, the item stays for another decision.
         return Refused(case.tx_id, list(verdict.results), record.why(verdict)), False
-    return _undecided(case, facts, built, verdict, judging)
+    if verdict.decision == "queue":
+        return _queued(signer, judged, judging.auto_expire_seconds)
+    return _refused(judged)
 
 
 def _admit(case: Case, facts: Facts | None) -> tuple[Facts, Outcome | None]:
     """Is this caller still who it was, is the agent free to act, was this asked before?"""
-    caller = case.caller
+    caller = case.ask.caller
     if facts is None:
         # A token of an agent that is gone proves nothing any more.
         raise BadProof if isinstance(caller, ProvenAgent) else AgentAbsent
     if isinstance(caller, ProvenAgent) and (caller.incarnation, caller.epoch) != (facts.incarnation, facts.token_epoch):
-        raise BadProof("This token was revoked; ask the tenant for a new one.", code="token_revoked")
-    if case.key is not None and facts.idempotent is not None:
+        raise TokenRevoked
+    if case.ask.key is not None and facts.idempotent is not None:
         fingerprint, answer = facts.idempotent
-        if fingerprint != case.key.fingerprint:
+        if fingerprint != case.ask.key.fingerprint:
             raise KeyReused(code="idempotency_mismatch")
         if answer is not None:
             return facts, decode_outcome(answer)
@@ -265,17 +256,14 @@ def _judged_facts(signer: Signer, case: Case, facts: Facts, judging: Judging) ->
     )  # fmt: skip
 
 
-def _signed(
-    signer: Signer, case: Case, facts: Facts, built: Built, verdict: Verdict, judging: Judging
-) -> "_ToWrite | tuple[Outcome, bool]":
+def _signed(signer: Signer, judged: Judged) -> "_ToWrite | tuple[Outcome, bool]":
     try:
-        final = built.finish()
+        final = judged.built.finish()
     except NeedsNode:
         return NeedsPreparation(), False
-    produced = _produce(signer, case, facts, final.unlock)
-    resolved = facts.now if case.claim else None
-    outcome = record.signed_outcome(case, built, produced, resolved)
-    return _ToWrite(facts, record.of_signed(case, facts, built, verdict, final.nonce, produced, outcome), outcome)
+    produced = _produce(signer, judged.case, judged.facts, final.unlock)
+    outcome = record.signed_outcome(judged, produced)
+    return _ToWrite(judged.facts, record.of_signed(judged, final.nonce, produced, outcome), outcome)
 
 
 def _produce(signer: Signer, case: Case, facts: Facts, unlock: Callable[[bytes], orders.Unlocked]) -> Produced:
@@ -294,11 +282,18 @@ def _produce(signer: Signer, case: Case, facts: Facts, unlock: Callable[[bytes],
     return wallet.sign()
 
 
-def _undecided(case: Case, facts: Facts, built: Built, verdict: Verdict, judging: Judging) -> "_ToWrite":
-    if verdict.decision == "queue":
-        outcome: Outcome = Queued(case.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict))
-    else:
-        outcome = Refused(
-            case.tx_id, list(verdict.results), record.why(verdict), verdict.rate_limited, verdict.retry_after
-        )
-    return _ToWrite(facts, record.of_unsigned(case, facts, built, verdict, judging, outcome), outcome)
+def _queued(signer: Signer, judged: Judged, expire_seconds: int) -> "_ToWrite":
+    case, verdict = judged.case, judged.verdict
+    outcome = Queued(case.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict))
+    content = record.approval_content(
+        case.ref.tenant, case.ref.agent, judged.facts.incarnation, case.tx_id, outcome.approval_id, case.draft.digest
+    )
+    mac = signer.sealer.mac(record.APPROVAL_MAC, case.ref.tenant, content)
+    return _ToWrite(judged.facts, record.of_queued(judged, outcome, mac, expire_seconds), outcome)
+
+
+def _refused(judged: Judged) -> "_ToWrite":
+    verdict = judged.verdict
+    reason = record.why(verdict)
+    outcome = Refused(judged.case.tx_id, list(verdict.results), reason, verdict.rate_limited, verdict.retry_after)
+    return _ToWrite(judged.facts, record.of_refused(judged, outcome), outcome)

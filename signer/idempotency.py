@@ -1,11 +1,13 @@
 """The signer's half of `Idempotency-Key`: its answer is stored in the transaction that acts. Decisions 6."""
 
+from typing import Any
+
 import msgspec
 
-from custody.kit.callers import IdempotencyKey
 from custody.kit.errors import Conflict
 from custody.protocol.messages import Done, Outcome, Queued, Refused, Signed
-from signer.context import Signer
+from signer.context import Ask, Signer
+from signer.proofs import PLATFORM, ProvenPlatform
 
 _decode = msgspec.msgpack.Decoder(Signed | Queued | Refused | Done).decode
 _encode = msgspec.msgpack.Encoder().encode
@@ -28,13 +30,15 @@ def packed(outcome: Outcome) -> bytes:
     return _encode(outcome)
 
 
-async def earlier(signer: Signer, tenant: str, principal: str, key: IdempotencyKey | None) -> Outcome | None:
+async def earlier(signer: Signer, ask: Ask[Any]) -> Outcome | None:
     """The answer that an earlier request with this key got, if there was one."""
+    key = ask.key
     if key is None:
         return None
+    tenant = PLATFORM if isinstance(ask.caller, ProvenPlatform) else ask.caller.tenant
     async with signer.pool.acquire() as connection:
         row = await connection.fetchrow(
-            "SELECT * FROM idempotency_find($1, $2, $3, $4)", tenant, principal, key.route, key.key_hash
+            "SELECT * FROM idempotency_find($1, $2, $3, $4)", tenant, ask.caller.principal, key.route, key.key_hash
         )
     if row is None:
         return None
@@ -42,4 +46,5 @@ async def earlier(signer: Signer, tenant: str, principal: str, key: IdempotencyK
         raise IdempotencyMismatch
     if row["answer"] is None:
         raise IdempotencySecretShown
-    return _decode(row["answer"])
+    answer: Outcome = _decode(row["answer"])
+    return answer

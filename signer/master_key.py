@@ -32,14 +32,16 @@ def load(path: Path, *, anything_sealed: bool) -> tuple[Keyring, bool]:
         return _read(path), False
     if anything_sealed:
         raise MasterKeyProblem(
-            f"The database holds sealed keys, but there is no master key at {path}. Put the file back from your backup, "
+            f"The database holds sealed keys, but there is no master key at {path}. Put the file back from your "
+            "backup, "
             "or point SERVICE_MASTER_KEY_FILE to it. A new key could never open them."
         )
     key = secrets.token_bytes(32)  # noqa: TID251 - the root of all keys
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(
-            f"# Custody master key. Keep a copy apart from the database: without it everything sealed is lost.\n1 {key.hex()}\n"
+            "# Custody master key. Keep a copy apart from the database: without it everything sealed is lost.\n1 "
+            f"{key.hex()}\n"
         )
         file.flush()
         os.fsync(file.fileno())

@@ -121,7 +121,8 @@ def _chain(chains: ChainTable, chain_id: int | None, family: str) -> Chain:
     chain = chains.active if chain_id is None else chains.find(chain_id)
     if chain is None or chain.family != family:
         raise UnknownChain(
-            f"Chain {chain_id if chain_id is not None else chains.active.id} is not an {family.upper()} chain known here."
+            f"Chain {chain_id if chain_id is not None else chains.active.id} is not an {family.upper()} chain "
+            "known here."
         )
     return chain
 
@@ -157,19 +158,22 @@ def _draft_evm(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable
                 raise NeedsNode
             nonce = _nonce(order, prepared, facts)
             transaction = EvmTransaction(
-                chain_id=chain.id, nonce=nonce, gas_limit=gas_limit, max_fee=max_fee, priority_fee=priority, to=to, value=value,
+                chain_id=chain.id, nonce=nonce, gas_limit=gas_limit, max_fee=max_fee, priority_fee=priority, to=to,
+                value=value,
                 data=data, legacy=prepared.legacy if prepared else False,
             )  # fmt: skip
             return Final(nonce, lambda secret: _unlock_evm(secret, transaction))
 
         return Built(
-            kind="evm", to_address=checksum(to), value=order.value, data=order.data, chain=chain, broadcast=order.broadcast,
+            kind="evm", to_address=checksum(to), value=order.value, data=order.data, chain=chain,
+            broadcast=order.broadcast,
             reference_id=order.reference_id, fee=fee, finish=finish,
             subject=Subject("evm", "evm", chain.id, chain.caip2, to, (*effects, fee), calls),
         )  # fmt: skip
 
     return Draft(
-        kind="evm", purpose="evm", order_text=text, digest=_digest("evm", text.encode()), chain=chain, broadcast=order.broadcast,
+        kind="evm", purpose="evm", order_text=text, digest=_digest("evm", text.encode()), chain=chain,
+        broadcast=order.broadcast,
         pending_nonce=prepared.pending_nonce if prepared else None, nonce=order.nonce,
         takes_open_slot=order.broadcast and order.nonce is None, build=build,
     )  # fmt: skip
@@ -253,8 +257,10 @@ def _draft_typed_data(order: TypedDataOrder) -> Draft:
     def build(facts: Facts) -> Built:
         subject = typed_effects.subject_of(order, facts.address)
         return Built(
-            kind="typed_data", to_address=checksum(subject.verifying_contract) if subject.verifying_contract else None, value=None,
-            data=_text(msgspec.structs.replace(order, reference_id=None)), chain=None, broadcast=False, reference_id=order.reference_id,
+            kind="typed_data",
+            to_address=checksum(subject.verifying_contract) if subject.verifying_contract else None, value=None,
+            data=_text(msgspec.structs.replace(order, reference_id=None)), chain=None, broadcast=False,
+            reference_id=order.reference_id,
             fee=None, finish=lambda: Final(None, unlock), subject=subject,
         )  # fmt: skip
 
@@ -295,7 +301,8 @@ def _draft_solana(order: SolanaOrder, prepared: SolanaPrepared | None, chains: C
             return Final(None, lambda secret: _unlock_solana(secret, parsed, blockhash))
 
         return Built(
-            kind="solana", to_address=order.to, value=order.value, data=order.transaction, chain=chain, broadcast=order.broadcast,
+            kind="solana", to_address=order.to, value=order.value, data=order.transaction, chain=chain,
+            broadcast=order.broadcast,
             reference_id=order.reference_id, fee=fees[0] if fees else None, subject=subject, finish=finish,
         )  # fmt: skip
 

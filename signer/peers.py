@@ -5,8 +5,10 @@ from custody.protocol import messages as m
 # The uid of the operator (root, or the owner of the state folder) is matched separately.
 API = frozenset(
     {
-        m.CreateTenant, m.DeleteTenant, m.PutJudgingConfig, m.CreateAgents, m.DeleteAgent, m.ReplacePolicies, m.MintAgentToken,
-        m.RevokeAgentTokens, m.SignEvm, m.SignTypedData, m.SignSolana, m.Approve, m.Deny, m.PublicKeys, m.Status, m.BroadcastOutcome,
+        m.CreateTenant, m.DeleteTenant, m.PutJudgingConfig, m.CreateAgents, m.DeleteAgent, m.ReplacePolicies,
+        m.MintAgentToken,
+        m.RevokeAgentTokens, m.SignEvm, m.SignTypedData, m.SignSolana, m.Approve, m.Deny, m.PublicKeys, m.Status,
+        m.BroadcastOutcome,
     }
 )  # fmt: skip
 SCHEDULER = frozenset({m.BroadcastOutcome, m.Status})

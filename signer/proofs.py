@@ -21,6 +21,10 @@ class BadProof(Unauthenticated):
     """The credential is not valid."""
 
 
+class TokenRevoked(BadProof):
+    """This token was revoked; ask the tenant for a new one."""
+
+
 class WrongKind(Forbidden):
     """This kind of credential may not do that."""
 

@@ -10,15 +10,16 @@ from custody.kit import clock
 from custody.policies.types import Alert, Result, Verdict
 from custody.protocol.messages import Outcome, Queued, Refused, Signed
 from custody.transactions.ledger import Charge, Facts, Record
-from signer.judging import Judging
 from signer.orders import Built, Produced
 from signer.proofs import ProvenAgent
+from signer.sealing import fields
 
 if TYPE_CHECKING:
     from signer.decide import Case
 
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
+APPROVAL_MAC = "approval-mac"
 
 
 def why(verdict: Verdict) -> str:
@@ -31,83 +32,144 @@ def why(verdict: Verdict) -> str:
     return f"Refused by policy: {failed[0].reason}"
 
 
+def hour_of(moment: datetime) -> datetime:
+    """The spend bucket of a moment."""
+    return moment.replace(minute=0, second=0, microsecond=0)
+
+
 def in_window(now: datetime, hour: datetime, *, hours: int) -> bool:
     """Whether a bucket counts in a rolling window, with the edges of the statement that sums."""
-    edge = (now - timedelta(hours=hours)).replace(minute=0, second=0, microsecond=0)
-    return hour >= edge
+    return hour >= hour_of(now - timedelta(hours=hours))
 
 
-def signed_outcome(case: "Case", built: Built, produced: Produced, resolved: datetime | None) -> Signed:
+class Judged(msgspec.Struct, frozen=True):
+    """A case with everything that was decided about it."""
+
+    case: "Case"
+    facts: Facts
+    built: Built
+    verdict: Verdict
+
+
+def signed_outcome(judged: Judged, produced: Produced) -> Signed:
     """What a caller will get, once it is committed."""
+    claim, built = judged.case.claim, judged.built
     return Signed(
-        tx_id=case.tx_id, kind=built.kind, tx_hash=produced.tx_hash, signature=produced.signature, raw=produced.raw,
-        chain_id=built.subject.chain_id, caip2=built.subject.caip2, broadcast=built.broadcast,
-        approval_id=case.claim.approval_id if case.claim else None, resolved_at=clock.iso(resolved) if resolved else None,
-    )  # fmt: skip
+        tx_id=judged.case.tx_id,
+        kind=built.kind,
+        tx_hash=produced.tx_hash,
+        signature=produced.signature,
+        raw=produced.raw,
+        chain_id=built.subject.chain_id,
+        caip2=built.subject.caip2,
+        broadcast=built.broadcast,
+        approval_id=claim.approval_id if claim else None,
+        resolved_at=clock.iso(judged.facts.now) if claim else None,
+    )
 
 
-def of_signed(
-    case: "Case", facts: Facts, built: Built, verdict: Verdict, nonce: int | None, produced: Produced, outcome: Signed
-) -> Record:
+def of_signed(judged: Judged, nonce: int | None, produced: Produced, outcome: Signed) -> Record:
     """The record of a signature: with its slot, its spend and its events."""
-    slot = facts.slot if facts.slot is not None and facts.slot.state == "open" else None
-    hour = facts.now.replace(minute=0, second=0, microsecond=0)
-    charges = {asset: amount for asset, amount in verdict.charges.items() if amount > 0}
-    kept = dict(slot.charges) if slot else {}
-    moved = {asset: charge for asset, charge in kept.items() if asset in charges}
-    kept |= {asset: Charge(str(amount), hour) for asset, amount in charges.items()}
-    takes_slot = built.kind == "evm"
+    claim = judged.case.claim
+    charges = {asset: amount for asset, amount in judged.verdict.charges.items() if amount > 0}
     answer = _pack.encode(outcome)
     return _record(
-        case, facts, built, verdict, outcome, "signed", nonce=nonce, tx_hash=produced.tx_hash, signature=produced.signature,
-        signed_bytes=produced.raw, replaces_tx_id=slot.tx_id if slot else None, slot_from=slot.tx_id if slot else None,
-        slot_state=("sent" if built.broadcast else "open") if takes_slot else None, slot_address=facts.address if takes_slot else None,
-        slot_charges=_json.encode(kept).decode() if takes_slot else None,
-        spend_assets=list(charges) or None, spend_amounts=[str(amount) for amount in charges.values()] or None,
-        moved_assets=list(moved), moved_hours=[charge.hour for charge in moved.values()],
-        moved_amounts=[charge.amount for charge in moved.values()],
-        counts_rate=case.claim is None, answer=answer, idem_answer=answer if case.claim else None,
-        action="tx.approved" if case.claim else "tx.signed",
-        events=_signed_events(case, built, verdict.alerts, outcome),
+        judged, outcome, "signed", nonce=nonce, tx_hash=produced.tx_hash, signature=produced.signature,
+        signed_bytes=produced.raw, spend_assets=list(charges) or None,
+        spend_amounts=[str(amount) for amount in charges.values()] or None, counts_rate=claim is None, answer=answer,
+        idem_answer=answer if claim else None, action="tx.approved" if claim else "tx.signed",
+        events=_signed_events(judged, outcome), **_slot_fields(judged, charges),
     )  # fmt: skip
 
 
-def of_unsigned(
-    case: "Case", facts: Facts, built: Built, verdict: Verdict, judging: Judging, outcome: Outcome
-) -> Record:
-    """The record of an order that a person must decide, or that was refused."""
-    queued = isinstance(outcome, Queued)
-    return _record(
-        case, facts, built, verdict, outcome, "pending_approval" if queued else "rejected",
-        counts_rate=queued, approval=outcome.approval_id if isinstance(outcome, Queued) else None,
-        expire_seconds=judging.auto_expire_seconds if queued else None, answer=_pack.encode(outcome),
-        action="tx.queued" if queued else "tx.refused", events=_unsigned_events(case, built, outcome),
-    )  # fmt: skip
-
-
-def _record(
-    case: "Case", facts: Facts, built: Built, verdict: Verdict, outcome: Outcome, status: str, **given: Any
-) -> Record:
-    caller = case.caller
-    blank: dict[str, Any] = {
-        "replaces_tx_id": None, "nonce": None, "tx_hash": None, "signature": None, "signed_bytes": None, "slot_from": None,
-        "slot_state": None, "slot_address": None, "slot_charges": None, "spend_assets": None, "spend_amounts": None,
-        "moved_assets": [], "moved_hours": [], "moved_amounts": [], "approval": None, "expire_seconds": None, "idem_answer": None,
+def _slot_fields(judged: Judged, charges: dict[str, int]) -> dict[str, Any]:
+    """The nonce slot, what it counts from now on, and what it counted before in another hour."""
+    if judged.built.kind != "evm":
+        return {}
+    facts = judged.facts
+    slot = facts.slot if facts.slot is not None and facts.slot.state == "open" else None
+    before = dict(slot.charges) if slot else {}
+    moved = {asset: charge for asset, charge in before.items() if asset in charges}
+    after = before | {asset: Charge(str(amount), hour_of(facts.now)) for asset, amount in charges.items()}
+    return {
+        "slot_state": "sent" if judged.built.broadcast else "open", "slot_address": facts.address,
+        "slot_charges": _text(after), "slot_from": slot.tx_id if slot else None,
+        "replaces_tx_id": slot.tx_id if slot else None, "moved_assets": list(moved),
+        "moved_hours": [charge.hour for charge in moved.values()],
+        "moved_amounts": [charge.amount for charge in moved.values()],
     }  # fmt: skip
-    return Record(
-        **(blank | given), tx=case.tx_id, kind=built.kind, status=status, to_address=built.to_address, value=built.value,
-        data=built.data, chain_id=built.subject.chain_id, caip2=built.subject.caip2, broadcast=built.broadcast,
-        reference_id=built.reference_id, order_text=case.draft.order_text, digest=case.draft.digest,
-        effects=_json.encode([_shown(effect) for effect in built.subject.effects]).decode(),
-        policy_results=_json.encode(verdict.results).decode(), policy_version=facts.policy_version,
-        fee=str(built.fee.amount) if built.fee else None,
-        principal=caller.principal, route=case.key.route if case.key else None, key_hash=case.key.key_hash if case.key else None,
-        fingerprint=case.key.fingerprint if case.key else None,
-        actor_type="agent" if isinstance(caller, ProvenAgent) else "system",
-        actor_id=caller.agent if isinstance(caller, ProvenAgent) else caller.principal,
-        metadata=_json.encode(_metadata(case, built, facts, outcome)).decode(),
-        origin=[case.origin.request_id, case.origin.ip, case.origin.user_agent],
+
+
+def of_queued(judged: Judged, outcome: Queued, mac: bytes, expire_seconds: int) -> Record:
+    """The record of an order that a person must decide; its MAC keeps it from being swapped meanwhile."""
+    data = {"approvalId": outcome.approval_id, "txId": outcome.tx_id, **_money(judged.built)}
+    events = [{"event": "tx.pending", "data": data | {"policyResults": outcome.results}}]
+    return _record(
+        judged, outcome, "pending_approval", counts_rate=True, approval=outcome.approval_id, approval_mac=mac,
+        expire_seconds=expire_seconds, answer=_pack.encode(outcome), action="tx.queued", events=_text(events),
     )  # fmt: skip
+
+
+def of_refused(judged: Judged, outcome: Refused) -> Record:
+    """The record of an order that was refused: remembered, or nobody would know that it was tried."""
+    failed: list[Result] = [result for result in outcome.results if not result.passed]
+    # Coalesced to one a minute per agent and rule, so that a mad agent does not flood the webhooks.
+    mark = "policy.violation:" + ",".join(sorted(result.policy_id or result.type for result in failed))[:500]
+    money = {"to": judged.built.to_address, "value": judged.built.value}
+    event = {"event": "policy.violation", "data": {"txId": outcome.tx_id, **money, "failedPolicies": failed}}
+    return _record(
+        judged, outcome, "rejected", counts_rate=False, answer=_pack.encode(outcome), action="tx.refused",
+        events=_text([event | {"mark": mark}]),
+    )  # fmt: skip
+
+
+def approval_content(tenant: str, agent: str, incarnation: str, tx_id: str, approval_id: str, digest: bytes) -> bytes:
+    """What the MAC of a queued order is made over."""
+    return fields("approval", tenant, agent, incarnation, tx_id, approval_id, digest)
+
+
+_BLANK: dict[str, Any] = dict.fromkeys(
+    ("replaces_tx_id", "nonce", "tx_hash", "signature", "signed_bytes", "slot_from", "slot_state", "slot_address",
+     "slot_charges", "spend_assets", "spend_amounts", "approval", "approval_mac", "expire_seconds", "idem_answer")
+) | {"moved_assets": [], "moved_hours": [], "moved_amounts": []}  # fmt: skip
+
+
+def _record(judged: Judged, outcome: Outcome, status: str, **given: Any) -> Record:
+    case, built, caller = judged.case, judged.built, judged.case.ask.caller
+    is_agent = isinstance(caller, ProvenAgent)
+    route, key_hash, fingerprint = case.ask.key_row
+    return Record(
+        **(_BLANK | given),
+        tx=case.tx_id,
+        kind=built.kind,
+        status=status,
+        to_address=built.to_address,
+        value=built.value,
+        data=built.data,
+        chain_id=built.subject.chain_id,
+        caip2=built.subject.caip2,
+        broadcast=built.broadcast,
+        reference_id=built.reference_id,
+        order_text=case.draft.order_text,
+        digest=case.draft.digest,
+        effects=_text([_shown(effect) for effect in built.subject.effects]),
+        policy_results=_text(judged.verdict.results),
+        policy_version=judged.facts.policy_version,
+        fee=str(built.fee.amount) if built.fee else None,
+        hour=hour_of(judged.facts.now),
+        principal=caller.principal,
+        route=route,
+        key_hash=key_hash,
+        fingerprint=fingerprint,
+        actor_type="agent" if is_agent else "system",
+        actor_id=case.ref.agent if is_agent else caller.principal,
+        metadata=_text(_metadata(judged, outcome)),
+        origin=case.ask.origin_row,
+    )
+
+
+def _text(value: Any) -> str:
+    return _json.encode(value).decode()
 
 
 def _shown(effect: Effect) -> dict[str, Any]:
@@ -124,13 +186,10 @@ def _shown(effect: Effect) -> dict[str, Any]:
     return shown
 
 
-def _metadata(case: "Case", built: Built, facts: Facts, outcome: Outcome) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "agentId": case.ref.agent,
-        "kind": built.kind,
-        "policyVersion": facts.policy_version,
-        "digest": case.draft.digest.hex(),
-    }
+def _metadata(judged: Judged, outcome: Outcome) -> dict[str, Any]:
+    case = judged.case
+    data: dict[str, Any] = {"agentId": case.ref.agent, "kind": judged.built.kind, "digest": case.draft.digest.hex()}
+    data["policyVersion"] = judged.facts.policy_version
     if isinstance(outcome, Signed):
         data["txHash"] = outcome.tx_hash
     if isinstance(outcome, Queued):
@@ -142,38 +201,18 @@ def _money(built: Built) -> dict[str, Any]:
     return {"to": built.to_address, "value": built.value, "chainId": built.subject.chain_id}
 
 
-def _signed_events(case: "Case", built: Built, alerts: tuple[Alert, ...], outcome: Signed) -> str:
-    signed = {"txId": case.tx_id, "txHash": outcome.tx_hash, **_money(built), "broadcast": built.broadcast}
+def _signed_events(judged: Judged, outcome: Signed) -> str:
+    built, claim = judged.built, judged.case.claim
+    signed = {"txId": outcome.tx_id, "txHash": outcome.tx_hash, **_money(built), "broadcast": built.broadcast}
     events: list[dict[str, Any]] = []
-    if case.claim is not None:
-        events.append(
-            {"event": "tx.approved", "data": {"approvalId": case.claim.approval_id, **signed, "resolvedBy": "manual"}}
-        )
+    if claim is not None:
+        approved = {"approvalId": claim.approval_id, **signed, "resolvedBy": "manual"}
+        events.append({"event": "tx.approved", "data": approved})
     events.append({"event": "tx.signed", "data": signed})
-    for alert in alerts:
-        data = {
-            "window": alert.window,
-            "asset": alert.asset,
-            "spent": str(alert.spent),
-            "limit": str(alert.limit),
-            "percent": alert.percent,
-        }
-        events.append({"event": "spend.threshold", "data": data | {"txId": case.tx_id}})
-    return _json.encode(events).decode()
+    events += [{"event": "spend.threshold", "data": _alarm(alert, outcome)} for alert in judged.verdict.alerts]
+    return _text(events)
 
 
-def _unsigned_events(case: "Case", built: Built, outcome: Outcome) -> str:
-    if isinstance(outcome, Queued):
-        data = {
-            "approvalId": outcome.approval_id,
-            "txId": case.tx_id,
-            **_money(built),
-            "policyResults": outcome.results,
-        }
-        return _json.encode([{"event": "tx.pending", "data": data}]).decode()
-    assert isinstance(outcome, Refused)  # noqa: S101 - the two outcomes without a signature
-    failed: list[Result] = [result for result in outcome.results if not result.passed]
-    data = {"txId": case.tx_id, "to": built.to_address, "value": built.value, "failedPolicies": failed}
-    # Coalesced to one a minute per agent and rule, so that a mad agent does not flood the webhooks.
-    mark = "policy.violation:" + ",".join(sorted(result.policy_id or result.type for result in failed))[:500]
-    return _json.encode([{"event": "policy.violation", "data": data, "mark": mark}]).decode()
+def _alarm(alert: Alert, outcome: Signed) -> dict[str, Any]:
+    figures = {"spent": str(alert.spent), "limit": str(alert.limit), "percent": alert.percent}
+    return {"window": alert.window, "asset": alert.asset, **figures, "txId": outcome.tx_id}

@@ -12,29 +12,30 @@ import asyncpg
 import msgspec
 
 from custody.kit import errors
-from custody.kit.callers import IdempotencyKey, Origin
 from custody.kit.logs import logger
 from custody.protocol import messages as m
 from custody.protocol.framing import BadFrame, frame, read_frame
-from signer import agents, approvals, peers, tenants
-from signer.context import Signer
+from signer import agents, approvals, peers, replace_policies, tenants
+from signer.context import Ask, Signer
 from signer.decide import decide
-from signer.idempotency import IdempotencyRace
+from signer.idempotency import IdempotencyRace, earlier
+from signer.proofs import Proven
 from signer.sealing import Tampered
 
 log = logger(__name__)
 _KINDS: tuple[tuple[type[errors.CustodyError], str], ...] = (
-    (errors.Invalid, "BadOrder"), (errors.Unauthenticated, "BadProof"), (errors.Forbidden, "Forbidden"), (errors.NotFound, "NotFound"),
+    (errors.Invalid, "BadOrder"), (errors.Unauthenticated, "BadProof"), (errors.Forbidden, "Forbidden"),
+    (errors.NotFound, "NotFound"),
     (errors.Conflict, "Conflict"), (errors.Frozen, "Frozen"), (errors.Unavailable, "Unavailable"),
 )  # fmt: skip
 _RACE_TRIES = 3
-Story = Callable[[Signer, Any, Any, Origin, IdempotencyKey | None], Awaitable[tuple[m.Outcome, bool]]]
+Story = Callable[[Signer, Any, Ask[Any]], Awaitable[m.Outcome]]
 
-_TENANT_STORIES: dict[type, Story] = {
+_STORIES: dict[type, Story] = {
+    m.CreateTenant: tenants.create, m.DeleteTenant: tenants.delete, m.PutJudgingConfig: tenants.put_config,
     m.CreateAgents: agents.create, m.DeleteAgent: agents.delete, m.MintAgentToken: agents.mint_token,
-    m.RevokeAgentTokens: agents.revoke_tokens, m.PutJudgingConfig: tenants.put_config, m.Approve: approvals.approve, m.Deny: approvals.deny,
+    m.RevokeAgentTokens: agents.revoke_tokens, m.ReplacePolicies: replace_policies.replace, m.Deny: approvals.deny,
 }  # fmt: skip
-_PLATFORM_STORIES: dict[type, Story] = {m.CreateTenant: tenants.create, m.DeleteTenant: tenants.delete}
 
 
 class Server:
@@ -154,32 +155,40 @@ class Server:
         raise errors.Unavailable
 
     async def _story(self, request: m.Request) -> tuple[m.Outcome, bool]:
-        signer, body, origin, key = self._signer, request.body, request.origin, request.idempotency
-        if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):
-            return await decide(signer, body, signer.proofs.agent(request.proof), origin, key)
-        if isinstance(body, m.ReplacePolicies):
-            return await agents.replace_policies(
-                signer, body, await signer.proofs.tenant_or_agent(request.proof), origin, key
-            )
-        if (story := _TENANT_STORIES.get(type(body))) is not None:
-            return await story(signer, body, await signer.proofs.tenant(request.proof), origin, key)
-        if (story := _PLATFORM_STORIES.get(type(body))) is not None:
-            return await story(signer, body, await signer.proofs.platform(request.proof), origin, key)
-        if isinstance(body, m.BroadcastOutcome):
-            return await _note_outcome(signer, body, origin), False
+        signer, body = self._signer, request.body
         if isinstance(body, m.PublicKeys):
             return m.Done({"keys": signer.minter.jwks()}), False
-        return m.Done({"version": m.VERSION, "counters": dict(signer.counters), "waiting": len(self._tasks)}), False
+        if isinstance(body, m.Status):
+            counters = {"version": m.VERSION, "counters": dict(signer.counters), "waiting": len(self._tasks)}
+            return m.Done(counters), False
+        if isinstance(body, m.BroadcastOutcome):
+            return await _note_outcome(signer, body, Ask(None, request.origin, None)), False
+        caller = await self._proven(request)
+        ask: Ask[Any] = Ask(caller, request.origin, request.idempotency)
+        if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):
+            return await decide(signer, body, ask)
+        if (answer := await earlier(signer, ask)) is not None:
+            return answer, True
+        if isinstance(body, m.Approve):
+            return await approvals.approve(signer, body, ask)
+        return await _STORIES[type(body)](signer, body, ask), False
+
+    async def _proven(self, request: m.Request) -> Proven:
+        """Who asks, from the proof alone; and only the kind of caller that this message takes."""
+        proofs, body = self._signer.proofs, request.body
+        if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):
+            return proofs.agent(request.proof)
+        if isinstance(body, m.ReplacePolicies):
+            return await proofs.tenant_or_agent(request.proof)
+        if isinstance(body, m.CreateTenant | m.DeleteTenant):
+            return await proofs.platform(request.proof)
+        return await proofs.tenant(request.proof)
 
 
-async def _note_outcome(signer: Signer, body: m.BroadcastOutcome, origin: Origin) -> m.Outcome:
+async def _note_outcome(signer: Signer, body: m.BroadcastOutcome, ask: Ask[None]) -> m.Outcome:
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(
-            "SELECT outcome_write($1, $2, $3, $4)",
-            body.tenant,
-            body.tx_id,
-            body.outcome,
-            [origin.request_id, origin.ip, origin.user_agent],
+            "SELECT outcome_write($1, $2, $3, $4)", body.tenant, body.tx_id, body.outcome, ask.origin_row
         )
     return m.Done({"result": result})
 

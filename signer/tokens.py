@@ -53,7 +53,8 @@ async def load_or_make(connection: asyncpg.Connection, sealer: Sealer, issuer: s
             "SELECT set_config('custody.tenant', $1, true), pg_advisory_xact_lock($2)", PLATFORM, _ADVISORY_LOCK
         )
         rows = await connection.fetch(
-            "SELECT k.kid, k.public_key, s.blob FROM token_keys k JOIN sealed s ON s.tenant_id = $1 AND s.owner_kind = 'token_key' "
+            "SELECT k.kid, k.public_key, s.blob FROM token_keys k JOIN sealed s ON s.tenant_id = $1 AND "
+            "s.owner_kind = 'token_key' "
             "AND s.owner = k.kid AND s.purpose = $2 WHERE k.retired_at IS NULL ORDER BY k.created_at DESC",
             PLATFORM, _PURPOSE,
         )  # fmt: skip
@@ -71,7 +72,8 @@ async def load_or_make(connection: asyncpg.Connection, sealer: Sealer, issuer: s
         kid = hashlib.sha256(_public(key)).hexdigest()[:16]
         await connection.execute("INSERT INTO token_keys (kid, public_key) VALUES ($1, $2)", kid, _public(key))
         await connection.execute(
-            "INSERT INTO sealed (tenant_id, owner_kind, owner, purpose, key_version, blob) VALUES ($1, 'token_key', $2, $3, $4, $5)",
+            "INSERT INTO sealed (tenant_id, owner_kind, owner, purpose, key_version, blob) VALUES ($1, "
+            "'token_key', $2, $3, $4, $5)",
             PLATFORM, kid, _PURPOSE, sealer.key_version, sealer.seal(key.private_bytes_raw(), _context(kid)),
         )  # fmt: skip
         return Minter(kid, key, {kid: _public(key)}, issuer)

@@ -5,6 +5,7 @@ What is found here serves reading and early refusal. Everything that acts is pro
 
 import time
 from collections import OrderedDict
+from typing import Any
 
 from sanic import Request
 
@@ -17,7 +18,7 @@ from custody.kit.jwt import AgentClaims, BadToken, TokenKeys, UnknownKey
 from custody.ports import Ports
 from custody.protocol.messages import Done, PublicKeys
 
-# How long a credential that was found good is believed without asking again: the most a revocation takes to reach reads.
+# How long a good credential is believed without asking again: the most a revocation takes to reach reads.
 BELIEVED_SECONDS = 1.0
 _CACHED = 20_000
 _MAX_KEY_CHARACTERS = 512
@@ -48,15 +49,15 @@ class _Believed:
     """Answers of the database, each for one second."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[object, tuple[float, object]] = OrderedDict()
+        self._known: OrderedDict[object, tuple[float, Any]] = OrderedDict()
 
-    def get(self, key: object) -> object | None:
+    def get(self, key: object) -> Any:
         found = self._known.get(key)
         if found is None or found[0] < time.monotonic():
             return None
         return found[1]
 
-    def put(self, key: object, value: object) -> None:
+    def put(self, key: object, value: Any) -> None:
         self._known[key] = (time.monotonic() + BELIEVED_SECONDS, value)
         self._known.move_to_end(key)
         while len(self._known) > _CACHED:
@@ -105,7 +106,7 @@ class Credentials:
             self._believed.put(hashed, row)
         return TenantCaller(
             proof=Proof("tenant_key", value), origin=origin, tenant=row["tenant_id"], key_prefix=row["prefix"]
-        )  # type: ignore[index]
+        )
 
     async def _platform(self, value: str, origin: Origin) -> PlatformCaller:
         if len(value) > _MAX_KEY_CHARACTERS:
@@ -153,7 +154,7 @@ async def _not_revoked(pool: Pool, claims: AgentClaims) -> None:
 
 
 def _allowed(caller: Caller, who: Who) -> Caller:
-    kind = {TenantCaller: "tenant_key", AgentCaller: "agent_token", PlatformCaller: "platform_key"}[type(caller)]  # type: ignore[index]
+    kind = {TenantCaller: "tenant_key", AgentCaller: "agent_token", PlatformCaller: "platform_key"}[type(caller)]
     if kind not in who.kinds:
         raise WrongKind
     if isinstance(caller, PlatformCaller) and caller.scopes is not None and who.scope not in caller.scopes:

@@ -1,4 +1,4 @@
-"""The contract, made from the endpoint table. OpenAPI 3.1; msgspec writes JSON Schema 2020-12, which drops in unchanged."""
+"""The contract, made from the endpoint table. OpenAPI 3.1 takes msgspec's JSON Schema unchanged."""
 
 from typing import Any
 
@@ -40,9 +40,12 @@ _HARDENING = {
     "signature": "X-Service-Signature", "signingKeyId": "X-Service-Signing-Key-Id", "idempotencyKey": "Idempotency-Key",
 }  # fmt: skip
 _TEXTS = {
-    200: "Done", 201: "Created", 202: "Queued for approval", 400: "The request is not valid", 401: "No valid credential", 403: "Refused",
-    404: "Not found", 405: "Wrong method", 409: "Conflict", 410: "Retired", 413: "The body is too large", 415: "Wrong content type",
-    423: "Frozen", 429: "Too many requests", 500: "A fault of ours", 502: "A blockchain node failed", 503: "Not available right now",
+    200: "Done", 201: "Created", 202: "Queued for approval", 400: "The request is not valid",
+    401: "No valid credential", 403: "Refused",
+    404: "Not found", 405: "Wrong method", 409: "Conflict", 410: "Retired", 413: "The body is too large",
+    415: "Wrong content type",
+    423: "Frozen", 429: "Too many requests", 500: "A fault of ours", 502: "A blockchain node failed",
+    503: "Not available right now",
 }  # fmt: skip
 
 

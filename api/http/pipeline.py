@@ -3,7 +3,7 @@
 import ipaddress
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -50,7 +50,7 @@ class Pipeline:
         self._limit = RateLimit(settings)
         self._trusted = [ipaddress.ip_network(part) for part in settings.trusted_proxies]
 
-    def handler(self, endpoint: Endpoint) -> Callable[..., Awaitable[HTTPResponse]]:
+    def handler(self, endpoint: Endpoint) -> Callable[..., Coroutine[Any, Any, HTTPResponse]]:
         """The handler of one endpoint."""
 
         async def handle(request: Request, **path: str) -> HTTPResponse:
@@ -104,14 +104,14 @@ class Pipeline:
         return _path_value(caller, name, path[name])
 
     def _address(self, request: Request) -> str:
-        peer = request.ip or ""
+        peer: str = request.ip or ""
         forwarded = request.headers.get("x-forwarded-for")
         if not forwarded or not self._is_trusted(peer):
             return peer
         # From the right: the first address that none of our own proxies has is the client's.
         for part in reversed([part.strip() for part in forwarded.split(",")]):
             if not self._is_trusted(part):
-                return part[:64]
+                return str(part[:64])
         return peer
 
     def _is_trusted(self, address: str) -> bool:

@@ -1,5 +1,7 @@
 """Make one agent, or up to a hundred at once. Spec 1/4.1."""
 
+from typing import Any
+
 import msgspec
 
 from custody.agents.types import Agent, AgentTaken, BatchBody, BatchFailure, BatchResult, NewAgentBody
@@ -16,7 +18,7 @@ class BatchTooLarge(Invalid):
     """A batch has at most 100 agents."""
 
 
-async def create(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Agent:
+async def create(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Any:
     """Make one agent with an EVM and a Solana wallet."""
     answer = await asked(ports.signer, CreateAgents([NewAgent(body.id, body.name, body.platform_id)]), caller)
     created = msgspec.convert(answer["created"], list[Agent])
@@ -25,7 +27,7 @@ async def create(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Agen
     return answer.replayed_or(created[0])
 
 
-async def create_many(ports: Ports, caller: TenantCaller, body: BatchBody) -> BatchResult:
+async def create_many(ports: Ports, caller: TenantCaller, body: BatchBody) -> Any:
     """Make those agents of a batch that can be made; each of the others is named with its reason."""
     if len(body.agents) > MAX_BATCH:
         raise BatchTooLarge

@@ -33,6 +33,7 @@ async def all_of(pool: Pool, tenant: str, page: Page) -> Listed:
 def _agent(tenant: str, row: Any) -> Agent:
     return Agent(
         id=row["id"], name=row["name"], platform_id=row["platform_id"], tenant_id=tenant,
-        wallet_addresses=WalletAddresses(row["evm_address"], row["solana_address"]), created_at=clock.iso(row["created_at"]),
+        wallet_addresses=WalletAddresses(row["evm_address"], row["solana_address"]),
+        created_at=clock.iso(row["created_at"]),
         frozen_at=clock.iso(row["frozen_at"]) if row["frozen_at"] else None, frozen_reason=row["frozen_reason"],
     )  # fmt: skip

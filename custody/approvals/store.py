@@ -14,7 +14,8 @@ from custody.transactions.store import number
 # An item whose time is up is expired from that moment on, whether or not somebody has written it down yet.
 _STATUS = "CASE WHEN p.status = 'pending' AND p.expires_at <= service_now() THEN 'expired' ELSE p.status END"
 _ITEMS = (
-    f"SELECT p.*, {_STATUS} AS shown_status, a.name AS agent_name, t.kind, t.order_text, t.to_address, t.value, t.chain_id, "
+    f"SELECT p.*, {_STATUS} AS shown_status, a.name AS agent_name, t.kind, t.order_text, t.to_address, t.value, "
+    "t.chain_id, "
     "t.status AS tx_status, t.effects, t.policy_results "
     "FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
     "JOIN agents a ON a.tenant_id = p.tenant_id AND a.id = p.agent_id WHERE p.tenant_id = $1"
@@ -38,7 +39,7 @@ async def all_of(pool: Pool, tenant: str, query: ApprovalQuery) -> Listed:
             f"{_ITEMS}{where} ORDER BY p.requested_at DESC, p.id LIMIT {int(query.limit)} OFFSET {int(query.offset)}",
             *arguments,
         )
-        total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE p.tenant_id = $1{where}", *arguments)  # noqa: S608
+        total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE p.tenant_id = $1{where}", *arguments)
     return Listed([_approval(row) for row in rows], total)
 
 
@@ -48,8 +49,10 @@ async def find_asked(
     """The order behind an item, by either name, or None."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(
-            "SELECT p.agent_id, t.kind, t.order_text FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
-            "WHERE p.tenant_id = $1 AND (p.id = $2 OR ($2 IS NULL AND p.tx_id = $3)) AND ($4::text IS NULL OR p.agent_id = $4)",
+            "SELECT p.agent_id, t.kind, t.order_text FROM approvals p JOIN transactions t ON t.tenant_id = "
+            "p.tenant_id AND t.id = p.tx_id "
+            "WHERE p.tenant_id = $1 AND (p.id = $2 OR ($2 IS NULL AND p.tx_id = $3)) AND ($4::text IS NULL OR "
+            "p.agent_id = $4)",
             tenant, approval_id, tx_id, agent,
         )  # fmt: skip
     return None if row is None else Asked(AgentRef(tenant, row["agent_id"]), row["kind"], row["order_text"])
@@ -59,9 +62,12 @@ async def stats(pool: Pool, tenant: str) -> ApprovalStats:
     """The queue in figures, over all agents of the tenant."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(
-            f"SELECT count(*) FILTER (WHERE s = 'pending') AS pending, count(*) FILTER (WHERE s = 'approved') AS approved, "  # noqa: S608
-            f"count(*) FILTER (WHERE s = 'rejected') AS rejected, count(*) FILTER (WHERE s = 'expired') AS expired, count(*) AS total, "
-            f"COALESCE(avg(extract(epoch FROM resolved_at - requested_at)) FILTER (WHERE s IN ('approved', 'rejected')), 0)::float AS wait "
+            "SELECT count(*) FILTER (WHERE s = 'pending') AS pending, count(*) FILTER (WHERE s = 'approved') AS "
+            "approved, "
+            "count(*) FILTER (WHERE s = 'rejected') AS rejected, count(*) FILTER (WHERE s = 'expired') AS "
+            "expired, count(*) AS total, "
+            "COALESCE(avg(extract(epoch FROM resolved_at - requested_at)) FILTER (WHERE s IN ('approved', "
+            "'rejected')), 0)::float AS wait "
             f"FROM (SELECT p.*, {_STATUS} AS s FROM approvals p WHERE p.tenant_id = $1) q",
             tenant,
         )
@@ -72,10 +78,14 @@ async def stats(pool: Pool, tenant: str) -> ApprovalStats:
 
 def _approval(row: Any) -> Approval:
     return Approval(
-        id=str(row["id"]), tx_id=str(row["tx_id"]), agent_id=row["agent_id"], agent_name=row["agent_name"], status=row["shown_status"],
-        requested_at=clock.iso(row["requested_at"]), resolved_at=clock.iso(row["resolved_at"]) if row["resolved_at"] else None,
+        id=str(row["id"]), tx_id=str(row["tx_id"]), agent_id=row["agent_id"], agent_name=row["agent_name"],
+        status=row["shown_status"],
+        requested_at=clock.iso(row["requested_at"]),
+        resolved_at=clock.iso(row["resolved_at"]) if row["resolved_at"] else None,
         resolved_by=row["resolved_by"], resolved_by_user_id=row["resolved_by_user_id"], reason=row["reason"],
-        expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None, kind=row["kind"], to_address=row["to_address"],
-        value=number(row["value"]), chain_id=row["chain_id"], tx_status=row["tx_status"], effects=msgspec.json.decode(row["effects"]),
+        expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None, kind=row["kind"],
+        to_address=row["to_address"],
+        value=number(row["value"]), chain_id=row["chain_id"], tx_status=row["tx_status"],
+        effects=msgspec.json.decode(row["effects"]),
         policy_results=msgspec.json.decode(row["policy_results"]), digest=row["digest"].hex(),
     )  # fmt: skip

@@ -22,7 +22,7 @@ MAX_MESSAGE = 300
 METHOD_NOT_FOUND = -32601
 
 # At its usual level httpx logs every address, path and key included.
-logging.getLogger("httpx").setLevel(logging.WARNING)
+logging.getLogger("httpx").setLevel(logging.WARNING)  # noqa: TID251 - not a logger of ours
 
 Query = tuple[str, list[Any]]
 

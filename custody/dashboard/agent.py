@@ -25,13 +25,17 @@ SELECT COALESCE(sum(value) FILTER (WHERE created_at >= date_trunc('day', n.at)),
        COALESCE(sum(value) FILTER (WHERE created_at >= date_trunc('month', n.at)), 0) AS month
   FROM (SELECT service_now() AT TIME ZONE 'UTC' AS at) n, LATERAL (
        SELECT t.value, t.created_at AT TIME ZONE 'UTC' AS created_at FROM transactions t
-        WHERE t.tenant_id = $1 AND t.agent_id = $2 AND t.kind = 'evm' AND t.status IN ('signed', 'broadcast', 'confirmed')
+        WHERE t.tenant_id = $1 AND t.agent_id = $2 AND t.kind = 'evm'
+          AND t.status IN ('signed', 'broadcast', 'confirmed')
           AND t.created_at >= service_now() - interval '32 days') t
 """
 _BUDGETS = """
-SELECT asset, COALESCE(sum(amount) FILTER (WHERE hour >= date_trunc('hour', service_now() - interval '24 hours')), 0) AS day,
+SELECT asset,
+COALESCE(sum(amount) FILTER (WHERE hour >= date_trunc('hour', service_now() - interval '24 hours')), 0) AS day,
        sum(amount) AS week
-  FROM spend WHERE tenant_id = $1 AND agent_id = $2 AND hour >= date_trunc('hour', service_now() - interval '7 days') GROUP BY asset
+  FROM spend
+ WHERE tenant_id = $1 AND agent_id = $2 AND hour >= date_trunc('hour', service_now() - interval '7 days')
+ GROUP BY asset
 """
 _RECENT = """
 SELECT id, to_address, value, status, chain_id, tx_hash, created_at FROM transactions
@@ -101,7 +105,8 @@ async def dashboard(ports: Ports, ref: AgentRef) -> Dashboard:
         recent = await connection.fetch(_RECENT, ref.tenant, ref.agent, RECENT)
     card = AgentCard(agent.id, ref.tenant, agent.name, agent.wallet_addresses.evm, agent.created_at)
     return Dashboard(
-        card, {"evm": await _balance(ports, agent.wallet_addresses.evm)}, _spend(spent), _budgets(rules, ledger), rules, waiting,
+        card, {"evm": await _balance(ports, agent.wallet_addresses.evm)}, _spend(spent), _budgets(rules, ledger),
+        rules, waiting,
         [_recent(ref.agent, row) for row in recent],
     )  # fmt: skip
 
@@ -137,6 +142,7 @@ def _budgets(rules: list[PolicyRule], ledger: dict[str, tuple[int, int]]) -> lis
 
 def _recent(agent: str, row: Any) -> dict[str, Any]:
     return {
-        "id": str(row["id"]), "agentId": agent, "toAddress": row["to_address"], "value": number(row["value"]), "status": row["status"],
+        "id": str(row["id"]), "agentId": agent, "toAddress": row["to_address"], "value": number(row["value"]),
+        "status": row["status"],
         "chainId": row["chain_id"], "txHash": row["tx_hash"], "createdAt": clock.iso(row["created_at"]),
     }  # fmt: skip

@@ -27,7 +27,7 @@ class Ready(msgspec.Struct, frozen=True):
 async def ready(ports: Ports) -> Any:
     """200 when all is there, 503 otherwise."""
     database, schema = await _database(ports)
-    checks = {
+    checks: dict[str, Any] = {
         "database": {"ok": database}, "schema": {"ok": schema}, "signer": {"ok": await _signer(ports)},
         # Import sessions are rows of the same database, never this process' memory.
         "importSessionStore": {"ok": database, "source": "database"}, "jobs": {},

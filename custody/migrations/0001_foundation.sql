@@ -141,6 +141,7 @@ CREATE TABLE approvals (
   agent_id     text NOT NULL,
   status       text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'approved', 'rejected', 'expired')),
   digest       bytea NOT NULL,
+  mac          bytea NOT NULL,
   requested_at timestamptz NOT NULL DEFAULT service_now(),
   expires_at   timestamptz,
   resolved_at  timestamptz,
@@ -475,7 +476,7 @@ CREATE TYPE sign_record AS (
   policy_version bigint, nonce bigint, fee text, tx_hash text, signature text, signed_bytes bytea, answer bytea,
   slot_from uuid, slot_state text, slot_address text, slot_charges text,
   spend_assets text[], spend_amounts text[], moved_assets text[], moved_hours timestamptz[], moved_amounts text[],
-  counts_rate boolean, approval uuid, expire_seconds integer,
+  hour timestamptz, counts_rate boolean, approval uuid, approval_mac bytea, expire_seconds integer,
   principal text, route text, key_hash bytea, fingerprint bytea, idem_answer bytea,
   actor_type text, actor_id text, action text, metadata text, origin text[], events text
 );
@@ -501,6 +502,8 @@ BEGIN
     RETURN 'stale';
   END IF;
   v_now := service_now();
+  -- What the slot counts names its hour; an order that was judged in the hour before is judged again.
+  IF r.hour <> date_trunc('hour', v_now) THEN RETURN 'stale'; END IF;
 
   IF p_claim IS NULL THEN
     INSERT INTO transactions (tenant_id, id, agent_id, incarnation, kind, status, to_address, value, data, chain_id, caip2,
@@ -552,8 +555,8 @@ BEGIN
     ON CONFLICT (tenant_id, agent_id, incarnation, grain, bucket) DO UPDATE SET orders = q.orders + 1;
   END IF;
   IF r.approval IS NOT NULL THEN
-    INSERT INTO approvals (tenant_id, id, tx_id, agent_id, digest, requested_at, expires_at)
-    VALUES (p_tenant, r.approval, r.tx, p_agent, r.digest, v_now,
+    INSERT INTO approvals (tenant_id, id, tx_id, agent_id, digest, mac, requested_at, expires_at)
+    VALUES (p_tenant, r.approval, r.tx, p_agent, r.digest, r.approval_mac, v_now,
             CASE WHEN r.expire_seconds > 0 THEN v_now + make_interval(secs => r.expire_seconds) END);
   END IF;
   IF NOT idempotency_put(p_tenant, r.principal, r.route, r.key_hash, r.fingerprint, r.idem_answer, r.tx) THEN
@@ -566,13 +569,14 @@ END $$;
 COMMENT ON FUNCTION sign_write IS 'The one transaction of design: guard, order, approval, slot, spend, rate, idempotency, audit, events.';
 
 CREATE FUNCTION approval_read(p_tenant text, p_approval uuid, p_tx uuid, p_agent text)
-RETURNS TABLE (id uuid, tx_id uuid, agent_id text, status text, digest bytea, expired boolean, kind text, order_text text, requested_at timestamptz)
+RETURNS TABLE (id uuid, tx_id uuid, agent_id text, status text, digest bytea, expired boolean, kind text, order_text text, requested_at timestamptz,
+               mac bytea, incarnation uuid)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   RETURN QUERY SELECT p.id, p.tx_id, p.agent_id, p.status, p.digest,
-         p.expires_at IS NOT NULL AND p.expires_at <= service_now(), t.kind, t.order_text, p.requested_at
+         p.expires_at IS NOT NULL AND p.expires_at <= service_now(), t.kind, t.order_text, p.requested_at, p.mac, t.incarnation
     FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id
    WHERE p.tenant_id = p_tenant AND (p.id = p_approval OR (p_approval IS NULL AND p.tx_id = p_tx))
      AND (p_agent IS NULL OR p.agent_id = p_agent);
@@ -728,21 +732,19 @@ BEGIN
 END $$;
 
 CREATE FUNCTION create_tenant(p_id text, p_name text, p_webhook_url text, p_key_hash_of_tenant bytea, p_prefix text, p_mac bytea,
-    p_route text, p_principal text, p_key_hash bytea, p_fingerprint bytea, p_answer bytea, p_actor_id text, p_origin text[])
-RETURNS timestamptz LANGUAGE plpgsql AS $$
+    p_route text, p_principal text, p_key_hash bytea, p_fingerprint bytea, p_answer bytea, p_actor_id text, p_origin text[],
+    p_now timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 #variable_conflict use_column
-DECLARE v_now timestamptz := service_now();
 BEGIN
   PERFORM set_config('custody.tenant', p_id, true);
-  INSERT INTO tenants (id, name, webhook_url, created_at) VALUES (p_id, p_name, p_webhook_url, v_now);
-  INSERT INTO tenant_keys (tenant_id, key_hash, prefix, mac, created_at) VALUES (p_id, p_key_hash_of_tenant, p_prefix, p_mac, v_now);
+  INSERT INTO tenants (id, name, webhook_url, created_at) VALUES (p_id, p_name, p_webhook_url, p_now);
+  INSERT INTO tenant_keys (tenant_id, key_hash, prefix, mac, created_at) VALUES (p_id, p_key_hash_of_tenant, p_prefix, p_mac, p_now);
   PERFORM audit_append('system', p_actor_id, 'tenant.created', 'tenant', p_id, '{}', p_origin);
   PERFORM set_config('custody.tenant', 'platform', true);
   IF NOT idempotency_put('platform', p_principal, p_route, p_key_hash, p_fingerprint, p_answer, NULL) THEN
     RAISE EXCEPTION 'idempotency key taken' USING ERRCODE = 'CU001';
   END IF;
   PERFORM audit_append('system', p_actor_id, 'tenant.created', 'tenant', p_id, '{}', p_origin);
-  RETURN v_now;
 END $$;
 
 CREATE FUNCTION delete_tenant(p_id text, p_route text, p_principal text, p_key_hash bytea, p_fingerprint bytea, p_answer bytea,
@@ -760,6 +762,13 @@ BEGIN
   END IF;
   PERFORM audit_append('system', p_actor_id, 'tenant.deleted', 'tenant', p_id, '{}', p_origin);
   RETURN 'done';
+END $$;
+
+CREATE FUNCTION config_version(p_tenant text) RETURNS bigint LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('custody.tenant', p_tenant, true);
+  RETURN COALESCE((SELECT version FROM tenant_config WHERE tenant_id = p_tenant), 0);
 END $$;
 
 CREATE FUNCTION put_config(p_tenant text, p_expected_version bigint, p_document text, p_judging text, p_mac bytea, p_caller_key bytea,

@@ -16,7 +16,8 @@ async def all_of(pool: Pool, ref: AgentRef) -> list[PolicyRule]:
     """An agent's rules in stored order."""
     async with tenant_scope(pool, ref.tenant) as connection:
         rows = await connection.fetch(
-            "SELECT r.id, r.type, r.enabled, r.config FROM agents a LEFT JOIN policy_rules r ON r.tenant_id = a.tenant_id AND r.agent_id = a.id "
+            "SELECT r.id, r.type, r.enabled, r.config FROM agents a LEFT JOIN policy_rules r ON r.tenant_id = "
+            "a.tenant_id AND r.agent_id = a.id "
             "WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY r.position",
             ref.tenant, ref.agent,
         )  # fmt: skip

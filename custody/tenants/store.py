@@ -25,7 +25,8 @@ async def get_config(pool: Pool, tenant: str) -> TenantConfig:
         text = await connection.fetchval("SELECT document FROM tenant_config WHERE tenant_id = $1", tenant)
     saved = msgspec.json.decode(text, type=TenantConfigBody) if text else TenantConfigBody()
     return TenantConfig(
-        tenant_id=tenant, display_name=saved.display_name, policy_exposure=saved.policy_exposure, approval_config=saved.approval_config,
+        tenant_id=tenant, display_name=saved.display_name, policy_exposure=saved.policy_exposure,
+        approval_config=saved.approval_config,
         feature_flags=dict.fromkeys(FLAGS, True) | saved.feature_flags,
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from custody.kit.errors import Gone, NotFound
 from custody.kit.shapes import DisplayName, TenantId
 
 FLAGS = (
-    "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue", "showSecretManager",
+    "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue",
+    "showSecretManager",
     "enableSolana", "showChainSelector", "allowAddressExport",
 )  # fmt: skip
 

@@ -144,8 +144,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     moved_assets: list[str]
     moved_hours: list[datetime]
     moved_amounts: list[str]
+    hour: datetime
     counts_rate: bool
     approval: str | None
+    approval_mac: bytes | None
     expire_seconds: int | None
     principal: str
     route: str | None
@@ -160,24 +162,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     events: str
 
 
-async def write(
-    connection: Any,
-    ref: AgentRef,
-    facts: Facts,
-    record: Record,
-    *,
-    epoch: int | None,
-    caller_key: bytes | None = None,
-    claim: str | None = None,
-) -> str:
+class Guard(msgspec.Struct, frozen=True):
+    """What must still hold when the record is written: the token's epoch, or the tenant key; and the approval."""
+
+    epoch: int | None = None
+    caller_key: bytes | None = None
+    claim: str | None = None
+
+
+async def write(connection: Any, ref: AgentRef, facts: Facts, record: Record, guard: Guard) -> str:
     """Write one judged order: `done`, `stale` (nothing written, read again) or `unclaimed` (the approval is gone).
 
     The reply to this statement is the commit: only after it may the signature leave the signer.
     """
     fields = tuple(getattr(record, name) for name in Record.__struct_fields__)
     result = await connection.fetchval(
-        _WRITE, ref.tenant, ref.agent, facts.incarnation, epoch, facts.ledger_version, facts.policy_version,
-        facts.config_version, caller_key, claim, None, fields,
+        _WRITE, ref.tenant, ref.agent, facts.incarnation, guard.epoch, facts.ledger_version, facts.policy_version,
+        facts.config_version, guard.caller_key, guard.claim, None, fields,
     )  # fmt: skip
     return str(result)
 

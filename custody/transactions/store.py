@@ -14,8 +14,10 @@ from custody.kit.refs import AgentRef
 from custody.transactions.types import PendingItem, PendingTransaction, Transaction, TransactionAbsent, TransactionQuery
 
 _COLUMNS = (
-    "id, agent_id, kind, status, status_detail, to_address, value, data, chain_id, caip2, nonce, tx_hash, signature, signed_bytes, "
-    "broadcast, reference_id, policy_results, policy_version, effects, replaces_tx_id, created_at, signed_at, broadcast_at, confirmed_at"
+    "id, agent_id, kind, status, status_detail, to_address, value, data, chain_id, caip2, nonce, tx_hash, "
+    "signature, signed_bytes, "
+    "broadcast, reference_id, policy_results, policy_version, effects, replaces_tx_id, created_at, signed_at, "
+    "broadcast_at, confirmed_at"
 )
 
 
@@ -27,7 +29,7 @@ async def get(pool: Pool, ref: AgentRef, tx_id: str) -> Transaction:
     """One transaction of an agent; TransactionAbsent if there is none."""
     async with tenant_scope(pool, ref.tenant) as connection:
         row = await connection.fetchrow(
-            f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND agent_id = $2 AND id = $3",  # noqa: S608
+            f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND agent_id = $2 AND id = $3",
             ref.tenant, ref.agent, tx_id,
         )  # fmt: skip
     if row is None:
@@ -46,11 +48,11 @@ async def search(pool: Pool, ref: AgentRef, query: TransactionQuery) -> Listed:
     async with tenant_scope(pool, ref.tenant) as connection:
         # Only names from this file enter the text; every value is a parameter.
         rows = await connection.fetch(
-            f"SELECT {_COLUMNS} FROM transactions WHERE {condition} ORDER BY created_at DESC, id "  # noqa: S608
+            f"SELECT {_COLUMNS} FROM transactions WHERE {condition} ORDER BY created_at DESC, id "
             f"LIMIT {int(query.limit)} OFFSET {int(query.offset)}",
             *arguments,
         )
-        total = await connection.fetchval(f"SELECT count(*) FROM transactions WHERE {condition}", *arguments)  # noqa: S608
+        total = await connection.fetchval(f"SELECT count(*) FROM transactions WHERE {condition}", *arguments)
     return Listed([_transaction(row) for row in rows], total)
 
 
@@ -58,7 +60,8 @@ async def history(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
     """All transactions of an agent, newest first."""
     async with tenant_scope(pool, ref.tenant) as connection:
         rows = await connection.fetch(
-            f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND agent_id = $2 ORDER BY created_at DESC, id LIMIT $3 OFFSET $4",  # noqa: S608
+            f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND agent_id = $2 ORDER BY created_at "
+            "DESC, id LIMIT $3 OFFSET $4",
             ref.tenant, ref.agent, limit, offset,
         )  # fmt: skip
         total = await connection.fetchval(
@@ -69,22 +72,28 @@ async def history(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
 
 async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
     """What waits for a person, newest first."""
-    condition = "p.tenant_id = $1 AND p.agent_id = $2 AND p.status = 'pending' AND (p.expires_at IS NULL OR p.expires_at > service_now())"
+    condition = (
+        "p.tenant_id = $1 AND p.agent_id = $2 AND p.status = 'pending' "
+        "AND (p.expires_at IS NULL OR p.expires_at > service_now())"
+    )
     async with tenant_scope(pool, ref.tenant) as connection:
         rows = await connection.fetch(
-            "SELECT p.id AS queue_id, p.status, p.requested_at, t.id, t.to_address, t.value, t.chain_id, t.policy_results "
+            "SELECT p.id AS queue_id, p.status, p.requested_at, t.id, t.to_address, t.value, t.chain_id, "
+            "t.policy_results "
             "FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
             f"WHERE {condition} ORDER BY p.requested_at DESC, p.id LIMIT $3 OFFSET $4",
             ref.tenant, ref.agent, limit, offset,
         )  # fmt: skip
-        total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE {condition}", ref.tenant, ref.agent)  # noqa: S608
+        total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE {condition}", ref.tenant, ref.agent)
     return Listed([_pending(row) for row in rows], total)
 
 
 def _filters(query: TransactionQuery) -> list[tuple[str, str, Any]]:
     given: list[tuple[str, str, Any]] = [
-        ("status", "=", query.status), ("chain_id", "=", query.chain_id), ("kind", "=", query.kind), ("reference_id", "=", query.reference_id),
-        ("tx_hash", "=", query.tx_hash), ("id", "=", query.tx_id), ("lower(to_address)", "=", query.to_address and query.to_address.lower()),
+        ("status", "=", query.status), ("chain_id", "=", query.chain_id), ("kind", "=", query.kind),
+        ("reference_id", "=", query.reference_id),
+        ("tx_hash", "=", query.tx_hash), ("id", "=", query.tx_id),
+        ("lower(to_address)", "=", query.to_address and query.to_address.lower()),
         ("created_at", ">=", _time(query.from_)), ("created_at", "<=", _time(query.to)),
     ]  # fmt: skip
     return [(column, operator, value) for column, operator, value in given if value is not None]
@@ -111,8 +120,10 @@ def _transaction(row: Any) -> Transaction:
         signed_transaction=encoded(row["kind"], raw) if raw is not None and not row["broadcast"] else None,
         broadcast=row["broadcast"], reference_id=row["reference_id"], action_id=None,
         policy_results=msgspec.json.decode(row["policy_results"]), policy_version=row["policy_version"],
-        effects=msgspec.json.decode(row["effects"]), replaces_tx_id=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
-        created_at=clock.iso(row["created_at"]), signed_at=_iso(row["signed_at"]), broadcast_at=_iso(row["broadcast_at"]),
+        effects=msgspec.json.decode(row["effects"]),
+        replaces_tx_id=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
+        created_at=clock.iso(row["created_at"]), signed_at=_iso(row["signed_at"]),
+        broadcast_at=_iso(row["broadcast_at"]),
         confirmed_at=_iso(row["confirmed_at"]),
     )  # fmt: skip
 

@@ -30,7 +30,8 @@ async def list_all(ports: Ports, query: Page) -> Any:
 
 
 @routes.post(
-    "/tenants", who=platform(TENANT_WRITE), returns={201: CreatedTenant}, fails=(Conflict,), lenient=DefaultPoliciesRetired,
+    "/tenants", who=platform(TENANT_WRITE), returns={201: CreatedTenant}, fails=(Conflict,),
+    lenient=DefaultPoliciesRetired,
     private=True, shows_secret=True,
 )  # fmt: skip
 async def create(ports: Ports, caller: PlatformCaller, body: PlatformTenantBody) -> Any:

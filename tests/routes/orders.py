@@ -1,0 +1,71 @@
+"""Orders as agents send them: typed data and Solana transactions, with good defaults."""
+
+from typing import Any
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from tests.fixtures.callers import Agent
+from tests.outside import solana_messages
+from tests.outside.solana_messages import SYSTEM, TOKEN, instruction, token_account
+
+TOKEN_CONTRACT = "0x" + "33" * 20
+SPENDER = "0x" + "44" * 20
+UNLIMITED = 2**256 - 1
+CHAIN = 31337
+SOLANA_CHAIN = 102
+RECEIVER = str(Keypair.from_seed(b"\x05" * 32).pubkey())
+
+
+def note(text: str = "hello") -> dict[str, Any]:
+    """A document that moves nothing."""
+    return {
+        "domain": {"name": "Notes", "chainId": CHAIN},
+        "types": {"Note": [{"name": "text", "type": "string"}]},
+        "primaryType": "Note",
+        "value": {"text": text},
+    }
+
+
+def permit(owner: str, value: int, *, contract: str = TOKEN_CONTRACT) -> dict[str, Any]:
+    """An ERC-2612 Permit: whoever holds it may spend the owner's tokens."""
+    kinds = [("owner", "address"), ("spender", "address"), ("value", "uint256"), ("nonce", "uint256")]
+    fields = [{"name": name, "type": kind} for name, kind in [*kinds, ("deadline", "uint256")]]
+    return {
+        "domain": {"name": "USDX", "version": "1", "chainId": CHAIN, "verifyingContract": contract},
+        "types": {"Permit": fields},
+        "primaryType": "Permit",
+        "value": {"owner": owner, "spender": SPENDER, "value": str(value), "nonce": "0", "deadline": "9999999999"},
+    }
+
+
+def solana_payment(agent: Agent, lamports: int, *, to: str = RECEIVER, blockhash: str | None = None) -> dict[str, Any]:
+    """A native payment out of an agent's wallet."""
+    us = Pubkey.from_string(agent.solana_address)
+    data = (2).to_bytes(4, "little") + lamports.to_bytes(8, "little")
+    pay = instruction(SYSTEM, data, us, Pubkey.from_string(to), signers=(us,))
+    return _order(us, to, str(lamports), blockhash, pay)
+
+
+def token_payment(
+    agent: Agent, mint: str, amount: int, *, to: str = RECEIVER, blockhash: str | None = None
+) -> dict[str, Any]:
+    """An SPL TransferChecked between associated token accounts."""
+    us, token = Pubkey.from_string(agent.solana_address), Pubkey.from_string(mint)
+    accounts = (token_account(us, token), token, token_account(Pubkey.from_string(to), token), us)
+    data = bytes([12]) + amount.to_bytes(8, "little") + bytes([6])
+    return _order(us, to, "0", blockhash, instruction(TOKEN, data, *accounts, signers=(us,)))
+
+
+def unknown_instruction(agent: Agent) -> dict[str, Any]:
+    """A call of a program that nobody here knows."""
+    us = Pubkey.from_string(agent.solana_address)
+    stranger = Keypair.from_seed(b"\x06" * 32).pubkey()
+    return _order(us, RECEIVER, "1", None, instruction(stranger, b"\x01", us, signers=(us,)))
+
+
+def _order(us: Pubkey, to: str, value: str, blockhash: str | None, *instructions: Any) -> dict[str, Any]:
+    message = solana_messages.message(*instructions, payer=us, blockhash=blockhash)
+    return {
+        "transaction": solana_messages.encoded(message), "to": to, "value": value, "chainId": SOLANA_CHAIN, "broadcast": False,
+    }  # fmt: skip

@@ -1,0 +1,90 @@
+"""What every answer has in common: envelope, request id, headers, and no secrets. Spec 1/2.1, 7, decisions 1."""
+
+import re
+from typing import Any
+
+import pytest
+
+from api.http.endpoint import Endpoint
+from api.routes import endpoints
+from tests.table.world import World
+
+TABLE = endpoints()
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+SECRET_NAMES = {
+    "apikey", "token", "secret", "privatekey", "private", "mnemonic", "seed", "password", "credentialsecret", "blob", "sealed",
+    "masterkey", "keyhash", "mac", "sessiontoken", "refreshtoken", "signingsecret", "appsecret", "verificationtoken", "judging",
+    "ordertext", "signedbytes", "answer",
+}  # fmt: skip
+
+
+def name(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.contract_path}"
+
+
+def fields_of(document: Any) -> set[str]:
+    """Every key at any depth, in lower case without separators."""
+    if isinstance(document, dict):
+        own = {re.sub(r"[-_]", "", key).lower() for key in document}
+        return own.union(*map(fields_of, document.values()))
+    return set().union(*map(fields_of, document)) if isinstance(document, list) else set()
+
+
+@pytest.mark.parametrize("endpoint", TABLE, ids=name)
+def test_no_answer_has_a_secret_unless_it_is_declared_to_show_one(world: World, endpoint: Endpoint) -> None:
+    answer = world.call(endpoint).sent(world.caller(endpoint))
+
+    assert answer.status_code == next(iter(endpoint.returns)), answer.text
+    found = fields_of(answer.json()) & SECRET_NAMES
+    assert bool(found) == endpoint.shows_secret, found
+
+
+@pytest.mark.parametrize("endpoint", TABLE, ids=name)
+def test_an_answer_carries_envelope_request_id_and_version(world: World, endpoint: Endpoint) -> None:
+    answer = world.call(endpoint).sent(world.caller(endpoint), headers={"X-Request-Id": "seen:here-1"})
+
+    assert answer.headers["X-Request-Id"] == "seen:here-1"
+    assert answer.headers["X-Service-Version"] == "0.1.0"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert ("no-store" in answer.headers.get("Cache-Control", "")) == endpoint.private
+    if not endpoint.raw_answer:
+        assert set(answer.json()) == ({"ok", "data"} if answer.is_success else {"ok", "data", "error"})
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "a\tb", "<script>"])
+def test_an_unsafe_request_id_is_replaced(world: World, given: str) -> None:
+    answer = world.nobody.get("/health", headers={"X-Request-Id": given})
+
+    assert re.fullmatch(r"[0-9a-f-]{36}", answer.headers["X-Request-Id"])
+
+
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/agents/a/b/c", "/vault", "/AGENTS", "/agents/", "//agents", "/%00", "/../etc/passwd"])
+def test_an_unknown_path_is_404_with_the_envelope(world: World, path: str) -> None:
+    answer = world.tenant.get(path)
+
+    assert (answer.status_code, answer.json()["ok"], answer.json()["data"]) == (404, False, {"code": "no_such_route"})
+    assert answer.headers["X-Request-Id"]
+
+
+@pytest.mark.parametrize("path", sorted({endpoint.path for endpoint in TABLE} | {"/openapi.json"}))
+def test_a_wrong_method_is_405_and_names_the_right_ones(world: World, path: str) -> None:
+    declared = {endpoint.method for endpoint in TABLE if endpoint.path == path} or {"GET"}
+    filled = re.sub("<[^>]*>", "x", path)
+    wrong = [method for method in METHODS if method not in declared]
+
+    answers = [world.tenant.request(method, filled) for method in wrong]
+
+    # `/agents/batch` is also where an agent of that name is read: one path, two declarations.
+    allowed = [set(answer.headers["Allow"].split(", ")) for answer in answers if answer.status_code == 405]
+    assert allowed
+    assert all(declared <= names for names in allowed)
+    assert {answer.json()["data"]["code"] for answer in answers if answer.status_code == 405} == {"wrong_method"}
+
+
+@pytest.mark.parametrize("endpoint", [one for one in TABLE if isinstance(next(iter(one.returns.values())), type(list[int]))], ids=name)
+def test_a_list_says_how_many_there_are(world: World, endpoint: Endpoint) -> None:
+    if endpoint.query is None or endpoint.method != "GET":
+        pytest.skip("not a bounded list")
+    answer = world.call(endpoint).sent(world.caller(endpoint))
+
+    assert int(answer.headers["X-Total-Count"]) >= len(answer.json()["data"])

@@ -1,0 +1,91 @@
+"""Who may call what, tried on every route. Decisions 1 (credentials, foreign ids)."""
+
+import pytest
+
+from api.http.endpoint import Endpoint
+from api.routes import endpoints
+from tests.table.world import KINDS, World, fresh
+
+TABLE = endpoints()
+CLOSED = [endpoint for endpoint in TABLE if "public" not in endpoint.who.kinds]
+BY_AGENT = [endpoint for endpoint in CLOSED if "agent" in endpoint.path_names]
+BAD = (
+    {"X-Service-Key": "ck_" + "A" * 43},
+    {"X-Service-Platform-Key": "pk_" + "A" * 43},
+    {"Authorization": "Bearer eyJhbGciOiJub25lIn0.e30."},
+    {"Authorization": "Basic YTpi"},
+    {"Authorization": "Bearer"},
+)
+
+
+def name(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.contract_path}"
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=name)
+def test_without_a_valid_credential_a_route_answers_401(world: World, endpoint: Endpoint) -> None:
+    call = world.call(endpoint)
+
+    answers = [call.sent(world.nobody, headers=headers) for headers in ({}, *BAD)]
+
+    assert {answer.status_code for answer in answers} == {401}
+    assert {answer.json()["ok"] for answer in answers} == {False}
+    assert {answer.headers["WWW-Authenticate"] for answer in answers} == {"Bearer"}
+    assert answers[0].json()["data"]["code"] == "no_credential"
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=name)
+def test_a_valid_credential_of_another_kind_is_403(world: World, endpoint: Endpoint) -> None:
+    call = world.call(endpoint)
+
+    answers = {kind: call.sent(world.client(kind)) for kind in KINDS if kind not in endpoint.who.kinds}
+
+    assert {kind: answer.status_code for kind, answer in answers.items()} == dict.fromkeys(answers, 403)
+    assert {answer.json()["data"]["code"] for answer in answers.values()} == {"wrong_kind"}
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=name)
+def test_two_credentials_together_are_ambiguous(world: World, endpoint: Endpoint) -> None:
+    call = world.call(endpoint)
+    second = {"Authorization": world.agent.headers["Authorization"], "X-Service-Key": world.tenant.key}
+
+    answer = call.sent(world.nobody, headers=second)
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "ambiguous_credentials")
+
+
+@pytest.mark.parametrize("endpoint", [one for one in CLOSED if one.path_names and "platform_key" not in one.who.kinds], ids=name)
+def test_what_belongs_to_another_tenant_is_404_as_if_absent(world: World, endpoint: Endpoint) -> None:
+    if "tenant_key" not in endpoint.who.kinds:
+        pytest.skip("no route of an agent's own token names anything beside the agent")
+    answer = world.foreign_call(endpoint).sent(world.tenant)
+    path = endpoint.path
+    for part in endpoint.path_names:
+        path = path.replace(f"<{part}>", "00000000-0000-4000-8000-000000000000" if part.endswith("x_id") else fresh())
+
+    absent = world.call(endpoint).sent(world.tenant, path=path.replace("<approval_id>", "x"))
+
+    assert answer.status_code == 404, answer.text
+    assert answer.json()["ok"] is False
+    if "approval_id" not in endpoint.path_names:
+        assert (absent.status_code, absent.json()["data"]) == (404, answer.json()["data"])
+
+
+@pytest.mark.parametrize("endpoint", [one for one in BY_AGENT if "agent_token" in one.who.kinds], ids=name)
+def test_an_agents_token_on_another_agent_is_403_whether_that_exists_or_not(world: World, endpoint: Endpoint) -> None:
+    call = world.call(endpoint)
+
+    answers = [
+        call.sent(world.agent, path=call.path.replace(world.agent.id, other))
+        for other in (world.cautious.id, world.foreign.id, "nobody")
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
+    assert {answer.json()["data"]["code"] for answer in answers} == {"other_agent"}
+
+
+@pytest.mark.parametrize("endpoint", [one for one in CLOSED if one.who.kinds == {"tenant_key", "agent_token"}], ids=name)
+def test_an_agent_may_call_what_is_declared_for_it(world: World, endpoint: Endpoint) -> None:
+    answer = world.call(endpoint).sent(world.agent)
+
+    assert answer.status_code in endpoint.returns, answer.text

@@ -1,0 +1,103 @@
+"""What holds for every route that changes something: it is audited, and it can be repeated safely. Decisions 6, 7."""
+
+import json
+import uuid
+
+import asyncpg
+import httpx
+import pytest
+
+from api.http.endpoint import Endpoint
+from api.routes import endpoints
+from tests.table.world import Call, World
+
+MUTATING = [endpoint for endpoint in endpoints() if endpoint.hardened]
+# Routes that change nothing, and why.
+UNAUDITED = {"PUT /platform/tenants/{id}/policies": "retired: always 410 and no write"}
+
+
+def name(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.contract_path}"
+
+
+WRITING = [endpoint for endpoint in MUTATING if name(endpoint) not in UNAUDITED]
+
+
+def repeated(world: World, endpoint: Endpoint, key: str, call: Call, surplus: str = "") -> httpx.Response:
+    """Send a call under a key; `surplus` makes the raw body, or the query where there is none, another one."""
+    headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
+    caller = world.caller(endpoint)
+    if call.json is None:
+        return call.sent(caller, headers=headers, path=call.path + (f"?{surplus.strip() or 'x'}" if surplus else ""))
+    return call.sent(caller, headers=headers, content=json.dumps(call.json).encode() + surplus.encode())
+
+
+@pytest.mark.parametrize("endpoint", MUTATING, ids=name)
+async def test_a_mutation_leaves_an_audit_row(world: World, endpoint: Endpoint, owner: asyncpg.Connection) -> None:
+    request_id = str(uuid.uuid4())
+
+    answer = world.call(endpoint).sent(world.caller(endpoint), headers={"X-Request-Id": request_id})
+
+    rows = await owner.fetch("SELECT * FROM audit WHERE request_id = $1", request_id)
+    assert answer.status_code == next(iter(endpoint.returns)), answer.text
+    assert bool(rows) == (name(endpoint) not in UNAUDITED)
+    assert {row["written_by"] for row in rows} <= {"custody_signer"}
+    assert {row["ip_address"] for row in rows} <= {"127.0.0.1"}
+    assert all(row["user_agent"].startswith("python-httpx/") for row in rows)
+
+
+@pytest.mark.parametrize("endpoint", MUTATING, ids=name)
+async def test_a_refused_caller_leaves_no_audit_row(world: World, endpoint: Endpoint, owner: asyncpg.Connection) -> None:
+    request_id = str(uuid.uuid4())
+
+    answer = world.call(endpoint).sent(world.nobody, headers={"X-Request-Id": request_id})
+
+    assert answer.status_code == 401
+    assert await owner.fetchval("SELECT count(*) FROM audit WHERE request_id = $1", request_id) == 0
+
+
+@pytest.mark.parametrize("endpoint", WRITING, ids=name)
+def test_the_same_key_again_gives_the_same_answer(world: World, endpoint: Endpoint) -> None:
+    call, key = world.call(endpoint), str(uuid.uuid4())
+
+    first = repeated(world, endpoint, key, call)
+    second = repeated(world, endpoint, key, call)
+
+    assert first.status_code == next(iter(endpoint.returns)), first.text
+    assert "Idempotency-Replayed" not in first.headers
+    if endpoint.shows_secret:
+        assert (second.status_code, second.json()["data"]["code"]) == (409, "idempotency_secret_shown")
+    else:
+        assert (second.status_code, second.json()) == (first.status_code, first.json())
+        assert second.headers["Idempotency-Replayed"] == "true"
+
+
+@pytest.mark.parametrize("endpoint", WRITING, ids=name)
+def test_the_same_key_for_another_request_is_409(world: World, endpoint: Endpoint) -> None:
+    call, key = world.call(endpoint), str(uuid.uuid4())
+    first = repeated(world, endpoint, key, call)
+
+    second = repeated(world, endpoint, key, call, surplus=" ")
+
+    assert first.is_success
+    assert (second.status_code, second.json()["data"]["code"]) == (409, "idempotency_mismatch")
+
+
+@pytest.mark.parametrize("endpoint", WRITING, ids=name)
+@pytest.mark.parametrize("key", ["short", "x" * 256, "eight\tch", "         \x7f"])
+def test_a_bad_key_is_400(world: World, endpoint: Endpoint, key: str) -> None:
+    answer = repeated(world, endpoint, key, world.call(endpoint))
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "bad_idempotency_key")
+
+
+@pytest.mark.parametrize("endpoint", WRITING, ids=name)
+def test_a_refused_request_does_not_use_up_its_key(world: World, endpoint: Endpoint) -> None:
+    if endpoint.body is None:
+        pytest.skip("nothing to refuse")
+    call, key = world.call(endpoint), str(uuid.uuid4())
+
+    refused = repeated(world, endpoint, key, call, surplus="}")
+
+    assert refused.status_code == 400
+    assert repeated(world, endpoint, key, call).status_code == next(iter(endpoint.returns))

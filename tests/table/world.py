@@ -1,0 +1,128 @@
+"""A good request for every declared route, so that a law can be tried on all of them."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgspec
+
+from api.http.endpoint import Endpoint
+from tests.fixtures.callers import ADDRESS, Agent, Client, Tenant, new_tenant, platform_client, rule
+from tests.fixtures.server import Service
+from tests.routes.orders import note, solana_payment
+
+KINDS = ("tenant_key", "agent_token", "platform_key")
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request, not sent yet."""
+
+    method: str
+    path: str
+    json: Any
+
+    def sent(self, client: Client, *, headers: dict[str, str] | None = None, **changed: Any) -> httpx.Response:
+        """Send it as a client; `content` or `json` replace the body, `path` the path."""
+        path = changed.pop("path", self.path)
+        if not changed and self.json is not None:
+            changed = {"json": self.json}
+        return client.request(self.method, path, headers=headers, **changed)
+
+
+class World:
+    """Two tenants with an agent each, and whoever may call."""
+
+    def __init__(self, service: Service) -> None:
+        self.platform = platform_client(service)
+        self.nobody = Client(base_url=service.url, timeout=30)
+        self.tenant, self.other = new_tenant(service), new_tenant(service)
+        self.agent = self.tenant.agent()
+        self.cautious = self.tenant.agent(rule("auto-approve-threshold", threshold="0"))
+        self.foreign = self.other.agent(rule("auto-approve-threshold", threshold="0"))
+        self._service = service
+
+    def close(self) -> None:
+        for client in (self.platform, self.nobody, self.tenant, self.other):
+            client.close()
+
+    def client(self, kind: str) -> Client:
+        """Whoever carries a kind of credential."""
+        return {"tenant_key": self.tenant, "agent_token": self.agent, "platform_key": self.platform}[kind]
+
+    def caller(self, endpoint: Endpoint) -> Client:
+        """One who may call this route."""
+        return next((self.client(kind) for kind in KINDS if kind in endpoint.who.kinds), self.nobody)
+
+    def call(self, endpoint: Endpoint) -> Call:
+        """A request that succeeds once."""
+        path = endpoint.path
+        for name, value in self._path_values(endpoint).items():
+            path = path.replace(f"<{name}>", value)
+        body = BODIES[f"{endpoint.method} {endpoint.contract_path}"](self) if endpoint.body is not None else None
+        return Call(endpoint.method, path, body)
+
+    def foreign_call(self, endpoint: Endpoint) -> Call:
+        """The same, on what belongs to the other tenant."""
+        order = queued(self.foreign)
+        values = {
+            "agent": self.foreign.id, "tenant_id": self.other.id, "tx_id": order["txId"], "approval_id": order["approvalId"],
+        }  # fmt: skip
+        path = endpoint.path
+        for name in endpoint.path_names:
+            path = path.replace(f"<{name}>", values[name])
+        return Call(endpoint.method, path, self.call(endpoint).json)
+
+    def fresh_agent(self) -> Agent:
+        """An agent that may be destroyed."""
+        return self.tenant.agent()
+
+    def fresh_tenant(self) -> Tenant:
+        """A tenant that may be destroyed."""
+        tenant = new_tenant(self._service)
+        tenant.close()
+        return tenant
+
+    def _path_values(self, endpoint: Endpoint) -> dict[str, str]:
+        names = endpoint.path_names
+        if "approval_id" in names:
+            return {"approval_id": queued(self.cautious)["approvalId"]}
+        if "tx_id" in names and endpoint.method == "POST":
+            return {"agent": self.cautious.id, "tx_id": queued(self.cautious)["txId"]}
+        if "tx_id" in names:
+            return {"agent": self.agent.id, "tx_id": self.agent.sign().json()["data"]["txId"]}
+        if "agent" in names:
+            return {"agent": (self.fresh_agent() if endpoint.method == "DELETE" else self.agent).id}
+        if "tenant_id" in names:
+            return {"tenant_id": (self.fresh_tenant() if endpoint.method == "DELETE" else self.tenant).id}
+        return {}
+
+
+def queued(agent: Agent) -> dict[str, Any]:
+    """An order that waits for a person."""
+    answer = agent.sign()
+    assert answer.status_code == 202, answer.text
+    return answer.json()["data"]
+
+
+def fresh() -> str:
+    """An id nobody has."""
+    return f"x-{uuid.uuid4().hex[:12]}"
+
+
+BODIES: dict[str, Callable[[World], Any]] = {
+    "POST /agents": lambda world: {"id": fresh(), "name": "An agent"},
+    "POST /agents/batch": lambda world: {"agents": [{"id": fresh(), "name": "An agent"}]},
+    "POST /agents/{agentId}/token": lambda world: {"expiresIn": "1h"},
+    "PUT /agents/{agentId}/policies": lambda world: [],
+    "POST /vault/{agentId}/sign": lambda world: {"to": ADDRESS, "value": "1", "broadcast": False},
+    "POST /vault/{agentId}/sign-typed-data": lambda world: note(),
+    "POST /vault/{agentId}/sign-solana": lambda world: solana_payment(world.agent, 1),
+    "POST /vault/{agentId}/approve/{txId}": lambda world: {},
+    "POST /vault/{agentId}/reject/{txId}": lambda world: {"reason": "no"},
+    "POST /approvals/{id}/approve": lambda world: {},
+    "POST /approvals/{id}/deny": lambda world: {"reason": "no"},
+    "POST /tenants": lambda world: {"id": fresh(), "name": "A tenant", "apiKeyHash": uuid.uuid4().hex * 2},
+    "PUT /tenants/{id}/config": lambda world: {"displayName": "Shown"},
+    "POST /platform/tenants": lambda world: {"id": fresh(), "name": "A tenant"},
+}
