@@ -9,6 +9,7 @@ from sanic.exceptions import SanicException
 from sanic.response import HTTPResponse
 
 from api.http import envelope, errors, metrics, openapi
+from api.http.methods import Methods
 from api.http.pipeline import Pipeline, finished, request_id_of
 from api.routes import endpoints
 from api.settings import Settings
@@ -24,6 +25,7 @@ from custody.protocol.messages import Done, Status
 log = logger("api")
 STATUS_SECONDS = 5.0
 DATABASE_SECONDS = 30.0
+CONTRACT_PATH = "/openapi.json"
 
 
 async def build(settings: Settings) -> Sanic[Any, Any]:
@@ -44,15 +46,26 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
     table = endpoints()
     for endpoint in table:
         app.add_route(
-            pipeline.handler(endpoint), _sanic_path(endpoint.path), methods=[endpoint.method], name=_name(endpoint)
-        )
+            pipeline.handler(endpoint), _sanic_path(endpoint.path), methods=[endpoint.method], name=_name(endpoint),
+            strict_slashes=True,
+        )  # fmt: skip
     document = msgspec.json.encode(openapi.document(table, settings.public_url))
 
     async def contract(_request: Request) -> HTTPResponse:
         return finished(HTTPResponse(document, 200, content_type="application/json"), request_id_of(_request))
 
-    app.add_route(contract, "/openapi.json", methods=["GET"], name="openapi")
-    app.exception(Exception)(_outside_the_table)
+    app.add_route(contract, CONTRACT_PATH, methods=["GET"], name="openapi", strict_slashes=True)
+    methods = Methods([*((endpoint.method, endpoint.path) for endpoint in table), ("GET", CONTRACT_PATH)])
+
+    # What the server refuses before a route is found: still with the envelope.
+    @app.exception(Exception)
+    async def outside_the_table(request: Request, problem: Exception) -> HTTPResponse:
+        request_id = request_id_of(request)
+        if isinstance(problem, SanicException):
+            return finished(envelope.failed(_translated(problem, methods.at(request.path)), request_id), request_id)
+        log.error("unexpected", exc_info=problem, extra={"request_id": request_id})
+        return finished(envelope.faulted(request_id), request_id)
+
     _keep_figures(app, ports, settings)
 
     @app.after_server_stop
@@ -83,22 +96,11 @@ def _name(endpoint: Any) -> str:
     )
 
 
-def _outside_the_table(request: Request, problem: Exception) -> HTTPResponse:
-    """What the server refuses before a route is found: still with the envelope."""
-    request_id = request_id_of(request)
-    if isinstance(problem, SanicException):
-        return finished(envelope.failed(_translated(problem), request_id), request_id)
-    log.error("unexpected", exc_info=problem, extra={"request_id": request_id})
-    return finished(envelope.faulted(request_id), request_id)
-
-
-def _translated(problem: SanicException) -> CustodyError:
+def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
     if problem.status_code == 404:
         return errors.NoSuchRoute()
     if problem.status_code == 405:
-        return errors.WrongMethod(
-            allow=sorted(getattr(problem, "headers", {}).get("Allow", "").replace(" ", "").split(","))
-        )
+        return errors.WrongMethod(allow=allowed)
     if problem.status_code == 413:
         return errors.BodyTooLarge()
     if problem.status_code == 431:

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from custody.kit import ids
+from custody.kit import ids, stages
 from custody.kit.errors import Conflict, Forbidden, Frozen, NotFound, Unavailable
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
@@ -84,18 +84,30 @@ async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent]) -> tup
 
 async def settle(signer: Signer, case: Case) -> tuple[Outcome, bool]:
     """Bring one case to its end; the second value says that the answer is an earlier one."""
+    taken = stages.begin()
     try:
         async with signer.turns.turn_of(case.ref.tenant, case.ref.agent):
             for _ in range(OPTIMISTIC_TRIES):
                 if (done := await _attempt(signer, case)) is not None:
-                    return done
+                    return _told(case, done, taken)
                 signer.counters["stale"] += 1
             # Somebody else keeps changing this agent. Wait for the row instead of racing for it.
             if (done := await _attempt_locked(signer, case)) is not None:
-                return done
+                return _told(case, done, taken)
     except TooManyWaiting:
         raise Busy from None
     raise Busy
+
+
+def _told(case: Case, done: tuple[Outcome, bool], taken: dict[str, float]) -> tuple[Outcome, bool]:
+    """Log one line about the order, without anything of its content."""
+    said: dict[str, object] = {
+        "request_id": case.ask.origin.request_id,
+        "tx_id": case.tx_id,
+        "outcome": type(done[0]).__name__,
+    }
+    log.info("order", extra={**said, **taken})
+    return done
 
 
 async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
@@ -112,14 +124,17 @@ async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | 
 
 async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
     """One optimistic try; None when something changed between the read and the write."""
-    async with signer.pool.acquire() as connection:
-        facts = await ledger.read(connection, _question(case))
-    step = _think(signer, case, facts)
+    with stages.timed("read"):
+        async with signer.pool.acquire() as connection:
+            facts = await ledger.read(connection, _question(case))
+    with stages.timed("judge_and_sign"):
+        step = _think(signer, case, facts)
     if not isinstance(step, _ToWrite):
         return step
     try:
-        async with signer.pool.acquire() as connection:
-            result = await _write(connection, case, step)
+        with stages.timed("write"):
+            async with signer.pool.acquire() as connection:
+                result = await _write(connection, case, step)
     except (
         OSError,
         asyncpg.PostgresConnectionError,
@@ -132,8 +147,9 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
         if problem.sqlstate == "CU001":  # the idempotency key was taken a moment ago: read it
             return None
         if isinstance(problem, asyncpg.UniqueViolationError):
-            # The unique indexes are the alarm, not the mechanism: this should be impossible.
+            # The unique indexes are the alarm, not the mechanism: only the same order sent twice at once gets here.
             log.error("a unique index stopped a signature", extra={"constraint": problem.constraint_name})
+            return None
         raise
     return (step.outcome, False) if result == "done" else None
 

@@ -39,8 +39,8 @@ class ProvenAgent(msgspec.Struct, frozen=True):
 
     @property
     def principal(self) -> str:
-        """The name under which idempotency keys and audit rows know this caller."""
-        return f"agent:{self.agent}"
+        """The name under which idempotency keys know this caller; a re-created agent is another one."""
+        return f"agent:{self.agent}:{self.incarnation}"
 
 
 class ProvenTenant(msgspec.Struct, frozen=True):

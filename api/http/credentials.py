@@ -3,6 +3,7 @@
 What is found here serves reading and early refusal. Everything that acts is proven again by the signer.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from typing import Any
@@ -14,7 +15,7 @@ from custody.kit import tokens
 from custody.kit.callers import AgentCaller, Caller, Origin, PlatformCaller, Proof, TenantCaller
 from custody.kit.db import Pool
 from custody.kit.errors import Forbidden, Invalid, Unauthenticated
-from custody.kit.jwt import AgentClaims, BadToken, TokenKeys, UnknownKey
+from custody.kit.jwt import AgentClaims, TokenKeys, UnknownKey
 from custody.ports import Ports
 from custody.protocol.messages import Done, PublicKeys
 
@@ -71,9 +72,14 @@ class Credentials:
         self._ports = ports
         self._believed = _Believed()
         self._token_keys = TokenKeys({})
+        self._asking = asyncio.Lock()
 
-    async def caller(self, request: Request, who: Who, origin: Origin) -> Caller | None:
-        """The caller, or None on a public route. Raises 401 without a valid credential, 403 for a wrong kind."""
+    async def caller(self, request: Request, who: Who, origin: Origin, *, acts: bool) -> Caller | None:
+        """The caller, or None on a public route. Raises 401 without a valid credential, 403 for a wrong kind.
+
+        Where the caller acts, the signer looks whether a token was revoked, in the transaction that acts; asking
+        here too would be a round trip for an answer that may be old by then.
+        """
         if "public" in who.kinds:
             return None
         given = [name for name in _HEADERS if request.headers.get(name)]
@@ -81,10 +87,12 @@ class Credentials:
             raise AmbiguousCredentials
         if not given:
             raise NoCredential
-        caller = await self._find(given[0], request.headers[given[0]], origin)
+        caller = await self._find(given[0], request.headers[given[0]], origin, acts=acts)
         return _allowed(caller, who)
 
-    async def _find(self, header: str, value: str, origin: Origin) -> Caller:
+    async def _find(self, header: str, value: str, origin: Origin, *, acts: bool) -> Caller:
+        if not value.isascii():
+            raise BadCredential
         if header == "x-service-key":
             return await self._tenant(value, origin)
         if header == "x-service-platform-key":
@@ -92,7 +100,7 @@ class Credentials:
         scheme, _, token = value.partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise BadCredential("Authorization must be: Bearer <token>.")
-        return await self._agent(token.strip(), origin)
+        return await self._agent(token.strip(), origin, acts=acts)
 
     async def _tenant(self, value: str, origin: Origin) -> TenantCaller:
         if len(value) > _MAX_KEY_CHARACTERS:
@@ -119,10 +127,10 @@ class Credentials:
             proof=Proof("platform_key", value), origin=origin, key_prefix=row["prefix"], scopes=scopes
         )
 
-    async def _agent(self, token: str, origin: Origin) -> AgentCaller:
+    async def _agent(self, token: str, origin: Origin, *, acts: bool) -> AgentCaller:
         claims = await self._verified(token, origin)
         key = (claims.tid, claims.sub, claims.inc, claims.epoch)
-        if self._believed.get(key) is None:
+        if not acts and self._believed.get(key) is None:
             await _not_revoked(self._ports.pool, claims)
             self._believed.put(key, True)
         return AgentCaller(proof=Proof("agent", token), origin=origin, tenant=claims.tid, agent=claims.sub)
@@ -131,11 +139,11 @@ class Credentials:
         try:
             return self._token_keys.verify(token)
         except UnknownKey:
-            # A key we have not heard of: ask the signer once, for nobody else's word counts.
-            if self._believed.get("jwks") is not None:
-                raise BadToken from None
-            self._believed.put("jwks", True)
-            self._token_keys = TokenKeys.from_jwks(await public_keys(self._ports, origin))
+            # A key we have not heard of: ask the signer, once for all who wait, for nobody else's word counts.
+            async with self._asking:
+                if self._believed.get("jwks") is None:
+                    self._token_keys = TokenKeys.from_jwks(await public_keys(self._ports, origin))
+                    self._believed.put("jwks", True)
             return self._token_keys.verify(token)
 
 

@@ -46,7 +46,7 @@ def query_of(request: Request, endpoint: Endpoint) -> Any:
     """The query as the route declares it; parameters it does not know are ignored."""
     known = {field.encode_name: field for field in msgspec.structs.fields(endpoint.query)}
     given: dict[str, str] = {}
-    for name, values in request.args.items():
+    for name, values in request.get_args(keep_blank_values=True).items():
         if name in known:
             if len(values) > 1:
                 raise BadQuery(f"{name} is given more than once.", fields=[name])

@@ -16,7 +16,7 @@ from api.http.endpoint import PATH_SHAPES, Endpoint
 from api.http.metrics import observe
 from api.http.rate_limit import RateLimit, RateLimited
 from api.settings import Settings
-from custody.kit import ids
+from custody.kit import ids, stages
 from custody.kit.answers import Outcome
 from custody.kit.callers import AgentCaller, Caller, Origin, TenantCaller
 from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound
@@ -54,7 +54,7 @@ class Pipeline:
         """The handler of one endpoint."""
 
         async def handle(request: Request, **path: str) -> HTTPResponse:
-            started = time.perf_counter()
+            started, taken = time.perf_counter(), stages.begin()
             request_id = request_id_of(request)
             try:
                 response = await self._run(endpoint, request, request_id, path)
@@ -69,7 +69,7 @@ class Pipeline:
                 log.info(
                     "request",
                     extra={"request_id": request_id, "method": endpoint.method, "route": endpoint.contract_path,
-                           "status": response.status, "ms": round(seconds * 1000, 2)},
+                           "status": response.status, "ms": round(seconds * 1000, 2), **taken},
                 )  # fmt: skip
             return finished(response, request_id, endpoint.private)
 
@@ -77,8 +77,8 @@ class Pipeline:
 
     async def _run(self, endpoint: Endpoint, request: Request, request_id: str, path: dict[str, str]) -> HTTPResponse:
         address = self._address(request)
-        origin = Origin(request_id, address, (request.headers.get("user-agent") or "")[:_MAX_USER_AGENT] or None)
-        caller = await self._credentials.caller(request, endpoint.who, origin)
+        origin = Origin(request_id, address, _user_agent(request))
+        caller = await self._credentials.caller(request, endpoint.who, origin, acts=endpoint.hardened)
         headers = {} if endpoint.tag == "Health" else await self._limit.count(caller, address)
         if caller is not None:
             caller = idempotency.with_key(caller, request, endpoint)
@@ -120,6 +120,12 @@ class Pipeline:
         except ValueError:
             return False
         return any(found in network for network in self._trusted)
+
+
+def _user_agent(request: Request) -> str | None:
+    # It goes to the audit trail, which keeps neither NUL nor bytes that are no text.
+    given = request.headers.get("user-agent") or ""
+    return "".join(letter if letter.isprintable() else "?" for letter in given[:_MAX_USER_AGENT]) or None
 
 
 def request_id_of(request: Request) -> str:

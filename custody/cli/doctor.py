@@ -11,6 +11,7 @@ import asyncpg
 import httpx
 import msgspec
 
+from custody.cli import production, running, variables
 from custody.cli.migrate import MIGRATIONS, missing, names
 from custody.cli.settings import Settings
 from custody.kit import environment
@@ -39,6 +40,25 @@ def interpreter(_settings: Settings) -> Finding:
     version = ".".join(map(str, sys.version_info[:3]))
     good = (3, 12) <= sys.version_info < (3, 15)
     return Finding("python", f"{version} at {sys.executable}", None if good else "run scripts/set-up with 3.12 to 3.14")
+
+
+def known_variables(settings: Settings) -> Finding:
+    """Every SERVICE_* variable is one we know and can use."""
+    try:
+        idle = variables.check(settings.environment)
+    except environment.BadSetting as problem:
+        return Finding("environment", str(problem), f"correct {problem.name}, or unset it")
+    if idle:
+        return Finding("environment", f"no effect in this version: {', '.join(idle)}", "check the spelling, or unset")
+    return Finding("environment", "every SERVICE_ variable is known and in range")
+
+
+def for_production(settings: Settings) -> Finding:
+    """Production has what it insists on."""
+    missing = production.missing(settings) if settings.production else []
+    if missing:
+        return Finding("production", f"{len(missing)} things are missing", "; ".join(missing))
+    return Finding("production" if settings.production else "development", "may start")
 
 
 def state_folder(settings: Settings) -> Finding:
@@ -70,13 +90,15 @@ def api_port(settings: Settings) -> Finding:
     try:
         answer = httpx.get(f"{settings.api_url}/health", timeout=2, trust_env=False)
         if "x-service-version" in answer.headers:
-            return Finding(subject, f"{settings.api_url} answers")
+            ours = running.find(settings.home)
+            whose = "" if ours else ", but `custody up` does not run in this state folder"
+            return Finding(subject, f"{settings.api_url} answers{whose}")
         cure = "stop that program or set SERVICE_API_PORT"
         return Finding(subject, f"another program answers at {settings.api_url}", cure)
     except httpx.HTTPError:
         pass
     try:
-        with socket.create_server(address):
+        with socket.create_server(address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET):
             return Finding(subject, f"{address[1]} is free; the api does not run")
     except OSError as problem:
         cure = "stop the program that holds it or set SERVICE_API_PORT"
@@ -102,6 +124,8 @@ async def database(settings: Settings) -> Finding:
 async def signer_socket(settings: Settings) -> Finding:
     """The signer listens."""
     path = environment.sign_socket(settings.environment)
+    # Where the folder's path is too long for a socket, a link leads to a short one.
+    path = path.parent.resolve() / path.name
     try:
         _, writer = await asyncio.open_unix_connection(path)
     except OSError as problem:
@@ -118,5 +142,7 @@ def _readable_text(file: Path) -> str | None:
         return None
 
 
-_AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (interpreter, state_folder, master_key, api_port)
+_AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
+    interpreter, known_variables, for_production, state_folder, master_key, api_port,
+)  # fmt: skip
 _ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (database, signer_socket)

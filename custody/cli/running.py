@@ -22,11 +22,6 @@ def note(home: Path, running: Running) -> None:
     places.write_private(home / _NAME, msgspec.json.encode(running).decode() + "\n")
 
 
-def forget(home: Path) -> None:
-    """Nothing runs any more."""
-    (home / _NAME).unlink(missing_ok=True)
-
-
 def find(home: Path) -> Running | None:
     """What runs in this state folder, or None; the lock decides, because a killed supervisor leaves its file."""
     file, lock = home / _NAME, places.Lock(home / "lock")

@@ -18,10 +18,17 @@ class Settings(msgspec.Struct, frozen=True):
     database_url: str | None
     api_host: str
     api_port: int
+    api_workers: int
     master_key_file: Path
     platform_key_file: Path
     # The whole environment: children get from it what `children.environment_for` lets through, no more.
     environment: dict[str, str]
+
+    @property
+    def metrics_ports(self) -> tuple[tuple[str, str, int], ...]:
+        """Variable, host and port of each listener for figures; they are on loopback only."""
+        found = (("SERVICE_METRICS_PORT_API", 3290), ("SERVICE_METRICS_PORT_SCHEDULER", 3292))
+        return tuple((name, "127.0.0.1", read.port(self.environment, name, default)) for name, default in found)
 
     @property
     def api_url(self) -> str:
@@ -39,6 +46,7 @@ def load(environment: Mapping[str, str]) -> Settings:
         database_url=environment.get("SERVICE_DATABASE_URL", "").strip() or None,
         api_host=read.text(environment, "SERVICE_API_HOST", "127.0.0.1"),
         api_port=read.port(environment, "SERVICE_API_PORT", 3200),
+        api_workers=read.integer(environment, "SERVICE_API_WORKERS", 1, low=1, high=64),
         master_key_file=read.path(environment, "SERVICE_MASTER_KEY_FILE", home / "master.key"),
         platform_key_file=read.path(environment, "SERVICE_PLATFORM_KEY_FILE", home / "platform.key"),
         environment=dict(environment),

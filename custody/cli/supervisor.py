@@ -5,13 +5,13 @@ no longer there. Dead children are started again; nothing is ever asked of a ter
 """
 
 import asyncio
+import errno
 import os
 import signal
 import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import httpx
 import msgspec
@@ -19,13 +19,14 @@ import msgspec
 from custody.cli import children, places
 from custody.cli.migrate import migrate
 from custody.cli.postgres import EmbeddedPostgres, PostgresFailed, tail
+from custody.cli.programs import Programs
 from custody.cli.runtime import Python, python_for
 from custody.cli.settings import PROCESSES, Settings
 
 READY_SECONDS = 60.0
 # Five deaths in a row while starting take three seconds: more than a port needs to become free again.
 _HOPELESS_RESTARTS = 5
-_KEEP_LOG_BYTES = 10 * 2**20
+_PORT_TROUBLE = {errno.EADDRINUSE, errno.EACCES, errno.EPERM}
 LOCAL_CHAIN = "31337"
 CHAIN_URL = f"SERVICE_RPC_URL_{LOCAL_CHAIN}"
 MODULES = {"signer": "signer", "api": "api", "scheduler": "scheduler"}
@@ -47,6 +48,7 @@ class Supervisor:
         self.settings = settings
         self.home = places.open_home(settings.home)
         self.owner_url = settings.database_url
+        self.programs = Programs(settings, self.home)
         self._lock = places.Lock(self.home.file("lock"))
         self._postgres: EmbeddedPostgres | None = None
         self._children: dict[str, children.Child] = {}
@@ -58,12 +60,14 @@ class Supervisor:
         if not self._lock.take():
             raise NotReady(f"custody already runs in {self.home.path}; stop it, or choose another SERVICE_HOME")
         self._say_how_separate()
+        self._ports_are_free()
         await self._database()
         python = python_for(self.home)
         if local_chain:
             self._start_chain(python)
         for process, module in (modules or MODULES).items():
-            self._start(self.program(process, module, python))
+            for program in self.programs.workers(process, module, python):
+                self._start(program)
             if process == "signer":
                 await self._until("signer", self._signer_listens)
         await self._until("api", self._api_ready)
@@ -83,67 +87,41 @@ class Supervisor:
             await self._postgres.stop()
         self._lock.release()
 
-    def program(self, process: str, module: str, python: Python) -> children.Program:
-        """How one process is started: its own uid, its own log, and only what it needs in its environment."""
-        uid = self.home.uid_of(process)
-        found = {**children.environment_for(process, self.settings.environment), **python.environment}
-        found |= {"SERVICE_HOME": str(self.home.path), "SERVICE_SIGN_SOCKET": str(self._run_folder() / "sign.sock")}
-        if process == "signer":
-            found["SERVICE_PEER_UIDS"] = self.peer_uids()
-            found |= {name: str(file) for name, file in self.key_files().items()}
-        if uid is not None:
-            # It may not write beside the sources; without a cache every start would compile everything again.
-            found["PYTHONPYCACHEPREFIX"] = str(self.home.file(process, "compiled"))
-            found["HOME"] = str(self.home.file(process))
-        log = self.home.file("log", f"{process}.log")
-        return children.Program(process, (str(python.program), "-m", module), found, log, uid)
-
-    def peer_uids(self) -> str:
-        """The uids under which the signer's callers run, for its peer table."""
-        uids = {name: self.home.uid_of(name) for name in PROCESSES if name != "signer"}
-        return ",".join(f"{name}:{os.geteuid() if uid is None else uid}" for name, uid in uids.items())
-
-    def key_files(self) -> dict[str, Path]:
-        """Where the signer reads and, the first time, writes its key files.
-
-        It may not write into a state folder that belongs to root, so its own folder holds them and a link in the
-        state folder shows where.
-        """
-        found = {}
-        for name, file in (("MASTER", self.settings.master_key_file), ("PLATFORM", self.settings.platform_key_file)):
-            variable, uid = f"SERVICE_{name}_KEY_FILE", self.home.uid_of("signer")
-            found[variable] = file
-            if uid is None or file.parent.resolve() != self.home.path:
-                continue
-            # In production the signer refuses this very path, because only a generated key lies there.
-            if self.settings.production and name == "PLATFORM":
-                continue
-            if file.is_file() and not file.is_symlink():
-                os.chown(file, uid, uid)
-                continue
-            found[variable] = self.home.file("signer", file.name)
-            if not file.is_symlink():
-                file.symlink_to(Path("signer", file.name))
-        return found
-
     def _say_how_separate(self) -> None:
-        if os.geteuid() != 0 or self.home.separate:
-            return
-        if self.settings.production:
-            raise NotReady(f"production needs a uid for each process, but other users cannot enter {self.home.path}")
-        say(f"Note: others cannot enter {self.home.path}, so the processes share root's uid: fine for a first look.")
+        if os.geteuid() == 0 and not self.home.separate:
+            say(
+                f"Note: others cannot enter {self.home.path}, so the processes share root's uid: fine for a first look."
+            )
+
+    def _ports_are_free(self) -> None:
+        """Another program behind our port could even answer `ready` in our place."""
+        settings = self.settings
+        for name, host, port in (("SERVICE_API_PORT", settings.api_host, settings.api_port), *settings.metrics_ports):
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            try:
+                socket.create_server((host, port), family=family).close()
+            except OSError as problem:
+                reason = os.strerror(problem.errno) if problem.errno else str(problem)
+                cure = f"set {name} to another port" if problem.errno in _PORT_TROUBLE else "correct SERVICE_API_HOST"
+                raise NotReady(f"cannot listen on {host}:{port} ({reason}); {cure}") from None
 
     async def _database(self) -> None:
         if self.settings.database_url is None:
             folder = self.home.file("postgres")
             say("Starting Postgres" if (folder / "data").exists() else "Setting up Postgres (a second or two)")
-            self._postgres = EmbeddedPostgres(folder, self._log("postgres"))
+            self._postgres = EmbeddedPostgres(folder, self.programs.log("postgres"))
             self.owner_url = await self._postgres.start()
             owner_file = self.home.file("db", "owner.url")
             places.write_private(owner_file, self.owner_url + "\n")
             self._watch = asyncio.get_running_loop().create_task(self._keep_postgres(self._postgres), name="postgres")
         assert self.owner_url is not None  # noqa: S101 - one of the two branches set it
-        if applied := await migrate(self.owner_url, self.home, given=given_urls(self.settings)):
+        try:
+            applied = await migrate(self.owner_url, self.home, given=given_urls(self.settings))
+        except OSError as problem:
+            if self._postgres is None:
+                raise NotReady(f"SERVICE_DATABASE_URL: the database does not answer: {problem}") from problem
+            raise
+        if applied:
             say(f"Migrated the database: {', '.join(applied)}")
 
     async def _keep_postgres(self, server: EmbeddedPostgres) -> None:
@@ -163,7 +141,6 @@ class Supervisor:
                     say(str(problem))
 
     def _start(self, program: children.Program) -> None:
-        self._log(program.name)
         child = children.Child(program, say)
         self._children[program.name] = child
         child.start()
@@ -171,19 +148,9 @@ class Supervisor:
     def _start_chain(self, python: Python) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        program = self.program("chain", "custody.cli.local_chain", python)
+        program = self.programs.program("chain", "custody.cli.local_chain", python)
         self._start(msgspec.structs.replace(program, command=(*program.command, "--port", str(port))))
         self.settings.environment[CHAIN_URL] = f"http://127.0.0.1:{port}"
-
-    def _log(self, process: str) -> Path:
-        log = self.home.file("log", f"{process}.log")
-        if log.exists() and log.stat().st_size > _KEEP_LOG_BYTES:
-            log.replace(log.with_suffix(".log.1"))
-        return log
-
-    def _run_folder(self) -> Path:
-        uid = self.home.uid_of("signer")
-        return places.socket_folder(self.home.file("run"), owner=uid, mode=0o700 if uid is None else 0o711)
 
     async def _until(self, name: str, test: Callable[[], Awaitable[str | None]]) -> None:
         """Wait until `test` has nothing to complain about; give up early when the process keeps dying."""
@@ -198,7 +165,7 @@ class Supervisor:
             await asyncio.sleep(0.03)
 
     async def _signer_listens(self) -> str | None:
-        path = self._run_folder() / "sign.sock"
+        path = self.programs.sign_socket()
         try:
             _, writer = await asyncio.open_unix_connection(path)
         except OSError as problem:

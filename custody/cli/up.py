@@ -1,13 +1,13 @@
 """`custody up`: everything in the foreground, the demo on the first start, and what to try next. Design 10."""
 
 import asyncio
-import shlex
-import sys
+import os
 import time
-from pathlib import Path
 
 import asyncpg
 
+from custody.cli import production, running, variables
+from custody.cli.greeting import greeting
 from custody.cli.postgres import PostgresFailed
 from custody.cli.settings import Settings
 from custody.cli.supervisor import CHAIN_URL, LOCAL_CHAIN, NotReady, Supervisor, say, stop_on_signals
@@ -16,9 +16,8 @@ from custody.cli.supervisor import CHAIN_URL, LOCAL_CHAIN, NotReady, Supervisor,
 async def run(settings: Settings, *, demo: bool) -> int:
     """Bring everything up, stay until asked to stop, take everything down."""
     began = time.monotonic()
-    # A laptop has no chain to offer but its own; an operator's choice wins.
-    if not settings.production:
-        settings.environment.setdefault("SERVICE_DEFAULT_CHAIN_ID", LOCAL_CHAIN)
+    if not _may_start(settings):
+        return 2
     first = not settings.master_key_file.exists()
     try:
         supervisor = Supervisor(settings)
@@ -27,11 +26,15 @@ async def run(settings: Settings, *, demo: bool) -> int:
         return 1
     stop_on_signals(supervisor)
     try:
-        await supervisor.up(local_chain=not settings.production and not settings.environment.get(CHAIN_URL))
+        local_chain = not settings.production and not settings.environment.get(CHAIN_URL)
+        await supervisor.up(local_chain=local_chain)
+        chain_url = settings.environment[CHAIN_URL] if local_chain else None
+        running.note(supervisor.home.path, running.Running(os.getpid(), settings.api_url, chain_url))
         say(f"Ready in {time.monotonic() - began:.1f} s.")
-        if demo and first:
+        if demo and first and local_chain:
             await _walk_through(settings, supervisor)
-        _tell(settings, supervisor, first=first)
+        if not supervisor.stopping.is_set():
+            say(greeting(settings, chain_url, first=first))
         await supervisor.stopping.wait()
         say("Stopping")
     except (NotReady, PostgresFailed, OSError, asyncpg.PostgresError, PermissionError, ValueError) as problem:
@@ -42,6 +45,22 @@ async def run(settings: Settings, *, demo: bool) -> int:
         await supervisor.down()
     say("Stopped.")
     return 0
+
+
+def _may_start(settings: Settings) -> bool:
+    for name in variables.check(settings.environment):
+        say(f"Note: {name} has no effect in this version.")
+    if settings.api_workers > 1:
+        say("Note: each api worker counts the rate limit for itself.")
+    if settings.production:
+        missing = production.missing(settings)
+        if missing:
+            say("custody: SERVICE_ENV=production needs more before it can start:")
+            say("\n".join(f"  - {sentence}" for sentence in missing))
+        return not missing
+    # A laptop has no chain to offer but its own; an operator's choice wins.
+    settings.environment.setdefault("SERVICE_DEFAULT_CHAIN_ID", LOCAL_CHAIN)
+    return True
 
 
 async def _walk_through(settings: Settings, supervisor: Supervisor) -> None:
@@ -56,31 +75,3 @@ async def _walk_through(settings: Settings, supervisor: Supervisor) -> None:
     if isinstance(ended[0], Exception):
         # The service is up whatever became of the walk through it.
         say(f"The demo did not finish: {ended[0]!r}. Try `custody demo` again while this runs.")
-
-
-def _tell(settings: Settings, supervisor: Supervisor, *, first: bool) -> None:
-    url, key = settings.api_url, _short(settings.platform_key_file)
-    master = f"{_short(settings.master_key_file)}   {'<- made just now; ' if first else ''}"
-    say(
-        f"""
-  API           {url}   (contract: {url}/openapi.json)
-  platform key  {key}
-  master key    {master}without it every wallet is lost: keep a copy
-  logs          {_short(supervisor.home.file("log"))}
-
-Try, in another terminal:
-  curl {url}/ready
-  curl -H "X-Service-Platform-Key: $(cat {shlex.quote(str(key))})" {url}/platform/stats
-  {_command()} doctor
-
-Ctrl-C stops everything."""
-    )
-
-
-def _command() -> str:
-    return str(_short(Path(sys.prefix, "bin", "custody")))
-
-
-def _short(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

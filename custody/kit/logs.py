@@ -43,6 +43,8 @@ def set_up(level: str = "INFO") -> None:
     """Send all logs of this process to standard error as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
+    # What nobody reads is not collected: this halves the cost of a line.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     root = logging.getLogger()  # noqa: TID251 - this is the place
     root.handlers = [handler]
     root.setLevel(level)

@@ -14,7 +14,10 @@ Uuid = Annotated[
     str,
     Meta(min_length=36, max_length=36, pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z"),
 ]
-DisplayName = Annotated[str, Meta(min_length=1, max_length=200)]
+# What people read in one line: no control characters. Postgres keeps no NUL in any text.
+DisplayName = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+\Z")]
+HashOrAddress = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z]+\Z")]
+Url = Annotated[str, Meta(max_length=2048, pattern=r"^[\x21-\x7e]*\Z")]
 EvmAddress = Annotated[str, Meta(min_length=42, max_length=42, pattern=r"^0x[0-9a-fA-F]{40}\Z")]
 SolanaAddress = Annotated[str, Meta(min_length=32, max_length=44, pattern=r"^[1-9A-HJ-NP-Za-km-z]+\Z")]
 # An unsigned 256-bit number has at most 78 digits; its exact bound is checked where it is read.
@@ -24,6 +27,6 @@ ReferenceId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21
 ChainId = Annotated[int, Meta(ge=1, le=2**53)]
 Duration = Annotated[str, Meta(min_length=2, max_length=12, pattern=r"^[1-9][0-9]*[smhd]\Z")]
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern=r"^[0-9a-f]{64}\Z")]
-Reason = Annotated[str, Meta(max_length=1000)]
+Reason = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*\Z")]
 
 MAX_UINT256 = 2**256 - 1

@@ -8,8 +8,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 from custody.agents import store as agents
+from custody.agents.types import AgentAbsent
 from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder
-from custody.kit import ids
+from custody.kit import ids, stages
 from custody.kit.callers import AgentCaller
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
@@ -34,8 +35,9 @@ from custody.transactions import store as transactions
 async def evm(ports: Ports, caller: AgentCaller, ref: AgentRef, order: EvmOrder) -> SigningResult:
     """Sign an EVM transaction, and broadcast it if asked."""
     chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
-    sender = (await agents.get(ports.pool, ref)).wallet_addresses.evm if chain and chain.rpc_urls else ""
-    preparation = await prepare_evm(ports, chain, sender, order)
+    sender = await _sender(ports, ref) if chain and chain.rpc_urls else ""
+    with stages.timed("prepare"):
+        preparation = await prepare_evm(ports, chain, sender, order)
     message = SignEvm(ref.agent, ids.new_uuid(), order, preparation.evm)
     return await unhurried(_ask(ports, caller, ref, message, preparation))
 
@@ -47,9 +49,18 @@ async def typed_data(ports: Ports, caller: AgentCaller, ref: AgentRef, order: Ty
 
 async def solana(ports: Ports, caller: AgentCaller, ref: AgentRef, order: SolanaOrder) -> SigningResult:
     """Sign a Solana transaction, and broadcast it if asked."""
-    preparation = await prepare_solana(ports, ports.chains.find(order.chain_id))
+    with stages.timed("prepare"):
+        preparation = await prepare_solana(ports, ports.chains.find(order.chain_id))
     message = SignSolana(ref.agent, ids.new_uuid(), order, preparation.solana)
     return await unhurried(_ask(ports, caller, ref, message, preparation))
+
+
+async def _sender(ports: Ports, ref: AgentRef) -> str:
+    try:
+        return (await agents.get(ports.pool, ref)).wallet_addresses.evm
+    except AgentAbsent:
+        # Deleted a moment ago: what that makes of its token is the signer's word.
+        return ""
 
 
 async def unhurried[T](story: Coroutine[Any, Any, T]) -> T:
@@ -63,7 +74,8 @@ async def unhurried[T](story: Coroutine[Any, Any, T]) -> T:
 async def _ask(
     ports: Ports, caller: AgentCaller, ref: AgentRef, message: Signing, preparation: Preparation
 ) -> SigningResult:
-    answered = await ports.signer.ask(message, caller)
+    with stages.timed("signer"):
+        answered = await ports.signer.ask(message, caller)
     outcome = answered.outcome
     if isinstance(outcome, NeedsPreparation):
         raise preparation.problem or UpstreamFailed
@@ -90,4 +102,5 @@ async def send_if_asked(ports: Ports, ref: AgentRef, answered: Answered, outcome
         return
     if answered.replayed and (await transactions.get(ports.pool, ref, outcome.tx_id)).status != "signed":
         return
-    await broadcast.send(ports, ref.tenant, ports.chains.find(outcome.chain_id or 0), outcome)
+    with stages.timed("broadcast"):
+        await broadcast.send(ports, ref.tenant, ports.chains.find(outcome.chain_id or 0), outcome)

@@ -6,6 +6,7 @@ import msgspec
 
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Invalid
+from custody.policies.kinds import KINDS
 from custody.ports import Ports
 from custody.protocol.client import asked
 from custody.protocol.messages import PutJudgingConfig
@@ -17,6 +18,10 @@ class UnknownFlag(Invalid):
     """This feature flag is not known."""
 
 
+class UnknownPolicyType(Invalid):
+    """This type of policy is not known."""
+
+
 async def put_config(ports: Ports, caller: TenantCaller, body: TenantConfigBody) -> Any:
     """Replace the whole configuration; a body that GET gave is accepted back."""
     if body.tenant_id not in (None, caller.tenant):
@@ -24,6 +29,11 @@ async def put_config(ports: Ports, caller: TenantCaller, body: TenantConfigBody)
     if unknown := sorted(set(body.feature_flags) - set(FLAGS)):
         raise UnknownFlag(
             f"featureFlags: {unknown[0]!r} is not known; the flags are {', '.join(FLAGS)}.", fields=["featureFlags"]
+        )
+    if unknown := sorted(set(body.policy_exposure) - set(KINDS)):
+        raise UnknownPolicyType(
+            f"policyExposure: {unknown[0]!r} is not a type of policy; the types are {', '.join(KINDS)}.",
+            fields=["policyExposure"],
         )
     document = msgspec.json.encode(msgspec.structs.replace(body, tenant_id=caller.tenant)).decode()
     judging = {

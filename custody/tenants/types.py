@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from custody.kit.errors import Gone, NotFound
-from custody.kit.shapes import DisplayName, TenantId
+from custody.kit.shapes import DisplayName, TenantId, Url
 
 FLAGS = (
     "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue",
@@ -29,7 +29,7 @@ class NewTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     id: TenantId
     name: DisplayName
     api_key_hash: Annotated[str, Meta(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+\Z")]
-    webhook_url: Annotated[str, Meta(max_length=2048)] | None = None
+    webhook_url: Url | None = None
 
 
 class PlatformTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -37,7 +37,7 @@ class PlatformTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     id: TenantId
     name: DisplayName
-    webhook_url: Annotated[str, Meta(max_length=2048)] | None = None
+    webhook_url: Url | None = None
 
 
 class RegisteredTenant(msgspec.Struct, frozen=True, rename="camel"):

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from custody.agents.types import AgentAbsent
 from custody.kit import clock
-from custody.kit.db import Pool, tenant_scope
+from custody.kit.db import Connection, Pool, tenant_scope
 from custody.kit.errors import Invalid
 from custody.kit.paging import Listed
 from custody.kit.refs import AgentRef
@@ -53,6 +54,7 @@ async def search(pool: Pool, ref: AgentRef, query: TransactionQuery) -> Listed:
             *arguments,
         )
         total = await connection.fetchval(f"SELECT count(*) FROM transactions WHERE {condition}", *arguments)
+        await _must_exist(connection, ref, total)
     return Listed([_transaction(row) for row in rows], total)
 
 
@@ -67,6 +69,7 @@ async def history(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
         total = await connection.fetchval(
             "SELECT count(*) FROM transactions WHERE tenant_id = $1 AND agent_id = $2", ref.tenant, ref.agent
         )
+        await _must_exist(connection, ref, total)
     return Listed([_transaction(row) for row in rows], total)
 
 
@@ -85,7 +88,16 @@ async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
             ref.tenant, ref.agent, limit, offset,
         )  # fmt: skip
         total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE {condition}", ref.tenant, ref.agent)
+        await _must_exist(connection, ref, total)
     return Listed([_pending(row) for row in rows], total)
+
+
+async def _must_exist(connection: Connection, ref: AgentRef, found: int) -> None:
+    """An agent without rows is looked for, so that another tenant's is as absent here as everywhere."""
+    if not found and not await connection.fetchval(
+        "SELECT true FROM agents WHERE tenant_id = $1 AND id = $2", ref.tenant, ref.agent
+    ):
+        raise AgentAbsent
 
 
 def _filters(query: TransactionQuery) -> list[tuple[str, str, Any]]:

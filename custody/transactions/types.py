@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from custody.kit.errors import NotFound
-from custody.kit.shapes import ChainId, ReferenceId, Uuid
+from custody.kit.shapes import ChainId, HashOrAddress, ReferenceId, Uuid
 
 Status = Literal["pending_approval", "rejected", "signed", "broadcast", "confirmed", "failed"]
 
@@ -64,9 +64,9 @@ class TransactionQuery(msgspec.Struct, frozen=True, rename="camel", kw_only=True
     chain_id: ChainId | None = None
     kind: Literal["evm", "typed_data", "solana", "bitcoin"] | None = None
     reference_id: ReferenceId | None = None
-    tx_hash: Annotated[str, Meta(max_length=128)] | None = None
+    tx_hash: HashOrAddress | None = None
     tx_id: Uuid | None = None
-    to_address: Annotated[str, Meta(max_length=64)] | None = None
+    to_address: HashOrAddress | None = None
     from_: Annotated[str, Meta(max_length=40)] | None = msgspec.field(default=None, name="from")
     to: Annotated[str, Meta(max_length=40)] | None = None
 

@@ -306,7 +306,7 @@ async def test_what_a_running_signer_wrote_holds_by_the_page(
 async def test_the_keys_of_callers_are_authenticated_as_the_page_says(
     service: Service, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    keys, key, platform = keys_in(service.home / "master.key"), tenant.headers["x-service-key"], service.platform_key
+    keys, key, platform = keys_in(service.home / "master.key"), tenant.key, service.platform_key
     of_tenant = {"purpose": "tenant-key-mac", "tenant": tenant.id, "version": 1, "says": {"key": key}}
     of_platform = {
         "purpose": "platform-key-mac",

@@ -58,7 +58,9 @@ def test_an_unsafe_request_id_is_replaced(world: World, given: str) -> None:
     assert re.fullmatch(r"[0-9a-f-]{36}", answer.headers["X-Request-Id"])
 
 
-@pytest.mark.parametrize("path", ["/", "/nowhere", "/agents/a/b/c", "/vault", "/AGENTS", "/agents/", "//agents", "/%00", "/../etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["/", "/nowhere", "/agents/a/b/c", "/vault", "/AGENTS", "/agents/", "//agents", "/%00", "/../etc/passwd"]
+)
 def test_an_unknown_path_is_404_with_the_envelope(world: World, path: str) -> None:
     answer = world.tenant.get(path)
 
@@ -81,7 +83,9 @@ def test_a_wrong_method_is_405_and_names_the_right_ones(world: World, path: str)
     assert {answer.json()["data"]["code"] for answer in answers if answer.status_code == 405} == {"wrong_method"}
 
 
-@pytest.mark.parametrize("endpoint", [one for one in TABLE if isinstance(next(iter(one.returns.values())), type(list[int]))], ids=name)
+@pytest.mark.parametrize(
+    "endpoint", [one for one in TABLE if isinstance(next(iter(one.returns.values())), type(list[int]))], ids=name
+)
 def test_a_list_says_how_many_there_are(world: World, endpoint: Endpoint) -> None:
     if endpoint.query is None or endpoint.method != "GET":
         pytest.skip("not a bounded list")

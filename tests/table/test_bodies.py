@@ -22,9 +22,7 @@ def name(endpoint: Endpoint) -> str:
 
 def refused(world: World, endpoint: Endpoint, content: bytes, content_type: str = "application/json") -> Any:
     """Send raw bytes as one who may call; give status and data."""
-    answer = world.call(endpoint).sent(
-        world.caller(endpoint), content=content, headers={"Content-Type": content_type}
-    )
+    answer = world.call(endpoint).sent(world.caller(endpoint), content=content, headers={"Content-Type": content_type})
     assert answer.json()["ok"] is False, answer.text
     return answer.status_code, answer.json()["data"]
 
@@ -109,7 +107,9 @@ def test_a_malformed_id_in_the_path_is_400(world: World, endpoint: Endpoint, suf
     for place in endpoint.path_names:
         path = endpoint.path.replace(f"<{place}>", "bad" + suffix)
         for other in endpoint.path_names:
-            path = path.replace(f"<{other}>", world.agent.id if other == "agent" else "0" * 8 + "-0000-0000-0000-" + "0" * 12)
+            path = path.replace(
+                f"<{other}>", world.agent.id if other == "agent" else "0" * 8 + "-0000-0000-0000-" + "0" * 12
+            )
 
         answer = world.call(endpoint).sent(world.caller(endpoint), path=path)
 
@@ -119,7 +119,9 @@ def test_a_malformed_id_in_the_path_is_400(world: World, endpoint: Endpoint, suf
 
 
 @pytest.mark.parametrize("endpoint", [one for one in TABLE if one.query is not None], ids=name)
-@pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=1.5", "limit=x", "offset=-1", "limit=100000", "limit=", "limit=1&limit=2"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=-1", "limit=1.5", "limit=x", "offset=-1", "limit=100000", "limit=", "limit=1&limit=2"]
+)
 def test_a_page_out_of_range_is_400(world: World, endpoint: Endpoint, query: str) -> None:
     if "limit" not in endpoint.query.__struct_fields__:
         pytest.skip("no list")

@@ -54,7 +54,9 @@ def test_two_credentials_together_are_ambiguous(world: World, endpoint: Endpoint
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, "ambiguous_credentials")
 
 
-@pytest.mark.parametrize("endpoint", [one for one in CLOSED if one.path_names and "platform_key" not in one.who.kinds], ids=name)
+@pytest.mark.parametrize(
+    "endpoint", [one for one in CLOSED if one.path_names and "platform_key" not in one.who.kinds], ids=name
+)
 def test_what_belongs_to_another_tenant_is_404_as_if_absent(world: World, endpoint: Endpoint) -> None:
     if "tenant_key" not in endpoint.who.kinds:
         pytest.skip("no route of an agent's own token names anything beside the agent")
@@ -84,7 +86,9 @@ def test_an_agents_token_on_another_agent_is_403_whether_that_exists_or_not(worl
     assert {answer.json()["data"]["code"] for answer in answers} == {"other_agent"}
 
 
-@pytest.mark.parametrize("endpoint", [one for one in CLOSED if one.who.kinds == {"tenant_key", "agent_token"}], ids=name)
+@pytest.mark.parametrize(
+    "endpoint", [one for one in CLOSED if one.who.kinds == {"tenant_key", "agent_token"}], ids=name
+)
 def test_an_agent_may_call_what_is_declared_for_it(world: World, endpoint: Endpoint) -> None:
     answer = world.call(endpoint).sent(world.agent)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_key
+from custody.agents.types import AgentAbsent
 from custody.kit.paging import Page
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
@@ -14,19 +15,19 @@ routes = Routes("/vault", tag="Transactions")
 WHO = tenant_key | agent_token
 
 
-@routes.get("/<agent>/pending", who=WHO, returns={200: list[PendingItem]})
+@routes.get("/<agent>/pending", who=WHO, returns={200: list[PendingItem]}, fails=(AgentAbsent,))
 async def pending(ports: Ports, agent: AgentRef, query: Page) -> Any:
     """List what waits for a person, newest first."""
     return await store.pending(ports.pool, agent, query.limit, query.offset)
 
 
-@routes.get("/<agent>/history", who=WHO, returns={200: list[Transaction]}, private=True)
+@routes.get("/<agent>/history", who=WHO, returns={200: list[Transaction]}, fails=(AgentAbsent,), private=True)
 async def all_of(ports: Ports, agent: AgentRef, query: Page) -> Any:
     """List all transactions of an agent, newest first."""
     return await store.history(ports.pool, agent, query.limit, query.offset)
 
 
-@routes.get("/<agent>/transactions", who=WHO, returns={200: TransactionPage}, private=True)
+@routes.get("/<agent>/transactions", who=WHO, returns={200: TransactionPage}, fails=(AgentAbsent,), private=True)
 async def search(ports: Ports, agent: AgentRef, query: TransactionQuery) -> Any:
     """Search an agent's transactions."""
     return await history.search(ports, agent, query)

@@ -1,10 +1,11 @@
 """The transcript: plain words in columns; bold headings only where a person watches a terminal."""
 
 import os
+import textwrap
 from typing import TextIO
 
 _WEI = 10**18
-_LABEL = 16
+_LABEL, _WIDTH = 16, 100
 
 
 class Paper:
@@ -24,11 +25,14 @@ class Paper:
 
     def line(self, label: str, text: object) -> None:
         """One thing that is so."""
-        self._write(f"   {label:<{_LABEL}}{text}")
+        first, *rest = textwrap.wrap(str(text), _WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+        self._write(f"   {label:<{_LABEL}}{first}")
+        for more in rest:
+            self._write(f"   {'':<{_LABEL}}{more}")
 
     def amount(self, label: str, wei: int, text: str = "") -> None:
         """One amount, in a column of amounts."""
-        self.line(label, f"{ether(wei):>5} ETH  {text}".rstrip())
+        self._write(f"   {label:<{_LABEL}}{ether(wei):>5} ETH  {text}".rstrip())
 
     def problem(self, text: str) -> None:
         """Something is not as it should be."""

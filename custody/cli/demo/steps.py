@@ -90,9 +90,7 @@ async def _pay_a_stranger(scene: Scene, paper: Paper) -> None:
     if answer.status != 403:
         raise DemoFailed(f"the forbidden payment was not refused ({answer.status})")
     paper.amount("refused", _SMALL, f"to {scene.stranger} (a stranger)")
-    for result in answer.data["results"]:
-        if not result["passed"]:
-            paper.line("because", f"{result['type']}: {result['reason']}")
+    _show_reasons(answer, paper)
     paper.amount("a stranger has", await scene.chain.balance(scene.stranger))
 
 
@@ -104,13 +102,22 @@ async def _pay_in_parallel(scene: Scene, paper: Paper) -> None:
     signed, refused = ([one for one in answers if one.status == status] for status in (200, 403))
     fits = (_LIMIT - before) // _PIECE
     paper.line("signed", f"{len(signed)} of {_PIECES}, exactly what fits; refused {len(refused)}")
+    if refused:
+        _show_reasons(refused[0], paper)
     spent = await scene.spent_today()
     paper.amount("ledger says", spent, f"of {ether(_LIMIT)}")
     if (len(signed), len(refused), spent) != (fits, _PIECES - fits, before + fits * _PIECE):
-        raise DemoFailed(f"{fits} should have been signed and {_PIECES - fits} refused")
+        others = {f"{one.status} {one.error}" for one in answers if one.status not in {200, 403}}
+        raise DemoFailed("; ".join([f"{fits} should have been signed and {_PIECES - fits} refused", *sorted(others)]))
     for one in signed:
         await scene.chain.mined(one.data["txHash"])
     paper.amount("the shop has", await scene.chain.balance(scene.shop), "on the chain")
+
+
+def _show_reasons(refused: Answer, paper: Paper) -> None:
+    for result in refused.data["results"]:
+        if not result["passed"]:
+            paper.line("because", f"{result['type']}: {result['reason']}")
 
 
 async def _show_mined(scene: Scene, paper: Paper, tx_hash: str, who: str, address: str) -> None:

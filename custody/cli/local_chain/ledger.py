@@ -4,7 +4,6 @@ py-evm executes; it has neither a queue nor a node's manners. Those are in `node
 """
 
 import hashlib
-import time
 from typing import Any
 
 import msgspec
@@ -17,6 +16,8 @@ from eth.estimators.gas import binary_gas_search_1000_tolerance
 from eth.vm.forks.shanghai import ShanghaiVM
 from eth.vm.spoof import SpoofTransaction
 from eth_keys.datatypes import PrivateKey
+
+from custody.kit import clock
 
 CHAIN_ID = 31337
 BLOCK_GAS = 30_000_000
@@ -55,7 +56,7 @@ class Ledger:
         genesis: Any = {
             "coinbase": NOBODY, "difficulty": 0, "extra_data": b"", "gas_limit": BLOCK_GAS, "mix_hash": b"\0" * 32,
             "nonce": b"\0" * 8, "receipt_root": BLANK_ROOT_HASH, "transaction_root": BLANK_ROOT_HASH,
-            "timestamp": int(time.time()),
+            "timestamp": int(clock.now().timestamp()),
         }  # fmt: skip
         wealth: Any = {faucet: {"balance": FAUCET_WEI, "nonce": 0, "code": b"", "storage": {}}}
         self._chain: Any = _Chain.from_genesis(AtomicDB(), genesis, wealth)

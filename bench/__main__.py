@@ -1,0 +1,155 @@
+"""`make bench`: the figures of this machine, each beside what the bare database does. Nothing here fails on time."""
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+import httpx
+import msgspec
+
+from bench import bare, history, load
+from bench.deployment import RATE_LIMIT, Deployment
+
+AGENTS = 1000
+SECONDS = 4.0
+ORDER = msgspec.json.encode({"to": f"0x{1:040x}", "value": "1", "broadcast": False})
+
+
+def main() -> None:
+    """Measure everything, one line each."""
+    say(
+        f"Limiter on, SERVICE_RATE_LIMIT_MAX={RATE_LIMIT}; {AGENTS} agents with 4 policies, broadcast off; load, Postgres and service share this machine."
+    )
+    began = time.perf_counter()
+    with Deployment() as deployment:
+        say(f"start to ready, first time (database made)    {time.perf_counter() - began:6.2f} s")
+        tokens = deployment.agents(AGENTS)
+        signs = [sign(agent, token) for agent, token in tokens.items()]
+        many_agents(deployment, signs)
+        hot_agent(deployment, signs)
+        reads_and_creates(deployment, list(tokens))
+        histories(deployment)
+        restarts(deployment, next(iter(tokens.items())))
+        memory(deployment, signs)
+
+
+def say(text: str) -> None:
+    """One line, at once."""
+    print(text, flush=True)
+
+
+def sign(agent: str, token: str) -> bytes:
+    """A request for a signature."""
+    return load.request("POST", f"/vault/{agent}/sign", ORDER, Authorization=f"Bearer {token}")
+
+
+def many_agents(deployment: Deployment, signs: list[bytes]) -> None:
+    """Signing, spread over all agents."""
+    for clients in (1, 4, 16, 64):
+        figures = load.run(deployment.port, signs, clients=clients, seconds=SECONDS)
+        limit = bare.rate(deployment, agents=AGENTS, clients=clients, seconds=int(SECONDS))
+        say(
+            f"sign, {AGENTS} agents, {clients:2} clients      {figures}   pgbench {limit:6.0f}/s   ratio {figures.rate / limit:.2f}"
+        )
+
+
+def hot_agent(deployment: Deployment, signs: list[bytes]) -> None:
+    """Signing with one agent only, and what the others have left beside it."""
+    limit = bare.rate(deployment, agents=1, clients=1, seconds=int(SECONDS))
+    for clients in (1, 4, 16):
+        figures = load.run(deployment.port, signs[:1], clients=clients, seconds=SECONDS)
+        say(
+            f"sign, one hot agent, {clients:2} clients   {figures}   pgbench, 1 client {limit:6.0f}/s   ratio {figures.rate / limit:.2f}"
+        )
+    alone = load.run(deployment.port, signs[1:], clients=4, seconds=SECONDS)
+    hot, others = load.together(deployment.port, [(signs[:1], 64), (signs[1:], 4)], seconds=SECONDS)
+    say(f"others, 4 clients, alone          {alone}")
+    say(
+        f"others beside 64 on one agent     {others}   share of alone {others.rate / alone.rate:.2f}   (hot {hot.rate:.0f}/s)"
+    )
+
+
+def reads_and_creates(deployment: Deployment, agents: list[str]) -> None:
+    """What consoles repeat, and what tenants do in bulk."""
+    key = {"X_Service_Key": deployment.tenant_key}
+    gets = [load.request("GET", f"/agents/{agent}", **key) for agent in agents]
+    for clients in (1, 4, 16):
+        say(
+            f"GET /agents/:id, {clients:2} clients       {load.run(deployment.port, gets, clients=clients, seconds=SECONDS)}"
+        )
+    bodies = [msgspec.json.encode({"id": f"made-{n}", "name": "Made"}) for n in range(30_000)]
+    creates = [load.request("POST", "/agents", body, **key) for body in bodies]
+    say(f"create an agent, 8 clients        {load.run(deployment.port, creates, clients=8, seconds=SECONDS)}")
+
+
+def histories(deployment: Deployment) -> None:
+    """One agent with and without a past, in interleaved pairs."""
+    fresh, old = deployment.agents(2, prefix="history").items()
+    for rows in (10_000, 100_000):
+        history.give(deployment, old[0], rows)
+        ratios = []
+        for _ in range(3):
+            pair = [load.run(deployment.port, [sign(*agent)], clients=16, seconds=2.0) for agent in (fresh, old)]
+            ratios.append(pair[1].rate / pair[0].rate)
+        say(
+            f"hot agent with {rows:7,} transactions of history: {statistics.median(ratios):.2f} of its rate without (median of 3 pairs)"
+        )
+
+
+def restarts(deployment: Deployment, agent: tuple[str, str]) -> None:
+    """How long nobody can sign after a signer died; the supervisor's own reaction is not in it."""
+    times = []
+    for _ in range(5):
+        process = deployment.processes.pop("signer")
+        process.kill()
+        process.wait()
+        began = time.perf_counter()
+        deployment.start("signer")
+        wait_for(lambda: signed(deployment, *agent))
+        times.append(time.perf_counter() - began)
+    say(
+        f"signer killed to signing again    median {statistics.median(times):.2f} s, longest {max(times):.2f} s of {len(times)}"
+    )
+    for process in deployment.processes.values():
+        process.terminate()
+        process.wait(20)
+    deployment.processes.clear()
+    say(f"signer and api, start to ready    {deployment.start('signer', 'api'):6.2f} s")
+
+
+def signed(deployment: Deployment, agent: str, token: str) -> bool:
+    """Whether a signature can be had right now."""
+    try:
+        answer = deployment.http.post(
+            f"/vault/{agent}/sign",
+            content=ORDER,
+            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+        )
+    except httpx.HTTPError:
+        return False
+    return answer.status_code == 200
+
+
+def wait_for(test: Callable[[], bool]) -> None:
+    """Ask until it is so."""
+    while not test():
+        time.sleep(0.005)
+
+
+def memory(deployment: Deployment, signs: list[bytes]) -> None:
+    """Whether anything grows while it works."""
+    random.Random(1).shuffle(signs)
+    load.run(deployment.port, signs, clients=16, seconds=10.0)
+    before = deployment.memory()
+    count = sum(load.run(deployment.port, signs, clients=16, seconds=30.0).statuses.values())
+    after = deployment.memory()
+    say(
+        "memory over {:,} more signatures   {}".format(
+            count, ", ".join(f"{name} {before[name]} -> {after[name]} MiB" for name in before)
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""What `custody up` says once all is there: addresses, keys, and three commands to try."""
+
+import shlex
+import sys
+from pathlib import Path
+
+from custody.cli.settings import Settings
+
+
+def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
+    """The whole text; every command in it can be pasted into another terminal in the same folder."""
+    url, home = settings.api_url, settings.home
+    platform_key, master_key = _short(settings.platform_key_file), _short(settings.master_key_file)
+    metrics = "  ".join(f"http://{host}:{port}/metrics" for _, host, port in settings.metrics_ports)
+    made = " It was made just now." if first else ""
+    return f"""
+  API            {url}
+  contract       {url}/openapi.json
+  metrics        {metrics}
+  chain          {f"{chain_url}   (id 31337, in memory, play money)" if chain_url else "as you configured"}
+  platform key   {platform_key}
+  master key     {master_key}
+                 Copy it to a safe place: without it every wallet is lost.{made}
+  logs           {_short(home / "log")}
+
+Try, in another terminal:
+  curl -s {url}/ready
+  curl -s {url}/platform/tenants -H "X-Service-Platform-Key: $(cat {shlex.quote(str(platform_key))})" \\
+    -H 'Content-Type: application/json' -d '{{"id": "acme", "name": "Acme"}}'
+  {_command(settings)} {"demo" if chain_url else "doctor"}
+
+Ctrl-C stops everything."""
+
+
+def _command(settings: Settings) -> str:
+    command = shlex.quote(str(_short(Path(sys.prefix, "bin", "custody"))))
+    # The other terminal does not have our environment, and the command must find this very state folder.
+    default = settings.home == Path.cwd() / ".custody"
+    return command if default else f"SERVICE_HOME={shlex.quote(str(settings.home))} {command}"
+
+
+def _short(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

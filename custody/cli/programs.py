@@ -1,0 +1,98 @@
+"""How each process is started: its own uid, its own log, and only what it needs in its environment. Decisions 2."""
+
+import os
+from pathlib import Path
+
+from custody.cli import children, places
+from custody.cli.runtime import Python
+from custody.cli.settings import PROCESSES, Settings
+from custody.kit.environment import BadSetting
+
+_KEEP_LOG_BYTES = 10 * 2**20
+
+
+class Programs:
+    """The programs of one state folder."""
+
+    def __init__(self, settings: Settings, home: places.Home) -> None:
+        self._settings, self._home = settings, home
+
+    def program(self, process: str, module: str, python: Python) -> children.Program:
+        """One process."""
+        uid = self._home.uid_of(process)
+        found = {**children.environment_for(process, self._settings.environment), **python.environment}
+        found |= {"SERVICE_HOME": str(self._home.path), "SERVICE_SIGN_SOCKET": str(self.sign_socket())}
+        if process == "signer":
+            found["SERVICE_PEER_UIDS"] = self._peer_uids()
+            found |= {name: str(file) for name, file in self._key_files().items()}
+        if uid is not None:
+            # It may not write beside the sources; without a cache every start would compile everything again.
+            found["PYTHONPYCACHEPREFIX"] = str(self._home.file(process, "compiled"))
+            found["HOME"] = str(self._home.file(process))
+        return children.Program(process, (str(python.program), "-m", module), found, self.log(process), uid)
+
+    def workers(self, process: str, module: str, python: Python) -> list[children.Program]:
+        """One process, or as many as its workers: the first bears the process' name, the others a number too."""
+        count = self._settings.api_workers if process == "api" else 1
+        if count == 1:
+            return [self.program(process, module, python)]
+        found = []
+        for index in range(count):
+            program = self.program(process, module, python)
+            name = f"{process}-{index}" if index else process
+            environment = {**program.environment, "SERVICE_API_WORKER": str(index)}
+            found.append(children.Program(name, program.command, environment, self.log(name), program.uid))
+        return found
+
+    def sign_socket(self) -> Path:
+        """Where the signer listens, in a folder that its callers can reach."""
+        uid = self._home.uid_of("signer")
+        run = places.socket_folder(self._home.file("run"), owner=uid, mode=0o700 if uid is None else 0o711)
+        return run / "sign.sock"
+
+    def log(self, name: str) -> Path:
+        """A process' log; one that has grown large is put aside."""
+        log = self._home.file("log", f"{name}.log")
+        if log.exists() and log.stat().st_size > _KEEP_LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+        return log
+
+    def _peer_uids(self) -> str:
+        """The uids under which the signer's callers run, for its peer table."""
+        uids = {name: self._home.uid_of(name) for name in PROCESSES if name != "signer"}
+        return ",".join(f"{name}:{os.geteuid() if uid is None else uid}" for name, uid in uids.items())
+
+    def _key_files(self) -> dict[str, Path]:
+        """Where the signer reads and, the first time, writes its key files.
+
+        It may not write into a state folder that belongs to root, so its own folder holds them and a link in the
+        state folder shows where.
+        """
+        found = {}
+        settings = self._settings
+        for name, file in (("MASTER", settings.master_key_file), ("PLATFORM", settings.platform_key_file)):
+            variable, uid = f"SERVICE_{name}_KEY_FILE", self._home.uid_of("signer")
+            found[variable] = file
+            if uid is None:
+                continue
+            if file.parent.resolve() != self._home.path:
+                _insist_on_owner(variable, file, uid)
+                continue
+            # In production the signer refuses this very path, because only a generated key lies there.
+            if settings.production and name == "PLATFORM":
+                continue
+            if file.is_file() and not file.is_symlink():
+                os.chown(file, uid, uid)
+                continue
+            found[variable] = self._home.file("signer", file.name)
+            if not file.is_symlink():
+                file.symlink_to(Path("signer", file.name))
+        return found
+
+
+def _insist_on_owner(variable: str, file: Path, uid: int) -> None:
+    """A file of the operator's is never changed by us; the signer could neither read nor make it otherwise."""
+    if not file.exists() and file.parent.stat().st_uid != uid:
+        raise BadSetting(variable, f"the signer cannot make {file}: make it, then `chown {uid} {file}`, or the folder")
+    if file.exists() and file.stat().st_uid != uid:
+        raise BadSetting(variable, f"the signer cannot read {file}: `chown {uid} {file} && chmod 0600 {file}`")

@@ -1,0 +1,216 @@
+"""The oracle: looks only at tables, as their owner, and says which promise they break. Design 4, P1, P2 and P3.
+
+It shares no code with what it judges: amounts come from the recorded effects, senders and nonces from the signed
+bytes through eth-account, and windows are slid over the times of the signatures themselves, not over hours.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import asyncpg
+import msgspec
+from eth_account import Account
+from eth_account.typed_transactions import TypedTransaction
+from hexbytes import HexBytes
+
+UNLIMITED = 2**128
+BYTES_LOOKED_AT = 40
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """What one agent may have signed of one asset in any window of so many hours."""
+
+    agent: str
+    most: int
+    asset: str = "evm:native"
+    hours: int = 24
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """One signed transaction as its row tells it."""
+
+    tenant: str
+    id: str
+    agent: str
+    incarnation: str
+    address: str
+    kind: str
+    chain: int | None
+    nonce: int | None
+    at: datetime
+    moved: dict[str, int]
+    signature: str
+    raw: bytes | None
+    replaces: str | None
+
+    @property
+    def slot(self) -> tuple[Any, ...]:
+        """What counts once: the nonce slot, or the signature itself where there is none."""
+        if self.kind == "evm":
+            return (self.tenant, self.address, self.chain, self.nonce)
+        return (self.tenant, self.id)
+
+
+async def violations(owner: asyncpg.Connection, tenants: Sequence[str], limits: Iterable[Limit] = ()) -> list[str]:
+    """Every broken promise of these tenants, as sentences; empty when all hold."""
+    rows = await owner.fetch(_SIGNED, tenants)
+    signed = [_signature(row) for row in rows]
+    spend = await owner.fetch(_SPEND, tenants)
+    nonces = await owner.fetch(_NONCES, tenants)
+    found = [
+        *(text for limit in limits for text in _overspent([s for s in signed if s.agent == limit.agent], limit)),
+        *_buckets_differ(signed, spend),
+        *_slots(signed, nonces),
+        *_bytes(signed[:: len(signed) // BYTES_LOOKED_AT + 1]),
+    ]
+    for promise, query in _MUST_BE_EMPTY.items():
+        found += [f"{promise}: {dict(row)}" for row in await owner.fetch(query, tenants)]
+    return found
+
+
+def largest_window(signed: Sequence[Signature], asset: str, hours: int) -> int:
+    """The most that any window of so many hours holds, each slot once at its largest."""
+    events = sorted((s.at, s.slot, s.moved.get(asset, 0)) for s in signed)
+    slots: dict[Any, deque[tuple[datetime, int]]] = defaultdict(deque)
+    begin, total, most = 0, 0, 0
+    for at, slot, amount in events:
+        while events[begin][0] <= at - timedelta(hours=hours):
+            gone_at, gone, _ = events[begin]
+            total -= _largest(slots[gone])
+            while slots[gone] and slots[gone][0][0] <= gone_at:
+                slots[gone].popleft()
+            total += _largest(slots[gone])
+            begin += 1
+        total -= _largest(slots[slot])
+        # Only what is not overshadowed by something larger and later can ever be the largest again.
+        while slots[slot] and slots[slot][-1][1] <= amount:
+            slots[slot].pop()
+        slots[slot].append((at, amount))
+        total += _largest(slots[slot])
+        most = max(most, total)
+    return most
+
+
+def _largest(slot: deque[tuple[datetime, int]]) -> int:
+    return slot[0][1] if slot else 0
+
+
+def _overspent(signed: Sequence[Signature], limit: Limit) -> Iterator[str]:
+    most = largest_window(signed, limit.asset, limit.hours)
+    if most > limit.most:
+        yield f"P1: {limit.agent} signed {most} {limit.asset} of {limit.most} within {limit.hours} h"
+
+
+def _buckets_differ(signed: Sequence[Signature], spend: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    slots: dict[Any, tuple[Signature, dict[str, int]]] = {}
+    for one in sorted(signed, key=lambda s: s.at):
+        _, before = slots.get(one.slot, (one, {}))
+        charges = {asset: max(one.moved.get(asset, 0), before.get(asset, 0)) for asset in {*one.moved, *before}}
+        slots[one.slot] = (one, charges)
+    expected: dict[Any, int] = defaultdict(int)
+    for last, charges in slots.values():
+        for asset, amount in charges.items():
+            hour = last.at.replace(minute=0, second=0, microsecond=0)
+            expected[(last.tenant, last.agent, last.incarnation, asset, hour)] += amount
+    kept = {
+        (row["tenant_id"], row["agent_id"], str(row["incarnation"]), row["asset"], row["hour"]): int(row["amount"])
+        for row in spend
+    }
+    for bucket in {*expected, *kept}:
+        if expected.get(bucket, 0) != kept.get(bucket, 0):
+            yield f"P1: bucket {bucket} holds {kept.get(bucket, 0)}, its transactions say {expected.get(bucket, 0)}"
+
+
+def _slots(signed: Sequence[Signature], nonces: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One signature for one nonce; another one only when it says which it replaces."""
+    last: dict[Any, Signature] = {}
+    for one in sorted((s for s in signed if s.kind == "evm"), key=lambda s: s.at):
+        before = last.get(one.slot)
+        if one.replaces != (before.id if before else None):
+            yield f"P2: {one.id} takes slot {one.slot} after {before and before.id} but says it replaces {one.replaces}"
+        last[one.slot] = one
+    holders = {(row["tenant_id"], row["address"], row["chain_id"], row["nonce"]): str(row["tx_id"]) for row in nonces}
+    if holders != {slot: one.id for slot, one in last.items()} or len(nonces) != len(last):
+        yield f"P2: the nonces table has {len(nonces)} slots that differ from the {len(last)} slots that were signed"
+
+
+def _bytes(signed: Sequence[Signature]) -> Iterator[str]:
+    for one in signed:
+        if one.kind != "evm" or one.raw is None:
+            continue
+        said = TypedTransaction.from_bytes(HexBytes(one.raw)).as_dict()
+        sender = Account.recover_transaction(one.raw)
+        if (sender, said["chainId"], said["nonce"]) != (one.address, one.chain, one.nonce):
+            yield f"P2: the bytes of {one.id} are of {sender}, chain {said['chainId']}, nonce {said['nonce']}"
+        if said["value"] != one.moved.get("evm:native", 0):
+            yield f"P1: the bytes of {one.id} move {said['value']}, its effects {one.moved}"
+
+
+def _signature(row: Mapping[str, Any]) -> Signature:
+    moved: dict[str, int] = defaultdict(int)
+    for effect in msgspec.json.decode(row["effects"]):
+        amount = int(effect["amount"])
+        if effect["kind"] in ("transfer", "approval") and amount and not (effect.get("unlimited") or amount >= UNLIMITED):
+            moved[effect["asset"]] += amount
+    return Signature(
+        tenant=row["tenant_id"], id=str(row["id"]), agent=row["agent_id"], incarnation=str(row["incarnation"]),
+        address=row["solana_address"] if row["kind"] == "solana" else row["evm_address"], kind=row["kind"],
+        chain=row["chain_id"], nonce=row["nonce"], at=row["signed_at"], moved=dict(moved), signature=row["signature"],
+        raw=row["signed_bytes"], replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
+    )  # fmt: skip
+
+
+_SIGNED = """
+SELECT t.*, a.evm_address, a.solana_address FROM transactions t JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
+ WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL ORDER BY t.signed_at"""
+_SPEND = "SELECT * FROM spend WHERE tenant_id = ANY ($1)"
+_NONCES = "SELECT * FROM nonces WHERE tenant_id = ANY ($1)"
+
+# Each query finds what must not exist.
+_MUST_BE_EMPTY = {
+    "P2, one signature in two transactions": """
+        SELECT tenant_id, signature, count(*) FROM transactions WHERE tenant_id = ANY ($1) AND signature IS NOT NULL
+         GROUP BY tenant_id, signature HAVING count(*) > 1""",
+    "P2, one transaction released twice": """
+        SELECT tenant_id, resource_id, count(*) FROM audit
+         WHERE tenant_id = ANY ($1) AND action IN ('tx.signed', 'tx.approved')
+         GROUP BY tenant_id, resource_id HAVING count(*) > 1""",
+    "P2, an idempotency key whose answer is not its transaction's": """
+        SELECT i.tenant_id, i.tx_id, t.status FROM idempotency i LEFT JOIN transactions t ON t.tenant_id = i.tenant_id AND t.id = i.tx_id
+         WHERE i.tenant_id = ANY ($1) AND i.tx_id IS NOT NULL AND t.id IS NULL""",
+    "P2, two idempotency keys of one principal and route for one transaction": """
+        SELECT tenant_id, principal, route, tx_id FROM idempotency WHERE tenant_id = ANY ($1) AND tx_id IS NOT NULL
+         GROUP BY tenant_id, principal, route, tx_id HAVING count(*) > 1""",
+    "P3, a signature without its audit row": """
+        SELECT t.tenant_id, t.id FROM transactions t WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL AND NOT EXISTS (
+          SELECT FROM audit u WHERE u.tenant_id = t.tenant_id AND u.resource_id = t.id::text AND u.written_by = 'custody_signer'
+             AND u.action IN ('tx.signed', 'tx.approved') AND (u.metadata::json->>'policyVersion')::bigint = t.policy_version
+             AND u.metadata::json->>'digest' = encode(t.digest, 'hex'))""",
+    "P3, an audit row of a signature that does not exist": """
+        SELECT u.tenant_id, u.resource_id FROM audit u JOIN agents a ON a.tenant_id = u.tenant_id AND a.id = u.metadata::json->>'agentId'
+         WHERE u.tenant_id = ANY ($1) AND u.action IN ('tx.signed', 'tx.approved') AND NOT EXISTS (
+          SELECT FROM transactions t WHERE t.tenant_id = u.tenant_id AND t.id::text = u.resource_id AND t.signature IS NOT NULL)""",
+    "P3, a signature without its event": """
+        SELECT t.tenant_id, t.id FROM transactions t WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL AND (
+          SELECT count(*) FROM outbox o WHERE o.tenant_id = t.tenant_id AND o.event = 'tx.signed' AND o.data::json->>'txId' = t.id::text) <> 1""",
+    "P3, a policy version that the agent never had": """
+        SELECT t.tenant_id, t.id, t.policy_version FROM transactions t JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
+         WHERE t.tenant_id = ANY ($1) AND t.policy_version NOT BETWEEN 1 AND a.policy_version""",
+    "P3, a rate that does not count what was asked": """
+        SELECT tenant_id, agent_id, sum(asked) AS asked, sum(counted) AS counted FROM (
+          SELECT t.tenant_id, t.agent_id, 1 AS asked, 0 AS counted FROM transactions t
+            LEFT JOIN approvals p ON p.tenant_id = t.tenant_id AND p.tx_id = t.id
+           WHERE t.tenant_id = ANY ($1) AND (p.id IS NOT NULL OR t.status <> 'rejected')
+          UNION ALL SELECT tenant_id, agent_id, 0, orders FROM rate WHERE tenant_id = ANY ($1) AND grain = 'hour') both_sides
+         GROUP BY tenant_id, agent_id HAVING sum(asked) <> sum(counted)""",
+    "an approval and its transaction that disagree": """
+        SELECT t.tenant_id, t.id, t.status, p.status AS approval FROM approvals p
+          JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id
+         WHERE t.tenant_id = ANY ($1) AND CASE p.status WHEN 'pending' THEN t.status <> 'pending_approval'
+           WHEN 'approved' THEN t.signature IS NULL ELSE t.status <> 'rejected' END""",
+    "a transaction that waits for nobody": """
+        SELECT t.tenant_id, t.id FROM transactions t WHERE t.tenant_id = ANY ($1) AND t.status = 'pending_approval'
+           AND NOT EXISTS (SELECT FROM approvals p WHERE p.tenant_id = t.tenant_id AND p.tx_id = t.id)""",
+}

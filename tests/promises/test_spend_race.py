@@ -1,0 +1,114 @@
+"""P1: whatever the number of clients, exactly the limit is signed; and without the guard this would be noticed."""
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from custody.cli import places
+from tests.fixtures.callers import new_tenant
+from tests.fixtures.deployments import database_apart, deployed, owner_of, partner_of
+from tests.fixtures.postgres import Database
+from tests.fixtures.server import Service
+from tests.promises.races import UNITS, Race, race
+
+GUARD = "AND ledger_version = p_ledger_version"
+BEGIN = "BEGIN\n  PERFORM set_config"
+# Both builds wait here, between what was judged and what is written: the guard alone is the difference.
+SLOW = "BEGIN\n  PERFORM pg_sleep(0.05);\n  PERFORM set_config"
+
+
+@pytest.fixture(scope="module")
+def one(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
+    """A deployment of this file's own."""
+    with deployed(database_apart(postgres_home, f"{worker_id}_race")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def pair(one: Service) -> Iterator[list[Service]]:
+    """Two signers with their apis on one database: no queue in a process keeps their orders apart."""
+    with partner_of(one) as other:
+        yield [one, other]
+
+
+@pytest.fixture
+def slow_pair(postgres_home: places.Home, worker_id: str) -> Iterator[list[Service]]:
+    """The same, with a slow write."""
+    with _pair_on(database_apart(postgres_home, f"{worker_id}_slow"), {BEGIN: SLOW}) as services:
+        yield services
+
+
+@pytest.fixture
+def unguarded_pair(postgres_home: places.Home, worker_id: str) -> Iterator[list[Service]]:
+    """The same slow write, but it does not compare the ledger's version, and no unique index raises the alarm."""
+    database = database_apart(postgres_home, f"{worker_id}_unguarded")
+    asyncio.run(_execute(database, "ALTER TABLE nonces DROP CONSTRAINT nonces_pkey"))
+    with _pair_on(database, {BEGIN: SLOW, GUARD: ""}) as services:
+        yield services
+
+
+@pytest.mark.parametrize(("way", "clients"), [*itertools.product(("plain", "approved", "mixed"), (2, 8, 32, 64))])
+async def test_exactly_the_limit_is_signed(one: Service, way: str, clients: int) -> None:
+    came_to = await _race(way, [one], clients)
+
+    assert came_to.units == [UNITS]
+    assert came_to.violations == []
+    assert set(came_to.outcomes) == {"200", "403"}
+
+
+@pytest.mark.parametrize("way", ["plain", "approved", "mixed"])
+async def test_two_signers_together_sign_exactly_the_limit(pair: list[Service], way: str) -> None:
+    came_to = await _race(way, pair, 32)
+
+    assert came_to.units == [UNITS]
+    assert came_to.violations == []
+    assert set(came_to.outcomes) == {"200", "403"}
+
+
+async def test_of_two_orders_at_once_only_one_fits_the_limit(slow_pair: list[Service]) -> None:
+    came_to = await _race("pairs", slow_pair, 2)
+
+    assert came_to.units == [60] * 10
+    assert came_to.violations == []
+    assert came_to.outcomes == {"200": 10, "403": 10}
+
+
+async def test_without_the_guard_the_oracle_sees_the_overspend(unguarded_pair: list[Service]) -> None:
+    came_to = await _race("pairs", unguarded_pair, 2)
+
+    assert max(came_to.units) == 120
+    # Where the nonces were told, both can be mined; where not, two signatures share one.
+    assert [text for text in came_to.violations if text.startswith("P1:") and "signed 120" in text]
+    assert [text for text in came_to.violations if text.startswith("P2:")]
+
+
+async def _race(way: str, services: list[Service], clients: int) -> Race:
+    async with owner_of(services[0].database) as owner:
+        with new_tenant(services[0]) as tenant:
+            came_to = await race(way, services, tenant, clients, owner)
+    print(f"{way}, {clients} clients, {len(services)} signers: {came_to}")
+    return came_to
+
+
+@contextmanager
+def _pair_on(database: Database, changes: dict[str, str]) -> Iterator[list[Service]]:
+    asyncio.run(_change_sign_write(database, changes))
+    with deployed(database) as one, partner_of(one) as other:
+        yield [one, other]
+
+
+async def _change_sign_write(database: Database, changes: dict[str, str]) -> None:
+    async with owner_of(database) as owner:
+        text = await owner.fetchval("SELECT pg_get_functiondef('sign_write'::regproc)")
+        for old, new in changes.items():
+            assert text.count(old) == 1, f"sign_write no longer says {old!r} once"
+            text = text.replace(old, new)
+        await owner.execute(text)
+
+
+async def _execute(database: Database, statement: str) -> None:
+    async with owner_of(database) as owner:
+        await owner.execute(statement)

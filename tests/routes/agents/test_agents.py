@@ -1,0 +1,161 @@
+"""Agents and batches of them. Spec 1/2.2, 4.1, decisions 1 (batch)."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.fixtures.callers import Agent, Tenant, rule
+
+
+def test_an_agent_is_created_with_two_wallets(tenant: Tenant) -> None:
+    answer = tenant.post("/agents", json={"id": "A_b-c.d:1", "name": "An agent", "platformId": "p-1"})
+
+    made = answer.json()["data"]
+    assert answer.status_code == 201
+    assert {name: made[name] for name in ("id", "name", "platformId", "tenantId")} == {
+        "id": "A_b-c.d:1", "name": "An agent", "platformId": "p-1", "tenantId": tenant.id,
+    }  # fmt: skip
+    assert set(made["walletAddresses"]) == {"evm", "solana"}
+    assert made["walletAddresses"]["evm"].startswith("0x")
+    assert made["createdAt"].endswith("Z")
+    assert tenant.ok("GET", "/agents/A_b-c.d:1") == made
+
+
+def test_every_agent_has_wallets_of_its_own(tenant: Tenant) -> None:
+    agents = [tenant.agent() for _ in range(3)]
+
+    assert len({agent.evm_address for agent in agents}) == 3
+    assert len({agent.solana_address for agent in agents}) == 3
+
+
+@pytest.mark.parametrize("bad", ["", "x" * 129, "a b", "a/b", "ü", "a\n", "\n", "a\u0000", None, 5, ["a"]])
+def test_a_malformed_id_is_400(tenant: Tenant, bad: Any) -> None:
+    answer = tenant.post("/agents", json={"id": bad, "name": "x"})
+
+    assert (answer.status_code, answer.json()["data"]["fields"]) == (400, ["id"])
+
+
+@pytest.mark.parametrize("name", ["", None, 5, "x" * 201])
+def test_a_malformed_name_is_400(tenant: Tenant, name: Any) -> None:
+    assert tenant.post("/agents", json={"id": "named", "name": name}).status_code == 400
+
+
+def test_a_missing_name_is_named(tenant: Tenant) -> None:
+    assert tenant.post("/agents", json={"id": "nameless"}).json()["data"]["fields"] == ["name"]
+
+
+def test_the_longest_id_is_taken(tenant: Tenant) -> None:
+    assert tenant.post("/agents", json={"id": "x" * 128, "name": "x"}).status_code == 201
+    assert tenant.get("/agents/" + "x" * 128).status_code == 200
+
+
+def test_an_id_is_taken_once_within_a_tenant(tenant: Tenant, other_tenant: Tenant, agent: Agent) -> None:
+    answer = tenant.post("/agents", json={"id": agent.id, "name": "again"})
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (409, "agent_taken")
+    assert other_tenant.post("/agents", json={"id": agent.id, "name": "x"}).status_code == 201
+
+
+@pytest.mark.parametrize("name", ["batch", "stats", "..", ".", "health"])
+def test_an_agent_may_have_a_name_that_is_also_a_path(tenant: Tenant, name: str) -> None:
+    tenant.ok("POST", "/agents", {"id": name, "name": "x"})
+
+    found = tenant.get(f"{tenant.base_url}agents/%2e%2e" if name == ".." else f"/agents/{name}")
+
+    assert found.status_code in ((200,) if "." not in name else (200, 400, 404)), found.text
+
+
+def test_agents_are_listed_newest_first_and_paged(tenant: Tenant) -> None:
+    ids = [tenant.agent().id for _ in range(3)]
+
+    answer = tenant.get("/agents?limit=2")
+
+    assert [one["id"] for one in answer.json()["data"]] == ids[:0:-1]
+    assert answer.headers["X-Total-Count"] == "3"
+    assert [one["id"] for one in tenant.ok("GET", "/agents?limit=2&offset=2")] == ids[:1]
+    assert tenant.ok("GET", "/agents?offset=3") == []
+
+
+def test_a_tenant_lists_only_its_own(tenant: Tenant, other_tenant: Tenant) -> None:
+    tenant.agent()
+
+    assert other_tenant.ok("GET", "/agents") == []
+
+
+def test_an_agent_reads_itself(agent: Agent) -> None:
+    assert agent.ok("GET", f"/agents/{agent.id}")["walletAddresses"]["evm"] == agent.evm_address
+
+
+async def test_deleting_an_agent_takes_what_it_had(tenant: Tenant, owner: asyncpg.Connection) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="5"))
+    assert [agent.sign(value=value).status_code for value in (1, 9)] == [200, 202]
+
+    assert tenant.ok("DELETE", f"/agents/{agent.id}") == {"deleted": agent.id}
+
+    for table in ("policy_heads", "policy_rules", "transactions", "approvals", "spend", "rate", "nonces"):
+        rows = await owner.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1 AND agent_id = $2", tenant.id, agent.id)
+        assert rows == 0, table
+    assert await owner.fetchval("SELECT count(*) FROM sealed WHERE tenant_id = $1", tenant.id) == 0
+    assert tenant.get(f"/agents/{agent.id}").status_code == 404
+    assert tenant.delete(f"/agents/{agent.id}").status_code == 404
+
+
+def test_a_batch_makes_what_it_can_and_names_the_rest(tenant: Tenant, agent: Agent) -> None:
+    items = [
+        {"id": "one", "name": "One"}, {"id": agent.id, "name": "Taken"}, {"id": "one", "name": "Twice"}, {"id": "a b", "name": "x"},
+        {"id": "nameless"}, {"name": "No id"}, {"id": "more", "name": "x", "surplus": 1}, {"id": "two", "name": "Two"},
+    ]  # fmt: skip
+
+    answer = tenant.post("/agents/batch", json={"agents": items})
+
+    result = answer.json()["data"]
+    assert answer.status_code == 200
+    assert {one["id"] for one in result["created"]} == {"one", "two"}
+    assert sorted(str(error["id"]) for error in result["errors"]) == sorted([agent.id, "one", "a b", "nameless", "None", "more"])
+    assert all(error["error"] for error in result["errors"])
+    assert tenant.ok("GET", "/agents/one")["name"] == "One"
+
+
+@pytest.mark.parametrize("item", [None, 5, "x", [], {"id": {"deep": 1}, "name": "x"}, {"id": None, "name": "x"}, {"id": 5, "name": "x"}, {}])
+def test_an_item_of_another_shape_is_an_entry_in_errors(tenant: Tenant, item: Any) -> None:
+    answer = tenant.post("/agents/batch", json={"agents": [item, {"id": "good", "name": "x"}]})
+
+    assert answer.status_code == 200, answer.text
+    assert [one["id"] for one in answer.json()["data"]["created"]] == ["good"]
+    assert len(answer.json()["data"]["errors"]) == 1
+
+
+def test_a_batch_gives_every_new_agent_the_policies(tenant: Tenant, agent: Agent) -> None:
+    policies = [rule("spending-limit", maxPerDay="7"), rule("rate-limit", maxTxPerHour=9)]
+
+    tenant.ok("POST", "/agents/batch", {"agents": [{"id": "b-1", "name": "x"}, {"id": agent.id, "name": "x"}], "applyPolicies": policies})
+
+    assert [one["type"] for one in tenant.ok("GET", "/agents/b-1/policies")] == ["spending-limit", "rate-limit"]
+    assert tenant.ok("GET", f"/agents/{agent.id}/policies") == []
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [[rule("no-such-type", x=1)], [rule("spending-limit")], [{"type": "rate-limit", "enabled": 1, "config": {}}], "x", [None]],
+)
+def test_bad_policies_fail_the_whole_batch(tenant: Tenant, policies: Any) -> None:
+    for agents in ([{"id": "b-1", "name": "x"}], []):
+        answer = tenant.post("/agents/batch", json={"agents": agents, "applyPolicies": policies})
+
+        assert answer.status_code == 400, answer.text
+    assert tenant.get("/agents/b-1").status_code == 404
+
+
+def test_a_batch_of_a_hundred_is_made_and_one_more_is_400(tenant: Tenant) -> None:
+    items = [{"id": f"b-{number}", "name": "x"} for number in range(101)]
+
+    too_many = tenant.post("/agents/batch", json={"agents": items})
+    made = tenant.ok("POST", "/agents/batch", {"agents": items[:100]})
+
+    assert (too_many.status_code, too_many.json()["data"]["code"]) == (400, "batch_too_large")
+    assert (len(made["created"]), made["errors"]) == (100, [])
+
+
+def test_an_empty_batch_makes_nothing(tenant: Tenant) -> None:
+    assert tenant.ok("POST", "/agents/batch", {"agents": []}) == {"created": [], "errors": []}

@@ -1,0 +1,218 @@
+"""docs/protocol-signer.md against the code, and spoken byte by byte with a running signer."""
+
+import re
+import socket
+import typing
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from custody.protocol import messages
+from signer import peers, turns
+from tests.fixtures.server import Service
+
+PAGE = Path(__file__).parents[2].joinpath("docs/protocol-signer.md").read_text()
+KINDS = ("agent", "tenant_key", "platform_key")
+# The smallest body of each message that decodes.
+SAMPLES: dict[str, dict[str, Any]] = {
+    "CreateTenant": {"id": "t", "name": "T"},
+    "DeleteTenant": {"id": "t"},
+    "PutJudgingConfig": {"document": "{}", "judging": {}},
+    "CreateAgents": {"agents": []},
+    "DeleteAgent": {"agent": "a"},
+    "ReplacePolicies": {"agent": "a", "policies": []},
+    "MintAgentToken": {"agent": "a", "ttl_seconds": 1, "expires_in": "1s"},
+    "RevokeAgentTokens": {"agent": "a"},
+    "SignEvm": {"agent": "a", "tx_id": "x", "order": {"to": "0x" + "11" * 20, "value": "1"}},
+    "SignTypedData": {
+        "agent": "a",
+        "tx_id": "x",
+        "order": {"domain": {}, "types": {}, "primaryType": "T", "value": {}},
+    },
+    "SignSolana": {"agent": "a", "tx_id": "x", "order": {"transaction": "AAAA", "to": "1" * 32, "value": "1"}},
+    "Approve": {},
+    "Deny": {},
+    "PublicKeys": {},
+    "Status": {},
+    "BroadcastOutcome": {"tenant": "t", "tx_id": "00000000-0000-4000-8000-000000000000", "outcome": "refused"},
+}
+
+
+def table(heading: str) -> dict[str, list[str]]:
+    """The first table of a section: its first column gives the names."""
+    section = PAGE.split(f" {heading}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")][2:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return {first.strip("`"): rest for first, *rest in cells}
+
+
+MESSAGES = table("4. Messages")
+
+
+def fields_of(kind: type[msgspec.Struct]) -> list[str]:
+    return [field.name + ("" if field.required else "?") for field in msgspec.structs.fields(kind)]
+
+
+def named(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_the_page_lists_every_message_with_its_fields() -> None:
+    bodies = typing.get_args(messages.Body)
+    assert {name: named(row[0]) for name, row in MESSAGES.items()} == {b.__name__: fields_of(b) for b in bodies}
+
+
+def test_the_page_lists_who_may_send_what() -> None:
+    for process, allowed in peers.SIGN_SOCKET.items():
+        listed = {name for name, row in MESSAGES.items() if process in row[2].split(", ")}
+        assert listed == {body.__name__ for body in allowed}, process
+
+
+def test_the_page_lists_every_answer_with_its_fields() -> None:
+    outcomes = typing.get_args(messages.Outcome)
+    listed = {name: named(row[0]) for name, row in table("5. Answers").items()}
+    assert listed == {outcome.__name__: fields_of(outcome) for outcome in outcomes}
+
+
+def test_the_page_lists_every_kind_of_failure() -> None:
+    kinds = typing.get_args(messages.Failed.__annotations__["kind"])
+    assert set(table("6. Failures")) == set(kinds)
+
+
+def test_the_page_states_the_limits_of_the_code() -> None:
+    limits = {name: int(row[0]) for name, row in table("7. Limits").items()}
+    assert limits["protocol version"] == messages.VERSION
+    assert limits["bytes in a frame"] == messages.MAX_FRAME
+    assert limits["orders of one agent that may wait, beside the one at work"] == turns.MAX_WAITING
+
+
+class Wire(socket.socket):
+    """A peer that knows nothing but the page."""
+
+    def say(self, content: Any) -> None:
+        self.say_bytes(msgspec.msgpack.encode(content))
+
+    def say_bytes(self, payload: bytes, *, length: int | None = None) -> None:
+        self.sendall((len(payload) if length is None else length).to_bytes(4, "big") + payload)
+
+    def hear(self) -> Any:
+        """The next frame, or None when the signer closed."""
+        head = self._exactly(4)
+        return None if head is None else msgspec.msgpack.decode(self._exactly(int.from_bytes(head, "big")) or b"")
+
+    def ask(self, name: str, body: dict[str, Any] | None = None, proof: dict[str, str] | None = None) -> Any:
+        request = {
+            "v": 1,
+            "n": 7,
+            "deadline_ms": 5000,
+            "origin": {"request_id": "test"},
+            "body": {"type": name} | (body or {}),
+        }
+        self.say(request | ({"proof": proof} if proof else {}))
+        reply = self.hear()
+        assert reply["n"] == 7
+        return reply["outcome"]
+
+    def _exactly(self, count: int) -> bytes | None:
+        found = b""
+        while len(found) < count:
+            if not (part := self.recv(count - len(found))):
+                return None
+            found += part
+        return found
+
+
+@contextmanager
+def connected(service: Service) -> Iterator[Wire]:
+    with Wire(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
+        wire.settimeout(10)
+        wire.connect(str(service.socket))
+        yield wire
+
+
+@contextmanager
+def greeted(service: Service, process: str = "api") -> Iterator[Wire]:
+    with connected(service) as wire:
+        wire.say({"version": 1, "process": process})
+        assert wire.hear() == {"version": 1, "process": "signer"}
+        yield wire
+
+
+def test_a_status_is_answered_as_the_page_says(service: Service) -> None:
+    with greeted(service) as wire:
+        answer = wire.ask("Status")
+    assert answer["type"] == "Done"
+    assert set(answer["data"]) == {"version", "counters", "waiting"}
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [
+        {"version": 2, "process": "api"},
+        {"version": 1, "process": "proxy"},
+        {"version": 1, "process": "api", "extra": 1},
+        {},
+    ],
+)
+def test_a_hello_that_is_not_known_is_not_answered(service: Service, hello: dict[str, Any]) -> None:
+    with connected(service) as wire:
+        wire.say(hello)
+        assert wire.hear() is None
+
+
+def test_a_request_before_the_hello_is_not_answered(service: Service) -> None:
+    with connected(service) as wire:
+        wire.say({"v": 1, "n": 7, "deadline_ms": 5000, "origin": {"request_id": "test"}, "body": {"type": "Status"}})
+        assert wire.hear() is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"extra": 1},
+        {"body": {"type": "Status", "extra": 1}},
+        {"body": {"type": "SignHash"}},
+        {"n": "7"},
+        {"origin": {}},
+    ],
+)
+def test_a_request_that_does_not_decode_ends_the_connection(service: Service, change: dict[str, Any]) -> None:
+    request = {"v": 1, "n": 7, "deadline_ms": 5000, "origin": {"request_id": "test"}, "body": {"type": "Status"}}
+    with greeted(service) as wire:
+        wire.say(request | change)
+        assert wire.hear() is None
+
+
+@pytest.mark.parametrize("length", [0, messages.MAX_FRAME + 1, 2**32 - 1])
+def test_a_frame_outside_the_limits_ends_the_connection(service: Service, length: int) -> None:
+    with greeted(service) as wire:
+        wire.say_bytes(b"", length=length)
+        assert wire.hear() is None
+
+
+@pytest.mark.parametrize("process", ["api", "scheduler", "operator"])
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_process_may_send_what_the_page_lists_for_it_and_nothing_else(
+    service: Service, process: str, name: str
+) -> None:
+    with greeted(service, process) as wire:
+        answer = wire.ask(name, SAMPLES[name])
+    listed = process in MESSAGES[name][2].split(", ")
+    assert (answer.get("code") != "message_not_allowed") == listed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [name for name, row in MESSAGES.items() if row[1] != "none"])
+def test_a_message_takes_the_proofs_that_the_page_lists_and_only_good_ones(
+    service: Service, name: str, kind: str
+) -> None:
+    with greeted(service) as wire:
+        without = wire.ask(name, SAMPLES[name])
+        answer = wire.ask(name, SAMPLES[name], {"kind": kind, "value": "not a credential of anybody"})
+
+    assert (without["type"], without["kind"]) == ("Failed", "BadProof")
+    assert answer["kind"] == ("BadProof" if kind in MESSAGES[name][1].split(", ") else "Forbidden")

@@ -1,0 +1,174 @@
+"""The documents say what is there: records, links, file names, settings and grants are held against the tree."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+RECORDS = sorted((DOCS / "decisions").glob("*.md"))
+CODE = ("custody", "signer", "api", "scheduler")
+PARTS = ("Status", "Context", "Decision", "Consequences", "Alternatives", "Enforced by")
+CHOICES = DOCS / "decisions/0016-choices.md"
+
+
+def text(page: str) -> str:
+    return (DOCS / page).read_text()
+
+
+@cache
+def sources() -> dict[Path, str]:
+    """Everything we wrote that may cite a document."""
+    found = [
+        file for folder in (*CODE, "tests") for file in (ROOT / folder).rglob("*") if file.suffix in {".py", ".sql"}
+    ]
+    found = [file for file in found if "node_modules" not in file.parts]
+    return {file: file.read_text() for file in [*found, ROOT / "pyproject.toml", *PAGES]}
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the tables below a heading."""
+    section = re.split(r"^## ", text(page).split(f"## {heading}\n", 1)[1], flags=re.MULTILINE)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def cited(pattern: str) -> dict[str, Path]:
+    """What is cited, each with one place."""
+    return {number: file for file, content in sources().items() for number in re.findall(pattern, content)}
+
+
+def several(word: str) -> dict[str, Path]:
+    """Numbers cited as `word 3` or `word 3, 5`."""
+    return {n: file for listed, file in cited(rf"(?i:\b{word}) (\d+(?:, \d+)*)").items() for n in listed.split(", ")}
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.stem)
+def test_a_record_has_its_parts_in_order(record: Path) -> None:
+    content = record.read_text()
+    assert re.match(rf"# {record.stem[:4]} \S", content)
+    assert re.findall(r"^\*\*([A-Z][\w ]+)\.\*\*", content, re.MULTILINE) == list(PARTS)
+    # The table of small choices is as long as it must be.
+    assert record == CHOICES or len(content.splitlines()) <= 30
+
+
+def test_records_are_numbered_without_gaps() -> None:
+    assert [record.stem[:4] for record in RECORDS] == [f"{number:04}" for number in range(1, len(RECORDS) + 1)]
+
+
+def test_every_cited_record_and_part_exists() -> None:
+    records = cited(r"\bDecision (\d{4})\b")
+    assert {number: file for number, file in records.items() if number not in {r.stem[:4] for r in RECORDS}} == {}
+    parts = set(re.findall(r"^## (\d+)\. ", CHOICES.read_text(), re.MULTILINE))
+    assert {number: file for number, file in several("decisions").items() if number not in parts} == {}
+
+
+def test_every_cited_promise_and_design_part_is_explained() -> None:
+    promises = {cells[0] for cells in rows("threats.md", "Promises")}
+    assert {number: file for number, file in cited(r"\b[Pp]romise (P\d+)\b").items() if number not in promises} == {}
+    explained = set(
+        re.findall(r"design (\d+)", " ".join(cells[0] for cells in rows("glossary.md", "How comments cite")))
+    )
+    assert {number: file for number, file in several("design").items() if number not in explained} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_and_files_on_a_page_resolve(page: Path) -> None:
+    content = page.read_text()
+    linked = [page.parent / target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", content)]
+    assert [target for target in linked if not target.exists()] == []
+    named = re.findall(
+        r"`((?:custody|signer|api|scheduler|tests|docs|scripts)/[\w./]*(?:/|\.(?:py|sql|json|md)))`", content
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_story_names_the_files_it_goes_through() -> None:
+    stories = re.split(r"^## ", text("follow-a-request.md"), flags=re.MULTILINE)[1:]
+    assert len(stories) >= 6
+    for story in stories:
+        files = re.findall(r"`((?:custody|signer|api|scheduler)/[\w./]+\.(?:py|sql))`", story)
+        assert files, story.splitlines()[0]
+
+
+def test_every_function_named_in_a_story_exists() -> None:
+    sql = "".join(content for file, content in sources().items() if file.suffix == ".sql")
+    named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text("follow-a-request.md"))) - {"tx_id"}
+    assert {name for name in named if f"FUNCTION {name}(" not in sql} == set()
+
+
+def test_documents_are_short_enough_to_read() -> None:
+    assert {page.name: lines for page in PAGES if (lines := len(page.read_text().splitlines())) > 150} == {}
+
+
+def strings_in(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_operate_lists_exactly_the_variables_that_code_knows() -> None:
+    name = re.compile(r"(SERVICE_[A-Z][A-Z_]*?)_?(?:\d+|<\w+>)?\Z")
+    files = [file for folder in CODE for file in (ROOT / folder).rglob("*.py")]
+    known = {match[1] for file in files for string in strings_in(file) if (match := name.match(string))}
+    listed = {match[1] for span in re.findall(r"`([^`]+)`", text("operate.md")) if (match := name.match(span))}
+    assert listed - known == set(), "listed, but no code knows it"
+    assert known - listed == set(), "code knows it, but it is not listed"
+
+
+def test_operate_lists_every_metric() -> None:
+    files = [file for folder in ("api", "scheduler") for file in (ROOT / folder).rglob("*.py")]
+    made = {string for file in files for string in strings_in(file) if re.fullmatch(r"custody_[a-z_]+", string)}
+    listed = set(
+        re.findall(r"`(custody_[a-z_]+)`", " ".join(" ".join(r) for r in rows("operate.md", "Health, logs, metrics")))
+    )
+    assert {name.removesuffix("_total") for name in made} == {name.removesuffix("_total") for name in listed}
+
+
+def migrations() -> str:
+    return "\n".join(file.read_text() for file in sorted((ROOT / "custody/migrations").glob("*.sql")))
+
+
+def granted(role: str) -> dict[str, set[str]]:
+    """What a role may do with which table, as the migrations say."""
+    found: dict[str, set[str]] = {}
+    for rights, tables, roles in re.findall(
+        r"GRANT ((?:SELECT|INSERT|UPDATE|DELETE)[^;]*?) ON ([^;]*?) TO ([^;]*?);", migrations()
+    ):
+        if role in re.split(r"[\s,]+", roles):
+            for table in re.split(r"[\s,]+", tables.strip()):
+                found.setdefault(table, set()).update(re.findall(r"[A-Z]+", rights))
+    return found
+
+
+@pytest.mark.parametrize(("place", "process"), [(1, "api"), (2, "signer"), (3, "scheduler")])
+def test_the_map_states_the_grants_of_the_migrations(place: int, process: str) -> None:
+    listed = {
+        cells[0].strip("`"): cells[place]
+        for cells in rows("map.md", "Who may do what in the database")
+        if len(cells) == 5
+    }
+    writes = {"INSERT", "UPDATE", "DELETE"}
+    held = {table: "W" if rights & writes else "R" for table, rights in granted(f"custody_{process}").items()}
+    tables = set(re.findall(r"CREATE TABLE (\w+)", migrations()))
+    assert set(listed) - {"Table"} == tables
+    assert {table: said for table, said in listed.items() if said and table != "Table"} == held
+
+
+def test_the_map_lists_every_function_that_runs_above_row_level_security() -> None:
+    listed = {cells[0].strip("`") for cells in rows("map.md", "Who may do what in the database") if len(cells) == 3}
+    definers = re.findall(r"CREATE FUNCTION (\w+)\(([^;]*?)\sAS ", migrations(), re.DOTALL)
+    assert listed - {"Function"} == {name for name, head in definers if "SECURITY DEFINER" in head}
+
+
+def test_the_map_shows_every_folder() -> None:
+    shown = " ".join(cells[0] for cells in rows("map.md", "The tree"))
+    folders = [
+        file.parent.relative_to(ROOT) for area in ("custody", "api") for file in (ROOT / area).glob("*/__init__.py")
+    ]
+    assert [folder for folder in folders if f"`{folder}/`" not in shown] == []
