@@ -1,6 +1,7 @@
 """The only place where the api is wired together."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from sanic.exceptions import SanicException
 from sanic.response import HTTPResponse
 
 from api.http import envelope, errors, metrics, openapi
-from api.http.methods import Methods
+from api.http.paths import Methods, shadowed
 from api.http.pipeline import Pipeline, finished, request_id_of
 from api.routes import endpoints
 from api.settings import Settings
@@ -48,6 +49,12 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         app.add_route(
             pipeline.handler(endpoint), _sanic_path(endpoint.path), methods=[endpoint.method], name=_name(endpoint),
             strict_slashes=True,
+        )  # fmt: skip
+    for endpoint, path, values in shadowed(table):
+        # Among its siblings an agent may be called `batch`; the router would stop at the path of that name.
+        app.add_route(
+            partial(pipeline.handler(endpoint), **values), path, methods=[endpoint.method],
+            name=f"{_name(endpoint)}_at{path.replace('/', '_')}", strict_slashes=True,
         )  # fmt: skip
     document = msgspec.json.encode(openapi.document(table, settings.public_url))
 
@@ -102,7 +109,8 @@ def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
     if problem.status_code == 405:
         return errors.WrongMethod(allow=allowed)
     if problem.status_code == 413:
-        return errors.BodyTooLarge()
+        # The server says the same of a head that is too large.
+        return errors.HeadersTooLarge() if "header" in str(problem) else errors.BodyTooLarge()
     if problem.status_code == 431:
         return errors.HeadersTooLarge()
     return Invalid("The request is malformed.", code="malformed_request")

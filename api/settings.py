@@ -47,7 +47,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000),
         rate_limit_anonymous_max=environment.integer(source, "SERVICE_RATE_LIMIT_ANONYMOUS_MAX", 3_000),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
-        rate_limit_store=environment.text(source, "SERVICE_RATE_LIMIT_STORE", "memory"),
+        rate_limit_store=environment.choice(source, "SERVICE_RATE_LIMIT_STORE", ("memory",)),
         trusted_proxies=tuple(
             filter(None, (part.strip() for part in source.get("SERVICE_TRUSTED_PROXIES", "").split(",")))
         ),

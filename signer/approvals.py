@@ -12,7 +12,7 @@ from custody.kit.refs import AgentRef
 from custody.protocol.messages import Approve, Deny, Done, Outcome
 from signer import orders
 from signer.context import Ask, Signer
-from signer.decide import Case, Claim, settle
+from signer.decide import Case, Claim, Unclaimed, settle
 from signer.idempotency import packed
 from signer.proofs import ProvenTenant
 from signer.record import APPROVAL_MAC, approval_content
@@ -55,7 +55,12 @@ async def approve(signer: Signer, message: Approve, ask: Ask[ProvenTenant]) -> t
         str(row["id"]), counted_this_hour=age < timedelta(minutes=59), counted_today=age < timedelta(hours=23)
     )
     ref = AgentRef(ask.caller.tenant, row["agent_id"])
-    return await settle(signer, Case(ref=ref, tx_id=str(row["tx_id"]), draft=draft, ask=ask, claim=claim))
+    try:
+        return await settle(signer, Case(ref=ref, tx_id=str(row["tx_id"]), draft=draft, ask=ask, claim=claim))
+    except Unclaimed:
+        # Somebody else was faster: say what became of it.
+        await _pending(signer, ask.caller, message)
+        raise ApprovalExpired from None
 
 
 def _check_order(signer: Signer, tenant: str, row: Any, digest: bytes) -> None:

@@ -54,6 +54,10 @@ class KeyReused(Conflict):
     """This Idempotency-Key was used for another request."""
 
 
+class Unclaimed(Exception):
+    """The approval was decided by somebody else, or expired, before this signature could be written."""
+
+
 class Claim(msgspec.Struct, frozen=True):
     """An approval that is turned into a signature: the same path, judged again, claimed in the same write."""
 
@@ -117,9 +121,9 @@ async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | 
         step = _think(signer, case, facts)
         if not isinstance(step, _ToWrite):
             return step
-        if await _write(connection, case, step) != "done":
-            return None
-    return step.outcome, False
+        result = await _write(connection, case, step)
+    # Only after the commit may the answer leave.
+    return _settled(step, result)
 
 
 async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
@@ -151,6 +155,12 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
             log.error("a unique index stopped a signature", extra={"constraint": problem.constraint_name})
             return None
         raise
+    return _settled(step, result)
+
+
+def _settled(step: "_ToWrite", result: str) -> tuple[Outcome, bool] | None:
+    if result == "unclaimed":
+        raise Unclaimed
     return (step.outcome, False) if result == "done" else None
 
 

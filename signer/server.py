@@ -137,7 +137,7 @@ class Server:
             log.exception("unexpected", extra={"request_id": request.origin.request_id, "request": name})
             outcome, replayed = m.Failed("Internal", "internal", "The signer had a fault."), False
         if not writer.is_closing():
-            writer.write(frame(msgspec.msgpack.encode(m.Reply(request.n, outcome, replayed))))
+            writer.write(_reply(request.n, outcome, replayed))
 
     async def _tell_story(self, request: m.Request) -> tuple[m.Outcome, bool]:
         for _ in range(_RACE_TRIES):
@@ -191,6 +191,15 @@ async def _note_outcome(signer: Signer, body: m.BroadcastOutcome, ask: Ask[None]
             "SELECT outcome_write($1, $2, $3, $4)", body.tenant, body.tx_id, body.outcome, ask.origin_row
         )
     return m.Done({"result": result})
+
+
+def _reply(number: int, outcome: m.Outcome, replayed: bool) -> bytes:
+    try:
+        return frame(msgspec.msgpack.encode(m.Reply(number, outcome, replayed)))
+    except BadFrame:
+        return frame(
+            msgspec.msgpack.encode(m.Reply(number, m.Failed("Internal", "internal", "The answer is too long.")))
+        )
 
 
 def _failed(problem: errors.CustodyError) -> m.Failed:

@@ -37,7 +37,7 @@ async def create_many(ports: Ports, caller: TenantCaller, body: BatchBody) -> An
         try:
             agent = msgspec.convert(item, NewAgentBody)
         except msgspec.ValidationError as problem:
-            errors.append(BatchFailure(item.get("id"), str(problem)))
+            errors.append(BatchFailure(item.get("id") if isinstance(item, dict) else None, str(problem)))
             continue
         if agent.id in wanted:
             errors.append(BatchFailure(agent.id, "This id stands twice in the batch."))

@@ -48,7 +48,7 @@ class NewAgentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 class BatchBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Up to 100 agents; each is checked by itself."""
 
-    agents: list[dict[str, Any]]
+    agents: list[Any]
     apply_policies: list[PolicyRule] = []
 
 

@@ -152,7 +152,11 @@ def _signature(row: Mapping[str, Any]) -> Signature:
     moved: dict[str, int] = defaultdict(int)
     for effect in msgspec.json.decode(row["effects"]):
         amount = int(effect["amount"])
-        if effect["kind"] in ("transfer", "approval") and amount and not (effect.get("unlimited") or amount >= UNLIMITED):
+        if (
+            effect["kind"] in ("transfer", "approval")
+            and amount
+            and not (effect.get("unlimited") or amount >= UNLIMITED)
+        ):
             moved[effect["asset"]] += amount
     return Signature(
         tenant=row["tenant_id"], id=str(row["id"]), agent=row["agent_id"], incarnation=str(row["incarnation"]),

@@ -100,7 +100,8 @@ async def race(way: str, services: Sequence[Service], tenant: Tenant, clients: i
     """One race, judged by the tables alone."""
     agents, answers = await WAYS[way](Clients(services, clients), tenant)
     units = await owner.fetch(
-        "SELECT sum(value) FROM transactions WHERE tenant_id = $1 AND signature IS NOT NULL GROUP BY agent_id", tenant.id
+        "SELECT sum(value) FROM transactions WHERE tenant_id = $1 AND signature IS NOT NULL GROUP BY agent_id",
+        tenant.id,
     )
     found = await violations(owner, [tenant.id], [Limit(agent.id, UNITS) for agent in agents])
     return Race([int(row[0]) for row in units], Counter(str(answer.status_code) for answer in answers), found)

@@ -1,18 +1,21 @@
 """P2, P3, P9: whatever dies, what was acknowledged is there, once, and everything comes back without a hand."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import httpx
 import pytest
 
-from tests.fixtures.callers import Agent, Tenant, new_tenant
+from tests.fixtures.callers import Tenant, new_tenant, rule
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
 from tests.fixtures.server import Service
 from tests.outside.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.promises.kills import killed, postgres_stopped
 from tests.promises.oracle import violations
 
-CUTS = 8
+CUTS: tuple[Cut, ...] = ("before it is sent", "while it runs", "before its reply")
+TURNS = 8
 
 
 @pytest.fixture(scope="module")
@@ -62,23 +65,68 @@ def test_the_scheduler_works_again_after_postgres_was_stopped(
     postgres.start_again()
     running.wait_until_ready()
 
-    tx_id = agent.sign().json()["data"]["txId"]
+    signed = agent.sign().json()["data"]
 
-    asyncio.run(_claimed_by_the_scheduler(running, tx_id))
+    assert asyncio.run(_claims(running, signed["txId"])) > 0
 
 
-@pytest.mark.parametrize("how", ["before it is sent", "while it runs", "before its reply"])
+@pytest.mark.parametrize("how", CUTS)
 async def test_a_connection_cut_at_the_commit_signs_once(cut_off: tuple[CuttingProxy, Tenant], how: Cut) -> None:
     proxy, tenant = cut_off
     agent, before = tenant.agent(), proxy.cuts
 
-    answers = [_signed_with_a_cut(proxy, agent, how, f"{how} {turn}") for turn in range(CUTS)]
-    again = [agent.sign(key=f"{how} {turn}") for turn in range(CUTS)]
+    answers = [_cut(proxy, how, agent.sign, key=f"{how} {turn}") for turn in range(TURNS)]
+    again = [agent.sign(key=f"{how} {turn}") for turn in range(TURNS)]
 
-    assert proxy.cuts - before == CUTS
-    assert [answer.json()["data"] for answer in again] == answers
-    assert {answer.headers["Idempotency-Replayed"] for answer in again} == {"true"}
-    assert agent.ok("GET", f"/vault/{agent.id}/history?limit=100")[CUTS:] == []
+    assert proxy.cuts - before == TURNS
+    assert {answer.status_code for answer in answers} == {200}
+    assert [answer.json()["data"] for answer in again] == [answer.json()["data"] for answer in answers]
+    assert {answer.headers.get("Idempotency-Replayed") for answer in again} == {"true"}
+    assert len(agent.ok("GET", f"/vault/{agent.id}/history")) == TURNS
 
 
-async def test_an_approval_cut_at_the_commit_is_given_once(cut_off: tuple[CuttingProxy, Tenant]) -> None: ...
+@pytest.mark.parametrize("how", CUTS)
+async def test_an_approval_cut_at_the_commit_signs_once(cut_off: tuple[CuttingProxy, Tenant], how: Cut) -> None:
+    proxy, tenant = cut_off
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    item = agent.sign().json()["data"]["approvalId"]
+
+    answer = _cut(proxy, how, tenant.post, f"/approvals/{item}/approve", json={})
+    again = tenant.post(f"/approvals/{item}/approve", json={})
+
+    assert (answer.status_code, again.status_code) == (200, 409)
+    [only] = agent.ok("GET", f"/vault/{agent.id}/history")
+    assert only["txHash"] == answer.json()["data"]["txHash"]
+
+
+@pytest.fixture(scope="module")
+def cut_off(running: Service) -> Iterator[tuple[CuttingProxy, Tenant]]:
+    """A second signer whose wire to Postgres can be cut, and a tenant that it serves."""
+    with (
+        cutting_proxy(running.database.urls["signer"]) as (proxy, url),
+        partner_of(running, SERVICE_DATABASE_URL_SIGNER=url) as service,
+        new_tenant(service) as tenant,
+    ):
+        yield proxy, tenant
+        assert asyncio.run(_judged(service, tenant)) == []
+
+
+def _cut(
+    proxy: CuttingProxy, how: Cut, ask: Callable[..., httpx.Response], *given: Any, **named: Any
+) -> httpx.Response:
+    proxy.cut_next(how)
+    return ask(*given, **named)
+
+
+async def _judged(service: Service, tenant: Tenant) -> list[str]:
+    async with owner_of(service.database) as owner:
+        return await violations(owner, [tenant.id])
+
+
+async def _claims(service: Service, tx_id: str) -> int:
+    """How often the scheduler tried to send this, within a bounded time."""
+    async with owner_of(service.database) as owner, asyncio.timeout(30):
+        await owner.execute("UPDATE transactions SET broadcast = true, resend_at = service_now() WHERE id = $1", tx_id)
+        while not (tries := await owner.fetchval("SELECT resends FROM transactions WHERE id = $1", tx_id)):
+            await asyncio.sleep(0.05)
+    return int(tries)
