@@ -12,6 +12,7 @@ import asyncpg
 import msgspec
 
 from custody.kit import ids, stages
+from custody.kit.db import DatabaseAway
 from custody.kit.errors import Conflict, Forbidden, Frozen, NotFound, Unavailable
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
@@ -115,13 +116,19 @@ def _told(case: Case, done: tuple[Outcome, bool], taken: dict[str, float]) -> tu
 
 
 async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
-    async with signer.pool.acquire() as connection, connection.transaction():
-        await ledger.lock(connection, case.ref)
-        facts = await ledger.read(connection, _question(case))
-        step = _think(signer, case, facts)
-        if not isinstance(step, _ToWrite):
-            return step
-        result = await _write(connection, case, step)
+    step: _ToWrite | tuple[Outcome, bool] | None = None
+    try:
+        async with signer.pool.acquire() as connection, connection.transaction():
+            await ledger.lock(connection, case.ref)
+            facts = await ledger.read(connection, _question(case))
+            step = _think(signer, case, facts)
+            if not isinstance(step, _ToWrite):
+                return step
+            result = await _write(connection, case, step)
+    except DatabaseAway:
+        if isinstance(step, _ToWrite):
+            return await _after_broken_commit(signer, case, step)
+        raise
     # Only after the commit may the answer leave.
     return _settled(step, result)
 
@@ -139,13 +146,7 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
         with stages.timed("write"):
             async with signer.pool.acquire() as connection:
                 result = await _write(connection, case, step)
-    except (
-        OSError,
-        asyncpg.PostgresConnectionError,
-        asyncpg.InterfaceError,
-        asyncpg.AdminShutdownError,
-        asyncpg.CrashShutdownError,
-    ):
+    except DatabaseAway:
         return await _after_broken_commit(signer, case, step)
     except asyncpg.PostgresError as problem:
         if problem.sqlstate == "CU001":  # the idempotency key was taken a moment ago: read it

@@ -12,6 +12,7 @@ import asyncpg
 import msgspec
 
 from custody.kit import errors
+from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
 from custody.protocol import messages as m
 from custody.protocol.framing import BadFrame, frame, read_frame
@@ -106,13 +107,7 @@ class Server:
             outcome, replayed = await self._tell_story(request)
         except errors.CustodyError as problem:
             outcome, replayed = _failed(problem), False
-        except (
-            asyncpg.PostgresConnectionError,
-            asyncpg.InterfaceError,
-            asyncpg.OperatorInterventionError,
-            OSError,
-            TimeoutError,
-        ) as problem:
+        except DatabaseAway as problem:
             log.warning(
                 "the database is away",
                 extra={"request_id": request.origin.request_id, "reason": type(problem).__name__},

@@ -1,0 +1,127 @@
+"""What a newcomer sees: `custody up` walks through the service, and nothing is left when it stops. Design 10."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.outside.processes import PROJECT, die_with
+
+COMMAND = [sys.executable, "-P", "-m", "custody.cli"]
+LONGEST_SECONDS = 60
+
+
+class Walk(msgspec.Struct, frozen=True):
+    """One start, watched from outside."""
+
+    first: str
+    repeated: subprocess.CompletedProcess[str]
+    while_running: set[int]
+    status: int
+    left: set[int]
+
+
+@pytest.fixture(scope="module")
+def walk() -> Iterator[Walk]:
+    """Start everything in a fresh folder, let the demo run, repeat it, stop."""
+    folder = Path(tempfile.mkdtemp(prefix="cw-"))
+    folder.chmod(0o755)
+    environment = _environment(folder / "home")
+    up = subprocess.Popen(
+        [*COMMAND, "up"], cwd=PROJECT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+    )  # fmt: skip
+    watch = threading.Timer(LONGEST_SECONDS, up.kill)
+    watch.start()
+    first = _said_until(up, "Ctrl-C stops everything.")
+    repeated = subprocess.run([*COMMAND, "demo"], cwd="/", env=environment, capture_output=True, text=True, check=False)
+    while_running = _processes_of(folder)
+    up.send_signal(signal.SIGTERM)
+    up.communicate()
+    watch.cancel()
+    yield Walk(first, repeated, while_running, up.returncode, _processes_of(folder))
+    shutil.rmtree(folder)
+
+
+def test_the_first_start_ends_with_the_service_ready_and_the_demo_whole(walk: Walk) -> None:
+    assert "demo:" not in walk.first
+    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6"]
+    assert walk.first.rstrip().endswith("Ctrl-C stops everything.")
+
+
+def test_exactly_as_many_parallel_payments_are_signed_as_fit_into_the_limit(walk: Walk) -> None:
+    assert "signed          7 of 20, exactly what fits; refused 13" in walk.first
+    assert "ledger says      1.00 ETH  of 1.00" in walk.first
+
+
+def test_what_was_signed_is_what_the_chain_paid_out(walk: Walk) -> None:
+    shop = re.findall(r"the shop has +([\d.]+) ETH", walk.first)
+
+    assert shop == ["0.01", "0.50"]
+    assert "the supplier has 0.50 ETH" in walk.first
+    assert re.search(r"a stranger has +0\.00 ETH", walk.first)
+
+
+def test_a_refusal_names_the_rule(walk: Walk) -> None:
+    assert re.search(r"because +approved-addresses: 0x[0-9a-f]{40} is not an approved address", walk.first)
+
+
+def test_neither_key_is_in_the_transcript(walk: Walk) -> None:
+    assert not re.search(r"[cp]k_[A-Za-z0-9_-]{20}", walk.first + walk.repeated.stdout)
+
+
+def test_the_demo_can_be_repeated_from_another_terminal(walk: Walk) -> None:
+    assert walk.repeated.returncode == 0, walk.repeated.stdout + walk.repeated.stderr
+    assert "of tenant demo;" in walk.repeated.stdout
+    assert "7 of 20" in walk.repeated.stdout
+
+
+def test_a_stop_leaves_no_process(walk: Walk) -> None:
+    assert walk.status == 0
+    assert len(walk.while_running) >= len(("supervisor", "postgres", "chain", "signer", "api", "scheduler"))
+    assert walk.left == set()
+
+
+def _environment(home: Path) -> dict[str, str]:
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    ports = [str(listener.getsockname()[1]) for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    names = ("SERVICE_API_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_SCHEDULER")
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    return {**kept, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home), **dict(zip(names, ports, strict=True))}
+
+
+def _said_until(process: subprocess.Popen[str], last: str) -> str:
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if line.strip() == last:
+            return said
+    raise AssertionError(f"it ended first, with {process.wait()}:\n{said}")
+
+
+def _processes_of(folder: Path) -> set[int]:
+    """Every process that works in this folder or was started with it."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        try:
+            inside = str(folder) in os.readlink(entry / "cwd")
+            if inside or f"={folder}".encode() in (entry / "environ").read_bytes():
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
