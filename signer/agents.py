@@ -19,10 +19,10 @@ from custody.protocol.messages import (
     Outcome,
     RevokeAgentTokens,
 )
+from signer.case import AgentAbsent
 from signer.context import Ask, Signer
-from signer.decide import AgentAbsent
+from signer.evm import evm_address
 from signer.idempotency import IdempotencyRace, packed
-from signer.orders import evm_address
 from signer.policies import row_of
 from signer.proofs import BadProof, ProvenTenant
 from signer.sealing import Context

@@ -11,8 +11,9 @@ from custody.kit.errors import Conflict, NotFound, Unavailable
 from custody.kit.refs import AgentRef
 from custody.protocol.messages import Approve, Deny, Done, Outcome
 from signer import orders
+from signer.case import Case, Claim
 from signer.context import Ask, Signer
-from signer.decide import Case, Claim, Unclaimed, settle
+from signer.decide import Unclaimed, settle
 from signer.idempotency import packed
 from signer.proofs import ProvenTenant
 from signer.record import APPROVAL_MAC, approval_content

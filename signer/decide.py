@@ -5,76 +5,36 @@ changed. A crash before it leaves no trace; a crash after it leaves the signatur
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import asyncpg
-import msgspec
 
-from custody.kit import ids, stages
+from custody.kit import stages
 from custody.kit.db import DatabaseAway
-from custody.kit.errors import Conflict, Forbidden, Frozen, NotFound, Unavailable
+from custody.kit.errors import Forbidden, Unavailable
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
-from custody.policies.judge import judge
-from custody.policies.types import Facts as JudgedFacts
-from custody.policies.types import Spend
-from custody.protocol.messages import NeedsPreparation, Outcome, Queued, Refused, Signed, Signing, SignTypedData
+from custody.protocol.messages import Outcome, Signing, SignTypedData
 from custody.transactions import ledger
-from custody.transactions.ledger import Facts, Guard, Question
-from signer import orders, record
+from custody.transactions.ledger import Guard, Question
+from signer import orders
+from signer.case import Case
+from signer.consider import ToWrite, consider
 from signer.context import Ask, Signer
-from signer.heads import RolledBack
-from signer.judging import Judging
-from signer.orders import Draft, NeedsNode, Produced
-from signer.proofs import BadProof, ProvenAgent, ProvenTenant, TokenRevoked
-from signer.record import Judged
-from signer.sealing import Context, Tampered
+from signer.proofs import ProvenAgent, ProvenTenant
 from signer.turns import TooManyWaiting
 
 log = logger(__name__)
 OPTIMISTIC_TRIES = 3
 SETTLE_SECONDS = 8.0
 
-decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused).decode
-
-
-class AgentAbsent(NotFound):
-    """There is no such agent."""
-
-
-class Sealed(Unavailable):
-    """The stored keys or policies of this agent are not what the signer wrote; nothing is signed. Tell the operator."""
-
 
 class Busy(Unavailable):
     """This agent has more orders waiting than can be signed in time; try again shortly."""
 
 
-class KeyReused(Conflict):
-    """This Idempotency-Key was used for another request."""
-
-
 class Unclaimed(Exception):
     """The approval was decided by somebody else, or expired, before this signature could be written."""
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """An approval that is turned into a signature: the same path, judged again, claimed in the same write."""
-
-    approval_id: str
-    counted_this_hour: bool
-    counted_today: bool
-
-
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One order on its way."""
-
-    ref: AgentRef
-    tx_id: str
-    draft: Draft
-    ask: Ask[ProvenAgent] | Ask[ProvenTenant]
-    claim: Claim | None = None
 
 
 async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent]) -> tuple[Outcome, bool]:
@@ -116,17 +76,17 @@ def _told(case: Case, done: tuple[Outcome, bool], taken: dict[str, float]) -> tu
 
 
 async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
-    step: _ToWrite | tuple[Outcome, bool] | None = None
+    step: ToWrite | tuple[Outcome, bool] | None = None
     try:
         async with signer.pool.acquire() as connection, connection.transaction():
             await ledger.lock(connection, case.ref)
             facts = await ledger.read(connection, _question(case))
-            step = _think(signer, case, facts)
-            if not isinstance(step, _ToWrite):
+            step = consider(signer, case, facts)
+            if not isinstance(step, ToWrite):
                 return step
             result = await _write(connection, case, step)
     except DatabaseAway:
-        if isinstance(step, _ToWrite):
+        if isinstance(step, ToWrite):
             return await _after_broken_commit(signer, case, step)
         raise
     # Only after the commit may the answer leave.
@@ -139,8 +99,8 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
         async with signer.pool.acquire() as connection:
             facts = await ledger.read(connection, _question(case))
     with stages.timed("judge_and_sign"):
-        step = _think(signer, case, facts)
-    if not isinstance(step, _ToWrite):
+        step = consider(signer, case, facts)
+    if not isinstance(step, ToWrite):
         return step
     try:
         with stages.timed("write"):
@@ -159,13 +119,13 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
     return _settled(step, result)
 
 
-def _settled(step: "_ToWrite", result: str) -> tuple[Outcome, bool] | None:
+def _settled(step: ToWrite, result: str) -> tuple[Outcome, bool] | None:
     if result == "unclaimed":
         raise Unclaimed
     return (step.outcome, False) if result == "done" else None
 
 
-async def _after_broken_commit(signer: Signer, case: Case, step: "_ToWrite") -> tuple[Outcome, bool] | None:
+async def _after_broken_commit(signer: Signer, case: Case, step: ToWrite) -> tuple[Outcome, bool] | None:
     """The connection died at the commit: find out whether it happened, never guess.
 
     The row lock waits until the old backend is gone; after that the order is there or it never will be.
@@ -188,12 +148,6 @@ async def _after_broken_commit(signer: Signer, case: Case, step: "_ToWrite") -> 
             await asyncio.sleep(0.05)
 
 
-class _ToWrite(msgspec.Struct, frozen=True):
-    facts: Facts
-    record: ledger.Record
-    outcome: Outcome
-
-
 def _question(case: Case) -> Question:
     draft = case.draft
     return Question(
@@ -203,7 +157,7 @@ def _question(case: Case) -> Question:
     )  # fmt: skip
 
 
-async def _write(connection: Any, case: Case, step: _ToWrite) -> str:
+async def _write(connection: Any, case: Case, step: ToWrite) -> str:
     caller = case.ask.caller
     guard = Guard(
         epoch=caller.epoch if isinstance(caller, ProvenAgent) else None,
@@ -211,116 +165,3 @@ async def _write(connection: Any, case: Case, step: _ToWrite) -> str:
         claim=case.claim.approval_id if case.claim else None,
     )
     return await ledger.write(connection, case.ref, step.facts, step.record, guard)
-
-
-def _think(signer: Signer, case: Case, facts: Facts | None) -> "_ToWrite | tuple[Outcome, bool]":
-    """Everything between the read and the write: no waiting, no I/O, nothing released."""
-    facts, earlier = _admit(case, facts)
-    if earlier is not None:
-        return earlier, True
-    try:
-        rules = signer.policies.open(
-            case.ref.tenant, case.ref.agent, facts.incarnation, facts.head, facts.policy_version, facts.rules
-        )
-        judging = signer.judging.open(case.ref.tenant, facts.config_version, facts.judging, facts.judging_mac)
-    except (Tampered, RolledBack) as problem:
-        log.error(
-            "policies refused",
-            extra={"tenant": case.ref.tenant, "agent": case.ref.agent, "reason": type(problem).__name__},
-        )
-        raise Sealed(code="policy_tampered") from None
-    built = case.draft.build(facts)
-    verdict = judge(rules, built.subject, _judged_facts(signer, case, facts, judging))
-    judged = Judged(case, facts, built, verdict)
-    if verdict.decision == "sign":
-        return _signed(signer, judged)
-    if case.claim is not None:
-        # Refused on today's policy: nothing is written, the item stays for another decision.
-        return Refused(case.tx_id, list(verdict.results), record.why(verdict)), False
-    if verdict.decision == "queue":
-        return _queued(signer, judged, judging.auto_expire_seconds)
-    return _refused(judged)
-
-
-def _admit(case: Case, facts: Facts | None) -> tuple[Facts, Outcome | None]:
-    """Is this caller still who it was, is the agent free to act, was this asked before?"""
-    caller = case.ask.caller
-    if facts is None:
-        # A token of an agent that is gone proves nothing any more.
-        raise BadProof if isinstance(caller, ProvenAgent) else AgentAbsent
-    if isinstance(caller, ProvenAgent) and (caller.incarnation, caller.epoch) != (facts.incarnation, facts.token_epoch):
-        raise TokenRevoked
-    if case.ask.key is not None and facts.idempotent is not None:
-        fingerprint, answer = facts.idempotent
-        if fingerprint != case.ask.key.fingerprint:
-            raise KeyReused(code="idempotency_mismatch")
-        if answer is not None:
-            return facts, decode_outcome(answer)
-    if case.claim is None and facts.answer is not None:
-        return facts, decode_outcome(facts.answer)
-    if facts.frozen:
-        raise Frozen
-    return facts, None
-
-
-def _judged_facts(signer: Signer, case: Case, facts: Facts, judging: Judging) -> JudgedFacts:
-    """The ledger's figures as the judge sees them: a slot that is taken over does not count twice."""
-    spend = {asset: Spend(day, week) for asset, (day, week) in facts.spend.items()}
-    floor: dict[str, int] = {}
-    if facts.slot is not None and facts.slot.state == "open":
-        for asset, charge in facts.slot.charges.items():
-            amount = floor[asset] = int(charge.amount)
-            known = spend.get(asset, Spend(0, 0))
-            # The same edges as the statement that summed: a bucket counts while any of its hour is in the window.
-            in_day, in_week = (record.in_window(facts.now, charge.hour, hours=hours) for hours in (24, 168))
-            spend[asset] = Spend(known.day - amount * in_day, known.week - amount * in_week)
-    claim = case.claim
-    return JudgedFacts(
-        now=facts.now, spend=spend, floor=floor,
-        orders_last_hour=facts.orders_last_hour - (1 if claim and claim.counted_this_hour else 0),
-        orders_last_day=facts.orders_last_day - (1 if claim and claim.counted_today else 0),
-        empty_policy=signer.empty_policy, uncovered=judging.uncovered_effects, approving=claim is not None,
-    )  # fmt: skip
-
-
-def _signed(signer: Signer, judged: Judged) -> "_ToWrite | tuple[Outcome, bool]":
-    try:
-        final = judged.built.finish()
-    except NeedsNode:
-        return NeedsPreparation(), False
-    produced = _produce(signer, judged.case, judged.facts, final.unlock)
-    outcome = record.signed_outcome(judged, produced)
-    return _ToWrite(judged.facts, record.of_signed(judged, final.nonce, produced, outcome), outcome)
-
-
-def _produce(signer: Signer, case: Case, facts: Facts, unlock: Callable[[bytes], orders.Unlocked]) -> Produced:
-    """Open the key, make sure it is this wallet's, sign, and let go of it."""
-    purpose = case.draft.purpose
-    try:
-        secret = signer.sealer.open(
-            facts.blob or b"", Context(case.ref.tenant, "agent", case.ref.agent, purpose, facts.incarnation)
-        )
-        wallet = unlock(secret)
-        if wallet.address != facts.address:
-            raise Tampered
-    except (Tampered, ValueError):
-        log.error("key refused", extra={"tenant": case.ref.tenant, "agent": case.ref.agent})
-        raise Sealed(code="key_tampered") from None
-    return wallet.sign()
-
-
-def _queued(signer: Signer, judged: Judged, expire_seconds: int) -> "_ToWrite":
-    case, verdict = judged.case, judged.verdict
-    outcome = Queued(case.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict))
-    content = record.approval_content(
-        case.ref.tenant, case.ref.agent, judged.facts.incarnation, case.tx_id, outcome.approval_id, case.draft.digest
-    )
-    mac = signer.sealer.mac(record.APPROVAL_MAC, case.ref.tenant, content)
-    return _ToWrite(judged.facts, record.of_queued(judged, outcome, mac, expire_seconds), outcome)
-
-
-def _refused(judged: Judged) -> "_ToWrite":
-    verdict = judged.verdict
-    reason = record.why(verdict)
-    outcome = Refused(judged.case.tx_id, list(verdict.results), reason, verdict.rate_limited, verdict.retry_after)
-    return _ToWrite(judged.facts, record.of_refused(judged, outcome), outcome)

@@ -10,12 +10,12 @@ from custody.kit import clock
 from custody.policies.types import Alert, Result, Verdict
 from custody.protocol.messages import Outcome, Queued, Refused, Signed
 from custody.transactions.ledger import Charge, Facts, Record
-from signer.orders import Built, Produced
+from signer.draft import Built, Produced
 from signer.proofs import ProvenAgent
 from signer.sealing import fields
 
 if TYPE_CHECKING:
-    from signer.decide import Case
+    from signer.case import Case
 
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()

@@ -7,8 +7,8 @@ from custody.kit.errors import Conflict, Forbidden, Frozen
 from custody.policies.rules import ParsedRule, parse, wire
 from custody.policies.tighten import loosened
 from custody.protocol.messages import Done, Outcome, ReplacePolicies
+from signer.case import AgentAbsent, Sealed
 from signer.context import Ask, Signer
-from signer.decide import AgentAbsent, Sealed
 from signer.heads import RolledBack
 from signer.idempotency import packed
 from signer.policies import row_of

@@ -16,7 +16,8 @@ def missing(settings: Settings) -> list[str]:
 def _uids(settings: Settings) -> str | None:
     if os.geteuid() != 0:
         return "start it as root: each process then gets an unprivileged uid of its own, which guards the keys"
-    parent = settings.home.resolve().parent
+    # The first start makes what is not there yet.
+    parent = next(folder for folder in settings.home.resolve().parents if folder.exists())
     if not places.enterable(parent):
         return f"set SERVICE_HOME to a folder below one that other users can enter; {parent} is closed to them"
     return None

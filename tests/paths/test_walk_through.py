@@ -1,5 +1,6 @@
 """What a newcomer sees: `custody up` walks through the service, and nothing is left when it stops. Design 10."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -26,6 +28,7 @@ class Walk(msgspec.Struct, frozen=True):
 
     first: str
     repeated: subprocess.CompletedProcess[str]
+    readme: list[dict[str, Any]]
     while_running: set[int]
     status: int
     left: set[int]
@@ -45,11 +48,12 @@ def walk() -> Iterator[Walk]:
     watch.start()
     first = _said_until(up, "Ctrl-C stops everything.")
     repeated = subprocess.run([*COMMAND, "demo"], cwd="/", env=environment, capture_output=True, text=True, check=False)
+    readme = _readme_answers(folder / "home", environment)
     while_running = _processes_of(folder)
     up.send_signal(signal.SIGTERM)
     up.communicate()
     watch.cancel()
-    yield Walk(first, repeated, while_running, up.returncode, _processes_of(folder))
+    yield Walk(first, repeated, readme, while_running, up.returncode, _processes_of(folder))
     shutil.rmtree(folder)
 
 
@@ -86,6 +90,18 @@ def test_the_demo_can_be_repeated_from_another_terminal(walk: Walk) -> None:
     assert "7 of 20" in walk.repeated.stdout
 
 
+def test_every_command_of_the_readme_answers_as_it_says(walk: Walk) -> None:
+    agent, policies, small, queue, approved, dashboard, refused = walk.readme
+
+    assert agent["data"]["id"] == "buyer"
+    assert len(policies["data"]) == 2
+    assert small["data"]["signedTransaction"].startswith("0x02")
+    assert [item["value"] for item in queue["data"]] == ["500000000000000000"]
+    assert approved["data"]["status"] == "approved"
+    assert dashboard["data"]["budgets"][0]["remaining"] == "490000000000000000"
+    assert refused["ok"] is False
+
+
 def test_a_stop_leaves_no_process(walk: Walk) -> None:
     assert walk.status == 0
     assert len(walk.while_running) >= len(("supervisor", "postgres", "chain", "signer", "api", "scheduler"))
@@ -100,6 +116,22 @@ def _environment(home: Path) -> dict[str, str]:
     names = ("SERVICE_API_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_SCHEDULER")
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return {**kept, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home), **dict(zip(names, ports, strict=True))}
+
+
+def _readme_answers(home: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
+    """Paste the README's commands into a shell, with this run's places in them."""
+    blocks = re.findall(r"```sh\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)
+    (commands,) = [block for block in blocks if "curl" in block]
+    places = {
+        "http://127.0.0.1:3200": f"http://127.0.0.1:{environment['SERVICE_API_PORT']}",
+        ".custody/": f"{home}/",
+        ".venv/bin/python": sys.executable,
+    }
+    for usual, here in places.items():
+        assert usual in commands
+        commands = commands.replace(usual, here)
+    said = subprocess.run(["sh", "-e"], input=commands, env=environment, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in said.stdout.splitlines()]
 
 
 def _said_until(process: subprocess.Popen[str], last: str) -> str:

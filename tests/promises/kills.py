@@ -35,7 +35,7 @@ class Survived(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"{self.what}: {len(self.seconds)} rounds, {self.acknowledged} acknowledged, {len(self.problems)} problems, "
+            f"{self.what} {len(self.seconds)} times: {self.acknowledged} acknowledged, {len(self.problems)} problems, "
             f"silent for p50 {statistics.median(self.seconds):.2f} s, max {max(self.seconds):.2f} s, "
             f"clients met {dict(self.on_the_way)}"
         )

@@ -95,7 +95,8 @@ class Load:
         count = len(self.acknowledged) + more
         with self._progress:
             came = self._progress.wait_for(lambda: len(self.acknowledged) >= count or self.strange, PATIENCE_SECONDS)
-        assert came and not self.strange, f"{self.strange} {self.on_the_way}"
+        assert not self.strange
+        assert came, f"no progress: {self.on_the_way}"
 
     def stop(self) -> None:
         """Begin no more keys."""

@@ -167,7 +167,8 @@ def _signature(row: Mapping[str, Any]) -> Signature:
 
 
 _SIGNED = """
-SELECT t.*, a.evm_address, a.solana_address FROM transactions t JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
+SELECT t.*, a.evm_address, a.solana_address FROM transactions t
+  JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
  WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL ORDER BY t.signed_at"""
 _SPEND = "SELECT * FROM spend WHERE tenant_id = ANY ($1)"
 _NONCES = "SELECT * FROM nonces WHERE tenant_id = ANY ($1)"
@@ -175,46 +176,56 @@ _NONCES = "SELECT * FROM nonces WHERE tenant_id = ANY ($1)"
 # Each query finds what must not exist.
 _MUST_BE_EMPTY = {
     "P2, one signature in two transactions": """
-        SELECT tenant_id, signature, count(*) FROM transactions WHERE tenant_id = ANY ($1) AND signature IS NOT NULL
-         GROUP BY tenant_id, signature HAVING count(*) > 1""",
+SELECT tenant_id, signature, count(*) FROM transactions
+ WHERE tenant_id = ANY ($1) AND signature IS NOT NULL GROUP BY tenant_id, signature HAVING count(*) > 1""",
     "P2, one transaction released twice": """
-        SELECT tenant_id, resource_id, count(*) FROM audit
-         WHERE tenant_id = ANY ($1) AND action IN ('tx.signed', 'tx.approved')
-         GROUP BY tenant_id, resource_id HAVING count(*) > 1""",
-    "P2, an idempotency key whose answer is not its transaction's": """
-        SELECT i.tenant_id, i.tx_id, t.status FROM idempotency i LEFT JOIN transactions t ON t.tenant_id = i.tenant_id AND t.id = i.tx_id
-         WHERE i.tenant_id = ANY ($1) AND i.tx_id IS NOT NULL AND t.id IS NULL""",
-    "P2, two idempotency keys of one principal and route for one transaction": """
-        SELECT tenant_id, principal, route, tx_id FROM idempotency WHERE tenant_id = ANY ($1) AND tx_id IS NOT NULL
-         GROUP BY tenant_id, principal, route, tx_id HAVING count(*) > 1""",
+SELECT tenant_id, resource_id, count(*) FROM audit
+ WHERE tenant_id = ANY ($1) AND action IN ('tx.signed', 'tx.approved')
+ GROUP BY tenant_id, resource_id HAVING count(*) > 1""",
+    "P2, an idempotency key that names no transaction": """
+SELECT i.tenant_id, i.tx_id FROM idempotency i
+  LEFT JOIN transactions t ON t.tenant_id = i.tenant_id AND t.id = i.tx_id
+ WHERE i.tenant_id = ANY ($1) AND i.tx_id IS NOT NULL AND t.id IS NULL""",
+    "P2, two idempotency keys for one transaction": """
+SELECT tenant_id, principal, route, tx_id FROM idempotency
+ WHERE tenant_id = ANY ($1) AND tx_id IS NOT NULL GROUP BY tenant_id, principal, route, tx_id HAVING count(*) > 1""",
     "P3, a signature without its audit row": """
-        SELECT t.tenant_id, t.id FROM transactions t WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL AND NOT EXISTS (
-          SELECT FROM audit u WHERE u.tenant_id = t.tenant_id AND u.resource_id = t.id::text AND u.written_by = 'custody_signer'
-             AND u.action IN ('tx.signed', 'tx.approved') AND (u.metadata::json->>'policyVersion')::bigint = t.policy_version
-             AND u.metadata::json->>'digest' = encode(t.digest, 'hex'))""",
+SELECT t.tenant_id, t.id FROM transactions t
+ WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL AND NOT EXISTS (
+   SELECT FROM audit u
+    WHERE u.tenant_id = t.tenant_id AND u.resource_id = t.id::text AND u.written_by = 'custody_signer'
+      AND u.action IN ('tx.signed', 'tx.approved')
+      AND (u.metadata::json->>'policyVersion')::bigint = t.policy_version
+      AND u.metadata::json->>'digest' = encode(t.digest, 'hex'))""",
     "P3, an audit row of a signature that does not exist": """
-        SELECT u.tenant_id, u.resource_id FROM audit u JOIN agents a ON a.tenant_id = u.tenant_id AND a.id = u.metadata::json->>'agentId'
-         WHERE u.tenant_id = ANY ($1) AND u.action IN ('tx.signed', 'tx.approved') AND NOT EXISTS (
-          SELECT FROM transactions t WHERE t.tenant_id = u.tenant_id AND t.id::text = u.resource_id AND t.signature IS NOT NULL)""",
-    "P3, a signature without its event": """
-        SELECT t.tenant_id, t.id FROM transactions t WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL AND (
-          SELECT count(*) FROM outbox o WHERE o.tenant_id = t.tenant_id AND o.event = 'tx.signed' AND o.data::json->>'txId' = t.id::text) <> 1""",
+SELECT u.tenant_id, u.resource_id FROM audit u
+  JOIN agents a ON a.tenant_id = u.tenant_id AND a.id = u.metadata::json->>'agentId'
+ WHERE u.tenant_id = ANY ($1) AND u.action IN ('tx.signed', 'tx.approved') AND NOT EXISTS (
+   SELECT FROM transactions t
+    WHERE t.tenant_id = u.tenant_id AND t.id::text = u.resource_id AND t.signature IS NOT NULL)""",
+    "P3, a signature without its one event": """
+SELECT t.tenant_id, t.id FROM transactions t
+  LEFT JOIN outbox o ON o.tenant_id = t.tenant_id AND o.event = 'tx.signed' AND o.data::json->>'txId' = t.id::text
+ WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL GROUP BY t.tenant_id, t.id HAVING count(o.id) <> 1""",
     "P3, a policy version that the agent never had": """
-        SELECT t.tenant_id, t.id, t.policy_version FROM transactions t JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
-         WHERE t.tenant_id = ANY ($1) AND t.policy_version NOT BETWEEN 1 AND a.policy_version""",
+SELECT t.tenant_id, t.id, t.policy_version FROM transactions t
+  JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
+ WHERE t.tenant_id = ANY ($1) AND t.policy_version NOT BETWEEN 1 AND a.policy_version""",
     "P3, a rate that does not count what was asked": """
-        SELECT tenant_id, agent_id, sum(asked) AS asked, sum(counted) AS counted FROM (
-          SELECT t.tenant_id, t.agent_id, 1 AS asked, 0 AS counted FROM transactions t
-            LEFT JOIN approvals p ON p.tenant_id = t.tenant_id AND p.tx_id = t.id
-           WHERE t.tenant_id = ANY ($1) AND (p.id IS NOT NULL OR t.status <> 'rejected')
-          UNION ALL SELECT tenant_id, agent_id, 0, orders FROM rate WHERE tenant_id = ANY ($1) AND grain = 'hour') both_sides
-         GROUP BY tenant_id, agent_id HAVING sum(asked) <> sum(counted)""",
+SELECT tenant_id, agent_id, sum(asked) AS asked, sum(counted) AS counted FROM (
+    SELECT t.tenant_id, t.agent_id, 1 AS asked, 0 AS counted FROM transactions t
+      LEFT JOIN approvals p ON p.tenant_id = t.tenant_id AND p.tx_id = t.id
+     WHERE t.tenant_id = ANY ($1) AND (p.id IS NOT NULL OR t.status <> 'rejected')
+    UNION ALL
+    SELECT tenant_id, agent_id, 0, orders FROM rate WHERE tenant_id = ANY ($1) AND grain = 'hour') both_sides
+ GROUP BY tenant_id, agent_id HAVING sum(asked) <> sum(counted)""",
     "an approval and its transaction that disagree": """
-        SELECT t.tenant_id, t.id, t.status, p.status AS approval FROM approvals p
-          JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id
-         WHERE t.tenant_id = ANY ($1) AND CASE p.status WHEN 'pending' THEN t.status <> 'pending_approval'
-           WHEN 'approved' THEN t.signature IS NULL ELSE t.status <> 'rejected' END""",
+SELECT t.tenant_id, t.id, t.status, p.status AS approval FROM approvals p
+  JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id
+ WHERE t.tenant_id = ANY ($1) AND CASE p.status WHEN 'pending' THEN t.status <> 'pending_approval'
+   WHEN 'approved' THEN t.signature IS NULL ELSE t.status <> 'rejected' END""",
     "a transaction that waits for nobody": """
-        SELECT t.tenant_id, t.id FROM transactions t WHERE t.tenant_id = ANY ($1) AND t.status = 'pending_approval'
-           AND NOT EXISTS (SELECT FROM approvals p WHERE p.tenant_id = t.tenant_id AND p.tx_id = t.id)""",
+SELECT t.tenant_id, t.id FROM transactions t
+  LEFT JOIN approvals p ON p.tenant_id = t.tenant_id AND p.tx_id = t.id
+ WHERE t.tenant_id = ANY ($1) AND t.status = 'pending_approval' AND p.id IS NULL""",
 }

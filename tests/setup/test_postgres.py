@@ -17,6 +17,12 @@ def server_of(home: places.Home) -> EmbeddedPostgres:
     return EmbeddedPostgres(home.file("postgres"), home.file("log", "postgres.log"))
 
 
+@pytest.fixture(scope="module")
+def home(shared_folder: Path) -> places.Home:
+    """One state folder for the file: a new database costs seconds, a second start of one does not."""
+    return places.open_home(shared_folder / "home")
+
+
 @pytest.fixture
 async def server(home: places.Home) -> AsyncIterator[EmbeddedPostgres]:
     """A server that is stopped after the test."""
@@ -71,22 +77,26 @@ async def test_a_pid_file_that_now_names_a_stranger_does_not_stop_the_start(
 
 async def test_a_killed_server_comes_back_with_everything(server: EmbeddedPostgres) -> None:
     url = await server.start()
-    await ask(url, "CREATE TABLE kept AS SELECT 7 AS n")
+    await ask(url, "CREATE TABLE survived AS SELECT 7 AS n")
     assert server.process is not None
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
 
     url = await server.restart()
 
-    assert await ask(url, "SELECT n FROM kept") == 7
+    assert await ask(url, "SELECT n FROM survived") == 7
 
 
-async def test_a_setup_cut_short_is_done_again(server: EmbeddedPostgres, home: places.Home) -> None:
+async def test_a_setup_cut_short_is_done_again(open_folder: Path) -> None:
+    home = places.open_home(open_folder / "home")
     half = home.file("postgres", "data.new")
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18")
-
-    assert await ask(await server.start(), "SELECT 1") == 1
+    server = server_of(home)
+    try:
+        assert await ask(await server.start(), "SELECT 1") == 1
+    finally:
+        await server.stop()
 
 
 async def test_a_closed_folder_on_the_way_stays_closed(open_folder: Path) -> None:

@@ -19,13 +19,25 @@ from custody.cli.runtime import PROJECT
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 COMMAND = [sys.executable, "-m", "tests.setup.stand_ins.supervise"]
 
+PORTS = ("SERVICE_API_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_SCHEDULER")
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody holds."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
 
 class Running:
     """A supervisor that is up, seen from outside."""
 
-    def __init__(self, home: Path, port: int) -> None:
-        self.home, self.url = home, f"http://127.0.0.1:{port}/ready"
-        environment = {"PATH": os.defpath, "SERVICE_HOME": str(home), "SERVICE_API_PORT": str(port)}
+    def __init__(self, home: Path, ports: list[int]) -> None:
+        self.home, self.ports, self.url = home, ports, f"http://127.0.0.1:{ports[0]}/ready"
+        environment = {"PATH": os.defpath, "SERVICE_HOME": str(home)}
+        environment |= {name: str(port) for name, port in zip(PORTS, ports, strict=True)}
         with (home.parent / "said").open("w") as said:
             self.process = subprocess.Popen(
                 COMMAND, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
@@ -50,9 +62,7 @@ class Running:
 def running(shared_folder: Path) -> Iterator[Running]:
     """A supervisor over stand-ins for signer and api; a closed checkout gets a closed state folder."""
     shared_folder.chmod(0o755 if places.readable(PROJECT) else 0o700)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    found = Running(shared_folder / "home", port)
+    found = Running(shared_folder / "home", free_ports(len(PORTS)))
     yield found
     found.process.terminate()
     found.process.communicate(timeout=20)
@@ -111,7 +121,7 @@ def test_a_killed_supervisor_leaves_nothing_that_stops_the_next(running: Running
     running.process.kill()
     running.process.communicate()
 
-    again = Running(running.home, int(running.url.split(":")[2].split("/")[0]))
+    again = Running(running.home, running.ports)
 
     assert again.stop(signal.SIGTERM) == 0
     again.process.communicate()
@@ -134,3 +144,14 @@ def test_a_second_supervisor_of_the_same_folder_is_refused(running: Running) -> 
 
     assert second.returncode != 0
     assert "already runs" in second.stderr
+
+
+def test_a_taken_port_is_refused_by_the_name_of_its_variable(open_folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
+        environment["SERVICE_API_PORT"] = str(taken.getsockname()[1])
+
+        refused = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+    assert refused.returncode != 0
+    assert "set SERVICE_API_PORT to another port" in refused.stderr

@@ -1,0 +1,189 @@
+"""Policy sets: what is taken, what is refused, and what an agent may do to its own. Spec 1/2.4, 4.1, decisions 3."""
+
+from typing import Any
+
+import pytest
+
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+
+TYPES = (
+    "spending-limit", "approved-addresses", "auto-approve-threshold", "time-window", "rate-limit", "allowed-chains", "contract-allowlist",
+)  # fmt: skip
+EVERY = [
+    rule("spending-limit", maxPerTransaction="1", maxPerDay="2", maxPerWeek="3", asset="evm:native", alertPercents=[50, 100]),
+    rule("spending-limit", maxPerTx="1", enabled=False),
+    rule("approved-addresses", addresses=[ADDRESS], mode="blacklist"),
+    rule("auto-approve-threshold", threshold="5", asset="solana:native"),
+    rule("time-window", allowedHours=[{"start": 22, "end": 6}], allowedDays=[0, 6], timezone="Europe/Berlin"),
+    rule("rate-limit", maxTxPerHour=1, maxTxPerDay=2),
+    rule("allowed-chains", chains=[1, "eip155:8453", 101, "bitcoin:regtest"]),
+    rule(
+        "contract-allowlist",
+        contracts=[{
+            "address": ADDRESS, "chainId": 1, "selectors": ["0xa9059cbb"],
+            "constraints": {"0xa9059cbb": {"recipientAllowlist": [OTHER_ADDRESS], "maxAmount": "7"}},
+        }],
+    ),
+]  # fmt: skip
+
+
+def path(agent: Agent) -> str:
+    return f"/agents/{agent.id}/policies"
+
+
+def test_every_type_is_stored_as_it_was_given(tenant: Tenant, agent: Agent) -> None:
+    stored = tenant.ok("PUT", path(agent), EVERY)
+
+    assert {one["type"] for one in stored} == set(TYPES)
+    assert [{name: one[name] for name in ("type", "enabled", "config")} for one in stored] == EVERY
+    assert all(one["id"] for one in stored)
+    assert tenant.ok("GET", path(agent)) == agent.ok("GET", path(agent)) == stored
+
+
+def test_ids_are_kept_and_a_set_is_replaced_as_a_whole(tenant: Tenant, agent: Agent) -> None:
+    tenant.ok("PUT", path(agent), [{**rule("rate-limit", maxTxPerHour=1), "id": "mine:1"}, rule("rate-limit", maxTxPerDay=1)])
+    kept = tenant.ok("PUT", path(agent), [{**rule("rate-limit", maxTxPerHour=2), "id": "mine:1"}])
+
+    assert kept == [{"id": "mine:1", **rule("rate-limit", maxTxPerHour=2)}]
+    assert tenant.ok("PUT", path(agent), []) == []
+    assert tenant.ok("GET", path(agent)) == []
+
+
+def test_an_unknown_type_is_400_and_the_message_lists_the_supported_ones(tenant: Tenant, agent: Agent) -> None:
+    answer = tenant.put(path(agent), json=[rule("no-limit", a=1)])
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "invalid_policy")
+    assert all(name in answer.json()["error"] for name in TYPES)
+
+
+BAD = {
+    "enabled is a number": {"type": "rate-limit", "enabled": 1, "config": {"maxTxPerHour": 1}},
+    "enabled is a word": {"type": "rate-limit", "enabled": "true", "config": {"maxTxPerHour": 1}},
+    "enabled is missing": {"type": "rate-limit", "config": {"maxTxPerHour": 1}},
+    "config is null": {"type": "rate-limit", "enabled": True, "config": None},
+    "config is a list": {"type": "rate-limit", "enabled": True, "config": []},
+    "config is missing": {"type": "rate-limit", "enabled": True},
+    "type is missing": {"enabled": True, "config": {}},
+    "type is a number": {"type": 5, "enabled": True, "config": {}},
+    "a malformed id": {**rule("rate-limit", maxTxPerHour=1), "id": "a b"},
+    "an unknown config field": rule("rate-limit", maxTxPerHour=1, surplus=1),
+    "an empty limit": rule("spending-limit"),
+    "a negative limit": rule("spending-limit", maxPerDay="-1"),
+    "a limit with a fraction": rule("spending-limit", maxPerDay="1.5"),
+    "a limit as a number": rule("spending-limit", maxPerDay=5),
+    "a limit of 2^256": rule("spending-limit", maxPerDay=str(2**256)),
+    "two names for one limit": rule("spending-limit", maxPerTx="1", maxPerTransaction="2"),
+    "an unknown asset": rule("spending-limit", maxPerDay="1", asset="gold"),
+    "no addresses": rule("approved-addresses"),
+    "a wrong checksum": rule("approved-addresses", addresses=["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD".swapcase()]),
+    "no address": rule("approved-addresses", addresses=["somewhere"]),
+    "an unknown mode": rule("approved-addresses", addresses=[ADDRESS], mode="greylist"),
+    "no threshold": rule("auto-approve-threshold"),
+    "no window": rule("time-window", allowedHours=[], allowedDays=[]),
+    "hour 24 as a start": rule("time-window", allowedHours=[{"start": 24, "end": 24}]),
+    "day 7": rule("time-window", allowedDays=[7]),
+    "an unknown zone": rule("time-window", allowedDays=[1], timezone="Mars/Base"),
+    "a zone that is a path": rule("time-window", allowedDays=[1], timezone="../../etc/passwd"),
+    "no rate": rule("rate-limit"),
+    "a rate of nothing": rule("rate-limit", maxTxPerHour=0),
+    "no chains": rule("allowed-chains", chains=[]),
+    "an unknown chain name": rule("allowed-chains", chains=["mainnet"]),
+    "a short selector": rule("contract-allowlist", contracts=[{"address": ADDRESS, "selectors": ["0xa9"]}]),
+    "a constraint for an unlisted selector": rule(
+        "contract-allowlist",
+        contracts=[{"address": ADDRESS, "selectors": ["0xa9059cbb"], "constraints": {"0x00000000": {"maxAmount": "1"}}}],
+    ),
+    "no rule": None,
+    "a word": "rate-limit",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_a_bad_rule_is_400_and_the_set_stays(tenant: Tenant, agent: Agent, bad: Any) -> None:
+    before = tenant.ok("PUT", path(agent), [rule("rate-limit", maxTxPerHour=3)])
+
+    for sent in ([bad], [rule("rate-limit", maxTxPerDay=1), bad]):
+        answer = tenant.put(path(agent), json=sent)
+
+        assert answer.status_code == 400, answer.text
+    assert tenant.ok("GET", path(agent)) == before
+
+
+def test_a_set_has_at_most_fifty_rules_and_distinct_ids(tenant: Tenant, agent: Agent) -> None:
+    one = rule("rate-limit", maxTxPerHour=1)
+
+    answers = [tenant.put(path(agent), json=sent) for sent in ([one] * 50, [one] * 51, [{**one, "id": "x"}] * 2)]
+
+    assert [answer.status_code for answer in answers] == [200, 400, 400]
+
+
+def test_a_set_has_at_most_64_kib(tenant: Tenant, agent: Agent) -> None:
+    addresses = [f"0x{number:040x}" for number in range(1, 1600)]
+
+    assert tenant.put(path(agent), json=[rule("approved-addresses", addresses=addresses)]).status_code == 400
+    assert tenant.put(path(agent), json=[rule("approved-addresses", addresses=addresses[:1000])]).status_code == 200
+
+
+def test_an_absent_agent_is_404(tenant: Tenant) -> None:
+    answers = [tenant.get("/agents/absent/policies"), tenant.put("/agents/absent/policies", json=[])]
+
+    assert [(answer.status_code, answer.json()["data"]["code"]) for answer in answers] == [(404, "agent_absent")] * 2
+
+
+def test_a_new_set_judges_the_next_order(tenant: Tenant, agent: Agent) -> None:
+    assert agent.sign(value=10).status_code == 200
+
+    tenant.ok("PUT", path(agent), [rule("spending-limit", maxPerTransaction="9")])
+
+    refused = agent.sign(value=10)
+    assert refused.status_code == 403
+    assert refused.json()["data"]["results"][0] == {
+        "type": "spending-limit", "passed": False, "reason": refused.json()["data"]["results"][0]["reason"],
+        "policyId": tenant.ok("GET", path(agent))[0]["id"],
+    }  # fmt: skip
+
+
+TIGHTER = {
+    "a lower limit": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="9")),
+    "the same again": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10")),
+    "one more limit": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10", maxPerTransaction="1")),
+    "a shorter whitelist": (rule("approved-addresses", addresses=[ADDRESS, OTHER_ADDRESS]), rule("approved-addresses", addresses=[ADDRESS])),
+    "a longer blacklist": (
+        rule("approved-addresses", addresses=[ADDRESS], mode="blacklist"),
+        rule("approved-addresses", addresses=[ADDRESS, OTHER_ADDRESS], mode="blacklist"),
+    ),
+    "fewer chains": (rule("allowed-chains", chains=[1, 31337]), rule("allowed-chains", chains=[31337])),
+    "fewer orders": (rule("rate-limit", maxTxPerHour=5), rule("rate-limit", maxTxPerHour=4)),
+    "fewer hours": (rule("time-window", allowedHours=[{"start": 8, "end": 18}]), rule("time-window", allowedHours=[{"start": 9, "end": 17}])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("wide", "narrow"), TIGHTER.values(), ids=TIGHTER)
+def test_an_agent_may_tighten_its_own_rules(tenant: Tenant, wide: dict[str, Any], narrow: dict[str, Any]) -> None:
+    agent = tenant.agent({**wide, "id": "r"})
+
+    assert agent.put(path(agent), json=[{**narrow, "id": "r"}]).status_code == 200
+
+
+@pytest.mark.parametrize(("wide", "narrow"), [TIGHTER[name] for name in TIGHTER if name != "the same again"])
+def test_an_agent_may_not_loosen_its_own_rules(tenant: Tenant, wide: dict[str, Any], narrow: dict[str, Any]) -> None:
+    agent = tenant.agent({**narrow, "id": "r"})
+
+    for sent in ([{**wide, "id": "r"}], [], [{**narrow, "id": "r", "enabled": False}]):
+        answer = agent.put(path(agent), json=sent)
+
+        assert (answer.status_code, answer.json()["data"]["code"]) == (403, "policy_loosened"), answer.text
+    assert [one["config"] for one in tenant.ok("GET", path(agent))] == [narrow["config"]]
+
+
+def test_a_first_limit_and_any_contract_is_loosening_for_an_agent(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("spending-limit", maxPerDay="10"))
+    own = tenant.ok("GET", path(agent))
+    token = "evm:31337:0x" + "33" * 20
+
+    for surplus in (
+        rule("spending-limit", maxPerDay="1", asset=token),
+        rule("contract-allowlist", contracts=[{"address": ADDRESS, "selectors": ["0xa9059cbb"]}]),
+    ):
+        assert agent.put(path(agent), json=[*own, surplus]).status_code == 403
+    assert agent.put(path(agent), json=[*own, rule("rate-limit", maxTxPerHour=1)]).status_code == 200

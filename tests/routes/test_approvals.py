@@ -1,0 +1,216 @@
+"""The tenant's queue: listed, counted, decided once. Spec 1/2.6, 3.2, 4.7, decisions 4 (approving)."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from tests.outside.evm_node import EvmNode
+from tests.routes.orders import note, permit
+
+FIELDS = {
+    "id", "txId", "agentId", "agentName", "status", "requestedAt", "resolvedAt", "resolvedBy", "resolvedByUserId", "reason", "expiresAt",
+    "kind", "toAddress", "value", "chainId", "txStatus", "effects", "policyResults", "digest",
+}  # fmt: skip
+
+
+@pytest.fixture
+def cautious(tenant: Tenant) -> Agent:
+    """An agent whose every payment waits."""
+    return tenant.agent(rule("auto-approve-threshold", threshold="0"))
+
+
+def queued(agent: Agent, value: int = 5, **fields: Any) -> str:
+    answer = agent.sign(value=value, **fields)
+    assert answer.status_code == 202, answer.text
+    return answer.json()["data"]["approvalId"]
+
+
+def item(tenant: Tenant, approval: str) -> dict[str, Any]:
+    return next(one for one in tenant.ok("GET", "/approvals?status=all") if one["id"] == approval)
+
+
+def decided(tenant: Tenant, approval: str, way: str, **body: Any) -> tuple[int, Any]:
+    answer = tenant.post(f"/approvals/{approval}/{way}", json=body)
+    return answer.status_code, answer.json()["data"].get("code", answer.json()["data"].get("status"))
+
+
+def test_an_item_says_what_a_person_must_know(tenant: Tenant, cautious: Agent) -> None:
+    queued(cautious)
+
+    shown = tenant.ok("GET", "/approvals")[0]
+
+    assert set(shown) == FIELDS
+    expected = {
+        "agentId": cautious.id, "agentName": f"Agent {cautious.id}", "status": "pending", "resolvedAt": None, "resolvedBy": None,
+        "kind": "evm", "toAddress": ADDRESS, "value": "5", "chainId": 31337, "txStatus": "pending_approval",
+    }  # fmt: skip
+    assert {name: shown[name] for name in expected} == expected
+    assert [effect["kind"] for effect in shown["effects"]] == ["transfer", "fee"]
+    assert len(shown["digest"]) == 64
+
+
+def test_the_list_is_filtered_paged_and_counted(tenant: Tenant, cautious: Agent) -> None:
+    first, second, third = (queued(cautious) for _ in range(3))
+    tenant.ok("POST", f"/approvals/{first}/deny", {})
+    tenant.ok("POST", f"/approvals/{second}/approve", {})
+
+    ids = {status: [one["id"] for one in tenant.ok("GET", f"/approvals?status={status}")] for status in ("pending", "approved", "rejected", "expired", "all")}  # fmt: skip
+
+    assert ids == {"pending": [third], "approved": [second], "rejected": [first], "expired": [], "all": [third, second, first]}
+    page = tenant.get("/approvals?status=all&limit=1&offset=1")
+    assert [one["id"] for one in page.json()["data"]] == [second]
+    assert page.headers["X-Total-Count"] == "3"
+
+
+@pytest.mark.parametrize("query", ["status=open", "limit=0", "limit=201", "offset=-1"])
+def test_a_malformed_filter_is_400(tenant: Tenant, query: str) -> None:
+    assert tenant.get(f"/approvals?{query}").status_code == 400
+
+
+async def test_stats_count_every_status(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
+    assert tenant.ok("GET", "/approvals/stats") == {"pending": 0, "approved": 0, "rejected": 0, "expired": 0, "total": 0, "avgWaitSeconds": 0}
+    denied, approved, expired, waiting = (queued(cautious) for _ in range(4))
+    tenant.ok("POST", f"/approvals/{denied}/deny", {})
+    tenant.ok("POST", f"/approvals/{approved}/approve", {})
+    await owner.execute("UPDATE approvals SET expires_at = now() - interval '1 s' WHERE id = $1", expired)
+    await owner.execute("UPDATE approvals SET requested_at = resolved_at - interval '10 s' WHERE id = ANY ($1)", [denied, approved])
+
+    stats = tenant.ok("GET", "/approvals/stats")
+
+    assert stats == {"pending": 1, "approved": 1, "rejected": 1, "expired": 1, "total": 4, "avgWaitSeconds": 10.0}
+    assert item(tenant, waiting)["status"] == "pending"
+
+
+def test_approving_answers_with_the_hash(tenant: Tenant, evm_node: EvmNode) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    evm_node.fund(agent.evm_address)
+    approval = queued(agent, broadcast=True)
+
+    approved = tenant.ok("POST", f"/approvals/{approval}/approve", {"digest": item(tenant, approval)["digest"]})
+
+    shown = item(tenant, approval)
+    assert set(approved) == {"approvalId", "status", "txHash", "resolvedAt"}
+    assert (approved["approvalId"], approved["status"]) == (approval, "approved")
+    assert evm_node.rpc("eth_getTransactionReceipt", approved["txHash"])["status"] == "0x1"
+    assert (shown["status"], shown["txStatus"], shown["resolvedBy"], shown["resolvedAt"]) == (
+        "approved", "broadcast", "manual", approved["resolvedAt"],
+    )  # fmt: skip
+
+
+def test_an_approval_needs_no_body(tenant: Tenant, cautious: Agent) -> None:
+    assert tenant.post(f"/approvals/{queued(cautious)}/approve").status_code == 200
+
+
+def test_approved_typed_data_has_no_hash_and_its_signature_is_in_the_record(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    answer = agent.post(f"/vault/{agent.id}/sign-typed-data", json=permit(agent.evm_address, 5))
+    assert answer.status_code == 202, answer.text
+
+    approved = tenant.ok("POST", f"/approvals/{answer.json()['data']['approvalId']}/approve", {})
+
+    assert approved["txHash"] is None
+    found = agent.ok("GET", f"/vault/{agent.id}/history")[0]
+    assert (found["status"], len(found["signature"])) == ("signed", 132)
+    assert agent.post(f"/vault/{agent.id}/sign-typed-data", json=note()).status_code == 200
+
+
+def test_denying_answers_who_and_keeps_the_reason(tenant: Tenant, cautious: Agent) -> None:
+    approval = queued(cautious)
+
+    denied = tenant.ok("POST", f"/approvals/{approval}/deny", {"reason": "no invoice\nattached"})
+
+    assert set(denied) == {"approvalId", "status", "resolvedAt", "resolvedBy"}
+    assert (denied["status"], denied["resolvedBy"]) == ("rejected", "manual")
+    shown = item(tenant, approval)
+    assert (shown["reason"], shown["txStatus"], shown["resolvedBy"]) == ("no invoice\nattached", "rejected", "manual")
+
+
+def test_a_digest_of_something_else_is_refused_and_nothing_is_decided(tenant: Tenant, cautious: Agent) -> None:
+    approval, other = queued(cautious), queued(cautious, 6)
+    digest = item(tenant, other)["digest"]
+
+    assert [decided(tenant, approval, way, digest=digest) for way in ("approve", "deny")] == [(409, "approval_changed")] * 2
+    assert decided(tenant, approval, "approve", digest="x")[0] == 400
+    assert item(tenant, approval)["status"] == "pending"
+    assert decided(tenant, approval, "approve", digest=item(tenant, approval)["digest"]) == (200, "approved")
+
+
+@pytest.mark.parametrize("first", ["approve", "deny"])
+def test_an_item_is_decided_once(tenant: Tenant, cautious: Agent, first: str) -> None:
+    approval = queued(cautious)
+    assert decided(tenant, approval, first)[0] == 200
+
+    assert [decided(tenant, approval, way) for way in ("approve", "deny")] == [(409, "approval_resolved")] * 2
+
+
+async def test_of_many_decisions_at_once_exactly_one_is_made(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
+    approval = queued(cautious)
+    async with httpx.AsyncClient(base_url=tenant.base_url, headers=tenant.headers, timeout=30) as client:
+        ways = ["approve", "deny"] * 8
+        answers = await asyncio.gather(*(client.post(f"/approvals/{approval}/{way}", json={}) for way in ways))
+
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 15
+    actions = await owner.fetch("SELECT action FROM audit WHERE tenant_id = $1 AND action IN ('tx.approved', 'tx.denied')", tenant.id)
+    assert len(actions) == 1
+
+
+async def test_an_expired_item_can_be_neither_approved_nor_denied(
+    tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
+) -> None:
+    approval = queued(cautious)
+    await owner.execute("UPDATE approvals SET expires_at = now() - interval '1 ms' WHERE id = $1", approval)
+
+    assert [decided(tenant, approval, way) for way in ("approve", "deny")] == [(409, "approval_expired")] * 2
+    assert [one["id"] for one in tenant.ok("GET", "/approvals?status=expired")] == [approval]
+    assert tenant.ok("GET", "/approvals") == []
+    assert cautious.ok("GET", f"/vault/{cautious.id}/pending") == []
+
+
+def test_todays_hard_rules_judge_the_approval_and_the_item_stays(tenant: Tenant, cautious: Agent) -> None:
+    approval = queued(cautious)
+    path = f"/agents/{cautious.id}/policies"
+    tenant.ok("PUT", path, [rule("approved-addresses", addresses=[OTHER_ADDRESS])])
+
+    refused = tenant.post(f"/approvals/{approval}/approve", json={})
+
+    assert refused.status_code == 403
+    assert [(one["type"], one["passed"]) for one in refused.json()["data"]["results"]] == [("approved-addresses", False)]
+    assert (item(tenant, approval)["status"], item(tenant, approval)["txStatus"]) == ("pending", "pending_approval")
+    tenant.ok("PUT", path, [])
+    assert decided(tenant, approval, "approve") == (200, "approved")
+
+
+def test_a_queued_order_holds_no_budget_and_counts_when_it_is_signed(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("spending-limit", maxPerDay="10"), rule("auto-approve-threshold", threshold="5"))
+    first, second = queued(agent, 6), queued(agent, 6)
+
+    assert decided(tenant, first, "approve") == (200, "approved")
+    assert decided(tenant, second, "approve")[0] == 403
+    assert agent.sign(value=4).status_code == 200
+    assert agent.sign(value=1).status_code == 403
+
+
+def test_an_approval_does_not_count_against_its_own_rate(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("rate-limit", maxTxPerHour=1), rule("auto-approve-threshold", threshold="0"))
+    approval = queued(agent)
+
+    assert decided(tenant, approval, "approve") == (200, "approved")
+    assert agent.sign().status_code == 429
+
+
+async def test_an_order_changed_behind_our_back_is_not_signed(
+    tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
+) -> None:
+    approval = queued(cautious)
+    await owner.execute(
+        "UPDATE transactions SET order_text = replace(order_text, $1, $2) WHERE tenant_id = $3", ADDRESS, OTHER_ADDRESS, tenant.id,
+    )  # fmt: skip
+
+    status, code = decided(tenant, approval, "approve")
+
+    assert status in (409, 503), code
+    assert item(tenant, approval)["status"] == "pending"

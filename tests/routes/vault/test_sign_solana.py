@@ -1,0 +1,145 @@
+"""Solana transactions: executed by a real runtime, judged by what every instruction does. Spec 1/4.3, decisions 3."""
+
+import base64
+from typing import Any
+
+import pytest
+from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
+
+from tests.fixtures.callers import Agent, Tenant, rule
+from tests.outside.solana_messages import token_account
+from tests.outside.solana_node import SolanaNode
+from tests.routes.orders import RECEIVER, solana_payment, token_payment, unknown_instruction
+
+SOL = 10**9
+
+
+def path(agent: Agent) -> str:
+    return f"/vault/{agent.id}/sign-solana"
+
+
+def blockhash(node: SolanaNode) -> str:
+    return node.rpc("getLatestBlockhash")["value"]["blockhash"]
+
+
+def balance(node: SolanaNode, address: str = RECEIVER) -> int:
+    return node.rpc("getBalance", address)["value"]
+
+
+def test_a_payment_is_signed_and_executed(agent: Agent, solana_node: SolanaNode) -> None:
+    solana_node.fund(agent.solana_address, SOL)
+    before = balance(solana_node)
+    order = {**solana_payment(agent, SOL // 2, blockhash=blockhash(solana_node)), "broadcast": True}
+
+    answer = agent.post(path(agent), json=order)
+
+    data = answer.json()["data"]
+    assert answer.status_code == 200, answer.text
+    assert set(data) == {"txId", "signature", "broadcast", "chainId", "caip2"}
+    assert (data["broadcast"], data["chainId"], data["caip2"].split(":")[0]) == (True, 102, "solana")
+    assert balance(solana_node) == before + SOL // 2
+    found = agent.ok("GET", f"/vault/{agent.id}/transactions/{data['txId']}")
+    assert (found["status"], found["txHash"], found["kind"]) == ("broadcast", data["signature"], "solana")
+
+
+def test_what_is_signed_is_valid_and_unchanged(agent: Agent, solana_node: SolanaNode) -> None:
+    order = solana_payment(agent, 5)
+
+    data = agent.ok("POST", path(agent), order)
+
+    signed = VersionedTransaction.from_bytes(base64.b64decode(data["signedTransaction"]))
+    asked = VersionedTransaction.from_bytes(base64.b64decode(order["transaction"]))
+    assert signed.verify_with_results() == [True]
+    assert signed.message == asked.message
+    assert str(signed.signatures[0]) == data["signature"]
+
+
+def test_tokens_are_paid_and_counted(tenant: Tenant, solana_node: SolanaNode) -> None:
+    mint = solana_node.create_mint()
+    agent = tenant.agent(rule("spending-limit", maxPerDay="700", asset=f"solana:{mint}"))
+    solana_node.fund(agent.solana_address, SOL)
+    solana_node.mint_to(mint, agent.solana_address, 1000)
+    solana_node.mint_to(mint, RECEIVER, 1)
+
+    orders = [{**token_payment(agent, mint, amount, blockhash=blockhash(solana_node)), "broadcast": True} for amount in (600, 200)]
+    answers = [agent.post(path(agent), json=order) for order in orders]
+
+    account = str(token_account(Pubkey.from_string(RECEIVER), Pubkey.from_string(mint)))
+    assert [answer.status_code for answer in answers] == [200, 403], answers[0].text
+    assert solana_node.rpc("getTokenAccountBalance", account)["value"]["amount"] == "601"
+    assert agent.ok("GET", f"/dashboard/{agent.id}")["budgets"][0]["spent"] == "600"
+
+
+@pytest.mark.parametrize("changed", [{"value": "6"}, {"value": "0"}, {"to": "11111111111111111111111111111111"}])
+def test_what_is_declared_must_be_what_the_bytes_do(agent: Agent, changed: dict[str, str]) -> None:
+    answer = agent.post(path(agent), json={**solana_payment(agent, 5), **changed})
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "declared_mismatch")
+    assert agent.ok("GET", f"/vault/{agent.id}/history") == []
+
+
+def test_an_unknown_instruction_is_refused_by_name(agent: Agent) -> None:
+    answer = agent.post(path(agent), json=unknown_instruction(agent))
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "solana_unsupported")
+    assert answer.json()["data"]["instruction"]
+    assert agent.ok("GET", f"/vault/{agent.id}/history") == []
+
+
+def test_another_wallets_money_is_not_ours_to_sign(tenant: Tenant, agent: Agent) -> None:
+    answer = agent.post(path(agent), json=solana_payment(tenant.agent(), 5))
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "solana_unsupported")
+
+
+def test_a_payment_above_the_threshold_waits(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="5", asset="solana:native"))
+
+    assert agent.post(path(agent), json=solana_payment(agent, 5)).status_code == 200
+    assert agent.post(path(agent), json=solana_payment(agent, 6)).status_code == 202
+    item = tenant.ok("GET", "/approvals")[0]
+    assert (item["kind"], item["toAddress"], item["value"], item["chainId"]) == ("solana", RECEIVER, "6", 102)
+
+
+def test_an_approved_payment_gets_a_fresh_blockhash_and_is_executed(tenant: Tenant, solana_node: SolanaNode) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    solana_node.fund(agent.solana_address, SOL)
+    before = balance(solana_node)
+    queued = agent.post(path(agent), json={**solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), "broadcast": True})
+    solana_node.expire_blockhash()
+
+    approved = tenant.ok("POST", f"/approvals/{queued.json()['data']['approvalId']}/approve", {})
+
+    assert balance(solana_node) == before + SOL // 4
+    assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["txHash"] == approved["txHash"]
+
+
+@pytest.mark.parametrize("transaction", ["", "AAAA", "not base64!", "A" * 1645, "AAA", None, 5, "////" * 100], ids=lambda text: repr(text)[:16])
+def test_what_is_no_transaction_is_400(agent: Agent, transaction: Any) -> None:
+    assert agent.post(path(agent), json={**solana_payment(agent, 5), "transaction": transaction}).status_code == 400
+
+
+@pytest.mark.parametrize("changed", [{"to": "0x" + "11" * 20}, {"to": "l" * 40}, {"value": "-5"}, {"value": 5}, {"chainId": 1}, {"chainId": 7}, {"to": ""}], ids=str)  # fmt: skip
+def test_a_malformed_field_is_400(agent: Agent, changed: dict[str, Any]) -> None:
+    assert agent.post(path(agent), json={**solana_payment(agent, 5), **changed}).status_code == 400
+
+
+def test_without_a_node_an_order_is_signed_unless_it_must_be_broadcast(agent: Agent) -> None:
+    order = {**solana_payment(agent, 5), "chainId": 101}
+
+    unsent, sent = agent.post(path(agent), json=order), agent.post(path(agent), json={**order, "broadcast": True})
+
+    assert unsent.status_code == 200
+    assert (sent.status_code, sent.json()["data"]["code"]) == (502, "rpc_unavailable")
+
+
+def test_an_expired_blockhash_is_refused_by_the_node_and_the_order_stays_signed(agent: Agent, solana_node: SolanaNode) -> None:
+    solana_node.fund(agent.solana_address, SOL)
+    old = blockhash(solana_node)
+    solana_node.expire_blockhash()
+
+    answer = agent.post(path(agent), json={**solana_payment(agent, 5, blockhash=old), "broadcast": True})
+
+    assert (answer.status_code, answer.json()["data"]["status"]) == (502, "signed")
+    assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["status"] == "signed"

@@ -1,0 +1,143 @@
+"""EIP-712 documents: signed as wallets sign them, judged as what they allow. Spec 1/4.3, decisions 3 (typed data)."""
+
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+
+from tests.fixtures.callers import Agent, Tenant, rule
+from tests.routes.orders import CHAIN, SPENDER, TOKEN_CONTRACT, UNLIMITED, note, permit
+
+ASSET = f"evm:{CHAIN}:{TOKEN_CONTRACT}"
+
+
+def path(agent: Agent) -> str:
+    return f"/vault/{agent.id}/sign-typed-data"
+
+
+def recovered(document: dict[str, Any], signature: str) -> str:
+    message = encode_typed_data(document["domain"], document["types"] | {}, document["value"])
+    return Account.recover_message(message, signature=signature)
+
+
+def test_a_document_is_signed_as_wallets_sign_it(agent: Agent) -> None:
+    document = note("Grüße")
+
+    answer = agent.post(path(agent), json=document)
+
+    data = answer.json()["data"]
+    assert answer.status_code == 200
+    assert set(data) == {"signature", "txId"}
+    assert len(data["signature"]) == 132
+    assert recovered(document, data["signature"]) == agent.evm_address
+
+
+def test_the_record_shows_the_document_and_the_signature(agent: Agent) -> None:
+    document = note()
+    signed = agent.ok("POST", path(agent), {**document, "referenceId": "n-1"})
+
+    found = agent.ok("GET", f"/vault/{agent.id}/transactions/{signed['txId']}")
+
+    assert (found["kind"], found["status"], found["signature"]) == ("typed_data", "signed", signed["signature"])
+    assert found["data"] == document
+    assert (found["txHash"], found["nonce"], found["value"], found["referenceId"]) == (None, None, None, "n-1")
+
+
+def test_a_permit_counts_as_spend_of_its_amount(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("spending-limit", maxPerDay="100", asset=ASSET))
+
+    statuses = [agent.post(path(agent), json=permit(agent.evm_address, value)).status_code for value in (60, 50, 40, 0)]
+
+    assert statuses == [200, 403, 200, 200]
+    assert agent.ok("GET", f"/dashboard/{agent.id}")["budgets"][0]["spent"] == "100"
+
+
+def test_an_unlimited_permit_waits_for_a_person_where_limits_exist(tenant: Tenant) -> None:
+    free = tenant.agent()
+    limited = tenant.agent(rule("spending-limit", maxPerDay=str(UNLIMITED), asset=ASSET))
+
+    assert free.post(path(free), json=permit(free.evm_address, UNLIMITED)).status_code == 200
+    answer = limited.post(path(limited), json=permit(limited.evm_address, UNLIMITED))
+
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["data"]["results"][-1]["type"] == "uncovered-effect"
+    effect = tenant.ok("GET", "/approvals")[0]["effects"][0]
+    assert (effect["kind"], effect["unlimited"], effect["spender"]) == ("approval", True, SPENDER)
+
+
+def test_a_permit_is_judged_by_its_spender(tenant: Tenant) -> None:
+    listed = tenant.agent(rule("approved-addresses", addresses=[SPENDER]))
+    unlisted = tenant.agent(rule("approved-addresses", addresses=["0x" + "77" * 20]))
+
+    assert listed.post(path(listed), json=permit(listed.evm_address, 1)).status_code == 200
+    assert unlisted.post(path(unlisted), json=permit(unlisted.evm_address, 1)).status_code == 403
+
+
+def test_a_chain_is_checked_and_a_missing_one_fails_an_allowed_chains_rule(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("allowed-chains", chains=[CHAIN]))
+    elsewhere, nowhere = note(), note()
+    elsewhere["domain"] = {"name": "Notes", "chainId": 1}
+    nowhere["domain"] = {"name": "Notes"}
+
+    statuses = [agent.post(path(agent), json=one).status_code for one in (note(), elsewhere, nowhere)]
+
+    assert statuses == [200, 403, 403]
+
+
+def test_a_domain_may_be_empty(agent: Agent) -> None:
+    assert agent.post(path(agent), json={**note(), "domain": {}}).status_code == 200
+
+
+MALFORMED: dict[str, dict[str, Any]] = {
+    "no primary type": {"primaryType": "Other"},
+    "a value is missing": {"value": {}},
+    "a value too much": {"value": {"text": "x", "more": "y"}},
+    "a value of another type": {"value": {"text": 5}},
+    "an unknown domain field": {"domain": {"surplus": "x"}},
+    "a domain that is no object": {"domain": []},
+    "chain zero": {"domain": {"chainId": 0}},
+    "a chain with a fraction": {"domain": {"chainId": 1.5}},
+    "a contract that is no address": {"domain": {"verifyingContract": "0x1"}},
+    "the zero contract": {"domain": {"verifyingContract": "0x" + "00" * 20}},
+    "a declared domain that says something else": {
+        "types": {"EIP712Domain": [{"name": "name", "type": "uint256"}], "Note": [{"name": "text", "type": "string"}]},
+    },
+    "an unused type": {"types": {"Note": [{"name": "text", "type": "string"}], "Spare": [{"name": "a", "type": "bool"}]}},
+    "an unknown field type": {"types": {"Note": [{"name": "text", "type": "strin"}]}},
+    "a name that would spell another type": {"types": {"Note(a": [{"name": "text", "type": "string"}]}, "primaryType": "Note(a"},
+    "a field twice": {"types": {"Note": [{"name": "text", "type": "string"}, {"name": "text", "type": "string"}]}},
+    "a type without fields": {"types": {"Note": []}},
+    "types that are no object": {"types": []},
+    "a field with more": {"types": {"Note": [{"name": "text", "type": "string", "x": 1}]}},
+    "a type within itself": {"types": {"Note": [{"name": "text", "type": "Note"}]}, "value": {"text": {}}},
+    "a hash to sign": {"types": {"Note": [{"name": "text", "type": "bytes32"}]}, "value": {"text": "0x12"}},
+}
+
+
+@pytest.mark.parametrize("changed", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_document_is_400_without_a_record(agent: Agent, changed: dict[str, Any]) -> None:
+    answer = agent.post(path(agent), json={**note(), **changed})
+
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]
+    assert agent.ok("GET", f"/vault/{agent.id}/history") == []
+
+
+def test_a_document_over_64_kib_is_400(agent: Agent) -> None:
+    assert agent.post(path(agent), json=note("x" * 65_536)).status_code == 400
+    assert agent.post(path(agent), json=note("x" * 60_000)).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["a\u0000b", "\u2028", "🦊", "\\", '"', "</script>"], ids=repr)
+def test_any_text_can_be_signed_and_read_back(agent: Agent, text: str) -> None:
+    signed = agent.ok("POST", path(agent), note(text))
+
+    assert recovered(note(text), signed["signature"]) == agent.evm_address
+    assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["data"]["value"]["text"] == text
+
+
+def test_typed_data_takes_no_nonce(agent: Agent) -> None:
+    agent.ok("POST", path(agent), note())
+
+    assert agent.ok("GET", f"/vault/{agent.id}/transactions/{agent.sign().json()['data']['txId']}")["nonce"] == 0

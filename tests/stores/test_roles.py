@@ -1,0 +1,280 @@
+"""P4: what each database role may do, and that no row of another tenant exists for it. Held against docs/map.md too."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from custody.cli import places
+from tests.fixtures.callers import Tenant, new_tenant, rule
+from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.postgres import Database
+
+MAP = Path(__file__).parents[2].joinpath("docs/map.md").read_text()
+ROLES = ("api", "signer", "scheduler", "proxy")
+TENANT_TABLES = (
+    "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
+    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "outbox",
+)  # fmt: skip
+GLOBAL_TABLES = ("token_keys", "platform_keys", "tortoise_migrations")
+JUDGED = (
+    "tenants", "tenant_keys", "tenant_config", "agents", "policy_heads", "policy_rules", "transactions", "approvals",
+    "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys",
+)  # fmt: skip
+SIGNERS_ACTIONS = ("tx.signed", "tx.approved", "policy.replaced", "key.made", "agent.created", "tenant.created")
+
+
+@pytest.fixture(scope="module")
+def apart(postgres_home: places.Home, worker_id: str) -> Database:
+    """A database of this file's own."""
+    return database_apart(postgres_home, f"{worker_id}_roles")
+
+
+@pytest.fixture(scope="module")
+def tenants(apart: Database) -> Iterator[tuple[Tenant, Tenant]]:
+    """Two tenants with something in every table that one act or another writes."""
+    with deployed(apart) as service, new_tenant(service) as one, new_tenant(service) as other:
+        for tenant in (one, other):
+            _fill(tenant)
+        yield one, other
+
+
+@pytest.fixture
+async def owner(apart: Database) -> AsyncIterator[asyncpg.Connection]:
+    """The owner of the database."""
+    async with owner_of(apart) as connection:
+        yield connection
+
+
+@pytest.fixture(params=ROLES)
+async def process(request: pytest.FixtureRequest, apart: Database) -> AsyncIterator[asyncpg.Connection]:
+    """Each process' own connection."""
+    connection = await asyncpg.connect(apart.urls[request.param])
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def api(apart: Database) -> AsyncIterator[asyncpg.Connection]:
+    """The api's connection."""
+    connection = await asyncpg.connect(apart.urls["api"])
+    yield connection
+    await connection.close()
+
+
+async def test_every_table_is_known_here(owner: asyncpg.Connection) -> None:
+    tables = await owner.fetch(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+    )
+
+    assert {row[0] for row in tables} == {*TENANT_TABLES, *GLOBAL_TABLES}
+
+
+async def test_no_process_owns_a_table_or_stands_above_row_level_security(owner: asyncpg.Connection) -> None:
+    above = "SELECT rolname FROM pg_roles WHERE rolname ~ '^custody_' AND rolname <> 'custody_owner' AND "
+    owned = "SELECT relname FROM pg_class WHERE relowner::regrole::text IN ('custody_api', 'custody_signer', "
+    members = "SELECT * FROM pg_auth_members WHERE member::regrole::text LIKE 'custody_%' AND member <> 'custody_owner'::regrole"
+
+    assert (
+        await owner.fetch(above + "(rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolreplication)") == []
+    )
+    assert await owner.fetch(owned + "'custody_scheduler', 'custody_proxy', 'custody_definer')") == []
+    assert await owner.fetch(members) == []
+    assert await owner.fetchval("SELECT rolcanlogin FROM pg_roles WHERE rolname = 'custody_definer'") is False
+
+
+async def test_the_grants_are_exactly_those_of_the_map(owner: asyncpg.Connection) -> None:
+    found = {
+        (row["relname"], role): "".join(row["privileges"])
+        for role in (*ROLES, "definer")
+        for row in await owner.fetch(_PRIVILEGES, f"custody_{role}")
+    }
+
+    assert {cell: may for cell, may in found.items() if may} == _grants_on_the_map()
+
+
+async def test_functions_that_look_across_tenants_are_exactly_those_of_the_map(owner: asyncpg.Connection) -> None:
+    rows = await owner.fetch("SELECT proname, proowner::regrole::text AS owner, proconfig FROM pg_proc WHERE prosecdef")
+
+    assert {row["proname"] for row in rows} == set(
+        re.findall(r"^\| `(\w+)` \| (?:api|signer|scheduler|all)", MAP, re.M)
+    )
+    assert {row["owner"] for row in rows} == {"custody_definer"}
+    assert {tuple(row["proconfig"]) for row in rows} == {("search_path=public, pg_temp",)}
+
+
+async def test_nobody_may_call_a_function_by_being_anybody(owner: asyncpg.Connection) -> None:
+    public = await owner.fetch(
+        "SELECT proname FROM pg_proc p, aclexplode(COALESCE(proacl, acldefault('f', proowner))) a "
+        "WHERE pronamespace = 'public'::regnamespace AND prokind = 'f' AND a.grantee = 0"
+    )
+
+    assert public == []
+
+
+@pytest.mark.parametrize("table", JUDGED)
+async def test_the_api_writes_nothing_that_is_judged(api: asyncpg.Connection, table: str) -> None:
+    for statement in (f"INSERT INTO {table} DEFAULT VALUES", f"DELETE FROM {table}", f"TRUNCATE {table}"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await api.execute(statement)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await api.execute(f"UPDATE {table} SET {await _first_column(api, table)} = NULL")
+
+
+@pytest.mark.parametrize("table", ["sealed", "platform_keys", "nonces", "rate"])
+async def test_the_api_does_not_even_read_what_it_need_not(api: asyncpg.Connection, table: str) -> None:
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await api.execute(f"SELECT FROM {table}")
+
+
+@pytest.mark.parametrize("table", ["audit", "outbox"])
+async def test_nobody_changes_what_was_appended(process: asyncpg.Connection, table: str) -> None:
+    for statement in (
+        f"INSERT INTO {table} DEFAULT VALUES", f"UPDATE {table} SET tenant_id = ''", f"DELETE FROM {table}", f"TRUNCATE {table}",
+    ):  # fmt: skip
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await process.execute(statement)
+
+
+async def test_nobody_changes_the_schema_or_the_clock(process: asyncpg.Connection) -> None:
+    for statement in (
+        "CREATE TABLE mine ()", "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DROP TABLE agents",
+        "ALTER TABLE agents DISABLE ROW LEVEL SECURITY", "DROP POLICY own_tenant ON agents", "CREATE SCHEMA mine",
+        "CREATE OR REPLACE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql AS 'SELECT now()'",
+        "SET ROLE custody_owner", "SET ROLE custody_definer", "SET SESSION AUTHORIZATION custody_signer",
+    ):  # fmt: skip
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await process.execute(statement)
+
+
+@pytest.mark.parametrize("action", SIGNERS_ACTIONS)
+@pytest.mark.parametrize("name", ["api", "scheduler", "proxy"])
+async def test_only_the_signer_writes_the_signers_actions(apart: Database, name: str, action: str) -> None:
+    connection = await asyncpg.connect(apart.urls[name])
+    try:
+        with pytest.raises(asyncpg.RaiseError, match="may not write the audit action"):
+            await connection.execute(_APPEND, action)
+    finally:
+        await connection.close()
+
+
+async def test_an_audit_row_says_who_wrote_it(api: asyncpg.Connection, owner: asyncpg.Connection) -> None:
+    await api.execute(_APPEND, "session.began")
+
+    assert await owner.fetchval("SELECT written_by FROM audit WHERE action = 'session.began'") == "custody_api"
+
+
+@pytest.mark.parametrize("table", TENANT_TABLES)
+async def test_without_a_tenant_there_is_no_row(
+    process: asyncpg.Connection, tenants: tuple[Tenant, Tenant], table: str
+) -> None:
+    with pytest.raises((asyncpg.UndefinedObjectError, asyncpg.InsufficientPrivilegeError)):
+        await process.fetch(f"SELECT * FROM {table}")
+    # After a transaction that had a tenant the setting is empty instead of unset.
+    await process.execute("SELECT set_config('custody.tenant', 'somebody', true)")
+    try:
+        assert await process.fetch(f"SELECT * FROM {table}") == []
+    except asyncpg.InsufficientPrivilegeError:
+        pass
+
+
+@pytest.mark.parametrize("table", TENANT_TABLES)
+async def test_no_row_of_another_tenant_is_visible_or_writable(
+    process: asyncpg.Connection, owner: asyncpg.Connection, tenants: tuple[Tenant, Tenant], table: str
+) -> None:
+    one, other = tenants
+    column = "id" if table == "tenants" else "tenant_id"
+    count = f"SELECT count(*) FROM {table} WHERE {column} = $1"
+    assert await owner.fetchval(count, one.id) > 0
+    assert await owner.fetchval(count, other.id) > 0
+    may = await _may(process, table)
+
+    async with process.transaction():
+        await process.execute("SELECT set_config('custody.tenant', $1, true)", one.id)
+        if "r" in may:
+            assert {row[0] for row in await process.fetch(f"SELECT DISTINCT {column} FROM {table}")} == {one.id}
+        if "w" in may:
+            assert (
+                await process.execute(f"UPDATE {table} SET {column} = {column} WHERE {column} = $1", other.id)
+                == "UPDATE 0"
+            )
+            assert await process.execute(f"DELETE FROM {table} WHERE {column} = $1", other.id) == "DELETE 0"
+    if "w" in may:
+        await _cannot_move_a_row(process, table, column, one, other)
+
+
+async def test_every_tenant_table_has_row_level_security_for_every_process(owner: asyncpg.Connection) -> None:
+    rows = await owner.fetch(
+        "SELECT c.relname, c.relrowsecurity, p.polroles::regrole[]::text[] AS roles, p.polcmd, "
+        "pg_get_expr(p.polqual, p.polrelid) AS rule FROM pg_class c JOIN pg_policy p ON p.polrelid = c.oid "
+        "WHERE p.polname = 'own_tenant'"
+    )
+
+    assert {row["relname"] for row in rows} == set(TENANT_TABLES)
+    for row in rows:
+        assert row["relrowsecurity"]
+        assert set(row["roles"]) == {f"custody_{role}" for role in ROLES}
+        assert row["polcmd"] == b"*"
+        assert re.fullmatch(r"\((tenant_id|id) = current_setting\('custody.tenant'::text\)\)", row["rule"])
+
+
+async def test_every_key_of_a_tenant_table_starts_with_the_tenant(owner: asyncpg.Connection) -> None:
+    keys = await owner.fetch(
+        "SELECT c.conrelid::regclass::text AS name, c.contype, a.attname FROM pg_constraint c "
+        "JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1] "
+        "WHERE c.contype IN ('p', 'f') AND c.connamespace = 'public'::regnamespace"
+    )
+
+    first = {(row["name"], row["attname"]) for row in keys if row["name"] not in GLOBAL_TABLES}
+    # An idempotency key of the operator belongs to no tenant, so its foreign key is a column that is null for it.
+    assert {name for name, column in first if column == "tenant_id"} == {*TENANT_TABLES} - {"tenants"}
+    assert {cell for cell in first if cell[1] != "tenant_id"} == {("tenants", "id"), ("idempotency", "tenant_row")}
+
+
+_APPEND = "SELECT set_config('custody.tenant', 'nobody', true), audit_append('system', 'me', $1, 'r', 'i', '{}', '{}')"
+_PRIVILEGES = """
+SELECT relname, ARRAY(
+    SELECT word FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER'],
+                            ARRAY['r', 'a', 'u', 'd', 'T', 'R', 't']) AS p (privilege, word)
+     WHERE has_table_privilege($1, oid, privilege)) AS privileges
+  FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'tortoise_migrations'"""
+
+
+def _grants_on_the_map() -> dict[tuple[str, str], str]:
+    words = {"R": "r", "W": "raud", "appends": "a", "R, and `resend_at`, `resends`": "r", "": ""}
+    cells = {}
+    for line in re.findall(r"^\| `\w+` \|[^|]*\|[^|]*\|[^|]*\|[^|]*\|$", MAP, re.M):
+        table, *may = (cell.strip() for cell in line.strip("|").split("|"))
+        for role, word in zip(("api", "signer", "scheduler", "definer"), may, strict=True):
+            cells[(table.strip("`"), role)] = words[word]
+    return {cell: may for cell, may in cells.items() if may}
+
+
+async def _may(process: asyncpg.Connection, table: str) -> str:
+    reads, writes = await process.fetchrow(
+        "SELECT has_table_privilege($1, 'SELECT'), has_table_privilege($1, 'UPDATE')", table
+    )
+    return ("r" if reads else "") + ("w" if writes else "")
+
+
+async def _cannot_move_a_row(process: asyncpg.Connection, table: str, column: str, one: Tenant, other: Tenant) -> None:
+    with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.GeneratedAlwaysError)):
+        async with process.transaction():
+            await process.execute("SELECT set_config('custody.tenant', $1, true)", one.id)
+            await process.execute(f"UPDATE {table} SET {column} = $1", other.id)
+
+
+async def _first_column(connection: asyncpg.Connection, table: str) -> str:
+    return await connection.fetchval(
+        "SELECT attname FROM pg_attribute WHERE attrelid = $1::regclass AND attnum = 1", table
+    )
+
+
+def _fill(tenant: Tenant) -> None:
+    tenant.ok("PUT", f"/tenants/{tenant.id}/config", tenant.ok("GET", f"/tenants/{tenant.id}/config"))
+    agent = tenant.agent(rule("spending-limit", maxPerDay="10"), rule("auto-approve-threshold", threshold="5"))
+    assert agent.sign(value=1, key="a key of mine").status_code == 200
+    assert agent.sign(value=6).status_code == 202
+    assert agent.sign(value=11).status_code == 403
