@@ -19,7 +19,8 @@ from api.settings import Settings
 from custody.kit import ids, stages
 from custody.kit.answers import Outcome
 from custody.kit.callers import AgentCaller, Caller, Origin, TenantCaller
-from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound
+from custody.kit.db import DatabaseAway
+from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound, Unavailable
 from custody.kit.logs import logger
 from custody.kit.paging import Listed
 from custody.kit.refs import AgentRef
@@ -31,6 +32,10 @@ from custody.version import VERSION
 log = logger("api")
 _SAFE_ID = re.compile(r"[A-Za-z0-9_\-.:]{1,128}")
 _MAX_USER_AGENT = 256
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database is not reachable right now; try again shortly."""
 
 
 class BadPath(Invalid):
@@ -60,6 +65,9 @@ class Pipeline:
                 response = await self._run(endpoint, request, request_id, path)
             except CustodyError as problem:
                 response = _refusal(problem, request_id)
+            except DatabaseAway as problem:
+                log.warning("the database is away", extra={"request_id": request_id, "reason": type(problem).__name__})
+                response = envelope.failed(DatabaseUnavailable(), request_id)
             except Exception:  # the edge of the process
                 log.exception("unexpected", extra={"request_id": request_id, "route": endpoint.contract_path})
                 response = envelope.faulted(request_id)

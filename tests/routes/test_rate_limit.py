@@ -1,0 +1,82 @@
+"""The global limit per client. Spec 1/8, decisions 1."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fixtures.callers import Client, Tenant, new_tenant
+from tests.fixtures.deployments import partner_of
+from tests.fixtures.server import Service
+
+MOST = 20
+
+
+@pytest.fixture(scope="module")
+def narrow(service: Service) -> Iterator[Service]:
+    """A deployment that takes twenty requests a minute of a client, and three of a stranger."""
+    limits = {"SERVICE_RATE_LIMIT_MAX": str(MOST), "SERVICE_RATE_LIMIT_ANONYMOUS_MAX": "3"}
+    with partner_of(service, **limits, SERVICE_TRUSTED_PROXIES="127.0.0.0/8") as running:
+        yield running
+
+
+@pytest.fixture
+def limited(narrow: Service) -> Iterator[Tenant]:
+    with new_tenant(narrow) as tenant:
+        yield tenant
+
+
+def test_every_answer_says_what_is_left(limited: Tenant) -> None:
+    first, second = limited.get("/agents"), limited.get("/agents/absent")
+
+    for prefix in ("RateLimit", "X-RateLimit"):
+        assert [answer.headers[f"{prefix}-Limit"] for answer in (first, second)] == [str(MOST)] * 2
+        assert [answer.headers[f"{prefix}-Remaining"] for answer in (first, second)] == [str(MOST - 1), str(MOST - 2)]
+        assert 1 <= int(first.headers[f"{prefix}-Reset"]) <= 60
+
+
+def test_one_request_too_many_is_429_with_the_time_to_wait(limited: Tenant) -> None:
+    answers = [limited.get("/agents") for _ in range(MOST + 1)]
+
+    last = answers[-1]
+    assert [answer.status_code for answer in answers] == [200] * MOST + [429]
+    assert (last.json()["ok"], last.json()["data"]) == (False, {"code": "rate_limited"})
+    assert 1 <= int(last.headers["Retry-After"]) <= 60
+    assert last.headers["RateLimit-Remaining"] == "0"
+    assert last.headers["Retry-After"] == last.headers["RateLimit-Reset"]
+
+
+def test_clients_do_not_use_up_each_others_limit(limited: Tenant, narrow: Service) -> None:
+    agent = limited.agent()
+    while limited.get("/agents").status_code == 200:
+        pass
+
+    assert agent.get(f"/agents/{agent.id}").status_code == 200
+    with new_tenant(narrow) as another:
+        assert another.get("/agents").status_code == 200
+
+
+def test_strangers_are_counted_by_address_which_only_a_trusted_proxy_may_name(narrow: Service) -> None:
+    with Client(base_url=narrow.url) as stranger:
+        here = [stranger.get("/openapi.json", headers={"X-Forwarded-For": "203.0.113.1"}).status_code for _ in range(2)]
+        statuses = [
+            stranger.get("/.well-known/jwks.json", headers={"X-Forwarded-For": f"198.51.100.9, {address}"}).status_code
+            for address in ["203.0.113.7"] * 4 + ["203.0.113.8"]
+        ]
+
+    assert (here, statuses) == ([200, 200], [200, 200, 200, 429, 200])
+
+
+def test_an_invalid_credential_counts_against_the_address(narrow: Service) -> None:
+    headers = {"X-Service-Key": "ck_guess", "X-Forwarded-For": "203.0.113.20"}
+    with Client(base_url=narrow.url, headers=headers) as guesser:
+        statuses = [guesser.get("/agents").status_code for _ in range(5)]
+
+    assert statuses == [401, 401, 401, 429, 429]
+
+
+def test_health_is_never_limited(narrow: Service) -> None:
+    with Client(base_url=narrow.url) as stranger:
+        answers = [stranger.get(path) for path in ("/health", "/ready") for _ in range(5)]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert not any("RateLimit-Limit" in answer.headers for answer in answers)

@@ -1,0 +1,115 @@
+"""One key, one signature: repeated, at once, after a hang-up, and for what was refused. Decisions 6."""
+
+import asyncio
+import json
+import socket
+import uuid
+from urllib.parse import urlsplit
+
+import asyncpg
+import httpx
+
+from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from tests.fixtures.server import Service
+from tests.outside.evm_node import EvmNode
+
+
+async def at_once(agent: Agent, count: int, key: str, **changed: str) -> list[httpx.Response]:
+    headers = {**agent.headers, "Idempotency-Key": key}
+    async with httpx.AsyncClient(base_url=agent.base_url, headers=headers, timeout=30) as client:
+        order = {"to": ADDRESS, "value": "1", "broadcast": False, **changed}
+        return await asyncio.gather(*(client.post(f"/vault/{agent.id}/sign", json=order) for _ in range(count)))
+
+
+async def test_sixty_four_at_once_under_one_key_are_one_transaction(agent: Agent) -> None:
+    answers = await at_once(agent, 64, str(uuid.uuid4()))
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
+    assert sum("Idempotency-Replayed" not in answer.headers for answer in answers) == 1
+    assert len(agent.ok("GET", f"/vault/{agent.id}/history")) == 1
+
+
+async def test_at_once_under_one_key_and_broadcast_the_node_gets_one(agent: Agent, evm_node: EvmNode) -> None:
+    evm_node.fund(agent.evm_address)
+
+    answers = await at_once(agent, 16, str(uuid.uuid4()), broadcast=True)  # type: ignore[arg-type]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert int(evm_node.rpc("eth_getTransactionCount", agent.evm_address, "latest"), 16) == 1
+
+
+def test_equal_requests_without_a_key_are_two_payments(agent: Agent) -> None:
+    first, second = agent.sign().json()["data"], agent.sign().json()["data"]
+
+    assert first["txId"] != second["txId"]
+
+
+def test_a_key_is_the_agents_own(tenant: Tenant) -> None:
+    one, two = tenant.agent(), tenant.agent()
+    key = str(uuid.uuid4())
+
+    answers = [one.sign(key=key), two.sign(key=key)]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert "Idempotency-Replayed" not in answers[1].headers
+
+
+def test_refused_queued_and_limited_answers_are_kept(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("spending-limit", maxPerTransaction="10"), rule("auto-approve-threshold", threshold="5"), rule("rate-limit", maxTxPerHour=1))
+    for value, status in ((11, 403), (6, 202), (1, 429)):
+        key = str(uuid.uuid4())
+
+        first, second = agent.sign(value=value, key=key), agent.sign(value=value, key=key)
+
+        assert (first.status_code, second.status_code) == (status, status)
+        assert first.json() == second.json()
+        assert second.headers["Idempotency-Replayed"] == "true"
+    assert len(agent.ok("GET", f"/vault/{agent.id}/history")) == 3
+
+
+def test_a_replay_stays_the_same_after_the_rules_have_changed(tenant: Tenant, agent: Agent) -> None:
+    key = str(uuid.uuid4())
+    first = agent.sign(key=key)
+
+    tenant.ok("PUT", f"/agents/{agent.id}/policies", [rule("spending-limit", maxPerTransaction="0")])
+
+    assert agent.sign(key=key).json() == first.json()
+    assert agent.sign().status_code == 403
+
+
+def test_a_failed_preparation_frees_the_key(agent: Agent, evm_node: EvmNode) -> None:
+    key = str(uuid.uuid4())
+    assert agent.sign(broadcast=True, key=key).status_code == 502
+
+    evm_node.fund(agent.evm_address)
+
+    assert agent.sign(broadcast=True, key=key).status_code == 200
+
+
+async def test_a_key_is_free_again_after_its_day(agent: Agent, tenant: Tenant, owner: asyncpg.Connection) -> None:
+    key = str(uuid.uuid4())
+    first = agent.sign(key=key)
+    await owner.execute("UPDATE idempotency SET expires_at = now() WHERE tenant_id = $1", tenant.id)
+
+    assert agent.sign(key=key).json()["data"]["txId"] != first.json()["data"]["txId"]
+
+
+def test_a_client_that_hangs_up_changes_nothing(service: Service, agent: Agent, evm_node: EvmNode) -> None:
+    evm_node.fund(agent.evm_address)
+    body = json.dumps({"to": ADDRESS, "value": "7"}).encode()
+    key = str(uuid.uuid4())
+    head = (
+        f"POST /vault/{agent.id}/sign HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        f"Idempotency-Key: {key}\r\nAuthorization: {agent.headers['Authorization']}\r\n\r\n"
+    )
+    address = urlsplit(service.url)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        connection.sendall(head.encode() + body)
+
+    again = agent.post(f"/vault/{agent.id}/sign", content=body, headers={"Content-Type": "application/json", "Idempotency-Key": key})
+
+    assert again.status_code == 200, again.text
+    rows = agent.ok("GET", f"/vault/{agent.id}/history")
+    assert [(row["status"], row["txHash"]) for row in rows] == [("broadcast", again.json()["data"]["txHash"])]
+    assert int(evm_node.rpc("eth_getTransactionCount", agent.evm_address, "latest"), 16) == 1
