@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import multiprocessing
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import uvloop
@@ -60,28 +60,65 @@ def _together(port: int, loads: list[tuple[list[bytes], int]], seconds: float) -
     return uvloop.run(all_of_them())
 
 
+class _Client(asyncio.Protocol):
+    """One keep-alive connection in a closed loop. Callbacks, because streams would cost as much as the service."""
+
+    def __init__(
+        self, turns: Iterator[bytes], begins: float, ends: float, times: list[float], statuses: dict[int, int]
+    ) -> None:
+        self._turns, self._begins, self._ends, self._times, self._statuses = turns, begins, ends, times, statuses
+        self._received = b""
+        self._expected = 0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._next()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if not self._expected:
+            end = self._received.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            at = self._received.lower().index(b"content-length: ") + 16
+            self._expected = end + 4 + int(self._received[at : self._received.index(b"\r", at)])
+        if len(self._received) >= self._expected:
+            self._count()
+            self._next()
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_exception(problem or ConnectionResetError("the service closed the connection"))
+
+    def _count(self) -> None:
+        if self._sent >= self._begins:
+            self._times.append(time.perf_counter() - self._sent)
+            status = int(self._received[9:12])
+            self._statuses[status] = self._statuses.get(status, 0) + 1
+
+    def _next(self) -> None:
+        self._received, self._expected, self._sent = b"", 0, time.perf_counter()
+        if self._sent >= self._ends:
+            self.done.set_result(None)
+            self._transport.close()
+        else:
+            self._transport.write(next(self._turns))
+
+
 async def _loop(port: int, requests: list[bytes], clients: int, seconds: float, warm_up: float) -> Figures:
-    turns = itertools.cycle(requests)
     begins = time.perf_counter() + warm_up
-    ends = begins + seconds
     times: list[float] = []
     statuses: dict[int, int] = {}
-
-    async def client() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while (started := time.perf_counter()) < ends:
-            writer.write(next(turns))
-            head = await reader.readuntil(b"\r\n\r\n")
-            at = head.lower().index(b"content-length: ") + 16
-            await reader.readexactly(int(head[at : head.index(b"\r", at)]))
-            now = time.perf_counter()
-            if started >= begins:
-                times.append(now - started)
-                status = int(head[9:12])
-                statuses[status] = statuses.get(status, 0) + 1
-        writer.close()
-
-    await asyncio.gather(*(client() for _ in range(clients)))
+    turns = itertools.cycle(requests)
+    loop = asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(
+            lambda: _Client(turns, begins, begins + seconds, times, statuses), "127.0.0.1", port
+        )
+        for _ in range(clients)
+    ]
+    await asyncio.gather(*(client.done for _, client in made))
     times.sort()
     at = lambda share: times[min(len(times) - 1, int(len(times) * share))] * 1000 if times else 0.0  # noqa: E731
     return Figures(len(times) / seconds, at(0.5), at(0.99), statuses)

@@ -66,7 +66,7 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
             "responses": {"200": _plain("The contract")},
         }
     }
-    return {
+    contract: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "Custody",
@@ -77,6 +77,17 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": {**components, "Error": _ERROR}, "securitySchemes": SCHEMES},
     }
+    return _portable(contract)
+
+
+def _portable(node: Any) -> Any:
+    """Python's end of text is spelled otherwise in the regular expressions that JSON Schema means (ECMA-262)."""
+    if isinstance(node, dict):
+        return {
+            name: value.replace(r"\Z", "$") if name == "pattern" and isinstance(value, str) else _portable(value)
+            for name, value in node.items()
+        }
+    return [_portable(item) for item in node] if isinstance(node, list) else node
 
 
 def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:

@@ -71,6 +71,7 @@ class Pipeline:
             except Exception:  # the edge of the process
                 log.exception("unexpected", extra={"request_id": request_id, "route": endpoint.contract_path})
                 response = envelope.faulted(request_id)
+            response.headers.update(getattr(request.ctx, "limits", {}))
             seconds = time.perf_counter() - started
             observe(endpoint.method, endpoint.contract_path, response.status, seconds)
             if response.status >= 500 or endpoint.hardened:
@@ -86,14 +87,22 @@ class Pipeline:
     async def _run(self, endpoint: Endpoint, request: Request, request_id: str, path: dict[str, str]) -> HTTPResponse:
         address = self._address(request)
         origin = Origin(request_id, address, _user_agent(request))
-        caller = await self._credentials.caller(request, endpoint.who, origin, acts=endpoint.hardened)
-        headers = {} if endpoint.tag == "Health" else await self._limit.count(caller, address)
+        caller = await self._admitted(endpoint, request, origin, address)
         if caller is not None:
             caller = idempotency.with_key(caller, request, endpoint)
         arguments = [self._argument(kind, endpoint, request, caller, path) for kind in endpoint.arguments]
-        response = _answer(endpoint, await endpoint.handler(*arguments))
-        response.headers.update(headers)
-        return response
+        return _answer(endpoint, await endpoint.handler(*arguments))
+
+    async def _admitted(self, endpoint: Endpoint, request: Request, origin: Origin, address: str) -> Caller | None:
+        try:
+            caller = await self._credentials.caller(request, endpoint.who, origin, acts=endpoint.hardened)
+        except CustodyError:
+            # Who guesses credentials is counted by where he comes from.
+            request.ctx.limits = await self._limit.count(None, address)
+            raise
+        if endpoint.tag != "Health":
+            request.ctx.limits = await self._limit.count(caller, address)
+        return caller
 
     def _argument(
         self, kind: str, endpoint: Endpoint, request: Request, caller: Caller | None, path: dict[str, str]

@@ -34,7 +34,7 @@ class RateLimit:
         )
 
     async def count(self, caller: Caller | None, address: str) -> dict[str, str]:
-        """Count one request; gives the headers, or raises RateLimited with the same ones."""
+        """Count one request; gives the headers of a good answer, or raises RateLimited with those of a refusal."""
         item = self._known if caller is not None else self._anonymous
         if item is None:
             return {}
@@ -42,15 +42,17 @@ class RateLimit:
         within = await self._limiter.hit(item, name)
         stats = await self._limiter.get_window_stats(item, name)
         reset = max(1, math.ceil(stats.reset_time - time.time()))  # noqa: TID251 - the library counts in this clock
-        headers = _headers(item.amount, stats.remaining, reset)
+        headers = {
+            "RateLimit-Limit": str(item.amount),
+            "RateLimit-Remaining": str(stats.remaining),
+            "RateLimit-Reset": str(reset),
+        }
         if not within:
-            raise RateLimited(retry_after=reset, headers=headers)
+            # The legacy spellings only where they are needed: each header costs as much as a small query.
+            raise RateLimited(
+                retry_after=reset, headers=headers | {f"X-{name}": text for name, text in headers.items()}
+            )
         return headers
-
-
-def _headers(limit: int, remaining: int, reset: int) -> dict[str, str]:
-    values = {"Limit": str(limit), "Remaining": str(remaining), "Reset": str(reset)}
-    return {f"{prefix}-{name}": value for prefix in ("RateLimit", "X-RateLimit") for name, value in values.items()}
 
 
 def _name_of(caller: Caller | None, address: str) -> str:

@@ -163,7 +163,7 @@ CREATE TABLE spend (
   incarnation uuid NOT NULL,
   asset       text NOT NULL,
   hour        timestamptz NOT NULL,
-  amount      numeric(78, 0) NOT NULL CHECK (amount >= 0),
+  amount      numeric(100, 0) NOT NULL CHECK (amount >= 0),
   PRIMARY KEY (tenant_id, agent_id, incarnation, asset, hour),
   FOREIGN KEY (tenant_id, agent_id) REFERENCES agents ON DELETE CASCADE
 );

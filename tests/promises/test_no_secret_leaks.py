@@ -1,0 +1,114 @@
+"""P5: after a busy run no secret is to be found in any log, any table, or any process' listing."""
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from custody.cli import places
+from signer import master_key
+from signer.sealing import Context, Sealer
+from tests.fixtures.callers import Agent, Tenant, new_tenant, platform_client, rule
+from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.server import Service
+
+
+@pytest.fixture(scope="module")
+def busy(postgres_home: places.Home, worker_id: str) -> Iterator[tuple[Service, dict[str, bytes]]]:
+    """A deployment in which much went right and wrong, and the secrets that were on their way through it."""
+    with deployed(database_apart(postgres_home, f"{worker_id}_canary")) as service, new_tenant(service) as tenant:
+        agent = tenant.agent(rule("spending-limit", maxPerDay="100"), rule("auto-approve-threshold", threshold="5"))
+        _be_busy(service, tenant, agent)
+        yield service, asyncio.run(_secrets(service, tenant, agent))
+
+
+def test_no_secret_is_in_a_log(busy: tuple[Service, dict[str, bytes]]) -> None:
+    service, secrets = busy
+    said = service.logs().encode()
+
+    assert len(said) > 1000
+    assert [name for name, secret in secrets.items() if _any_form(secret, said)] == []
+
+
+async def test_no_secret_is_in_a_table(busy: tuple[Service, dict[str, bytes]]) -> None:
+    service, secrets = busy
+    async with owner_of(service.database) as owner:
+        rows = await _everything(owner)
+
+    assert len(rows) > 30
+    assert [name for name, secret in secrets.items() if _any_form(secret, b"\n".join(rows))] == []
+
+
+def test_no_secret_is_in_a_command_line_or_environment(busy: tuple[Service, dict[str, bytes]]) -> None:
+    service, secrets = busy
+    for process in service.processes.values():
+        shown = Path(f"/proc/{process.pid}/cmdline").read_bytes() + Path(f"/proc/{process.pid}/environ").read_bytes()
+
+        assert [name for name, secret in secrets.items() if _any_form(secret, shown)] == []
+
+
+async def test_a_secret_in_a_table_or_a_log_would_be_found(busy: tuple[Service, dict[str, bytes]]) -> None:
+    service, secrets = busy
+    async with owner_of(service.database) as owner:
+        for secret in secrets.values():
+            async with owner.transaction():
+                await owner.execute("UPDATE agents SET frozen_reason = $1", secret.hex())
+                assert _any_form(secret, b"\n".join(await _everything(owner)))
+                await owner.execute("UPDATE agents SET frozen_reason = NULL")
+
+
+def _be_busy(service: Service, tenant: Tenant, agent: Agent) -> None:
+    assert [agent.sign(value=value).status_code for value in (1, 6, 7, 101)] == [200, 202, 202, 403]
+    items = tenant.ok("GET", "/approvals")
+    tenant.ok("POST", f"/approvals/{items[0]['id']}/approve", {})
+    tenant.ok("POST", f"/approvals/{items[1]['id']}/deny", {"reason": "no"})
+    tenant.ok("PUT", f"/tenants/{tenant.id}/config", tenant.ok("GET", f"/tenants/{tenant.id}/config"))
+    assert agent.sign(to="nonsense").status_code == 400
+    assert agent.get("/agents", headers={"X-Service-Key": tenant.key}).status_code == 400
+    assert tenant.get(f"/nothing/{tenant.key}").status_code == 404
+    # Credentials in the wrong place, one after another.
+    for header, value in (("X-Service-Platform-Key", tenant.key), ("Authorization", f"Bearer {tenant.key}")):
+        with platform_client(service) as client:
+            del client.headers["X-Service-Platform-Key"]
+            assert client.get("/agents", headers={header: value}).status_code == 401
+    service.kill("signer")
+    service.start("signer")
+    assert agent.sign(value=1).status_code == 200
+
+
+async def _secrets(service: Service, tenant: Tenant, agent: Agent) -> dict[str, bytes]:
+    keyring, _ = master_key.load(service.home / "master.key", anything_sealed=True)
+    sealer = Sealer(keyring)
+    async with owner_of(service.database) as owner:
+        incarnation = str(await owner.fetchval("SELECT incarnation FROM agents WHERE id = $1", agent.id))
+        kid = await owner.fetchval("SELECT kid FROM token_keys")
+        blobs = {row["purpose"]: row["blob"] for row in await owner.fetch("SELECT purpose, blob FROM sealed")}
+    wallets = {
+        purpose: sealer.open(blobs[purpose], Context(tenant.id, "agent", agent.id, purpose, incarnation))
+        for purpose in ("evm", "solana")
+    }
+    return wallets | {
+        "master key": keyring.versions[1],
+        "token key": sealer.open(blobs["token-key"], Context("platform", "token_key", kid, "token-key")),
+        "tenant key": tenant.key.encode(),
+        "agent token": agent.headers["Authorization"].split()[1].encode(),
+        "platform key": service.platform_key.encode(),
+    }
+
+
+async def _everything(owner: asyncpg.Connection) -> list[bytes]:
+    tables = await owner.fetch(
+        "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relowner <> 10"
+    )
+    names = [row["name"] for row in tables]
+    assert "agents" in names
+    return [row[0].encode() for name in names for row in await owner.fetch(f"SELECT t::text FROM {name} t")]
+
+
+def _any_form(secret: bytes, haystack: bytes) -> bool:
+    """As it is, in hex, in both alphabets of base64, or by a tell-tale part of a text."""
+    forms = {secret, secret.hex().encode(), base64.b64encode(secret)[:-4], base64.urlsafe_b64encode(secret)[:-4]}
+    return any(form in haystack or form.upper() in haystack for form in forms)

@@ -1,0 +1,141 @@
+"""The signer starts only where it is safe, never makes a second master key, and gives up what it does not need (P5)."""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from custody.cli import places
+from tests.fixtures.callers import new_tenant
+from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.server import Service
+from tests.outside.processes import PROJECT
+
+KEY_LINE = "1 " + "ab" * 32
+MALFORMED = ("", "# only words\n", "1\n", "1 abcd\n", f"x {'ab' * 32}\n", f"1 {'AB' * 32}\n", f"{KEY_LINE} more\n")
+
+
+@pytest.fixture(scope="module")
+def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
+    """A deployment of this file's own, with something sealed."""
+    with deployed(database_apart(postgres_home, f"{worker_id}_start")) as service, new_tenant(service) as tenant:
+        assert tenant.agent().sign().status_code == 200
+        yield service
+
+
+def test_a_master_key_that_others_can_read_is_refused(apart: Service, tmp_path: Path) -> None:
+    for mode in (0o604, 0o640, 0o601):
+        key = _written(tmp_path, (apart.home / "master.key").read_text(), mode)
+
+        code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
+
+        assert code == 1
+        assert f"Others can read the master key {key}. Run: chmod 600 {key}" in said
+
+
+def test_another_master_key_is_refused_and_not_shown(apart: Service, tmp_path: Path) -> None:
+    key = _written(tmp_path, f"{KEY_LINE}\n")
+
+    code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
+
+    assert code == 1
+    assert "does not open what is sealed in this database" in said
+    assert "ab" * 32 not in said
+
+
+def test_a_missing_master_key_is_never_made_anew_over_what_is_sealed(apart: Service, tmp_path: Path) -> None:
+    code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(tmp_path / "gone.key"))
+
+    assert code == 1
+    assert "Put the file back from your backup" in said
+    assert not (tmp_path / "gone.key").exists()
+
+
+@pytest.mark.parametrize("content", MALFORMED)
+def test_a_malformed_master_key_is_refused_and_not_shown(apart: Service, tmp_path: Path, content: str) -> None:
+    key = _written(tmp_path, content)
+
+    code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
+
+    assert code == 1
+    assert str(key) in said
+    assert "abab" not in said.lower()
+
+
+def test_production_wants_a_platform_key_of_the_operators(apart: Service, tmp_path: Path) -> None:
+    kept = apart.run_to_end("signer", SERVICE_ENV="production")
+    none = apart.run_to_end("signer", SERVICE_ENV="production", SERVICE_PLATFORM_KEY_FILE=str(tmp_path / "none.key"))
+
+    assert (kept[0], none[0]) == (1, 1)
+    assert "refuses the platform key of the state folder" in kept[1]
+    assert "needs a platform key that you made" in none[1]
+    assert not (tmp_path / "none.key").exists()
+
+
+def test_production_refuses_peers_of_the_signers_own_uid(apart: Service, tmp_path: Path) -> None:
+    key = _written(tmp_path, secrets.token_urlsafe(32))
+    # A folder of its own: the path of a socket may have 107 bytes.
+    with (
+        tempfile.TemporaryDirectory(prefix="cq-") as folder,
+        apart.beside(
+            "signer", SERVICE_ENV="production", SERVICE_PLATFORM_KEY_FILE=str(key), SERVICE_SIGN_SOCKET=f"{folder}/s"
+        ),
+    ):
+        for name in ("api", "scheduler", "operator"):
+            assert _greeting(f"{folder}/s", name) == b""
+    assert '"event":"a peer was refused"' in apart.logs()
+
+
+def test_there_are_no_core_files_and_no_new_privileges(apart: Service) -> None:
+    proc = Path(f"/proc/{apart.processes['signer'].pid}")
+
+    assert "Max core file size        0                    0" in (proc / "limits").read_text()
+    assert "NoNewPrivs:\t1" in (proc / "status").read_text()
+
+
+def test_others_of_the_same_uid_cannot_look_into_the_signer() -> None:
+    """The kernel gives the files of a process that is not dumpable to root."""
+    program = "import sys; from signer.harden import harden; {}; print('ready', flush=True); sys.stdin.read()"
+
+    assert _owner_of_its_secrets(program.format("harden()")) == 0
+    assert _owner_of_its_secrets(program.format("pass")) == _somebody()
+
+
+def _greeting(path: str, name: str) -> bytes:
+    """What the signer answers to a greeting: its own, or nothing before it hangs up."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(10)
+        peer.connect(path)
+        hello = msgspec.msgpack.encode({"version": 1, "process": name})
+        peer.sendall(len(hello).to_bytes(4, "big") + hello)
+        return peer.recv(64)
+
+
+def _somebody() -> int:
+    return os.getuid() or places.UIDS["signer"]
+
+
+def _owner_of_its_secrets(program: str) -> int:
+    uid = _somebody() if os.getuid() == 0 else None
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", program], cwd="/", env={"PYTHONPATH": str(PROJECT)}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, user=uid,
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+        owner = Path(f"/proc/{process.pid}/environ").stat().st_uid
+        process.stdin.close()
+    return owner
+
+
+def _written(folder: Path, content: str, mode: int = 0o600) -> Path:
+    path = folder / "some.key"
+    path.write_text(content)
+    path.chmod(mode)
+    return path
