@@ -22,7 +22,7 @@ from custody.protocol.messages import (
 from signer.case import AgentAbsent
 from signer.context import Ask, Signer
 from signer.evm import evm_address
-from signer.idempotency import IdempotencyRace, packed
+from signer.idempotency import IdempotencyRace, earlier, packed
 from signer.policies import row_of
 from signer.proofs import BadProof, ProvenTenant
 from signer.sealing import Context
@@ -58,6 +58,9 @@ async def create(signer: Signer, message: CreateAgents, ask: Ask[ProvenTenant]) 
             # Nothing made, nothing to repeat: the key is free for another try.
             if outcome.data["created"] and not await connection.fetchval(_PUT_IDEMPOTENT, *stored):
                 raise IdempotencyRace
+    if not outcome.data["created"] and await earlier(signer, ask) is not None:
+        # It was this request's own twin that took the ids.
+        raise IdempotencyRace
     return outcome
 
 

@@ -135,12 +135,18 @@ class Server:
             writer.write(_reply(request.n, outcome, replayed))
 
     async def _tell_story(self, request: m.Request) -> tuple[m.Outcome, bool]:
+        looked_again = request.idempotency is None
         for _ in range(_RACE_TRIES):
             try:
                 async with asyncio.timeout(min(max(request.deadline_ms, 0), 60_000) / 1000):
                     return await self._story(request)
             except IdempotencyRace:
                 continue
+            except (errors.Conflict, errors.NotFound):
+                # Taken, gone or decided: by this request's own twin perhaps, whose answer is found the second time.
+                if looked_again:
+                    raise
+                looked_again = True
             except asyncpg.PostgresError as problem:
                 if problem.sqlstate == "CU001":
                     continue

@@ -31,7 +31,7 @@ def body_of(request: Request, endpoint: Endpoint) -> Any:
         content = b"{}"
     elif request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
         raise WrongContentType
-    _refuse_duplicates(content)
+    _look_through(content)
     if endpoint.lenient is not None:
         _refuse_retired(content, endpoint.lenient)
     try:
@@ -57,7 +57,9 @@ def query_of(request: Request, endpoint: Endpoint) -> Any:
         raise BadQuery(_sentence(problem), fields=_fields(problem)) from None
 
 
-def _refuse_duplicates(content: bytes) -> None:
+def _look_through(content: bytes) -> None:
+    """What the typed decoder lets pass: a key given twice, numbers and nesting that the signer's frames cannot hold."""
+
     # Two values for one key: which one is judged, and which one is meant? (The decoder keeps the last.)
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
@@ -68,9 +70,33 @@ def _refuse_duplicates(content: bytes) -> None:
         return found
 
     try:
-        json.loads(content, object_pairs_hook=pairs, parse_constant=_refuse_constant)
+        document = json.loads(content, object_pairs_hook=pairs, parse_int=_whole, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise BadBody("The body is not valid JSON.", code="malformed_json") from None
+
+    if content.count(b"{") + content.count(b"[") > MAX_DEPTH:
+        _refuse_deep(document)
+
+
+def _whole(digits: str) -> int:
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
+        # Many parsers would round it, so it could mean something else to whoever looks at it.
+        raise BadBody("A number is larger than 64 bits; send it as a decimal string.", code="number_out_of_range")
+    return number
+
+
+def _refuse_deep(document: Any) -> None:
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        level = [
+            part
+            for item in level
+            if isinstance(item, dict | list)
+            for part in (item.values() if isinstance(item, dict) else item)
+        ]
+    if level:
+        raise BadBody(f"The body is nested deeper than {MAX_DEPTH} levels.", code="nested_too_deeply")
 
 
 def _refuse_constant(_name: str) -> None:

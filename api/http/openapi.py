@@ -77,7 +77,8 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": {**components, "Error": _ERROR}, "securitySchemes": SCHEMES},
     }
-    return _portable(contract)
+    portable: dict[str, Any] = _portable(contract)
+    return portable
 
 
 def _portable(node: Any) -> Any:

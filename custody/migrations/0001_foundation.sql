@@ -54,7 +54,8 @@ CREATE TABLE agents (
   PRIMARY KEY (tenant_id, id)
 ) WITH (fillfactor = 80);
 COMMENT ON TABLE agents IS 'The lock anchor: every acting story updates this row first.';
-CREATE INDEX agents_newest ON agents (tenant_id, created_at DESC, id);
+-- Without the id: an index that ends in it would look as good as the primary key to a planner without statistics.
+CREATE INDEX agents_newest ON agents (tenant_id, created_at DESC);
 
 CREATE TABLE sealed (
   tenant_id   text NOT NULL,
@@ -129,7 +130,7 @@ CREATE TABLE transactions (
   CONSTRAINT signed_has_signature CHECK (status IN ('pending_approval', 'rejected') OR signature IS NOT NULL),
   CONSTRAINT unsigned_has_none CHECK (status NOT IN ('pending_approval', 'rejected') OR (signature IS NULL AND signed_bytes IS NULL))
 );
-CREATE INDEX transactions_newest ON transactions (tenant_id, agent_id, created_at DESC, id);
+CREATE INDEX transactions_newest ON transactions (tenant_id, agent_id, created_at DESC);
 CREATE INDEX transactions_hash ON transactions (tenant_id, tx_hash) WHERE tx_hash IS NOT NULL;
 CREATE INDEX transactions_reference ON transactions (tenant_id, agent_id, reference_id) WHERE reference_id IS NOT NULL;
 CREATE INDEX transactions_unsent ON transactions (resend_at) WHERE status = 'signed' AND broadcast;
@@ -154,7 +155,7 @@ CREATE TABLE approvals (
   FOREIGN KEY (tenant_id, agent_id) REFERENCES agents ON DELETE CASCADE,
   CONSTRAINT resolved_has_time CHECK ((status = 'pending') = (resolved_at IS NULL))
 );
-CREATE INDEX approvals_queue ON approvals (tenant_id, status, requested_at DESC, id);
+CREATE INDEX approvals_queue ON approvals (tenant_id, status, requested_at DESC);
 CREATE INDEX approvals_of_agent ON approvals (tenant_id, agent_id) WHERE status = 'pending';
 
 CREATE TABLE spend (
@@ -385,7 +386,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   RETURN QUERY SELECT i.fingerprint, COALESCE(i.answer, t.answer)
-    FROM idempotency i LEFT JOIN transactions t ON t.tenant_id = i.tenant_id AND t.id = i.tx_id
+    FROM idempotency i LEFT JOIN transactions t ON t.tenant_id = p_tenant AND t.id = i.tx_id
    WHERE i.tenant_id = p_tenant AND i.principal = p_principal AND i.route = p_route AND i.key_hash = p_key_hash
      AND i.expires_at > service_now();
 END $$;
@@ -400,50 +401,62 @@ RETURNS TABLE (now timestamptz, incarnation uuid, token_epoch integer, ledger_ve
                key_version integer, blob bytea, config_version bigint, judging text, judging_mac bytea,
                spend text, orders_last_hour bigint, orders_last_day bigint,
                highest_nonce bigint, slot_nonce bigint, slot_state text, slot_tx uuid, slot_charges text,
-               idem_fingerprint bytea, idem_answer bytea, tx_answer bytea, tx_status text)
+               idem_fingerprint bytea, idem_answer bytea, tx_answer bytea)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
-DECLARE v_now timestamptz := service_now();
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
-  -- One statement, one snapshot: the version that the write compares is as old as everything beside it.
-  RETURN QUERY
-  SELECT v_now, a.incarnation, a.token_epoch, a.ledger_version, a.policy_version,
-         a.frozen_at IS NOT NULL, t.frozen_at IS NOT NULL,
-         CASE p_purpose WHEN 'solana' THEN a.solana_address ELSE a.evm_address END, a.name,
-         h.version, h.count, h.mac,
-         (SELECT json_agg(json_build_array(r.id, r.type, r.enabled, r.config) ORDER BY r.position)::text
-            FROM policy_rules r WHERE r.tenant_id = p_tenant AND r.agent_id = p_agent),
-         s.key_version, s.blob, COALESCE(c.version, 0), c.judging, c.mac,
-         (SELECT json_agg(json_build_array(w.asset, w.day::text, w.week::text))::text FROM (
-            SELECT p.asset, COALESCE(sum(p.amount) FILTER (WHERE p.hour >= date_trunc('hour', v_now - interval '24 hours')), 0) AS day,
-                   sum(p.amount) AS week
-              FROM spend p WHERE p.tenant_id = p_tenant AND p.agent_id = p_agent AND p.incarnation = a.incarnation
-               AND p.hour >= date_trunc('hour', v_now - interval '7 days') GROUP BY p.asset) w),
-         (SELECT COALESCE(sum(orders), 0) FROM rate WHERE tenant_id = p_tenant AND agent_id = p_agent
-             AND rate.incarnation = a.incarnation AND grain = 'minute' AND bucket >= date_trunc('minute', v_now - interval '1 hour')),
-         (SELECT COALESCE(sum(orders), 0) FROM rate WHERE tenant_id = p_tenant AND agent_id = p_agent
-             AND rate.incarnation = a.incarnation AND grain = 'hour' AND bucket >= date_trunc('hour', v_now - interval '24 hours')),
-         (SELECT n.nonce FROM nonces n WHERE n.tenant_id = p_tenant AND n.address = a.evm_address AND n.chain_id = p_chain
-            ORDER BY n.nonce DESC LIMIT 1),
-         slot.nonce, slot.state, slot.tx_id, slot.charges,
-         i.fingerprint, COALESCE(i.answer, it.answer), x.answer, x.status
-    FROM agents a
-    JOIN tenants t ON t.id = a.tenant_id
-    LEFT JOIN policy_heads h ON h.tenant_id = a.tenant_id AND h.agent_id = a.id
-    LEFT JOIN sealed s ON s.tenant_id = a.tenant_id AND s.owner_kind = 'agent' AND s.owner = a.id AND s.purpose = p_purpose
-    LEFT JOIN tenant_config c ON c.tenant_id = a.tenant_id
-    LEFT JOIN LATERAL (
-      SELECT n.nonce, n.state, n.tx_id, n.charges FROM nonces n
-       WHERE n.tenant_id = p_tenant AND n.address = a.evm_address AND n.chain_id = p_chain
-         AND CASE WHEN p_nonce IS NOT NULL THEN n.nonce = p_nonce
-                  ELSE p_takes_open AND n.state = 'open' AND n.nonce >= COALESCE(p_pending, 0) END
-       ORDER BY n.nonce LIMIT 1) slot ON p_chain IS NOT NULL
-    LEFT JOIN idempotency i ON p_key_hash IS NOT NULL AND i.tenant_id = p_tenant AND i.principal = p_principal
-         AND i.route = p_route AND i.key_hash = p_key_hash AND i.expires_at > v_now
-    LEFT JOIN transactions it ON it.tenant_id = i.tenant_id AND it.id = i.tx_id
-    LEFT JOIN transactions x ON x.tenant_id = p_tenant AND x.id = p_tx AND x.agent_id = p_agent
-   WHERE a.tenant_id = p_tenant AND a.id = p_agent;
+  now := service_now();
+  -- The version is read first and everything that is summed after it: what changes in between moves the version, and
+  -- the write refuses. (The other way round, a sum could be older than the version that vouches for it.) Small
+  -- statements instead of one large one, because most of their cost is starting them and many are not needed.
+  SELECT a.incarnation, a.token_epoch, a.ledger_version, a.policy_version, a.frozen_at IS NOT NULL,
+         CASE p_purpose WHEN 'solana' THEN a.solana_address ELSE a.evm_address END, a.name
+    INTO incarnation, token_epoch, ledger_version, policy_version, agent_frozen, address, agent_name
+    FROM agents a WHERE a.tenant_id = p_tenant AND a.id = p_agent;
+  IF NOT FOUND THEN RETURN; END IF;
+  SELECT t.frozen_at IS NOT NULL INTO tenant_frozen FROM tenants t WHERE t.id = p_tenant;
+  SELECT c.version, c.judging, c.mac INTO config_version, judging, judging_mac FROM tenant_config c WHERE c.tenant_id = p_tenant;
+  config_version := COALESCE(config_version, 0);
+  SELECT h.version, h.count, h.mac INTO head_version, head_count, head_mac
+    FROM policy_heads h WHERE h.tenant_id = p_tenant AND h.agent_id = p_agent;
+  IF head_count > 0 THEN
+    SELECT json_agg(json_build_array(r.id, r.type, r.enabled, r.config) ORDER BY r.position)::text INTO rules
+      FROM policy_rules r WHERE r.tenant_id = p_tenant AND r.agent_id = p_agent;
+  ELSIF EXISTS (SELECT FROM policy_rules r WHERE r.tenant_id = p_tenant AND r.agent_id = p_agent) THEN
+    rules := '[["", "", true, ""]]';
+  END IF;
+  SELECT s.key_version, s.blob INTO key_version, blob
+    FROM sealed s WHERE s.tenant_id = p_tenant AND s.owner_kind = 'agent' AND s.owner = p_agent AND s.purpose = p_purpose;
+  SELECT json_agg(json_build_array(w.asset, w.day::text, w.week::text))::text INTO spend FROM (
+    SELECT p.asset, COALESCE(sum(p.amount) FILTER (WHERE p.hour >= date_trunc('hour', now - interval '24 hours')), 0) AS day,
+           sum(p.amount) AS week
+      FROM spend p WHERE p.tenant_id = p_tenant AND p.agent_id = p_agent AND p.incarnation = sign_read.incarnation
+       AND p.hour >= date_trunc('hour', now - interval '7 days') GROUP BY p.asset) w;
+  SELECT COALESCE(sum(q.orders) FILTER (WHERE q.grain = 'minute'), 0), COALESCE(sum(q.orders) FILTER (WHERE q.grain = 'hour'), 0)
+    INTO orders_last_hour, orders_last_day
+    FROM rate q WHERE q.tenant_id = p_tenant AND q.agent_id = p_agent AND q.incarnation = sign_read.incarnation
+     AND ((q.grain = 'minute' AND q.bucket >= date_trunc('minute', now - interval '1 hour'))
+       OR (q.grain = 'hour' AND q.bucket >= date_trunc('hour', now - interval '24 hours')));
+  IF p_chain IS NOT NULL THEN
+    SELECT n.nonce INTO highest_nonce FROM nonces n
+     WHERE n.tenant_id = p_tenant AND n.address = sign_read.address AND n.chain_id = p_chain ORDER BY n.nonce DESC LIMIT 1;
+    IF p_nonce IS NOT NULL THEN
+      SELECT n.nonce, n.state, n.tx_id, n.charges INTO slot_nonce, slot_state, slot_tx, slot_charges FROM nonces n
+       WHERE n.tenant_id = p_tenant AND n.address = sign_read.address AND n.chain_id = p_chain AND n.nonce = p_nonce;
+    ELSIF p_takes_open THEN
+      SELECT n.nonce, n.state, n.tx_id, n.charges INTO slot_nonce, slot_state, slot_tx, slot_charges FROM nonces n
+       WHERE n.tenant_id = p_tenant AND n.address = sign_read.address AND n.chain_id = p_chain AND n.state = 'open'
+         AND n.nonce >= COALESCE(p_pending, 0) ORDER BY n.nonce LIMIT 1;
+    END IF;
+  END IF;
+  IF p_key_hash IS NOT NULL THEN
+    SELECT i.fingerprint, COALESCE(i.answer, (SELECT t.answer FROM transactions t WHERE t.tenant_id = p_tenant AND t.id = i.tx_id))
+      INTO idem_fingerprint, idem_answer FROM idempotency i
+     WHERE i.tenant_id = p_tenant AND i.principal = p_principal AND i.route = p_route AND i.key_hash = p_key_hash AND i.expires_at > now;
+  END IF;
+  SELECT x.answer INTO tx_answer FROM transactions x WHERE x.tenant_id = p_tenant AND x.id = p_tx AND x.agent_id = p_agent;
+  RETURN NEXT;
 END $$;
 
 CREATE FUNCTION lock_agent(p_tenant text, p_agent text) RETURNS void LANGUAGE plpgsql AS $$
@@ -559,7 +572,7 @@ BEGIN
     VALUES (p_tenant, r.approval, r.tx, p_agent, r.digest, r.approval_mac, v_now,
             CASE WHEN r.expire_seconds > 0 THEN v_now + make_interval(secs => r.expire_seconds) END);
   END IF;
-  IF NOT idempotency_put(p_tenant, r.principal, r.route, r.key_hash, r.fingerprint, r.idem_answer, r.tx) THEN
+  IF r.key_hash IS NOT NULL AND NOT idempotency_put(p_tenant, r.principal, r.route, r.key_hash, r.fingerprint, r.idem_answer, r.tx) THEN
     RAISE EXCEPTION 'idempotency key taken' USING ERRCODE = 'CU001';
   END IF;
   PERFORM audit_append(r.actor_type, r.actor_id, r.action, 'transaction', r.tx::text, r.metadata, r.origin);

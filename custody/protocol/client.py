@@ -43,6 +43,10 @@ class SignerUnavailable(errors.Unavailable):
     """The signer is not reachable right now; nothing was signed. Try again shortly."""
 
 
+class RequestTooLarge(errors.Invalid):
+    """This request is larger than the signer takes."""
+
+
 class OutcomeUnknown(errors.Unavailable):
     """The signer went away while it worked on this; look whether it was done before you try again."""
 
@@ -135,8 +139,9 @@ class SignerClient:
                 request = Request(
                     VERSION, next(self._numbers), int((deadline - loop.time()) * 1000), origin, body, proof, key
                 )
+                content = self._framed(request)
                 answer = link.waiting[request.n] = loop.create_future()
-                link.writer.write(frame(self._encoder.encode(request)))
+                link.writer.write(content)
                 sent = True
                 async with asyncio.timeout_at(deadline):
                     return _open(await answer)
@@ -149,6 +154,13 @@ class SignerClient:
             except TimeoutError:
                 link.waiting.pop(request.n, None)
                 raise OutcomeUnknown from None
+
+    def _framed(self, request: Request) -> bytes:
+        try:
+            return frame(self._encoder.encode(request))
+        except BadFrame:
+            # Not the connection's fault: asking again would not help.
+            raise RequestTooLarge from None
 
     async def _connected(self) -> _Link:
         async with self._connecting:

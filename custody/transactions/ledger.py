@@ -58,7 +58,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     slot: Slot | None
     idempotent: tuple[bytes, bytes | None] | None
     answer: bytes | None
-    status: str | None
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +99,7 @@ async def read(connection: Any, question: Question) -> Facts | None:
         orders_last_hour=row["orders_last_hour"], orders_last_day=row["orders_last_day"],
         highest_nonce=row["highest_nonce"], slot=_slot(row),
         idempotent=(row["idem_fingerprint"], row["idem_answer"]) if row["idem_fingerprint"] is not None else None,
-        answer=row["tx_answer"], status=row["tx_status"],
+        answer=row["tx_answer"],
     )  # fmt: skip
 
 

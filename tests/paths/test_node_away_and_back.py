@@ -1,4 +1,4 @@
-"""A node that fails before, while and after an order is signed: what is answered, what stays, who sends it again. Decisions 4."""
+"""A node that fails before, while and after an order is signed: the answer, the record, the next try. Decisions 4."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ from tests.fixtures.server import Service
 from tests.outside.bad_node import BadNode, running_bad_node
 
 WORKING: dict[str, object] = {
-    "eth_chainId": "0x7a69", "eth_getTransactionCount": "0x0", "eth_getBalance": hex(10**18), "eth_maxPriorityFeePerGas": "0x3b9aca00",
+    "eth_chainId": "0x7a69", "eth_getTransactionCount": "0x0", "eth_getBalance": hex(10**18),
+    "eth_maxPriorityFeePerGas": "0x3b9aca00",
     "eth_getBlockByNumber": {"baseFeePerGas": "0x3b9aca00"}, "eth_gasPrice": "0x3b9aca00", "eth_estimateGas": "0x5208",
     "eth_getTransactionByHash": None,
 }  # fmt: skip

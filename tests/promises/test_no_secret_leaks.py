@@ -101,7 +101,7 @@ async def _secrets(service: Service, tenant: Tenant, agent: Agent) -> dict[str, 
 
 async def _everything(owner: asyncpg.Connection) -> list[bytes]:
     tables = await owner.fetch(
-        "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relowner <> 10"
+        "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 2200"
     )
     names = [row["name"] for row in tables]
     assert "agents" in names

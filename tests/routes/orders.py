@@ -67,5 +67,6 @@ def unknown_instruction(agent: Agent) -> dict[str, Any]:
 def _order(us: Pubkey, to: str, value: str, blockhash: str | None, *instructions: Any) -> dict[str, Any]:
     message = solana_messages.message(*instructions, payer=us, blockhash=blockhash)
     return {
-        "transaction": solana_messages.encoded(message), "to": to, "value": value, "chainId": SOLANA_CHAIN, "broadcast": False,
+        "transaction": solana_messages.encoded(message), "to": to, "value": value, "chainId": SOLANA_CHAIN,
+        "broadcast": False,
     }  # fmt: skip

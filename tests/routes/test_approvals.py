@@ -12,7 +12,8 @@ from tests.outside.evm_node import EvmNode
 from tests.routes.orders import note, permit
 
 FIELDS = {
-    "id", "txId", "agentId", "agentName", "status", "requestedAt", "resolvedAt", "resolvedBy", "resolvedByUserId", "reason", "expiresAt",
+    "id", "txId", "agentId", "agentName", "status", "requestedAt", "resolvedAt", "resolvedBy", "resolvedByUserId",
+    "reason", "expiresAt",
     "kind", "toAddress", "value", "chainId", "txStatus", "effects", "policyResults", "digest",
 }  # fmt: skip
 
@@ -45,7 +46,8 @@ def test_an_item_says_what_a_person_must_know(tenant: Tenant, cautious: Agent) -
 
     assert set(shown) == FIELDS
     expected = {
-        "agentId": cautious.id, "agentName": f"Agent {cautious.id}", "status": "pending", "resolvedAt": None, "resolvedBy": None,
+        "agentId": cautious.id, "agentName": f"Agent {cautious.id}", "status": "pending", "resolvedAt": None,
+        "resolvedBy": None,
         "kind": "evm", "toAddress": ADDRESS, "value": "5", "chainId": 31337, "txStatus": "pending_approval",
     }  # fmt: skip
     assert {name: shown[name] for name in expected} == expected
@@ -58,9 +60,11 @@ def test_the_list_is_filtered_paged_and_counted(tenant: Tenant, cautious: Agent)
     tenant.ok("POST", f"/approvals/{first}/deny", {})
     tenant.ok("POST", f"/approvals/{second}/approve", {})
 
-    ids = {status: [one["id"] for one in tenant.ok("GET", f"/approvals?status={status}")] for status in ("pending", "approved", "rejected", "expired", "all")}  # fmt: skip
-
-    assert ids == {"pending": [third], "approved": [second], "rejected": [first], "expired": [], "all": [third, second, first]}
+    expected = {
+        "pending": [third], "approved": [second], "rejected": [first], "expired": [], "all": [third, second, first],
+    }  # fmt: skip
+    for status, ids in expected.items():
+        assert [one["id"] for one in tenant.ok("GET", f"/approvals?status={status}")] == ids
     page = tenant.get("/approvals?status=all&limit=1&offset=1")
     assert [one["id"] for one in page.json()["data"]] == [second]
     assert page.headers["X-Total-Count"] == "3"
@@ -72,12 +76,21 @@ def test_a_malformed_filter_is_400(tenant: Tenant, query: str) -> None:
 
 
 async def test_stats_count_every_status(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
-    assert tenant.ok("GET", "/approvals/stats") == {"pending": 0, "approved": 0, "rejected": 0, "expired": 0, "total": 0, "avgWaitSeconds": 0}
+    assert tenant.ok("GET", "/approvals/stats") == {
+        "pending": 0,
+        "approved": 0,
+        "rejected": 0,
+        "expired": 0,
+        "total": 0,
+        "avgWaitSeconds": 0,
+    }
     denied, approved, expired, waiting = (queued(cautious) for _ in range(4))
     tenant.ok("POST", f"/approvals/{denied}/deny", {})
     tenant.ok("POST", f"/approvals/{approved}/approve", {})
     await owner.execute("UPDATE approvals SET expires_at = now() - interval '1 s' WHERE id = $1", expired)
-    await owner.execute("UPDATE approvals SET requested_at = resolved_at - interval '10 s' WHERE id = ANY ($1)", [denied, approved])
+    await owner.execute(
+        "UPDATE approvals SET requested_at = resolved_at - interval '10 s' WHERE id = ANY ($1)", [denied, approved]
+    )
 
     stats = tenant.ok("GET", "/approvals/stats")
 
@@ -132,7 +145,9 @@ def test_a_digest_of_something_else_is_refused_and_nothing_is_decided(tenant: Te
     approval, other = queued(cautious), queued(cautious, 6)
     digest = item(tenant, other)["digest"]
 
-    assert [decided(tenant, approval, way, digest=digest) for way in ("approve", "deny")] == [(409, "approval_changed")] * 2
+    assert [decided(tenant, approval, way, digest=digest) for way in ("approve", "deny")] == [
+        (409, "approval_changed")
+    ] * 2
     assert decided(tenant, approval, "approve", digest="x")[0] == 400
     assert item(tenant, approval)["status"] == "pending"
     assert decided(tenant, approval, "approve", digest=item(tenant, approval)["digest"]) == (200, "approved")
@@ -146,14 +161,18 @@ def test_an_item_is_decided_once(tenant: Tenant, cautious: Agent, first: str) ->
     assert [decided(tenant, approval, way) for way in ("approve", "deny")] == [(409, "approval_resolved")] * 2
 
 
-async def test_of_many_decisions_at_once_exactly_one_is_made(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
+async def test_of_many_decisions_at_once_exactly_one_is_made(
+    tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
+) -> None:
     approval = queued(cautious)
     async with httpx.AsyncClient(base_url=tenant.base_url, headers=tenant.headers, timeout=30) as client:
         ways = ["approve", "deny"] * 8
         answers = await asyncio.gather(*(client.post(f"/approvals/{approval}/{way}", json={}) for way in ways))
 
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 15
-    actions = await owner.fetch("SELECT action FROM audit WHERE tenant_id = $1 AND action IN ('tx.approved', 'tx.denied')", tenant.id)
+    actions = await owner.fetch(
+        "SELECT action FROM audit WHERE tenant_id = $1 AND action IN ('tx.approved', 'tx.denied')", tenant.id
+    )
     assert len(actions) == 1
 
 
@@ -177,7 +196,9 @@ def test_todays_hard_rules_judge_the_approval_and_the_item_stays(tenant: Tenant,
     refused = tenant.post(f"/approvals/{approval}/approve", json={})
 
     assert refused.status_code == 403
-    assert [(one["type"], one["passed"]) for one in refused.json()["data"]["results"]] == [("approved-addresses", False)]
+    assert [(one["type"], one["passed"]) for one in refused.json()["data"]["results"]] == [
+        ("approved-addresses", False)
+    ]
     assert (item(tenant, approval)["status"], item(tenant, approval)["txStatus"]) == ("pending", "pending_approval")
     tenant.ok("PUT", path, [])
     assert decided(tenant, approval, "approve") == (200, "approved")
@@ -206,7 +227,8 @@ async def test_an_order_changed_behind_our_back_is_not_signed(
 ) -> None:
     approval = queued(cautious)
     await owner.execute(
-        "UPDATE transactions SET order_text = replace(order_text, $1, $2) WHERE tenant_id = $3", ADDRESS, OTHER_ADDRESS, tenant.id,
+        "UPDATE transactions SET order_text = replace(order_text, $1, $2) WHERE tenant_id = $3", ADDRESS,
+        OTHER_ADDRESS, tenant.id,
     )  # fmt: skip
 
     status, code = decided(tenant, approval, "approve")

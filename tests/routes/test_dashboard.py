@@ -25,7 +25,9 @@ def test_a_new_agent_has_an_empty_page(tenant: Tenant, agent: Agent) -> None:
 
 
 def test_the_page_shows_spend_budgets_queue_and_the_last_five(tenant: Tenant, evm_node: EvmNode) -> None:
-    agent = tenant.agent(rule("spending-limit", maxPerDay="1000", maxPerWeek="2000"), rule("auto-approve-threshold", threshold="500"))
+    agent = tenant.agent(
+        rule("spending-limit", maxPerDay="1000", maxPerWeek="2000"), rule("auto-approve-threshold", threshold="500")
+    )
     evm_node.fund(agent.evm_address, 3 * 10**18)
     statuses = [agent.sign(value=value).status_code for value in (100, 200, 600, 3000, 1, 2, 3)]
     assert statuses == [200, 200, 202, 403, 200, 200, 200]
@@ -36,19 +38,38 @@ def test_the_page_shows_spend_budgets_queue_and_the_last_five(tenant: Tenant, ev
     assert (page["spend"]["today"], page["spend"]["thisWeek"], page["spend"]["thisMonth"]) == ("306", "306", "306")
     assert page["pendingApprovals"] == 1
     assert [one["value"] for one in page["recentTransactions"]] == ["3", "2", "1", "3000", "600"]
-    assert set(page["recentTransactions"][0]) == {"id", "agentId", "toAddress", "value", "status", "chainId", "txHash", "createdAt"}
+    assert set(page["recentTransactions"][0]) == {
+        "id",
+        "agentId",
+        "toAddress",
+        "value",
+        "status",
+        "chainId",
+        "txHash",
+        "createdAt",
+    }
     assert page["recentTransactions"][0]["toAddress"] == ADDRESS
     policy = page["policies"][0]["id"]
     assert page["budgets"] == [
-        {"policyId": policy, "window": "day", "asset": "evm:native", "limit": "1000", "spent": "306", "remaining": "694"},
-        {"policyId": policy, "window": "week", "asset": "evm:native", "limit": "2000", "spent": "306", "remaining": "1694"},
+        {
+            "policyId": policy, "window": "day", "asset": "evm:native", "limit": "1000", "spent": "306",
+            "remaining": "694",
+        },
+        {
+            "policyId": policy, "window": "week", "asset": "evm:native", "limit": "2000", "spent": "306",
+            "remaining": "1694",
+        },
     ]  # fmt: skip
 
 
-async def test_spend_is_by_the_calendar_and_budgets_by_the_rolling_window(tenant: Tenant, owner: asyncpg.Connection) -> None:
+async def test_spend_is_by_the_calendar_and_budgets_by_the_rolling_window(
+    tenant: Tenant, owner: asyncpg.Connection
+) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay="1000", maxPerWeek="2000"))
     agent.sign(value=7)
-    await owner.execute("UPDATE transactions SET created_at = created_at - interval '40 days' WHERE tenant_id = $1", tenant.id)
+    await owner.execute(
+        "UPDATE transactions SET created_at = created_at - interval '40 days' WHERE tenant_id = $1", tenant.id
+    )
     await owner.execute("UPDATE spend SET hour = hour - interval '3 days' WHERE tenant_id = $1", tenant.id)
 
     page = agent.ok("GET", f"/dashboard/{agent.id}")

@@ -2,6 +2,7 @@
 
 import re
 import socket
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,7 +11,10 @@ import pytest
 from tests.fixtures.callers import Agent, Client, Tenant, rule
 from tests.fixtures.server import Service
 
-HEADERS = ("User-Agent", "X-Service-Key", "X-Service-Platform-Key", "Authorization", "X-Request-Id", "Idempotency-Key", "X-Forwarded-For", "Content-Type")  # fmt: skip
+HEADERS = (
+    "User-Agent", "X-Service-Key", "X-Service-Platform-Key", "Authorization", "X-Request-Id", "Idempotency-Key",
+    "X-Forwarded-For", "Content-Type",
+)  # fmt: skip
 
 
 def raw(service: Service, content: bytes, *, hang_up: bool = False) -> bytes:
@@ -30,13 +34,19 @@ def raw(service: Service, content: bytes, *, hang_up: bool = False) -> bytes:
 
 
 @pytest.mark.parametrize("name", HEADERS)
-@pytest.mark.parametrize("value", [b"\xff\xfe", b"a\x00b", "é".encode("latin-1"), "日本".encode(), b"x" * 5000], ids=["binary", "nul", "latin", "utf-8", "long"])
+@pytest.mark.parametrize(
+    "value",
+    [b"\xff\xfe", b"a\x00b", "é".encode("latin-1"), "日本".encode(), b"x" * 5000],
+    ids=["binary", "nul", "latin", "utf-8", "long"],
+)
 def test_no_header_makes_a_fault(service: Service, tenant: Tenant, name: str, value: bytes) -> None:
     known = [(b"X-Service-Key", tenant.key.encode()), (b"Content-Type", b"application/json")]
     headers = [(one, given) for one, given in known if one.decode() != name]
     sent = b"".join(one + b": " + given + b"\r\n" for one, given in [*headers, (name.encode(), value)])
 
-    answer = raw(service, b"POST /agents HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n" + sent + b"\r\n{}")
+    answer = raw(
+        service, b"POST /agents HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n" + sent + b"\r\n{}"
+    )
 
     # X-Forwarded-For of a stranger is ignored, and whatever a program calls itself, it may work.
     assert re.match(rb"HTTP/1.1 4\d\d ", answer), answer[:200]
@@ -45,11 +55,13 @@ def test_no_header_makes_a_fault(service: Service, tenant: Tenant, name: str, va
 @pytest.mark.parametrize("value", [b"\xff\xfe agent", b"a\x00b", "Ünï".encode()], ids=repr)
 def test_a_strange_user_agent_does_not_stop_a_good_request(service: Service, tenant: Tenant, value: bytes) -> None:
     body = b'{"id":"from-strange","name":"x"}'
-    head = f"POST /agents HTTP/1.1\r\nHost: x\r\nX-Service-Key: {tenant.key}\r\nContent-Type: application/json\r\n".encode()
+    lines = [
+        b"POST /agents HTTP/1.1", b"Host: x", b"X-Service-Key: " + tenant.key.encode(),
+        b"Content-Type: application/json", b"Content-Length: %d" % len(body), b"User-Agent: " + value,
+        b"Connection: close", b"", body,
+    ]  # fmt: skip
 
-    answer = raw(
-        service, head + b"User-Agent: " + value + b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\nConnection: close\r\n\r\n" + body,
-    )  # fmt: skip
+    answer = raw(service, b"\r\n".join(lines))
 
     assert answer.startswith(b"HTTP/1.1 201"), answer[:300]
 
@@ -120,12 +132,51 @@ def test_a_reason_that_cannot_be_kept_is_400_and_nothing_is_decided(tenant: Tena
     assert tenant.ok("GET", "/approvals")[0]["status"] == "pending"
 
 
-@pytest.mark.parametrize("name", ["toAddress", "txHash", "txId", "referenceId", "from", "to", "status", "chainId", "kind"])
+@pytest.mark.parametrize(
+    "name", ["toAddress", "txHash", "txId", "referenceId", "from", "to", "status", "chainId", "kind"]
+)
 @pytest.mark.parametrize("value", ["%00", "%ff", "a%0A", "%F0%9F%A6%8A", "1" * 500, "9" * 30])
 def test_a_strange_filter_is_400_or_finds_nothing(agent: Agent, name: str, value: str) -> None:
     answer = agent.get(f"/vault/{agent.id}/transactions?{name}={value}")
 
     assert answer.status_code == 400 or (answer.status_code, answer.json()["data"]["total"]) == (200, 0), answer.text
+
+
+def nested(levels: int) -> bytes:
+    return b'[{"type":"rate-limit","enabled":true,"config":{"maxTxPerHour":' + b"[" * levels + b"]" * levels + b"}}]"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        nested(100), nested(900), nested(100_000),
+        b'[{"type":"rate-limit","enabled":true,"config":{"maxTxPerHour":' + b"9" * 30 + b"}}]",
+        b'[{"type":"rate-limit","enabled":true,"config":{"x":"' + b"y" * 1_048_500 + b'"}}]',
+        b'[{"type":"rate-limit","enabled":true,"config":{"x":1e400}}]', b"[" + b"{}," * 100_000 + b"{}]",
+    ],
+    ids=["100 deep", "900 deep", "100,000 deep", "huge number", "huge text", "infinite", "many"],
+)  # fmt: skip
+def test_what_no_frame_could_hold_is_400_at_once(tenant: Tenant, agent: Agent, content: bytes) -> None:
+    started = time.monotonic()
+
+    answer = tenant.put(f"/agents/{agent.id}/policies", content=content, headers={"Content-Type": "application/json"})
+
+    assert answer.status_code == 400, answer.text
+    assert time.monotonic() - started < 2
+    assert agent.sign().status_code == 200
+
+
+def test_a_number_beyond_64_bits_in_typed_data_is_400_and_as_a_string_it_is_signed(agent: Agent) -> None:
+    document = {
+        "domain": {}, "types": {"Big": [{"name": "n", "type": "uint256"}]}, "primaryType": "Big",
+        "value": {"n": 2**200},
+    }  # fmt: skip
+
+    refused = agent.post(f"/vault/{agent.id}/sign-typed-data", json=document)
+    signed = agent.post(f"/vault/{agent.id}/sign-typed-data", json={**document, "value": {"n": str(2**200)}})
+
+    assert (refused.status_code, refused.json()["data"]["code"]) == (400, "number_out_of_range")
+    assert signed.status_code == 200
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1", "1.0", "9" * 400, "9223372036854775808", "-0", "1e2"])

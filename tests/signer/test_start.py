@@ -18,6 +18,7 @@ from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
+SOMEBODY = os.getuid() or places.UIDS["signer"]
 KEY_LINE = "1 " + "ab" * 32
 MALFORMED = ("", "# only words\n", "1\n", "1 abcd\n", f"x {'ab' * 32}\n", f"1 {'AB' * 32}\n", f"{KEY_LINE} more\n")
 
@@ -101,11 +102,9 @@ def test_there_are_no_core_files_and_no_new_privileges(apart: Service) -> None:
 
 
 def test_others_of_the_same_uid_cannot_look_into_the_signer() -> None:
-    """The kernel gives the files of a process that is not dumpable to root."""
-    program = "import sys; from signer.harden import harden; {}; print('ready', flush=True); sys.stdin.read()"
-
-    assert _owner_of_its_secrets(program.format("harden()")) == 0
-    assert _owner_of_its_secrets(program.format("pass")) == _somebody()
+    # The kernel gives the files of a process that is not dumpable to root.
+    assert _owner_of_its_secrets("pass") == SOMEBODY
+    assert _owner_of_its_secrets("harden()") == 0
 
 
 def _greeting(path: str, name: str) -> bytes:
@@ -118,15 +117,21 @@ def _greeting(path: str, name: str) -> bytes:
         return peer.recv(64)
 
 
-def _somebody() -> int:
-    return os.getuid() or places.UIDS["signer"]
-
-
-def _owner_of_its_secrets(program: str) -> int:
-    uid = _somebody() if os.getuid() == 0 else None
+def _owner_of_its_secrets(act: str) -> int:
+    program = f"""
+import ctypes, os, sys
+from signer.harden import harden
+if os.getuid() == 0:
+    os.setgroups([]), os.setresgid(*[{SOMEBODY}] * 3), os.setresuid(*[{SOMEBODY}] * 3)
+    # A change of uid has taken this away; a process that was started under its uid has it.
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+{act}
+print("ready", flush=True)
+sys.stdin.read()
+"""
     with subprocess.Popen(
-        [sys.executable, "-P", "-c", program], cwd="/", env={"PYTHONPATH": str(PROJECT)}, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True, user=uid,
+        [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(PROJECT)}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout.readline() == "ready\n"
         owner = Path(f"/proc/{process.pid}/environ").stat().st_uid

@@ -1,5 +1,6 @@
 """What holds for every route that changes something: it is audited, and it can be repeated safely. Decisions 6, 7."""
 
+import asyncio
 import json
 import uuid
 
@@ -94,9 +95,23 @@ def test_a_bad_key_is_400(world: World, endpoint: Endpoint, key: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", WRITING, ids=name)
+async def test_the_same_key_at_once_acts_once(world: World, endpoint: Endpoint, owner: asyncpg.Connection) -> None:
+    call, caller, request_id = world.call(endpoint), world.caller(endpoint), str(uuid.uuid4())
+    headers = {**caller.headers, "Idempotency-Key": request_id, "X-Request-Id": request_id}
+    async with httpx.AsyncClient(base_url=caller.base_url, headers=headers, timeout=30, verify=False) as client:
+        sent = [client.request(call.method, call.path, json=call.json) for _ in range(6)]
+        answers = await asyncio.gather(*sent)
+
+    good = next(iter(endpoint.returns))
+    assert good in {answer.status_code for answer in answers} <= {good, 409}, [answer.text for answer in answers]
+    refused = {answer.json()["data"]["code"] for answer in answers if answer.status_code == 409}
+    assert refused <= {"idempotency_in_flight", "idempotency_secret_shown"}
+    acted = await owner.fetch("SELECT tenant_id FROM audit WHERE request_id = $1", request_id)
+    assert len({row["tenant_id"] for row in acted}) == len(acted)
+
+
+@pytest.mark.parametrize("endpoint", [one for one in WRITING if one.body is not None], ids=name)
 def test_a_refused_request_does_not_use_up_its_key(world: World, endpoint: Endpoint) -> None:
-    if endpoint.body is None:
-        pytest.skip("nothing to refuse")
     call, key = world.call(endpoint), str(uuid.uuid4())
 
     refused = repeated(world, endpoint, key, call, surplus="}")

@@ -66,7 +66,8 @@ class World:
         """The same, on what belongs to the other tenant."""
         order = queued(self.foreign)
         values = {
-            "agent": self.foreign.id, "tenant_id": self.other.id, "tx_id": order["txId"], "approval_id": order["approvalId"],
+            "agent": self.foreign.id, "tenant_id": self.other.id, "tx_id": order["txId"],
+            "approval_id": order["approvalId"],
         }  # fmt: skip
         path = endpoint.path
         for name in endpoint.path_names:

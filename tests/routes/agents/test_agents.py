@@ -94,7 +94,9 @@ async def test_deleting_an_agent_takes_what_it_had(tenant: Tenant, owner: asyncp
     assert tenant.ok("DELETE", f"/agents/{agent.id}") == {"deleted": agent.id}
 
     for table in ("policy_heads", "policy_rules", "transactions", "approvals", "spend", "rate", "nonces"):
-        rows = await owner.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1 AND agent_id = $2", tenant.id, agent.id)
+        rows = await owner.fetchval(
+            f"SELECT count(*) FROM {table} WHERE tenant_id = $1 AND agent_id = $2", tenant.id, agent.id
+        )
         assert rows == 0, table
     assert await owner.fetchval("SELECT count(*) FROM sealed WHERE tenant_id = $1", tenant.id) == 0
     assert tenant.get(f"/agents/{agent.id}").status_code == 404
@@ -103,7 +105,8 @@ async def test_deleting_an_agent_takes_what_it_had(tenant: Tenant, owner: asyncp
 
 def test_a_batch_makes_what_it_can_and_names_the_rest(tenant: Tenant, agent: Agent) -> None:
     items = [
-        {"id": "one", "name": "One"}, {"id": agent.id, "name": "Taken"}, {"id": "one", "name": "Twice"}, {"id": "a b", "name": "x"},
+        {"id": "one", "name": "One"}, {"id": agent.id, "name": "Taken"}, {"id": "one", "name": "Twice"},
+        {"id": "a b", "name": "x"},
         {"id": "nameless"}, {"name": "No id"}, {"id": "more", "name": "x", "surplus": 1}, {"id": "two", "name": "Two"},
     ]  # fmt: skip
 
@@ -112,12 +115,16 @@ def test_a_batch_makes_what_it_can_and_names_the_rest(tenant: Tenant, agent: Age
     result = answer.json()["data"]
     assert answer.status_code == 200
     assert {one["id"] for one in result["created"]} == {"one", "two"}
-    assert sorted(str(error["id"]) for error in result["errors"]) == sorted([agent.id, "one", "a b", "nameless", "None", "more"])
+    assert sorted(str(error["id"]) for error in result["errors"]) == sorted(
+        [agent.id, "one", "a b", "nameless", "None", "more"]
+    )
     assert all(error["error"] for error in result["errors"])
     assert tenant.ok("GET", "/agents/one")["name"] == "One"
 
 
-@pytest.mark.parametrize("item", [None, 5, "x", [], {"id": {"deep": 1}, "name": "x"}, {"id": None, "name": "x"}, {"id": 5, "name": "x"}, {}])
+@pytest.mark.parametrize(
+    "item", [None, 5, "x", [], {"id": {"deep": 1}, "name": "x"}, {"id": None, "name": "x"}, {"id": 5, "name": "x"}, {}]
+)
 def test_an_item_of_another_shape_is_an_entry_in_errors(tenant: Tenant, item: Any) -> None:
     answer = tenant.post("/agents/batch", json={"agents": [item, {"id": "good", "name": "x"}]})
 
@@ -129,7 +136,11 @@ def test_an_item_of_another_shape_is_an_entry_in_errors(tenant: Tenant, item: An
 def test_a_batch_gives_every_new_agent_the_policies(tenant: Tenant, agent: Agent) -> None:
     policies = [rule("spending-limit", maxPerDay="7"), rule("rate-limit", maxTxPerHour=9)]
 
-    tenant.ok("POST", "/agents/batch", {"agents": [{"id": "b-1", "name": "x"}, {"id": agent.id, "name": "x"}], "applyPolicies": policies})
+    tenant.ok(
+        "POST",
+        "/agents/batch",
+        {"agents": [{"id": "b-1", "name": "x"}, {"id": agent.id, "name": "x"}], "applyPolicies": policies},
+    )
 
     assert [one["type"] for one in tenant.ok("GET", "/agents/b-1/policies")] == ["spending-limit", "rate-limit"]
     assert tenant.ok("GET", f"/agents/{agent.id}/policies") == []
@@ -137,7 +148,13 @@ def test_a_batch_gives_every_new_agent_the_policies(tenant: Tenant, agent: Agent
 
 @pytest.mark.parametrize(
     "policies",
-    [[rule("no-such-type", x=1)], [rule("spending-limit")], [{"type": "rate-limit", "enabled": 1, "config": {}}], "x", [None]],
+    [
+        [rule("no-such-type", x=1)],
+        [rule("spending-limit")],
+        [{"type": "rate-limit", "enabled": 1, "config": {}}],
+        "x",
+        [None],
+    ],
 )
 def test_bad_policies_fail_the_whole_batch(tenant: Tenant, policies: Any) -> None:
     for agents in ([{"id": "b-1", "name": "x"}], []):

@@ -28,7 +28,10 @@ def test_a_solana_balance_is_in_lamports(agent: Agent, solana_node: SolanaNode) 
     assert found["balances"] == {"native": "1500000001", "nativeFormatted": "1.500000", "chainId": 102, "symbol": "SOL"}
 
 
-@pytest.mark.parametrize(("chain", "status", "code"), [("999", 400, "unknown_chain"), ("1", 502, "rpc_unavailable"), ("x", 400, "bad_query"), ("0", 400, "bad_query")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("chain", "status", "code"),
+    [("999", 400, "unknown_chain"), ("1", 502, "rpc_unavailable"), ("x", 400, "bad_query"), ("0", 400, "bad_query")],
+)  # fmt: skip
 def test_a_balance_that_cannot_be_known(agent: Agent, chain: str, status: int, code: str) -> None:
     answer = agent.get(f"/agents/{agent.id}/balance?chainId={chain}")
 

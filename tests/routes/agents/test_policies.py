@@ -7,10 +7,14 @@ import pytest
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 
 TYPES = (
-    "spending-limit", "approved-addresses", "auto-approve-threshold", "time-window", "rate-limit", "allowed-chains", "contract-allowlist",
+    "spending-limit", "approved-addresses", "auto-approve-threshold", "time-window", "rate-limit", "allowed-chains",
+    "contract-allowlist",
 )  # fmt: skip
 EVERY = [
-    rule("spending-limit", maxPerTransaction="1", maxPerDay="2", maxPerWeek="3", asset="evm:native", alertPercents=[50, 100]),
+    rule(
+        "spending-limit", maxPerTransaction="1", maxPerDay="2", maxPerWeek="3", asset="evm:native",
+        alertPercents=[50, 100],
+    ),
     rule("spending-limit", maxPerTx="1", enabled=False),
     rule("approved-addresses", addresses=[ADDRESS], mode="blacklist"),
     rule("auto-approve-threshold", threshold="5", asset="solana:native"),
@@ -41,7 +45,9 @@ def test_every_type_is_stored_as_it_was_given(tenant: Tenant, agent: Agent) -> N
 
 
 def test_ids_are_kept_and_a_set_is_replaced_as_a_whole(tenant: Tenant, agent: Agent) -> None:
-    tenant.ok("PUT", path(agent), [{**rule("rate-limit", maxTxPerHour=1), "id": "mine:1"}, rule("rate-limit", maxTxPerDay=1)])
+    tenant.ok(
+        "PUT", path(agent), [{**rule("rate-limit", maxTxPerHour=1), "id": "mine:1"}, rule("rate-limit", maxTxPerDay=1)]
+    )
     kept = tenant.ok("PUT", path(agent), [{**rule("rate-limit", maxTxPerHour=2), "id": "mine:1"}])
 
     assert kept == [{"id": "mine:1", **rule("rate-limit", maxTxPerHour=2)}]
@@ -91,7 +97,9 @@ BAD = {
     "a short selector": rule("contract-allowlist", contracts=[{"address": ADDRESS, "selectors": ["0xa9"]}]),
     "a constraint for an unlisted selector": rule(
         "contract-allowlist",
-        contracts=[{"address": ADDRESS, "selectors": ["0xa9059cbb"], "constraints": {"0x00000000": {"maxAmount": "1"}}}],
+        contracts=[
+            {"address": ADDRESS, "selectors": ["0xa9059cbb"], "constraints": {"0x00000000": {"maxAmount": "1"}}},
+        ],
     ),
     "no rule": None,
     "a word": "rate-limit",
@@ -146,15 +154,23 @@ def test_a_new_set_judges_the_next_order(tenant: Tenant, agent: Agent) -> None:
 TIGHTER = {
     "a lower limit": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="9")),
     "the same again": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10")),
-    "one more limit": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10", maxPerTransaction="1")),
-    "a shorter whitelist": (rule("approved-addresses", addresses=[ADDRESS, OTHER_ADDRESS]), rule("approved-addresses", addresses=[ADDRESS])),
+    "one more limit": (
+        rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10", maxPerTransaction="1"),
+    ),
+    "a shorter whitelist": (
+        rule("approved-addresses", addresses=[ADDRESS, OTHER_ADDRESS]),
+        rule("approved-addresses", addresses=[ADDRESS]),
+    ),
     "a longer blacklist": (
         rule("approved-addresses", addresses=[ADDRESS], mode="blacklist"),
         rule("approved-addresses", addresses=[ADDRESS, OTHER_ADDRESS], mode="blacklist"),
     ),
     "fewer chains": (rule("allowed-chains", chains=[1, 31337]), rule("allowed-chains", chains=[31337])),
     "fewer orders": (rule("rate-limit", maxTxPerHour=5), rule("rate-limit", maxTxPerHour=4)),
-    "fewer hours": (rule("time-window", allowedHours=[{"start": 8, "end": 18}]), rule("time-window", allowedHours=[{"start": 9, "end": 17}])),
+    "fewer hours": (
+        rule("time-window", allowedHours=[{"start": 8, "end": 18}]),
+        rule("time-window", allowedHours=[{"start": 9, "end": 17}]),
+    ),
 }  # fmt: skip
 
 

@@ -114,7 +114,10 @@ async def test_deleting_a_tenant_takes_everything_it_had(
 
     assert as_platform.ok("DELETE", f"/platform/tenants/{tenant.id}") == {"deleted": tenant.id}
 
-    for table in ("tenant_keys", "tenant_config", "agents", "sealed", "policy_rules", "transactions", "approvals", "spend", "nonces"):  # fmt: skip
+    for table in (
+        "tenant_keys", "tenant_config", "agents", "sealed", "policy_rules", "transactions", "approvals", "spend",
+        "nonces",
+    ):  # fmt: skip
         assert await owner.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", tenant.id) == 0, table
     assert as_platform.get(f"/platform/tenants/{tenant.id}").status_code == 404
 
@@ -123,12 +126,18 @@ def test_nobody_acts_for_a_deleted_tenant(as_platform: Client, tenant: Tenant) -
     agent = tenant.agent()
     as_platform.ok("DELETE", f"/platform/tenants/{tenant.id}")
 
-    answers = [agent.sign(), tenant.post("/agents", json={"id": "late", "name": "x"}), tenant.delete(f"/agents/{agent.id}")]
+    answers = [
+        agent.sign(),
+        tenant.post("/agents", json={"id": "late", "name": "x"}),
+        tenant.delete(f"/agents/{agent.id}"),
+    ]
 
     assert [answer.status_code for answer in answers] == [401, 401, 401]
 
 
-async def test_a_scoped_platform_key_does_only_what_its_scopes_say(as_platform: Client, owner: asyncpg.Connection) -> None:
+async def test_a_scoped_platform_key_does_only_what_its_scopes_say(
+    as_platform: Client, owner: asyncpg.Connection
+) -> None:
     # A database writer cannot make a key either: it is found, but the signer does not believe it.
     key = "pk_" + uuid.uuid4().hex * 2
     await owner.execute(

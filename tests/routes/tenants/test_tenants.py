@@ -9,11 +9,13 @@ import pytest
 from tests.fixtures.callers import Client, Tenant, rule
 
 FLAGS = {
-    "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue", "showSecretManager",
+    "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue",
+    "showSecretManager",
     "enableSolana", "showChainSelector", "allowAddressExport",
 }  # fmt: skip
 APPROVALS = {
-    "autoExpireSeconds": 86_400, "approvers": {"mode": "owner"}, "webhookCallbackEnabled": False, "uncoveredEffects": "queue",
+    "autoExpireSeconds": 86_400, "approvers": {"mode": "owner"}, "webhookCallbackEnabled": False,
+    "uncoveredEffects": "queue",
 }  # fmt: skip
 
 
@@ -44,7 +46,9 @@ def test_a_key_belongs_to_one_tenant(as_platform: Client) -> None:
     assert (answer.status_code, answer.json()["data"]["code"]) == (409, "tenant_key_taken")
 
 
-@pytest.mark.parametrize("bad", ["", "x" * 31, "x" * 257, "with a space in it and long enough", "x" * 40 + "\n", None, 1])
+@pytest.mark.parametrize(
+    "bad", ["", "x" * 31, "x" * 257, "with a space in it and long enough", "x" * 40 + "\n", None, 1]
+)
 def test_a_key_too_weak_or_malformed_is_400(as_platform: Client, bad: Any) -> None:
     answer = as_platform.post("/tenants", json=registration(apiKeyHash=bad))
 

@@ -22,7 +22,9 @@ def queued(agent: Agent, **fields: Any) -> dict[str, Any]:
     return answer.json()["data"]
 
 
-def test_approving_signs_and_broadcasts_when_the_agent_asked(cautious: Agent, tenant: Tenant, evm_node: EvmNode) -> None:
+def test_approving_signs_and_broadcasts_when_the_agent_asked(
+    cautious: Agent, tenant: Tenant, evm_node: EvmNode
+) -> None:
     order = queued(cautious, broadcast=True)
 
     approved = tenant.ok("POST", f"/vault/{cautious.id}/approve/{order['txId']}")
@@ -73,5 +75,8 @@ def test_what_was_never_queued_is_404(tenant: Tenant, agent: Agent) -> None:
 def test_an_agent_decides_nothing(cautious: Agent) -> None:
     order = queued(cautious)
 
-    for path in (f"/vault/{cautious.id}/approve/{order['txId']}", f"/vault/{cautious.id}/reject/{order['txId']}", f"/approvals/{order['approvalId']}/approve"):  # fmt: skip
+    for path in (
+        f"/vault/{cautious.id}/approve/{order['txId']}", f"/vault/{cautious.id}/reject/{order['txId']}",
+        f"/approvals/{order['approvalId']}/approve",
+    ):  # fmt: skip
         assert cautious.post(path, json={}).status_code == 403

@@ -12,7 +12,9 @@ from tests.routes.orders import note
 @pytest.fixture
 def busy(tenant: Tenant, evm_node: EvmNode) -> Agent:
     """An agent with one order of each outcome: signed, refused, queued, typed data, broadcast; newest last."""
-    agent = tenant.agent(rule("spending-limit", maxPerTransaction="100"), rule("auto-approve-threshold", threshold="10"))
+    agent = tenant.agent(
+        rule("spending-limit", maxPerTransaction="100"), rule("auto-approve-threshold", threshold="10")
+    )
     evm_node.fund(agent.evm_address)
     agent.sign(value=1, referenceId="first")
     agent.sign(value=101)
@@ -31,7 +33,8 @@ def test_history_is_newest_first_and_counted(busy: Agent, tenant: Tenant) -> Non
 
     rows = answer.json()["data"]
     assert [(row["kind"], row["status"]) for row in rows] == [
-        ("evm", "broadcast"), ("typed_data", "signed"), ("evm", "pending_approval"), ("evm", "rejected"), ("evm", "signed"),
+        ("evm", "broadcast"), ("typed_data", "signed"), ("evm", "pending_approval"), ("evm", "rejected"),
+        ("evm", "signed"),
     ]  # fmt: skip
     assert answer.headers["X-Total-Count"] == "5"
     assert tenant.ok("GET", f"/vault/{busy.id}/history?limit=2&offset=1") == rows[1:3]
@@ -58,10 +61,14 @@ def test_pending_is_empty_once_decided(busy: Agent, tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("query", "total"),
     [
-        ("", 5), ("status=signed", 2), ("status=rejected", 1), ("status=failed", 0), ("kind=typed_data", 1), ("kind=bitcoin", 0),
-        ("chainId=31337", 5), ("chainId=1", 0), ("referenceId=first", 1), ("referenceId=FIRST", 0), (f"toAddress={ADDRESS}", 3),
-        (f"toAddress={OTHER_ADDRESS.upper().replace('X', 'x')}", 1), ("from=2000-01-01T00:00:00Z", 5), ("to=2000-01-01T00:00:00Z", 0),
-        ("from=2000-01-01&to=2999-12-31T23:59:59.999%2B02:00", 5), ("status=signed&kind=evm", 1), ("limit=1", 5), ("offset=5", 5),
+        ("", 5), ("status=signed", 2), ("status=rejected", 1), ("status=failed", 0), ("kind=typed_data", 1),
+        ("kind=bitcoin", 0),
+        ("chainId=31337", 5), ("chainId=1", 0), ("referenceId=first", 1), ("referenceId=FIRST", 0),
+        (f"toAddress={ADDRESS}", 3),
+        (f"toAddress={OTHER_ADDRESS.upper().replace('X', 'x')}", 1), ("from=2000-01-01T00:00:00Z", 5),
+        ("to=2000-01-01T00:00:00Z", 0),
+        ("from=2000-01-01&to=2999-12-31T23:59:59.999%2B02:00", 5), ("status=signed&kind=evm", 1), ("limit=1", 5),
+        ("offset=5", 5),
     ],
 )  # fmt: skip
 def test_every_filter_narrows(busy: Agent, query: str, total: int) -> None:
@@ -83,7 +90,13 @@ def test_a_page_says_which_it_is(busy: Agent) -> None:
     assert (found(busy, "")["limit"], found(busy, "")["offset"]) == (50, 0)
 
 
-@pytest.mark.parametrize("query", ["limit=201", "limit=0", "offset=-1", "status=unknown", "kind=x", "chainId=x", "txId=x", "from=yesterday", "to=2000-13-01", "from=2000-01-01T00:00:00Z&from=2001-01-01T00:00:00Z"])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=201", "limit=0", "offset=-1", "status=unknown", "kind=x", "chainId=x", "txId=x", "from=yesterday",
+        "to=2000-13-01", "from=2000-01-01T00:00:00Z&from=2001-01-01T00:00:00Z",
+    ],
+)  # fmt: skip
 def test_a_malformed_filter_is_400(busy: Agent, query: str) -> None:
     assert busy.get(f"/vault/{busy.id}/transactions?{query}").status_code == 400
 
@@ -95,7 +108,9 @@ def test_an_absent_transaction_is_404_and_so_is_another_agents(busy: Agent, tena
 
     answers = [tenant.get(f"/vault/{other.id}/transactions/{tx_id}") for tx_id in (absent, theirs)]
 
-    assert [(answer.status_code, answer.json()["data"]["code"]) for answer in answers] == [(404, "transaction_absent")] * 2
+    assert [(answer.status_code, answer.json()["data"]["code"]) for answer in answers] == [
+        (404, "transaction_absent")
+    ] * 2
 
 
 @pytest.mark.parametrize("part", ["pending", "history", "transactions"])

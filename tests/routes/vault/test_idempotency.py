@@ -56,7 +56,11 @@ def test_a_key_is_the_agents_own(tenant: Tenant) -> None:
 
 
 def test_refused_queued_and_limited_answers_are_kept(tenant: Tenant) -> None:
-    agent = tenant.agent(rule("spending-limit", maxPerTransaction="10"), rule("auto-approve-threshold", threshold="5"), rule("rate-limit", maxTxPerHour=1))
+    agent = tenant.agent(
+        rule("spending-limit", maxPerTransaction="10"),
+        rule("auto-approve-threshold", threshold="5"),
+        rule("rate-limit", maxTxPerHour=1),
+    )
     for value, status in ((11, 403), (6, 202), (1, 429)):
         key = str(uuid.uuid4())
 
@@ -99,15 +103,17 @@ def test_a_client_that_hangs_up_changes_nothing(service: Service, agent: Agent, 
     evm_node.fund(agent.evm_address)
     body = json.dumps({"to": ADDRESS, "value": "7"}).encode()
     key = str(uuid.uuid4())
-    head = (
-        f"POST /vault/{agent.id}/sign HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        f"Idempotency-Key: {key}\r\nAuthorization: {agent.headers['Authorization']}\r\n\r\n"
-    )
+    lines = [
+        f"POST /vault/{agent.id}/sign HTTP/1.1", "Host: x", "Content-Type: application/json",
+        f"Content-Length: {len(body)}", f"Idempotency-Key: {key}", f"Authorization: {agent.headers['Authorization']}",
+    ]  # fmt: skip
     address = urlsplit(service.url)
     with socket.create_connection((address.hostname, address.port)) as connection:
-        connection.sendall(head.encode() + body)
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
 
-    again = agent.post(f"/vault/{agent.id}/sign", content=body, headers={"Content-Type": "application/json", "Idempotency-Key": key})
+    again = agent.post(
+        f"/vault/{agent.id}/sign", content=body, headers={"Content-Type": "application/json", "Idempotency-Key": key}
+    )
 
     assert again.status_code == 200, again.text
     rows = agent.ok("GET", f"/vault/{agent.id}/history")

@@ -47,7 +47,14 @@ def test_a_broadcast_answer_has_no_bytes(agent: Agent, evm_node: EvmNode) -> Non
     assert set(order(agent, broadcast=...).json()["data"]) == {"txId", "txHash"}
 
 
-@pytest.mark.parametrize("value", ["-1", "1.5", "+1", "0x1", "01", "00", "1e3", "", " 1", "1 ", "1\n", "١", "1_000", "NaN", str(2**256), "9" * 79, 1, 1.0, None, True, ["1"], {}], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        "-1", "1.5", "+1", "0x1", "01", "00", "1e3", "", " 1", "1 ", "1\n", "\u0661", "1_000", "NaN", str(2**256),
+        "9" * 79, 1, 1.0, None, True, ["1"], {},
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_a_value_in_any_other_form_is_400(agent: Agent, value: Any) -> None:
     answer = order(agent, value=value)
 
@@ -60,7 +67,14 @@ def test_the_smallest_and_the_largest_value_are_signed(agent: Agent, value: str)
     assert signed(order(agent, value=value))["value"] == int(value)
 
 
-@pytest.mark.parametrize("to", [..., None, "", "0x", "0x" + "11" * 19, "0x" + "11" * 21, "11" * 20, "0X" + "11" * 20, "0x" + "g1" * 20, CHECKSUMMED.replace("A", "a", 1), ADDRESS + "\n", "vitalik.eth", 5], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "to",
+    [
+        ..., None, "", "0x", "0x" + "11" * 19, "0x" + "11" * 21, "11" * 20, "0X" + "11" * 20, "0x" + "g1" * 20,
+        CHECKSUMMED.replace("A", "a", 1), ADDRESS + "\n", "vitalik.eth", 5,
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_a_destination_that_is_no_address_is_400(agent: Agent, to: Any) -> None:
     answer = order(agent, to=to)
 
@@ -82,12 +96,16 @@ def test_an_address_may_be_checksummed_or_in_one_case(agent: Agent, to: str) -> 
     assert found["toAddress"] == CHECKSUMMED
 
 
-@pytest.mark.parametrize("data", ["0x0", "0xzz", "abc", "0x 00", "0x00\n", 5, [], "0X00", "x" * 300_000], ids=lambda data: repr(data)[:20])
+@pytest.mark.parametrize(
+    "data", ["0x0", "0xzz", "abc", "0x 00", "0x00\n", 5, [], "0X00", "x" * 300_000], ids=lambda data: repr(data)[:20]
+)
 def test_data_that_is_no_whole_hex_is_400(agent: Agent, data: Any) -> None:
     assert order(agent, data=data).status_code == 400
 
 
-@pytest.mark.parametrize(("data", "expected"), [("0x", ""), ("", ""), (None, ""), ("DEADBEEF", "deadbeef"), ("0xDeadBeef", "deadbeef")])
+@pytest.mark.parametrize(
+    ("data", "expected"), [("0x", ""), ("", ""), (None, ""), ("DEADBEEF", "deadbeef"), ("0xDeadBeef", "deadbeef")]
+)
 def test_data_may_come_with_or_without_its_prefix(agent: Agent, data: Any, expected: str) -> None:
     assert bytes(signed(order(agent, data=data))["data"]).hex() == expected
 
@@ -121,7 +139,14 @@ def test_a_fee_above_the_cap_is_400_without_a_transaction(agent: Agent, fees: di
     assert agent.ok("GET", f"/vault/{agent.id}/history") == []
 
 
-@pytest.mark.parametrize("fees", [{"gasLimit": "20999"}, {"gasLimit": "0"}, {"gasLimit": 21000}, {"maxFeePerGas": "1.5"}, {"maxFeePerGas": -1}, {"nonce": "0"}, {"nonce": -1}, {"referenceId": ""}, {"referenceId": "a b"}, {"referenceId": "x" * 129}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "fees",
+    [
+        {"gasLimit": "20999"}, {"gasLimit": "0"}, {"gasLimit": 21000}, {"maxFeePerGas": "1.5"}, {"maxFeePerGas": -1},
+        {"nonce": "0"}, {"nonce": -1}, {"referenceId": ""}, {"referenceId": "a b"}, {"referenceId": "x" * 129},
+    ],
+    ids=str,
+)  # fmt: skip
 def test_a_malformed_extra_is_400(agent: Agent, fees: dict[str, Any]) -> None:
     assert order(agent, **fees).status_code == 400
 
@@ -133,7 +158,9 @@ def test_a_callers_own_fees_are_signed(agent: Agent) -> None:
 
 
 def test_a_refused_order_is_recorded_with_its_results(tenant: Tenant) -> None:
-    agent = tenant.agent(rule("approved-addresses", addresses=[OTHER_ADDRESS]), rule("auto-approve-threshold", threshold="0"))
+    agent = tenant.agent(
+        rule("approved-addresses", addresses=[OTHER_ADDRESS]), rule("auto-approve-threshold", threshold="0")
+    )
 
     answer = order(agent, value="5")
 
@@ -166,7 +193,10 @@ def test_too_many_orders_are_429_with_the_body_of_a_403(tenant: Tenant) -> None:
 
     assert limited.status_code == 429
     assert 1 <= int(limited.headers["Retry-After"]) <= 3600
-    assert [(one["type"], one["passed"]) for one in limited.json()["data"]["results"]] == [("rate-limit", False), ("spending-limit", True)]
+    assert [(one["type"], one["passed"]) for one in limited.json()["data"]["results"]] == [
+        ("rate-limit", False),
+        ("spending-limit", True),
+    ]
     assert agent.ok("GET", f"/vault/{agent.id}/transactions/{limited.json()['data']['txId']}")["status"] == "rejected"
     assert (refused.status_code, "Retry-After" in refused.headers) == (403, False)
 
@@ -213,8 +243,10 @@ def test_the_record_has_every_field(agent: Agent) -> None:
     found = agent.ok("GET", f"/vault/{agent.id}/transactions/{tx_id}")
 
     expected = {
-        "id": tx_id, "txId": tx_id, "agentId": agent.id, "kind": "evm", "status": "signed", "statusDetail": None, "toAddress": ADDRESS,
-        "value": "1", "data": None, "chainId": 31337, "caip2": "eip155:31337", "nonce": 0, "broadcast": False, "referenceId": "order-7",
+        "id": tx_id, "txId": tx_id, "agentId": agent.id, "kind": "evm", "status": "signed", "statusDetail": None,
+        "toAddress": ADDRESS,
+        "value": "1", "data": None, "chainId": 31337, "caip2": "eip155:31337", "nonce": 0, "broadcast": False,
+        "referenceId": "order-7",
         "actionId": None, "policyResults": [], "replacesTxId": None, "broadcastAt": None, "confirmedAt": None,
     }  # fmt: skip
     assert {name: found[name] for name in expected} == expected

@@ -62,7 +62,10 @@ def test_tokens_are_paid_and_counted(tenant: Tenant, solana_node: SolanaNode) ->
     solana_node.mint_to(mint, agent.solana_address, 1000)
     solana_node.mint_to(mint, RECEIVER, 1)
 
-    orders = [{**token_payment(agent, mint, amount, blockhash=blockhash(solana_node)), "broadcast": True} for amount in (600, 200)]
+    orders = [
+        {**token_payment(agent, mint, amount, blockhash=blockhash(solana_node)), "broadcast": True}
+        for amount in (600, 200)
+    ]
     answers = [agent.post(path(agent), json=order) for order in orders]
 
     account = str(token_account(Pubkey.from_string(RECEIVER), Pubkey.from_string(mint)))
@@ -106,7 +109,9 @@ def test_an_approved_payment_gets_a_fresh_blockhash_and_is_executed(tenant: Tena
     agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
     solana_node.fund(agent.solana_address, SOL)
     before = balance(solana_node)
-    queued = agent.post(path(agent), json={**solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), "broadcast": True})
+    queued = agent.post(
+        path(agent), json={**solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), "broadcast": True}
+    )
     solana_node.expire_blockhash()
 
     approved = tenant.ok("POST", f"/approvals/{queued.json()['data']['approvalId']}/approve", {})
@@ -115,12 +120,23 @@ def test_an_approved_payment_gets_a_fresh_blockhash_and_is_executed(tenant: Tena
     assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["txHash"] == approved["txHash"]
 
 
-@pytest.mark.parametrize("transaction", ["", "AAAA", "not base64!", "A" * 1645, "AAA", None, 5, "////" * 100], ids=lambda text: repr(text)[:16])
+@pytest.mark.parametrize(
+    "transaction",
+    ["", "AAAA", "not base64!", "A" * 1645, "AAA", None, 5, "////" * 100],
+    ids=lambda text: repr(text)[:16],
+)
 def test_what_is_no_transaction_is_400(agent: Agent, transaction: Any) -> None:
     assert agent.post(path(agent), json={**solana_payment(agent, 5), "transaction": transaction}).status_code == 400
 
 
-@pytest.mark.parametrize("changed", [{"to": "0x" + "11" * 20}, {"to": "l" * 40}, {"value": "-5"}, {"value": 5}, {"chainId": 1}, {"chainId": 7}, {"to": ""}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"to": "0x" + "11" * 20}, {"to": "l" * 40}, {"value": "-5"}, {"value": 5}, {"chainId": 1}, {"chainId": 7},
+        {"to": ""},
+    ],
+    ids=str,
+)  # fmt: skip
 def test_a_malformed_field_is_400(agent: Agent, changed: dict[str, Any]) -> None:
     assert agent.post(path(agent), json={**solana_payment(agent, 5), **changed}).status_code == 400
 
@@ -134,7 +150,9 @@ def test_without_a_node_an_order_is_signed_unless_it_must_be_broadcast(agent: Ag
     assert (sent.status_code, sent.json()["data"]["code"]) == (502, "rpc_unavailable")
 
 
-def test_an_expired_blockhash_is_refused_by_the_node_and_the_order_stays_signed(agent: Agent, solana_node: SolanaNode) -> None:
+def test_an_expired_blockhash_is_refused_by_the_node_and_the_order_stays_signed(
+    agent: Agent, solana_node: SolanaNode
+) -> None:
     solana_node.fund(agent.solana_address, SOL)
     old = blockhash(solana_node)
     solana_node.expire_blockhash()

@@ -103,9 +103,14 @@ MALFORMED: dict[str, dict[str, Any]] = {
     "a declared domain that says something else": {
         "types": {"EIP712Domain": [{"name": "name", "type": "uint256"}], "Note": [{"name": "text", "type": "string"}]},
     },
-    "an unused type": {"types": {"Note": [{"name": "text", "type": "string"}], "Spare": [{"name": "a", "type": "bool"}]}},
+    "an unused type": {
+        "types": {"Note": [{"name": "text", "type": "string"}], "Spare": [{"name": "a", "type": "bool"}]}
+    },
     "an unknown field type": {"types": {"Note": [{"name": "text", "type": "strin"}]}},
-    "a name that would spell another type": {"types": {"Note(a": [{"name": "text", "type": "string"}]}, "primaryType": "Note(a"},
+    "a name that would spell another type": {
+        "types": {"Note(a": [{"name": "text", "type": "string"}]},
+        "primaryType": "Note(a",
+    },
     "a field twice": {"types": {"Note": [{"name": "text", "type": "string"}, {"name": "text", "type": "string"}]}},
     "a type without fields": {"types": {"Note": []}},
     "types that are no object": {"types": []},

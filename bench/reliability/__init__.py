@@ -1,0 +1,1 @@
+"""The promises of the tests, kept up for much longer: `python -m bench.reliability`."""

@@ -1,0 +1,121 @@
+"""Kill processes, stop Postgres, race for a limit; look in the tables for what was lost, doubled or overspent.
+
+The same code as in `tests/promises`, with more rounds, on a Postgres with the settings of production.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tests.fixtures.callers import new_tenant
+from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
+from tests.fixtures.server import Service
+from tests.promises.kills import Survived, killed, postgres_stopped
+from tests.promises.races import UNITS, Race, race
+
+WAYS = ("plain", "approved", "mixed")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One line of the table of figures."""
+
+    what: str
+    rounds: int
+    asked: str
+    lost: int
+    broken: int
+    seconds: str
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing was lost and no promise broken."""
+        return self.lost == 0 and self.broken == 0
+
+
+def main() -> None:
+    """Run everything; exit with 1 when a promise did not hold."""
+    given = _arguments()
+    began = time.monotonic()
+    with killable_postgres() as postgres, deployed(postgres.database, "signer", "api", "scheduler") as service:
+        rows = [*_survivals(postgres, service, given.kills, given.stops), *_races(service, given.races)]
+    print(_table(rows))
+    print(
+        f"{time.monotonic() - began:.0f} s in all; {'every promise held' if _well(rows) else 'NOT EVERY PROMISE HELD'}"
+    )
+    sys.exit(0 if _well(rows) else 1)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.reliability", description=__doc__)
+    parser.add_argument("--kills", type=int, default=100, help="how often signer and api are each killed")
+    parser.add_argument("--stops", type=int, default=20, help="how often Postgres is stopped without a goodbye")
+    parser.add_argument("--races", type=int, default=10, help="rounds of each race")
+    return parser.parse_args()
+
+
+def _survivals(postgres: KillablePostgres, service: Service, kills: int, stops: int) -> Iterator[Row]:
+    with new_tenant(service) as tenant:
+        yield _row(killed(service, tenant, "signer", kills, _say))
+    with new_tenant(service) as tenant:
+        yield _row(killed(service, tenant, "api", kills, _say))
+    with new_tenant(service) as tenant:
+        yield _row(postgres_stopped(postgres, service, tenant, stops, _say))
+
+
+def _races(service: Service, rounds: int) -> Iterator[Row]:
+    with partner_of(service) as other:
+        for services in ([service], [service, other]):
+            for way in WAYS:
+                came_to = [asyncio.run(_race(way, services, number)) for number in range(rounds)]
+                yield _raced(f"race, {way}, {len(services)} signers", came_to)
+
+
+async def _race(way: str, services: Sequence[Service], number: int) -> Race:
+    async with owner_of(services[0].database) as owner:
+        with new_tenant(services[0]) as tenant:
+            came_to = await race(way, services, tenant, 64, owner)
+    _say(f"{way}, {len(services)} signers, round {number + 1}: {came_to}")
+    return came_to
+
+
+def _row(survived: Survived) -> Row:
+    seconds = sorted(survived.seconds)
+    for problem in survived.problems:
+        _say(problem)
+    return Row(
+        survived.what, len(seconds), f"{survived.acknowledged} acknowledged",
+        len(survived.lost_or_doubled) + len(survived.replayed_differently), len(survived.violations),
+        f"{seconds[len(seconds) // 2]:.2f} / {seconds[-1]:.2f}",
+    )  # fmt: skip
+
+
+def _raced(what: str, came_to: Sequence[Race]) -> Row:
+    units = [units for one in came_to for units in one.units]
+    broken = sum(len(one.violations) for one in came_to) + sum(signed != UNITS for signed in units)
+    return Row(what, len(came_to), f"{min(units)}..{max(units)} of {UNITS} signed", 0, broken, "")
+
+
+def _well(rows: Sequence[Row]) -> bool:
+    return all(row.well for row in rows)
+
+
+def _table(rows: Sequence[Row]) -> str:
+    head = ("", "rounds", "", "lost or doubled", "promises broken", "silent s, p50 / max")
+    lines = [
+        head,
+        *((r.what, str(r.rounds), r.asked, str(r.lost), str(r.broken), r.seconds) for r in rows),
+    ]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()
