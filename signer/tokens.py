@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from typing import Any
 
 import asyncpg
 import jwt
@@ -11,8 +12,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from custody.kit import clock, ids
 from custody.kit.jwt import AgentClaims, TokenKeys
-from signer.sealing import Context, Sealer
+from custody.kit.logs import logger
+from signer.sealing import Context, Sealer, Tampered
 
+log = logger(__name__)
 PLATFORM = "platform"
 _PURPOSE = "token-key"
 # Any number that only this story uses: two signers that start at once make one key, not two.
@@ -59,15 +62,7 @@ async def load_or_make(connection: asyncpg.Connection, sealer: Sealer, issuer: s
             PLATFORM, _PURPOSE,
         )  # fmt: skip
         if rows:
-            seed = sealer.open(rows[0]["blob"], _context(rows[0]["kid"]))
-            key = Ed25519PrivateKey.from_private_bytes(seed)
-            # What is published must be what we sign with, or a swapped row would lock everybody out.
-            return Minter(
-                rows[0]["kid"],
-                key,
-                {row["kid"]: row["public_key"] for row in rows} | {rows[0]["kid"]: _public(key)},
-                issuer,
-            )
+            return _opened(rows, sealer, issuer)
         key = Ed25519PrivateKey.generate()
         kid = hashlib.sha256(_public(key)).hexdigest()[:16]
         await connection.execute("INSERT INTO token_keys (kid, public_key) VALUES ($1, $2)", kid, _public(key))
@@ -77,6 +72,20 @@ async def load_or_make(connection: asyncpg.Connection, sealer: Sealer, issuer: s
             PLATFORM, kid, _PURPOSE, sealer.key_version, sealer.seal(key.private_bytes_raw(), _context(kid)),
         )  # fmt: skip
         return Minter(kid, key, {kid: _public(key)}, issuer)
+
+
+def _opened(rows: list[Any], sealer: Sealer, issuer: str) -> Minter:
+    """The newest key mints; a row counts only if its private half opens, whatever public half stands beside it."""
+    keys: dict[str, Ed25519PrivateKey] = {}
+    for row in rows:
+        try:
+            keys[row["kid"]] = Ed25519PrivateKey.from_private_bytes(sealer.open(row["blob"], _context(row["kid"])))
+        except Tampered:
+            log.error("a token key was refused: it is not one that the signer wrote", extra={"kid": row["kid"]})
+    if not keys:
+        raise Tampered
+    newest = next(iter(keys))
+    return Minter(newest, keys[newest], {kid: _public(key) for kid, key in keys.items()}, issuer)
 
 
 def _context(kid: str) -> Context:
