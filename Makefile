@@ -36,7 +36,7 @@ test: set-up ## run every test
 	@exec scripts/test
 
 test-fast: set-up ## run the tests that need no process and no database
-	@exec $(python) -m pytest tests/rules tests/table tests/structure
+	@exec $(python) -m pytest tests/rules tests/structure
 
 check: set-up ## format, lint, types, import contracts, tests: what CI runs
 	@exec scripts/check

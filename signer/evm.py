@@ -14,6 +14,9 @@ from custody.kit.shapes import MAX_UINT256
 from custody.transactions.ledger import Facts
 from signer.draft import Built, Draft, FeeAboveCap, Final, NeedsNode, Produced, Unlocked, chain_of, digest_of, text_of
 
+MAX_AHEAD = 10_000
+MAX_NONCE = 2**53
+
 
 class NonceTaken(Conflict):
     """This nonce was already used for a transaction that was sent."""
@@ -21,6 +24,10 @@ class NonceTaken(Conflict):
 
 class NonceUsed(Conflict):
     """The chain has already used this nonce."""
+
+
+class NonceImplausible(Conflict):
+    """This nonce is far ahead of every one that this wallet has used."""
 
 
 class NonceGap(Invalid):
@@ -40,7 +47,7 @@ def draft(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable) -> 
     def build(facts: Facts) -> Built:
         gas_limit, max_fee, priority = _fees(order, prepared, chain, data)
         effects, calls = calldata.decode(to, value, data, chain.id, facts.address.lower())
-        fee = Effect("fee", EVM_NATIVE, gas_limit * max_fee, from_=facts.address, label="at most")
+        fee = Effect("fee", EVM_NATIVE, gas_limit * max_fee, from_=facts.address.lower(), label="at most")
 
         def finish() -> Final:
             if order.broadcast and prepared is None:
@@ -63,7 +70,7 @@ def draft(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable) -> 
     return Draft(
         kind="evm", purpose="evm", order_text=text, digest=digest_of("evm", text.encode()), chain=chain,
         broadcast=order.broadcast,
-        pending_nonce=prepared.pending_nonce if prepared else None, nonce=order.nonce,
+        pending_nonce=min(prepared.pending_nonce, MAX_NONCE) if prepared else None, nonce=order.nonce,
         takes_open_slot=order.broadcast and order.nonce is None, build=build,
     )  # fmt: skip
 
@@ -124,7 +131,11 @@ def _fees(order: EvmOrder, prepared: EvmPrepared | None, chain: Chain, data: byt
 def _nonce(order: EvmOrder, prepared: EvmPrepared | None, facts: Facts) -> int:
     """The slot this order takes. Design 6 has the rules, decisions 4 their statuses."""
     pending = prepared.pending_nonce if prepared else 0
-    first_new = max(pending, -1 if facts.highest_nonce is None else facts.highest_nonce + 1, 0)
+    known = 0 if facts.highest_nonce is None else facts.highest_nonce + 1
+    # Whoever may name any nonce could use up all of them with one signature, and the wallet would be dead.
+    if max(pending, order.nonce or 0) > known + MAX_AHEAD:
+        raise NonceImplausible(f"Nonce {max(pending, order.nonce or 0)} is more than {MAX_AHEAD} ahead of {known}.")
+    first_new = max(pending, known)
     if order.nonce is None:
         return facts.slot.nonce if facts.slot is not None else first_new
     if order.nonce < pending:

@@ -157,6 +157,7 @@ def _record(judged: Judged, outcome: Outcome, status: str, **given: Any) -> Reco
         policy_version=judged.facts.policy_version,
         fee=str(built.fee.amount) if built.fee else None,
         hour=hour_of(judged.facts.now),
+        resolved_at=judged.facts.now if case.claim else None,
         principal=caller.principal,
         route=route,
         key_hash=key_hash,

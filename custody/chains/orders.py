@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from custody.kit.shapes import Calldata, ChainId, DecimalAmount, EvmAddress, ReferenceId, SolanaAddress
 
-Nonce = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Nonce = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

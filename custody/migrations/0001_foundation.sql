@@ -489,7 +489,7 @@ CREATE TYPE sign_record AS (
   policy_version bigint, nonce bigint, fee text, tx_hash text, signature text, signed_bytes bytea, answer bytea,
   slot_from uuid, slot_state text, slot_address text, slot_charges text,
   spend_assets text[], spend_amounts text[], moved_assets text[], moved_hours timestamptz[], moved_amounts text[],
-  hour timestamptz, counts_rate boolean, approval uuid, approval_mac bytea, expire_seconds integer,
+  hour timestamptz, resolved_at timestamptz, counts_rate boolean, approval uuid, approval_mac bytea, expire_seconds integer,
   principal text, route text, key_hash bytea, fingerprint bytea, idem_answer bytea,
   actor_type text, actor_id text, action text, metadata text, origin text[], events text
 );
@@ -529,7 +529,7 @@ BEGIN
         CASE WHEN r.status = 'signed' AND r.broadcast THEN v_now + interval '5 seconds' END);
   ELSE
     -- Claimed and signed in one transaction: one approval can never give two signatures (promise P2).
-    UPDATE approvals SET status = 'approved', resolved_at = v_now, resolved_by = 'manual', resolved_by_user_id = p_claim_user
+    UPDATE approvals SET status = 'approved', resolved_at = r.resolved_at, resolved_by = 'manual', resolved_by_user_id = p_claim_user
      WHERE tenant_id = p_tenant AND id = p_claim AND tx_id = r.tx AND status = 'pending' AND digest = r.digest
        AND (expires_at IS NULL OR expires_at > v_now);
     IF NOT FOUND THEN RETURN 'unclaimed'; END IF;

@@ -144,6 +144,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     moved_hours: list[datetime]
     moved_amounts: list[str]
     hour: datetime
+    resolved_at: datetime | None
     counts_rate: bool
     approval: str | None
     approval_mac: bytes | None

@@ -108,3 +108,12 @@ def test_the_chains_own_count_is_where_a_wallet_starts(funded: Agent, evm_node: 
     sign(funded, broadcast=True)
 
     assert sign(funded)["nonce"] == 1
+
+
+def test_a_nonce_far_ahead_is_refused_so_that_one_order_cannot_use_up_the_wallet(agent: Agent) -> None:
+    far = agent.sign(nonce=10_001)
+
+    assert far.status_code == 409
+    assert far.json()["data"]["code"] == "nonce_implausible"
+    assert agent.sign(nonce=10_000).status_code == 200
+    assert agent.sign().status_code == 200
