@@ -27,46 +27,57 @@ DATABASE_SECONDS = 30.0
 async def serve(given: Settings, protections: dict[str, bool]) -> None:
     """Run until SIGTERM or SIGINT."""
     pool = await db.open_pool_when_there(given.database_url, size=given.pool_size, seconds=DATABASE_SECONDS)
-    anything_sealed = await pool.fetchval("SELECT anything_sealed()")
-    keyring, made = master_key.load(given.master_key_file, anything_sealed=anything_sealed)
-    if made:
-        log.warning(
-            "a new master key was made; without it everything sealed is lost: back it up",
-            extra={"path": str(given.master_key_file)},
-        )
-    sealer = Sealer(keyring)
+    try:
+        signer = await _build(pool, given)
+        server = Server(signer, given.sign_socket, given.peer_uids, production=given.production)
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await server.start()
+        said = {"socket": str(given.sign_socket), "uid": os.getuid(), "production": given.production}
+        log.info("signing", extra=said | protections)
+        await stop.wait()
+        await server.stop()
+        signer.policies.heads.close()
+    finally:
+        await pool.close()
+
+
+async def _build(pool: db.Pool, given: Settings) -> Signer:
+    """Everything a signer consists of; refuses to start with keys that do not belong to this database."""
+    sealer = Sealer(await _keyring(pool, given))
     async with pool.acquire() as connection:
         try:
             minter = await load_or_make(connection, sealer, given.issuer)
         except Tampered:
             raise master_key.MasterKeyProblem(
-                f"The master key {given.master_key_file} does not open what is sealed in this database. Put the "
-                "right one back."
+                f"The master key {given.master_key_file} does not open what is sealed in this database. "
+                "Put the right one back."
             ) from None
     await _register_platform_key(pool, sealer, given)
-    heads = Heads(given.home / "signer" / "heads.log")
     (given.home / "signer").mkdir(mode=0o700, exist_ok=True)
+    heads = Heads(given.home / "signer" / "heads.log")
     heads.load()
-    signer = Signer(
-        pool=pool, sealer=sealer, minter=minter, proofs=Proofs(pool, sealer, minter.keys),
+    return Signer(
+        pool=pool,
+        sealer=sealer,
+        minter=minter,
+        proofs=Proofs(pool, sealer, minter.keys),
         policies=PolicySeals(sealer, heads),
-        judging=JudgingSeals(sealer), chains=given.chains,
+        judging=JudgingSeals(sealer),
+        chains=given.chains,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
-    )  # fmt: skip
-    server = Server(signer, given.sign_socket, given.peer_uids, production=given.production)
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await server.start()
-    log.info(
-        "signing",
-        extra={"socket": str(given.sign_socket), "uid": os.getuid(), **protections, "production": given.production},
     )
-    await stop.wait()
-    await server.stop()
-    heads.close()
-    await pool.close()
+
+
+async def _keyring(pool: db.Pool, given: Settings) -> master_key.Keyring:
+    anything_sealed = await pool.fetchval("SELECT anything_sealed()")
+    keyring, made = master_key.load(given.master_key_file, anything_sealed=anything_sealed)
+    if made:
+        said = {"path": str(given.master_key_file)}
+        log.warning("a new master key was made; without it everything sealed is lost: back it up", extra=said)
+    return keyring
 
 
 async def _register_platform_key(pool: db.Pool, sealer: Sealer, given: Settings) -> None:
