@@ -52,7 +52,7 @@ CREATE TABLE agents (
   frozen_reason  text,
   created_at     timestamptz NOT NULL DEFAULT service_now(),
   PRIMARY KEY (tenant_id, id)
-) WITH (fillfactor = 80);
+) WITH (fillfactor = 50); -- every order updates its agent's row; room on the page keeps that cheap
 COMMENT ON TABLE agents IS 'The lock anchor: every acting story updates this row first.';
 -- Without the id: an index that ends in it would look as good as the primary key to a planner without statistics.
 CREATE INDEX agents_newest ON agents (tenant_id, created_at DESC);
@@ -167,7 +167,7 @@ CREATE TABLE spend (
   amount      numeric(100, 0) NOT NULL CHECK (amount >= 0),
   PRIMARY KEY (tenant_id, agent_id, incarnation, asset, hour),
   FOREIGN KEY (tenant_id, agent_id) REFERENCES agents ON DELETE CASCADE
-);
+) WITH (fillfactor = 50);
 
 CREATE TABLE rate (
   tenant_id   text NOT NULL,
@@ -178,7 +178,7 @@ CREATE TABLE rate (
   orders      integer NOT NULL CHECK (orders > 0),
   PRIMARY KEY (tenant_id, agent_id, incarnation, grain, bucket),
   FOREIGN KEY (tenant_id, agent_id) REFERENCES agents ON DELETE CASCADE
-);
+) WITH (fillfactor = 50);
 
 CREATE TABLE nonces (
   tenant_id text NOT NULL,
@@ -194,7 +194,6 @@ CREATE TABLE nonces (
 );
 COMMENT ON COLUMN nonces.state IS 'open: signed, none of its bytes meant for a node; sent: bytes on their way; seen: on chain.';
 COMMENT ON COLUMN nonces.charges IS 'asset -> {amount, hour}: what this slot counts in spend, at its largest.';
-CREATE INDEX nonces_open ON nonces (tenant_id, address, chain_id, nonce) WHERE state = 'open';
 
 CREATE TABLE idempotency (
   tenant_id   text NOT NULL,
