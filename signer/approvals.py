@@ -51,13 +51,17 @@ async def approve(signer: Signer, message: Approve, ask: Ask[ProvenTenant]) -> t
     prepared = message.evm if row["kind"] == "evm" else message.solana
     draft = orders.draft(order, prepared, signer.chains, approving=True)
     _check_order(signer, ask.caller.tenant, row, draft.digest)
+    # Compared with what will be signed, not with a column beside it.
+    if message.digest not in (None, draft.digest.hex()) or message.approval_id not in (None, str(row["id"])):
+        raise ApprovalChanged
     age = clock.now() - row["requested_at"]
     claim = Claim(
         str(row["id"]), counted_this_hour=age < timedelta(minutes=59), counted_today=age < timedelta(hours=23)
     )
     ref = AgentRef(ask.caller.tenant, row["agent_id"])
     try:
-        return await settle(signer, Case(ref=ref, tx_id=str(row["tx_id"]), draft=draft, ask=ask, claim=claim))
+        case = Case(ref=ref, tx_id=str(row["tx_id"]), draft=draft, ask=ask, claim=claim)
+        return await settle(signer, ref, lambda: case)
     except Unclaimed:
         # Somebody else was faster: say what became of it.
         await _pending(signer, ask.caller, message)

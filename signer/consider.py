@@ -38,8 +38,12 @@ class ToWrite(msgspec.Struct, frozen=True):
     outcome: Outcome
 
 
-def consider(signer: Signer, case: Case, facts: Facts | None) -> ToWrite | tuple[Outcome, bool]:
-    """Everything between the read and the write: no waiting, no I/O, nothing released."""
+def consider(signer: Signer, case: Case, facts: Facts | None, *, locked: bool) -> ToWrite | tuple[Outcome, bool] | None:
+    """Everything between the read and the write: no waiting, no I/O, nothing released.
+
+    None: the policies do not hang together. Without the row's lock that is mostly a change that was just being
+    committed, so it is read again; under the lock it is tampering.
+    """
     facts, earlier = _admit(case, facts)
     if earlier is not None:
         return earlier, True
@@ -49,6 +53,8 @@ def consider(signer: Signer, case: Case, facts: Facts | None) -> ToWrite | tuple
         )
         judging = signer.judging.open(case.ref.tenant, facts.config_version, facts.judging, facts.judging_mac)
     except (Tampered, RolledBack) as problem:
+        if not locked:
+            return None
         log.error(
             "policies refused",
             extra={"tenant": case.ref.tenant, "agent": case.ref.agent, "reason": type(problem).__name__},

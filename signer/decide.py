@@ -5,6 +5,7 @@ changed. A crash before it leaves no trace; a crash after it leaves the signatur
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import asyncpg
@@ -41,17 +42,25 @@ async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent]) -> tup
     """Judge an order by the agent's sealed policies, then sign, queue or refuse it."""
     if ask.caller.agent != message.agent:
         raise Forbidden("An agent signs only with its own wallet.", code="other_agent")
-    prepared = None if isinstance(message, SignTypedData) else message.prepared
-    draft = orders.draft(message.order, prepared, signer.chains)
     ref = AgentRef(ask.caller.tenant, ask.caller.agent)
-    return await settle(signer, Case(ref=ref, tx_id=message.tx_id, draft=draft, ask=ask))
+
+    def case() -> Case:
+        prepared = None if isinstance(message, SignTypedData) else message.prepared
+        draft = orders.draft(message.order, prepared, signer.chains)
+        return Case(ref=ref, tx_id=message.tx_id, draft=draft, ask=ask)
+
+    return await settle(signer, ref, case)
 
 
-async def settle(signer: Signer, case: Case) -> tuple[Outcome, bool]:
-    """Bring one case to its end; the second value says that the answer is an earlier one."""
+async def settle(signer: Signer, ref: AgentRef, make_case: Callable[[], Case]) -> tuple[Outcome, bool]:
+    """Bring one case to its end; the second value says that the answer is an earlier one.
+
+    The case is made in its turn: reading a large order is work too, and one agent may not do it all at once.
+    """
     taken = stages.begin()
     try:
-        async with signer.turns.turn_of(case.ref.tenant, case.ref.agent):
+        async with signer.turns.turn_of(ref.tenant, ref.agent):
+            case = make_case()
             for _ in range(OPTIMISTIC_TRIES):
                 if (done := await _attempt(signer, case)) is not None:
                     return _told(case, done, taken)
@@ -81,7 +90,7 @@ async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | 
         async with signer.pool.acquire() as connection, connection.transaction():
             await ledger.lock(connection, case.ref)
             facts = await ledger.read(connection, _question(case))
-            step = consider(signer, case, facts)
+            step = consider(signer, case, facts, locked=True)
             if not isinstance(step, ToWrite):
                 return step
             result = await _write(connection, case, step)
@@ -99,7 +108,7 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
         async with signer.pool.acquire() as connection:
             facts = await ledger.read(connection, _question(case))
     with stages.timed("judge_and_sign"):
-        step = consider(signer, case, facts)
+        step = consider(signer, case, facts, locked=False)
     if not isinstance(step, ToWrite):
         return step
     try:

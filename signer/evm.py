@@ -1,6 +1,7 @@
 """EVM orders: built from fields, with fees within the chain's caps and a nonce from the ledger. Spec 1/4.3."""
 
 import coincurve
+import msgspec
 
 from custody.chains.evm import calldata
 from custody.chains.evm.address import address_of, checksum, parse_address
@@ -36,6 +37,8 @@ class NonceGap(Invalid):
 
 def draft(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable) -> Draft:
     chain = chain_of(chains, order.chain_id, "evm")
+    # Written into the order: what a person approves must not follow a later change of the active chain.
+    order = msgspec.structs.replace(order, chain_id=chain.id)
     to = parse_address(order.to)
     value = int(order.value)
     if value > MAX_UINT256:

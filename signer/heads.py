@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import TextIO
 
+COMPACT_AFTER = 10_000
+
 
 class RolledBack(Exception):
     """The database holds an older policy set than this signer has already seen."""
@@ -20,6 +22,7 @@ class Heads:
         self._path = path
         self._seen: dict[tuple[str, str, str], int] = {}
         self._file: TextIO | None = None
+        self._appended = 0
 
     def load(self) -> None:
         """Read what was seen, and write it back compacted."""
@@ -31,13 +34,18 @@ class Heads:
                     self._seen[(parts[0], parts[1], parts[2])] = max(
                         int(parts[3]), self._seen.get((parts[0], parts[1], parts[2]), 0)
                     )
+        self._compact()
+
+    def _compact(self) -> None:
         fresh = self._path.with_suffix(".new")
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.writelines(f"{t} {a} {i} {v} .\n" for (t, a, i), v in self._seen.items())
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._path)
+        self.close()
         self._file = self._path.open("a")
+        self._appended = 0
 
     def check(self, tenant: str, agent: str, incarnation: str, version: int) -> None:
         """Raise RolledBack for a version older than one seen; remember a newer one."""
@@ -50,10 +58,15 @@ class Heads:
     def remember(self, tenant: str, agent: str, incarnation: str, version: int) -> None:
         """Record a version that was committed, durably."""
         assert self._file is not None  # noqa: S101 - load() comes first
-        self._seen[(tenant, agent, incarnation)] = version
+        key = (tenant, agent, incarnation)
+        # Two changes that commit one after the other may be remembered the other way round.
+        self._seen[key] = max(version, self._seen.get(key, 0))
         self._file.write(f"{tenant} {agent} {incarnation} {version} .\n")
         self._file.flush()
         os.fdatasync(self._file.fileno())
+        self._appended += 1
+        if self._appended > COMPACT_AFTER:
+            self._compact()
 
     def close(self) -> None:
         """Close the file."""

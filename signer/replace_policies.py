@@ -14,6 +14,7 @@ from signer.idempotency import packed
 from signer.policies import row_of
 from signer.proofs import BadProof, ProvenAgent, ProvenTenant, TokenRevoked
 from signer.sealing import Tampered
+from signer.turns import TooManyWaiting
 
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
 _REPLACE = (
@@ -35,24 +36,42 @@ async def replace(signer: Signer, message: ReplacePolicies, ask: Ask[Asker]) -> 
     """Replace the whole set. With an agent's own token it may only be tightened."""
     if isinstance(ask.caller, ProvenAgent) and ask.caller.agent != message.agent:
         raise Forbidden("An agent changes only its own policies.", code="other_agent")
-    new = parse(message.policies, ids.new_uuid)
-    outcome = Done({"policies": [_shown(rule) for rule in new]})
-    for _ in range(TRIES):
-        async with signer.pool.acquire() as connection:
-            if await _try(connection, signer, message.agent, ask, new, outcome):
-                return outcome
+    try:
+        # In the agent's turn, before a connection is taken: one agent's changes may not hold up the others.
+        async with signer.turns.turn_of(ask.caller.tenant, message.agent):
+            new = parse(message.policies, ids.new_uuid)
+            outcome = Done({"policies": [_shown(rule) for rule in new]})
+            for left in reversed(range(TRIES)):
+                async with signer.pool.acquire() as connection:
+                    if await _try(connection, signer, message.agent, ask, new, outcome, last=left == 0):
+                        return outcome
+    except TooManyWaiting:
+        raise PoliciesMoving from None
     raise PoliciesMoving
 
 
-async def _try(
-    connection: Any, signer: Signer, agent: str, ask: Ask[Asker], new: tuple[ParsedRule, ...], outcome: Done
+async def _try(  # noqa: PLR0913 - one try needs all that the story has
+    connection: Any,
+    signer: Signer,
+    agent: str,
+    ask: Ask[Asker],
+    new: tuple[ParsedRule, ...],
+    outcome: Done,
+    *,
+    last: bool,
 ) -> bool:
     """One try at the version that was read; False when somebody else was faster."""
     caller = ask.caller
     row = await connection.fetchrow(_ANCHOR, caller.tenant, agent)
     _admit(caller, row)
     if isinstance(caller, ProvenAgent) and not signer.agent_put_replaces:
-        _only_tighter(signer, caller, row, new)
+        try:
+            _only_tighter(signer, caller, row, new)
+        except RolledBack:
+            # Mostly a change that was committed after this row was read; tampering only if it stays so.
+            if last:
+                raise Sealed(code="policy_tampered") from None
+            return False
     incarnation, version = str(row["incarnation"]), row["policy_version"] + 1
     is_agent = isinstance(caller, ProvenAgent)
     result = await connection.fetchval(
@@ -86,7 +105,7 @@ def _only_tighter(signer: Signer, caller: ProvenAgent, row: Any, new: tuple[Pars
         old = signer.policies.open(
             caller.tenant, caller.agent, caller.incarnation, head, row["policy_version"], row["rules"] or "[]"
         )
-    except (Tampered, RolledBack):
+    except Tampered:
         raise Sealed(code="policy_tampered") from None
     if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
         raise PolicyLoosened(f"An agent may only tighten its own policies. {what}")

@@ -34,7 +34,7 @@ SELECT asset,
 COALESCE(sum(amount) FILTER (WHERE hour >= date_trunc('hour', service_now() - interval '24 hours')), 0) AS day,
        sum(amount) AS week
   FROM spend
- WHERE tenant_id = $1 AND agent_id = $2 AND hour >= date_trunc('hour', service_now() - interval '7 days')
+ WHERE tenant_id = $1 AND agent_id = $2 AND hour >= date_trunc('hour', service_now() - interval '168 hours')
  GROUP BY asset
 """
 _RECENT = """

@@ -390,6 +390,16 @@ BEGIN
      AND i.expires_at > service_now();
 END $$;
 
+CREATE FUNCTION demand_key(p_tenant text, p_key bytea) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  -- Raised, not returned: nothing of a story may stay that a revoked key began.
+  IF p_key IS NOT NULL AND NOT EXISTS (
+       SELECT FROM tenant_keys WHERE tenant_id = p_tenant AND key_hash = p_key AND revoked_at IS NULL) THEN
+    RAISE EXCEPTION 'key revoked' USING ERRCODE = 'CU002';
+  END IF;
+END $$;
+
 -- ---------------------------------------------------------------- the sign path: one read, one write
 
 CREATE FUNCTION sign_read(p_tenant text, p_agent text, p_purpose text, p_chain bigint, p_pending bigint, p_nonce bigint,
@@ -431,7 +441,7 @@ BEGIN
     SELECT p.asset, COALESCE(sum(p.amount) FILTER (WHERE p.hour >= date_trunc('hour', now - interval '24 hours')), 0) AS day,
            sum(p.amount) AS week
       FROM spend p WHERE p.tenant_id = p_tenant AND p.agent_id = p_agent AND p.incarnation = sign_read.incarnation
-       AND p.hour >= date_trunc('hour', now - interval '7 days') GROUP BY p.asset) w;
+       AND p.hour >= date_trunc('hour', now - interval '168 hours') GROUP BY p.asset) w;
   SELECT COALESCE(sum(q.orders) FILTER (WHERE q.grain = 'minute'), 0), COALESCE(sum(q.orders) FILTER (WHERE q.grain = 'hour'), 0)
     INTO orders_last_hour, orders_last_day
     FROM rate q WHERE q.tenant_id = p_tenant AND q.agent_id = p_agent AND q.incarnation = sign_read.incarnation
@@ -508,11 +518,10 @@ BEGIN
   IF NOT FOUND THEN RETURN 'stale'; END IF;
   -- A statement after the lock, so it sees what was committed while the lock was waited for.
   IF EXISTS (SELECT FROM tenants WHERE id = p_tenant AND frozen_at IS NOT NULL)
-     OR COALESCE((SELECT version FROM tenant_config WHERE tenant_id = p_tenant), 0) <> p_config_version
-     OR (p_caller_key IS NOT NULL AND NOT EXISTS (
-           SELECT FROM tenant_keys WHERE tenant_id = p_tenant AND key_hash = p_caller_key AND revoked_at IS NULL)) THEN
+     OR COALESCE((SELECT version FROM tenant_config WHERE tenant_id = p_tenant), 0) <> p_config_version THEN
     RETURN 'stale';
   END IF;
+  IF p_caller_key IS NOT NULL THEN PERFORM demand_key(p_tenant, p_caller_key); END IF;
   v_now := service_now();
   -- What the slot counts names its hour; an order that was judged in the hour before is judged again.
   IF r.hour <> date_trunc('hour', v_now) THEN RETURN 'stale'; END IF;
@@ -604,10 +613,8 @@ BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   -- The anchor first: deny and approve of one item queue up here, whoever is second finds it resolved.
   UPDATE agents SET ledger_version = ledger_version + 1 WHERE tenant_id = p_tenant AND id = p_agent;
-  IF NOT FOUND OR NOT EXISTS (
-       SELECT FROM tenant_keys WHERE tenant_id = p_tenant AND key_hash = p_caller_key AND revoked_at IS NULL) THEN
-    RETURN 'stale';
-  END IF;
+  IF NOT FOUND THEN RETURN 'stale'; END IF;
+  PERFORM demand_key(p_tenant, p_caller_key);
   UPDATE approvals SET status = 'rejected', resolved_at = p_resolved_at, resolved_by = 'manual', reason = p_reason
    WHERE tenant_id = p_tenant AND id = p_approval AND status = 'pending' AND digest = p_digest
      AND (expires_at IS NULL OR expires_at > p_resolved_at) RETURNING tx_id INTO v_tx;
@@ -648,9 +655,7 @@ LANGUAGE plpgsql AS $$
 DECLARE v_now timestamptz := service_now(); v_created text[];
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
-  IF NOT EXISTS (SELECT FROM tenant_keys k WHERE k.tenant_id = p_tenant AND k.key_hash = p_caller_key AND k.revoked_at IS NULL) THEN
-    RAISE EXCEPTION 'key revoked' USING ERRCODE = 'CU002';
-  END IF;
+  PERFORM demand_key(p_tenant, p_caller_key);
   WITH made AS (
     INSERT INTO agents AS a (tenant_id, id, name, platform_id, incarnation, evm_address, solana_address, created_at)
     SELECT p_tenant, n.id, n.name, n.platform_id, n.incarnation, n.evm, n.solana, v_now
@@ -700,10 +705,8 @@ BEGIN
   UPDATE agents SET policy_version = p_version, ledger_version = ledger_version + 1
    WHERE tenant_id = p_tenant AND id = p_agent AND incarnation = p_incarnation AND policy_version = p_version - 1
      AND (p_epoch IS NULL OR token_epoch = p_epoch);
-  IF NOT FOUND OR (p_caller_key IS NOT NULL AND NOT EXISTS (
-       SELECT FROM tenant_keys WHERE tenant_id = p_tenant AND key_hash = p_caller_key AND revoked_at IS NULL)) THEN
-    RETURN 'stale';
-  END IF;
+  IF NOT FOUND THEN RETURN 'stale'; END IF;
+  PERFORM demand_key(p_tenant, p_caller_key);
   DELETE FROM policy_rules WHERE tenant_id = p_tenant AND agent_id = p_agent;
   INSERT INTO policy_rules (tenant_id, agent_id, position, id, type, enabled, config)
   SELECT p_tenant, p_agent, r.position, r.id, r.type, r.enabled, r.config
@@ -723,9 +726,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
-  IF NOT EXISTS (SELECT FROM tenant_keys WHERE tenant_id = p_tenant AND key_hash = p_caller_key AND revoked_at IS NULL) THEN
-    RETURN 'stale';
-  END IF;
+  PERFORM demand_key(p_tenant, p_caller_key);
   IF p_change = 'delete' THEN
     DELETE FROM agents WHERE tenant_id = p_tenant AND id = p_agent;
   ELSIF p_change = 'revoke_tokens' THEN
@@ -789,9 +790,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
-  IF NOT EXISTS (SELECT FROM tenant_keys WHERE tenant_id = p_tenant AND key_hash = p_caller_key AND revoked_at IS NULL) THEN
-    RETURN 'stale';
-  END IF;
+  PERFORM demand_key(p_tenant, p_caller_key);
   INSERT INTO tenant_config AS c (tenant_id, version, document, judging, mac)
   VALUES (p_tenant, p_expected_version + 1, p_document, p_judging, p_mac)
   ON CONFLICT (tenant_id) DO UPDATE SET version = excluded.version, document = excluded.document, judging = excluded.judging,

@@ -4,12 +4,14 @@ Strict: an unknown field, message or version is refused. Messages that act for a
 credential as `proof`; the signer checks it itself and trusts nobody's word about who asks.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from custody.chains.orders import EvmOrder, EvmPrepared, SolanaOrder, SolanaPrepared, TypedDataOrder
 from custody.kit.callers import IdempotencyKey, Origin, Proof
+from custody.kit.shapes import AgentId, DisplayName, TenantId, Uuid
 from custody.policies.types import PolicyRule, Result
 
 VERSION = 1
@@ -26,8 +28,8 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True
 class CreateTenant(_Message, frozen=True):
     """Platform key. `api_key` None: the signer makes one and shows it once; else a raw key, or its SHA-256 in hex."""
 
-    id: str
-    name: str
+    id: TenantId
+    name: DisplayName
     webhook_url: str | None = None
     api_key: str | None = None
 
@@ -35,7 +37,7 @@ class CreateTenant(_Message, frozen=True):
 class DeleteTenant(_Message, frozen=True):
     """Platform key. Everything the tenant has goes with it."""
 
-    id: str
+    id: TenantId
 
 
 class PutJudgingConfig(_Message, frozen=True):
@@ -48,50 +50,50 @@ class PutJudgingConfig(_Message, frozen=True):
 class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One agent to create."""
 
-    id: str
-    name: str
-    platform_id: str | None = None
+    id: AgentId
+    name: DisplayName
+    platform_id: DisplayName | None = None
 
 
 class CreateAgents(_Message, frozen=True):
     """Tenant key. Up to 100; those whose id is taken are left out of the answer."""
 
-    agents: list[NewAgent]
+    agents: Annotated[list[NewAgent], Meta(max_length=100)]
     policies: list[PolicyRule] = []
 
 
 class DeleteAgent(_Message, frozen=True):
     """Tenant key."""
 
-    agent: str
+    agent: AgentId
 
 
 class ReplacePolicies(_Message, frozen=True):
     """Tenant key, or the agent's own token, which may only tighten."""
 
-    agent: str
+    agent: AgentId
     policies: list[PolicyRule]
 
 
 class MintAgentToken(_Message, frozen=True):
     """Tenant key."""
 
-    agent: str
-    ttl_seconds: int
+    agent: AgentId
+    ttl_seconds: Annotated[int, Meta(ge=1, le=2_592_000)]
     expires_in: str
 
 
 class RevokeAgentTokens(_Message, frozen=True):
     """Tenant key. Every token of the agent dies."""
 
-    agent: str
+    agent: AgentId
 
 
 class SignEvm(_Message, frozen=True):
     """Agent token. `tx_id` is fresh; the same one again gives the same answer."""
 
-    agent: str
-    tx_id: str
+    agent: AgentId
+    tx_id: Uuid
     order: EvmOrder
     prepared: EvmPrepared | None = None
 
@@ -99,16 +101,16 @@ class SignEvm(_Message, frozen=True):
 class SignTypedData(_Message, frozen=True):
     """Agent token."""
 
-    agent: str
-    tx_id: str
+    agent: AgentId
+    tx_id: Uuid
     order: TypedDataOrder
 
 
 class SignSolana(_Message, frozen=True):
     """Agent token."""
 
-    agent: str
-    tx_id: str
+    agent: AgentId
+    tx_id: Uuid
     order: SolanaOrder
     prepared: SolanaPrepared | None = None
 
@@ -116,9 +118,9 @@ class SignSolana(_Message, frozen=True):
 class Approve(_Message, frozen=True):
     """Tenant key. Names the approval, or the agent and order it belongs to."""
 
-    approval_id: str | None = None
-    agent: str | None = None
-    tx_id: str | None = None
+    approval_id: Uuid | None = None
+    agent: AgentId | None = None
+    tx_id: Uuid | None = None
     digest: str | None = None
     evm: EvmPrepared | None = None
     solana: SolanaPrepared | None = None
@@ -127,9 +129,9 @@ class Approve(_Message, frozen=True):
 class Deny(_Message, frozen=True):
     """Tenant key."""
 
-    approval_id: str | None = None
-    agent: str | None = None
-    tx_id: str | None = None
+    approval_id: Uuid | None = None
+    agent: AgentId | None = None
+    tx_id: Uuid | None = None
     digest: str | None = None
     reason: str | None = None
 
@@ -148,8 +150,8 @@ class Status(_Message, frozen=True):
 class BroadcastOutcome(_Message, frozen=True):
     """What a node said of a signed order: that it has it, or that it refused it (which changes nothing)."""
 
-    tenant: str
-    tx_id: str
+    tenant: TenantId
+    tx_id: Uuid
     outcome: Literal["sent", "refused"]
 
 

@@ -15,6 +15,8 @@ from custody.protocol import messages
 from signer import peers, turns
 from tests.fixtures.server import Service
 
+ANY_UUID = "00000000-0000-4000-8000-000000000000"
+
 PAGE = Path(__file__).parents[2].joinpath("docs/protocol-signer.md").read_text()
 KINDS = ("agent", "tenant_key", "platform_key")
 # The smallest body of each message that decodes.
@@ -27,18 +29,26 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "ReplacePolicies": {"agent": "a", "policies": []},
     "MintAgentToken": {"agent": "a", "ttl_seconds": 1, "expires_in": "1s"},
     "RevokeAgentTokens": {"agent": "a"},
-    "SignEvm": {"agent": "a", "tx_id": "x", "order": {"to": "0x" + "11" * 20, "value": "1"}},
+    "SignEvm": {
+        "agent": "a",
+        "tx_id": ANY_UUID,
+        "order": {"to": "0x" + "11" * 20, "value": "1"},
+    },
     "SignTypedData": {
         "agent": "a",
-        "tx_id": "x",
+        "tx_id": ANY_UUID,
         "order": {"domain": {}, "types": {}, "primaryType": "T", "value": {}},
     },
-    "SignSolana": {"agent": "a", "tx_id": "x", "order": {"transaction": "AAAA", "to": "1" * 32, "value": "1"}},
+    "SignSolana": {
+        "agent": "a",
+        "tx_id": ANY_UUID,
+        "order": {"transaction": "AAAA", "to": "1" * 32, "value": "1"},
+    },
     "Approve": {},
     "Deny": {},
     "PublicKeys": {},
     "Status": {},
-    "BroadcastOutcome": {"tenant": "t", "tx_id": "00000000-0000-4000-8000-000000000000", "outcome": "refused"},
+    "BroadcastOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "refused"},
 }
 
 
