@@ -92,7 +92,9 @@ def histories(deployment: Deployment) -> None:
         for turn in range(4):
             # Each is first as often as it is second.
             pair = (fresh, old) if turn % 2 else (old, fresh)
-            rates = {agent[0]: load.run(deployment.port, [sign(*agent)], clients=16, seconds=3.0).rate for agent in pair}
+            rates = {
+                agent[0]: load.run(deployment.port, [sign(*agent)], clients=16, seconds=3.0).rate for agent in pair
+            }
             ratios.append(rates[old[0]] / rates[fresh[0]])
         say(
             f"hot agent with {rows:7,} transactions of history: {statistics.median(ratios):.2f} of its rate without (median of 4 pairs)"

@@ -22,7 +22,7 @@ def draft(order: SolanaOrder, prepared: SolanaPrepared | None, chains: ChainTabl
         subject = solana_effects.subject_of(parsed, facts.address, chain.id, chain.caip2, order.to)
         solana_effects.check_declared(subject, order.to, int(order.value))
         solana_effects.check_fees(subject, chain.max_fee_per_transaction)
-        fees = [effect for effect in subject.effects if effect.kind == "fee"]
+        fee = next((effect for effect in subject.effects if effect.label == "network fee"), None)
 
         def finish() -> Final:
             if order.broadcast and prepared is None:
@@ -33,7 +33,7 @@ def draft(order: SolanaOrder, prepared: SolanaPrepared | None, chains: ChainTabl
         return Built(
             kind="solana", to_address=order.to, value=order.value, data=order.transaction, chain=chain,
             broadcast=order.broadcast,
-            reference_id=order.reference_id, fee=fees[0] if fees else None, subject=subject, finish=finish,
+            reference_id=order.reference_id, fee=fee, subject=subject, finish=finish,
         )  # fmt: skip
 
     return Draft(

@@ -13,11 +13,12 @@ from signer.evm import evm_address
 
 
 def draft(order: TypedDataOrder) -> Draft:
-    digest = typed_data.digest(order)
+    document = typed_data.read(order)
+    digest = typed_data.digest_of(document)
     text = text_of(order)
 
     def build(facts: Facts) -> Built:
-        subject = typed_effects.subject_of(order, facts.address)
+        subject = typed_effects.subject_of(document, facts.address)
         return Built(
             kind="typed_data",
             to_address=checksum(subject.verifying_contract) if subject.verifying_contract else None, value=None,

@@ -8,7 +8,7 @@ from custody.chains.types import Effect, Subject
 from custody.policies.assets import NATIVES, told
 from custody.policies.kinds.contract_allowlist import permits
 from custody.policies.kinds.contract_entries import ContractAllowlist
-from custody.policies.moved import limitless
+from custody.policies.moved import gift, limitless
 from custody.policies.rules import ParsedRule
 
 _TOLD_AT_MOST = 3
@@ -49,7 +49,7 @@ def described(effects: Sequence[Effect]) -> str:
 
 
 def _covers(covered: Coverage, effect: Effect, subject: Subject) -> bool:
-    if effect.kind == "fee":
+    if effect.kind == "fee" and not gift(effect):
         return True
     if limitless(effect):
         return False
@@ -88,5 +88,7 @@ def _described(effect: Effect) -> str:
         return f"an NFT {effect.kind} of {effect.asset}"
     if limitless(effect):
         return f"an unlimited approval of {effect.asset}"
+    if gift(effect):
+        return f"a fee of {told(effect.amount, effect.asset or 'an unknown asset')} paid for {effect.to}"
     article = "an" if effect.kind == "approval" else "a"
     return f"{article} {effect.kind} of {told(effect.amount, effect.asset or 'an unknown asset')}"

@@ -12,8 +12,13 @@ def limitless(effect: Effect) -> bool:
     return effect.nft or (effect.kind == "approval" and (effect.unlimited or effect.amount >= UNLIMITED))
 
 
+def gift(effect: Effect) -> bool:
+    """Say whether this is a fee paid for somebody else, as the rent of an account that its owner may cash in."""
+    return effect.kind == "fee" and effect.to is not None and effect.to != effect.from_
+
+
 def moved(subject: Subject) -> dict[str, int]:
-    """Sum the amounts of an order per asset: transfers and finite approvals, but no fee.
+    """Sum the amounts of an order per asset: transfers, finite approvals and gifts, but no fee of our own.
 
     What is limitless is left out, because no sum would say anything; such an effect is never covered. Bitcoin
     counts its fee, since a PSBT's outflow is only known with it (decisions 9).
@@ -21,7 +26,8 @@ def moved(subject: Subject) -> dict[str, int]:
     totals: dict[str, int] = {}
     for effect in subject.effects:
         asset = effect.asset
-        if asset is None or (effect.kind == "fee" and asset != BITCOIN) or limitless(effect):
+        own_fee = effect.kind == "fee" and asset != BITCOIN and not gift(effect)
+        if asset is None or own_fee or limitless(effect):
             continue
         if effect.amount < 0:
             # A negative amount would give budget back; only a broken decoder makes one.

@@ -16,6 +16,8 @@ from custody.chains.evm.typed_values import Value, fit_atom, fit_struct, hash_st
 from custody.chains.orders import TypedDataOrder
 
 MAX_BYTES = 64 * 1024
+# Brackets cost a byte and checking one much more; the signer does nothing else meanwhile.
+MAX_VALUES = 2_000
 # In the order in which the standard lists them, which is the order they are hashed in.
 _DOMAIN_FIELDS = {
     "name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address", "salt": "bytes32",
@@ -80,6 +82,19 @@ def _check_size(order: TypedDataOrder) -> None:
         refuse("The document is nested too deeply.")
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         refuse(f"The document is larger than {MAX_BYTES} bytes of JSON.")
+    _check_count(order.value)
+
+
+def _check_count(message: Any) -> None:
+    """Count fields and elements on every level; structs and arrays count too, also empty ones."""
+    count, waiting = 0, [message]
+    while waiting:
+        current = waiting.pop()
+        inner = current.values() if isinstance(current, dict) else current if isinstance(current, list) else ()
+        count += len(inner)
+        if count > MAX_VALUES:
+            refuse(f"value has more than {MAX_VALUES} values.")
+        waiting += inner
 
 
 def _read_domain(domain: dict[str, Any]) -> dict[str, Value]:

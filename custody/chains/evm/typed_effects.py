@@ -11,9 +11,8 @@ from typing import Any
 
 from custody.chains.evm.address import parse_address
 from custody.chains.evm.selectors import MAX_EFFECTS, PERMIT2
-from custody.chains.evm.typed_data import Document, read
+from custody.chains.evm.typed_data import Document
 from custody.chains.evm.typed_schema import Schema
-from custody.chains.orders import TypedDataOrder
 from custody.chains.types import UNLIMITED, Effect, Subject
 from custody.kit.shapes import MAX_UINT256
 
@@ -30,7 +29,7 @@ _AUTHORIZATION = "(address from,address to,uint256 value,uint256 validAfter,uint
 _POWERFUL = re.compile(
     r"permit|order|transfer|approv|allowance|withdraw|redeem|delegat|authoriz|operation|forward|transaction|metatx"
     r"|safetx|safemessage|personalsign|typeddatasign|walletmessage|spend|session|payment|swap|trade|auction|listing"
-    r"|offer|bulk|execut|relay|intent|usdsend|spotsend|maker|taker|borrow|lend",
+    r"|offer|bulk|execut|relay|intent|usdsend|spotsend|maker|taker|borrow|lend|quote|bid|linksigner|enable|calls",
     re.IGNORECASE,
 )
 # Documents that stand for an action by its hash alone, so nothing in them can be judged.
@@ -39,9 +38,8 @@ _BLIND = frozenset({("string source", "bytes32 connectionId")})
 _HARMLESS = frozenset({"CancelAuthorization(address authorizer,bytes32 nonce)"})
 
 
-def subject_of(order: TypedDataOrder, sender: str) -> Subject:
-    """What a rule judges about a typed-data order of ours."""
-    document = read(order)
+def subject_of(document: Document, sender: str) -> Subject:
+    """What a rule judges about a document that we are asked to sign."""
     chain_id = document.chain_id
     return Subject(
         family="evm",

@@ -17,6 +17,8 @@ from custody.kit.errors import Invalid
 DOMAIN_TYPE = "EIP712Domain"
 MAX_TYPES = 64
 MAX_FIELDS = 64
+# Hashing spells every type out with all that it refers to, so the work grows with types times fields.
+MAX_FIELDS_IN_ALL = 256
 MAX_DEPTH = 8
 
 _WIDTHS = range(8, 257, 8)
@@ -89,6 +91,8 @@ def read_schema(types: Mapping[str, Sequence[TypedDataField]], primary_type: str
     """Check the struct types (without EIP712Domain) and that the primary type uses all of them."""
     if len(types) > MAX_TYPES:
         refuse(f"types has more than {MAX_TYPES} entries.")
+    if sum(len(fields) for fields in types.values()) > MAX_FIELDS_IN_ALL:
+        refuse(f"types has more than {MAX_FIELDS_IN_ALL} fields in all.")
     if primary_type not in types:
         refuse(f"primaryType {primary_type!r} is not in types.")
     schema = Schema({name: _read_struct(name, fields, types) for name, fields in types.items()})

@@ -74,7 +74,7 @@ def check_declared(subject: Subject, to: str, value: int) -> None:
 
 
 def check_fees(subject: Subject, cap: int) -> None:
-    """Raise FeeAboveCap if network fee and rent together are above `cap` lamports; no spending limit counts them."""
+    """Raise FeeAboveCap if network fee and rent together are above `cap` lamports, whoever the rent is for."""
     total = sum(effect.amount for effect in subject.effects if effect.kind == "fee")
     if total > cap:
         raise FeeAboveCap(f"Fee and rent are {total} lamports; this chain allows {cap}.")
@@ -99,7 +99,7 @@ def _read_all(parsed: SolanaTransaction, ours: Pubkey) -> list[Meaning]:
             if type(one) in seen:
                 refuse(instruction, "it is given twice")
             seen.add(type(one))
-        # Whoever owns a token account may close it and keep the rent: without a payment, a gift past every limit.
+        # Whoever owns a token account may close it and keep the rent, so nobody gets one without a payment.
         if isinstance(one, TokenAccountCreation) and one.owner != ours and one.address not in paid_into:
             refuse(instruction, "the transaction does not pay into the account it creates")
     return meanings
@@ -116,6 +116,7 @@ def _moved(one: NativeTransfer | TokenTransfer, from_: str, owners: Iterable[Pub
 
 
 def _rent(one: TokenAccountCreation, from_: str) -> Effect:
+    # The owner in `to` decides how it is judged: rent for anybody but us is spend, since the owner may cash it in.
     return Effect("fee", SOLANA_NATIVE, RENT[one.program], from_=from_, to=str(one.owner), label="rent")
 
 

@@ -7,6 +7,7 @@ import msgspec
 from custody.chains.types import Effect, Subject
 from custody.policies.addresses import Family, parse_addresses, same
 from custody.policies.assets import NATIVES
+from custody.policies.moved import gift
 from custody.policies.types import Facts
 
 Mode = Literal["whitelist", "blacklist"]
@@ -77,7 +78,7 @@ def _of(effect: Effect, subject: Subject) -> list[str | None]:
     if effect.kind == "approval":
         return [effect.spender]
     if effect.kind == "fee":
-        return []
+        return [effect.to] if gift(effect) else []
     if effect.call is not None:
         return [effect.call.contract, subject.destination or subject.verifying_contract]
     if effect.kind == "call" and subject.kind == "typed_data":

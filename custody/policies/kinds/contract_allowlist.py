@@ -11,6 +11,11 @@ from custody.policies.kinds.contract_entries import UNCONSTRAINED, Constraint, C
 from custody.policies.moved import limitless
 from custody.policies.types import Facts
 
+# The calls that can allow or move what a signature can: approve, increaseAllowance, the permits, Permit2's approve;
+_APPROVING = frozenset({"0x095ea7b3", "0x39509351", "0xd505accf", "0x8fcbaf0c", "0x87517c45"})
+# transfer, transferFrom, the transfers with authorization, Permit2's transferFrom.
+_TRANSFERRING = frozenset({"0xa9059cbb", "0x23b872dd", "0xe3ee160e", "0xef55bec6", "0x36c78516"})
+
 
 def check(rule: ContractAllowlist, subject: Subject, facts: Facts) -> tuple[bool, str]:
     """Say whether every call, or the typed data, is listed and keeps its constraints, and why."""
@@ -85,18 +90,25 @@ def _check_typed_data(rule: ContractAllowlist, subject: Subject) -> tuple[bool, 
     if not entries:
         return False, f"the verifying contract {contract} is not listed"
     for effect in subject.effects:
-        if effect.kind == "call":
-            continue
-        # A permit or an authorised transfer does what a call would do, so it keeps what the entry demands of calls.
-        if not any(
-            all(_kept(one, _as_call(effect, contract)) for one in entry.selectors.values()) for entry in entries
-        ):
-            return False, f"what the typed data moves or allows is outside the constraints for {contract}"
+        if effect.kind == "opaque":
+            return False, "what the typed data does cannot be read"
+        if effect.kind != "call" and not any(_signs(entry, effect, contract) for entry in entries):
+            return False, f"what the typed data moves or allows is beyond what may be called at {contract}"
     return True, f"the verifying contract {contract} is listed"
 
 
+def _signs(entry: Entry, effect: Effect, contract: str) -> bool:
+    """Say whether a call that the entry lists could do the same, and every constraint of the entry is kept."""
+    able = _APPROVING if effect.kind == "approval" else _TRANSFERRING
+    revokes = effect.kind == "approval" and not effect.amount
+    if not revokes and able.isdisjoint(entry.selectors):
+        return False
+    call = _as_call(effect, contract)
+    return all(_kept(constraint, call) for constraint in entry.selectors.values())
+
+
 def _as_call(effect: Effect, contract: str) -> Call:
-    amount = None if effect.kind == "opaque" or limitless(effect) else effect.amount
+    amount = None if limitless(effect) else effect.amount
     return Call(0, contract, "", 0, effect.to and effect.to.lower(), effect.spender and effect.spender.lower(), amount)
 
 

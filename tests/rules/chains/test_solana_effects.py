@@ -10,6 +10,7 @@ from solders.signature import Signature
 from custody.chains.solana.effects import DeclaredMismatch, FeeAboveCap, check_declared, check_fees, subject_of
 from custody.chains.solana.message import SolanaUnsupported, parse
 from custody.chains.types import Effect
+from custody.policies.moved import moved
 from tests.outside.solana_messages import (
     MEMO,
     MINT,
@@ -77,6 +78,18 @@ def test_rent_is_an_effect_of_its_own():
     rent = subject(create_account(), pay_tokens(7)).effects[1]
 
     assert rent == Effect("fee", "solana:native", 2_039_280, from_=str(US), to=str(THEM), label="rent")
+
+
+@pytest.mark.parametrize("tokens_paid", [0, 1])
+def test_an_account_for_somebody_else_spends_its_rent(tokens_paid):
+    judged = subject(create_account(), pay_tokens(tokens_paid))
+
+    assert moved(judged).get("solana:native") == 2_039_280
+    check_declared(judged, str(THEM), 0)
+
+
+def test_an_account_of_our_own_spends_nothing():
+    assert moved(subject(create_account(US), pay(5))) == {"solana:native": 5}
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,26 @@ def test_a_bottomless_value_is_refused() -> None:
         digest(of_one("uint8[]", value))
 
 
+@pytest.mark.parametrize(("kind", "item"), [("bytes[][][]", [[]]), ("bool[]", True)])
+def test_a_document_of_too_many_values_is_refused(kind: str, item: Any) -> None:
+    with pytest.raises(BadTypedData, match="more than 2000 values"):
+        digest(of_one(kind, [item] * 2_001))
+
+
+def test_empty_arrays_count_on_every_level() -> None:
+    # The field, 999 arrays and 999 empty ones within them: 1,999 values.
+    assert len(digest(of_one("bytes[][][]", [[[]]] * 999))) == 32
+    with pytest.raises(BadTypedData, match="values"):
+        digest(of_one("bytes[][][]", [[[]]] * 1_000))
+
+
+def test_types_of_too_many_fields_in_all_are_refused() -> None:
+    types = {f"T{number}": {f"f{index}": "bool" for index in range(64)} for number in range(5)}
+
+    with pytest.raises(BadTypedData, match="more than 256 fields in all"):
+        digest(order(types=types, primaryType="T0", value={}))
+
+
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
     lambda inner: (

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from custody.chains.evm.selectors import PERMIT2
+from custody.chains.evm.typed_data import read
 from custody.chains.evm.typed_effects import subject_of
 from custody.chains.orders import TypedDataOrder
 from custody.chains.types import UNLIMITED, Effect
@@ -34,7 +35,7 @@ def order(types: dict[str, str], value: dict[str, Any], domain: dict[str, Any] |
 
 
 def effects(*arguments: Any) -> tuple[Effect, ...]:
-    return subject_of(order(*arguments), US).effects
+    return subject_of(read(order(*arguments)), US).effects
 
 
 def permit(**changes: Any) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def test_our_address_is_ours_in_any_spelling() -> None:
     us = "0x" + "ab" * 20
     document = order({"Permit": PERMIT}, permit(owner="0x" + "AB" * 20))
 
-    assert subject_of(document, us).effects[0].kind == "approval"
+    assert subject_of(read(document), us).effects[0].kind == "approval"
 
 
 def test_a_permit2_single_allows_the_token_it_names() -> None:
@@ -148,6 +149,11 @@ OPAQUE = [
     ({"SpendPermission": "address account"}, {"account": US}),
     ({"HyperliquidTransaction:UsdSend": "string destination"}, {"destination": OTHER}),
     ({"Agent": "string source,bytes32 connectionId"}, {"source": "a", "connectionId": "0x" + "01" * 32}),
+    ({"MarketQuote": "uint256 price"}, {"price": 1}),
+    ({"Bid": "uint256 price"}, {"price": 1}),
+    ({"LinkSigner": "address signer"}, {"signer": OTHER}),
+    ({"EnableModule": "address module"}, {"module": OTHER}),
+    ({"Calls": "address target,bytes data"}, {"target": OTHER, "data": "0x"}),
     ({"Anything": "bytes32 hash"}, {"hash": "0x" + "01" * 32}),
 ]
 
@@ -178,7 +184,7 @@ def test_other_documents_move_nothing(types: dict[str, str], value: dict[str, An
 def test_the_subject_names_chain_and_contract_in_lower_case() -> None:
     domain = {"chainId": "0x1", "verifyingContract": "0x" + "AB" * 20}
 
-    subject = subject_of(order({"Mail": "string contents"}, {"contents": ""}, domain), US)
+    subject = subject_of(read(order({"Mail": "string contents"}, {"contents": ""}, domain)), US)
 
     assert (subject.family, subject.kind, subject.calls) == ("evm", "typed_data", ())
     assert (subject.chain_id, subject.caip2) == (1, "eip155:1")
@@ -186,6 +192,6 @@ def test_the_subject_names_chain_and_contract_in_lower_case() -> None:
 
 
 def test_a_document_for_no_chain_names_none() -> None:
-    subject = subject_of(order({"Mail": "string contents"}, {"contents": ""}, {}), US)
+    subject = subject_of(read(order({"Mail": "string contents"}, {"contents": ""}, {})), US)
 
     assert (subject.chain_id, subject.caip2, subject.destination, subject.verifying_contract) == (None,) * 4

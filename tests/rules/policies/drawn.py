@@ -20,6 +20,7 @@ from tests.rules.policies.makers import (
     native,
     opaque_call,
     permit,
+    rent,
     token_call,
     typed,
 )
@@ -132,6 +133,8 @@ def _mixed(draw, old, fresh):
         return fresh
     entries = [msgspec.json.decode(msgspec.json.encode(entry)) for entry in old["contracts"] if draw(st.booleans())]
     for entry in entries:
+        if len(entry["selectors"]) > 1 and draw(st.booleans()):
+            entry["constraints"].pop(entry["selectors"].pop(), None)
         for name in entry["selectors"]:
             if draw(st.booleans()):
                 entry["constraints"][name] = draw(_constraint)
@@ -164,6 +167,8 @@ def _odd(to):
         permit(2**128, spender=to),
         Subject("evm", "evm", 1, "eip155:1", TOKEN_CONTRACT, (nft,), (call,)),
         Subject("solana", "solana", 101, None, "x", (lamports,)),
+        rent(3),
+        rent(3, owner="us"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from custody.chains.types import EVM_NATIVE, Call, Effect, Subject
+from custody.chains.types import EVM_NATIVE, SOLANA_NATIVE, Call, Effect, Subject
 from custody.policies.rules import ParsedRule, parse
 from custody.policies.types import Facts, PolicyRule, Spend
 
@@ -59,6 +59,13 @@ def opaque_call(value=0, selector=UNKNOWN, contract=TOKEN_CONTRACT) -> Subject:
     call = Call(1, contract, selector, value)
     coins = (Effect("transfer", EVM_NATIVE, value, BOB, contract),) if value else ()
     return evm(*coins, Effect("opaque", None, 0, BOB, contract, call=call), calls=(call,), destination=contract)
+
+
+def rent(amount=2_039_280, owner="them") -> Subject:
+    """One token to somebody, whose token account we ("us") pay for unless the owner is ourselves."""
+    token = Effect("transfer", "solana:mint", 1, "us", owner)
+    paid = Effect("fee", SOLANA_NATIVE, amount, "us", owner, label="rent")
+    return Subject("solana", "solana", 101, None, owner, (token, paid, Effect("fee", SOLANA_NATIVE, 5_000, "us")))
 
 
 def permit(amount, spender=ALICE, **changes) -> Subject:

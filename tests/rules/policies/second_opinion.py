@@ -28,7 +28,11 @@ def decide(rules, subject, facts):
 
 
 def _counts(effect):
-    return effect.kind != "fee" and not effect.nft and not _unlimited(effect)
+    return (effect.kind != "fee" or _given_away(effect)) and not effect.nft and not _unlimited(effect)
+
+
+def _given_away(effect):
+    return bool(effect.to) and effect.to != effect.from_
 
 
 def _unlimited(effect):
@@ -43,7 +47,7 @@ def _over(config, new, spend, floor):
 
 
 def _loose(effect, subject, named):
-    if effect.kind == "fee":
+    if effect.kind == "fee" and not _given_away(effect):
         return False
     if effect.kind == "opaque" or effect.nft or _unlimited(effect):
         return True

@@ -1,5 +1,6 @@
 """approved-addresses and allowed-chains: who and where."""
 
+import msgspec
 import pytest
 
 from custody.chains.types import EVM_NATIVE, Effect, Subject
@@ -16,6 +17,7 @@ from tests.rules.policies.makers import (
     native,
     opaque_call,
     permit,
+    rent,
     rule,
     rules,
     token_call,
@@ -93,6 +95,13 @@ def test_solana_addresses_are_compared_exactly_and_apart_from_evm():
 
     assert decision(addresses(SOLANA), order) == "sign"
     assert decision(addresses(ALICE), order) == "refuse"
+
+
+def test_rent_paid_for_somebody_makes_them_a_recipient():
+    lone = msgspec.structs.replace(rent(), effects=rent(owner=SOLANA).effects[1:])
+
+    assert decision(addresses(SOLANA), lone) == "sign"
+    assert decision(addresses(VITALIK), lone) == "refuse"
 
 
 def test_a_bech32_address_is_compared_without_case():

@@ -9,6 +9,7 @@ from tests.rules.policies.makers import (
     ALICE,
     APPROVE,
     BOB,
+    TOKEN,
     TOKEN_CONTRACT,
     TRANSFER,
     UNKNOWN,
@@ -136,6 +137,41 @@ def test_a_permit_keeps_the_constraints_a_call_would_have_to_keep():
     assert decision(constrained, permit(11, spender=ALICE)) == "refuse"
     assert decision(constrained, permit(10, spender=BOB)) == "refuse"
     assert decision(allow(entry(TRANSFER, recipientAllowlist=[ALICE])), permit(10, spender=ALICE)) == "refuse"
+
+
+SUBMIT = "0xa1903eab"
+APPROVING = (APPROVE, "0x39509351", "0xd505accf", "0x8fcbaf0c", "0x87517c45")
+TRANSFERRING = (TRANSFER, "0x23b872dd", "0xe3ee160e", "0xef55bec6", "0x36c78516")
+
+
+def authorization(amount):
+    return typed(Effect("transfer", TOKEN, amount, BOB, ALICE))
+
+
+@pytest.mark.parametrize("selector", [SUBMIT, *APPROVING, *TRANSFERRING])
+def test_a_signature_may_do_no_more_than_a_listed_call_could(selector):
+    listed = allow(entry(selector))
+
+    assert decision(listed, permit(2**256 - 1)) == ("sign" if selector in APPROVING else "refuse")
+    assert decision(listed, authorization(1)) == ("sign" if selector in TRANSFERRING else "refuse")
+
+
+def test_the_entry_that_lists_the_power_is_the_one_whose_constraints_hold():
+    listed = allow(entry(SUBMIT), entry(APPROVE, spenderAllowlist=[ALICE]))
+
+    assert decision(listed, permit(5, spender=ALICE)) == "sign"
+    assert decision(listed, permit(5, spender=BOB)) == "refuse"
+
+
+def test_a_revocation_by_signature_needs_no_selector_but_keeps_the_constraints():
+    assert decision(allow(entry(SUBMIT)), permit(0)) == "sign"
+    assert decision(allow(entry(SUBMIT, spenderAllowlist=[ALICE])), permit(0, spender=BOB)) == "refuse"
+
+
+def test_typed_data_that_nobody_can_read_is_refused_even_at_a_listed_contract():
+    unread = typed(Effect("opaque", None, 0, BOB, TOKEN_CONTRACT))
+
+    assert decision(allow(entry(SUBMIT, *APPROVING, *TRANSFERRING)), unread) == "refuse"
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tests.rules.policies.makers import (
     native,
     opaque_call,
     permit,
+    rent,
     rule,
     rules,
     token_call,
@@ -113,6 +114,19 @@ def test_what_a_rule_covers_needs_no_person(set_, order):
 
     assert verdict.decision == "sign"
     assert all(result.type != "uncovered-effect" for result in verdict.results)
+
+
+def test_rent_for_somebody_else_needs_cover_like_a_payment():
+    mint = "solana:So11111111111111111111111111111111111111112"
+    limited = rules(rule("spending-limit", {"maxPerDay": "9", "asset": mint}))
+    gift = msgspec.structs.replace(rent(9), effects=rent(9).effects[1:])
+    own = msgspec.structs.replace(gift, effects=rent(9, owner="us").effects[1:])
+
+    queued = judge(limited, gift, facts())
+
+    assert queued.decision == "queue"
+    assert queued.results[-1].reason == ("no rule covers a fee of 9 lamports paid for them; a person must approve it")
+    assert judge(limited, own, facts()).decision == "sign"
 
 
 def test_a_disabled_rule_covers_nothing():

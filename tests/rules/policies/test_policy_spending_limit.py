@@ -5,7 +5,7 @@ import pytest
 from custody.chains.types import EVM_NATIVE, Effect, Subject
 from custody.policies.judge import judge
 from custody.policies.types import Alert, InvalidPolicy, Spend
-from tests.rules.policies.makers import TOKEN, approval_call, facts, native, rule, rules, token_call
+from tests.rules.policies.makers import TOKEN, approval_call, facts, native, rent, rule, rules, token_call
 
 
 def limit(**config):
@@ -51,6 +51,26 @@ def test_a_bitcoin_order_counts_its_fee():
     order = Subject("bitcoin", "bitcoin", None, None, "bc1", effects)
 
     assert judge(limit(maxPerTx="100"), order, facts()).decision == "refuse"
+
+
+def test_rent_for_somebody_else_is_spend():
+    assert judge((), rent(9), facts()).charges == {"solana:mint": 1, "solana:native": 9}
+    assert judge(limit(maxPerTx="8"), rent(9), facts()).decision == "refuse"
+    assert judge(limit(maxPerDay="10"), rent(9), facts(day=2, asset="solana:native")).decision == "refuse"
+
+
+def test_rent_of_our_own_account_is_a_fee():
+    own = rent(9, owner="us")
+
+    assert judge((), own, facts()).charges == {"solana:mint": 1}
+    assert judge(limit(maxPerTx="8"), own, facts()).results[0].passed
+
+
+def test_a_threshold_counts_rent_for_somebody_else():
+    threshold = rules(rule("auto-approve-threshold", {"threshold": "8"}))
+
+    assert not judge(threshold, rent(9), facts()).results[0].passed
+    assert judge(threshold, rent(8), facts()).results[0].passed
 
 
 def test_a_token_limit_names_its_token_in_any_case():

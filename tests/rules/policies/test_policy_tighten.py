@@ -55,6 +55,7 @@ def verdict(old, new):
         (allow(TRANSFER, maxAmount="9"), allow(TRANSFER, maxAmount="8", recipientAllowlist=[ALICE])),
         (allow(TRANSFER, maxAmount="9"), allow(TRANSFER, maxAmount="9", chain=1)),
         (allow(TRANSFER), allow()),
+        (allow(TRANSFER, APPROVE), allow(TRANSFER)),
     ],
 )
 def test_a_stricter_rule_of_the_same_type_tightens_and_the_way_back_loosens(old, new):
