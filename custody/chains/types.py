@@ -34,7 +34,8 @@ class Effect(msgspec.Struct, frozen=True):
     `asset` is `evm:native`, `evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`; amounts are
     integers in the smallest unit. A revocation is an approval of 0. `call` names the contract call the effect came
     from, if any, so that a contract-allowlist can vouch for it. An `opaque` effect is one nobody could decode.
-    A fee whose `to` is somebody else is a gift, and counts as spend. `nft` says the amount is a token id or count that no limit can judge.
+    A fee whose `to` is somebody else is a gift, and counts as spend. `nft` says the amount is a token id or count that
+    no limit can judge.
     """
 
     kind: EffectKind
