@@ -27,6 +27,7 @@ class CuttingProxy:
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._listening = threading.Event()
+        self._clients: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
 
     def start(self) -> None:
@@ -49,10 +50,12 @@ class CuttingProxy:
         self._listening.set()
         await self._stop.wait()
         server.close()
-        server.close_clients()
+        for writer in list(self._clients):
+            writer.close()
         await server.wait_closed()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients.add(writer)
         up_reader, up_writer = await asyncio.open_unix_connection(self._postgres)
         wire = _Wire(self, reader, writer, up_reader, up_writer)
         answers = asyncio.ensure_future(wire.answers())
@@ -61,6 +64,7 @@ class CuttingProxy:
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
+            self._clients.discard(writer)
             writer.close()
             up_writer.close()
             await asyncio.gather(answers, return_exceptions=True)
