@@ -35,7 +35,7 @@ class Charge(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything an order is judged on, from one snapshot."""
+    """Everything an order is judged on; no sum is older than the version that the write compares."""
 
     now: datetime
     incarnation: str
