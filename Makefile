@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer scheduler migrate demo doctor test test-fast check fix openapi bench reliability lock
+.PHONY: help set-up run api signer scheduler proxy migrate demo doctor test test-fast check fix openapi bench reliability lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -22,6 +22,9 @@ signer: set-up ## run only the process that holds the keys
 
 scheduler: set-up ## run only the periodic work
 	@exec $(custody) scheduler
+
+proxy: set-up ## run only the process that calls APIs for agents
+	@exec $(custody) proxy
 
 migrate: set-up ## bring the database up to date
 	@exec $(custody) migrate

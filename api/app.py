@@ -36,6 +36,8 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         signer=SignerClient(str(settings.sign_socket), "api"),
         chains=settings.chains,
         rpc=Rpc(),
+        allow_broad_routes=settings.allow_broad_routes,
+        allow_cookie_injection=settings.allow_cookie_injection,
     )
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False)
     app.config.update(

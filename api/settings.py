@@ -30,6 +30,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     worker: int
     workers: int
     chains: table.ChainTable
+    allow_broad_routes: bool
+    allow_cookie_injection: bool
 
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
@@ -55,4 +57,6 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         workers=environment.integer(source, "SERVICE_API_WORKERS", 1, low=1, high=64),
         worker=environment.integer(source, "SERVICE_API_WORKER", 0),
         chains=table.load(source),
+        allow_broad_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
+        allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
     )

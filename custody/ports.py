@@ -16,3 +16,6 @@ class Ports:
     signer: SignerClient
     chains: ChainTable
     rpc: Rpc
+    # What the operator lets credential routes say; the signer has its own word on it.
+    allow_broad_routes: bool = False
+    allow_cookie_injection: bool = False

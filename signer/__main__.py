@@ -1,4 +1,4 @@
-"""Start: harden, read the master key, open the pool, bind the socket, serve."""
+"""Start: harden, read the master key, open the pool, bind the sockets, serve."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ import uvloop
 
 from custody.kit import db, logs, tokens
 from custody.kit.logs import logger
-from signer import harden, master_key, settings
+from signer import harden, master_key, peers, settings
 from signer.context import Signer
 from signer.heads import Heads
 from signer.judging import JudgingSeals
@@ -29,15 +29,20 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
     pool = await db.open_pool_when_there(given.database_url, size=given.pool_size, seconds=DATABASE_SECONDS)
     try:
         signer = await _build(pool, given)
-        server = Server(signer, given.sign_socket, given.peer_uids, production=given.production)
+        servers = [
+            Server(signer, path, table, given.peer_uids, production=given.production)
+            for path, table in ((given.sign_socket, peers.SIGN_SOCKET), (given.reveal_socket, peers.REVEAL_SOCKET))
+        ]
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await server.start()
-        said = {"socket": str(given.sign_socket), "uid": os.getuid(), "production": given.production}
+        for server in servers:
+            await server.start()
+        sockets = [str(given.sign_socket), str(given.reveal_socket)]
+        said = {"sockets": sockets, "uid": os.getuid(), "production": given.production}
         log.info("signing", extra=said | protections)
         await stop.wait()
-        await server.stop()
+        await asyncio.gather(*(server.stop() for server in servers))
         signer.policies.heads.close()
     finally:
         await pool.close()
@@ -68,6 +73,8 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         chains=given.chains,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
+        allow_broad_secret_routes=given.allow_broad_secret_routes,
+        allow_cookie_injection=given.allow_cookie_injection,
     )
 
 

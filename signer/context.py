@@ -48,5 +48,7 @@ class Signer:
     chains: ChainTable
     empty_policy: Literal["allow", "deny"]
     agent_put_replaces: bool
+    allow_broad_secret_routes: bool
+    allow_cookie_injection: bool
     turns: Turns = field(default_factory=Turns)
     counters: Counter[str] = field(default_factory=Counter)

@@ -16,11 +16,12 @@ from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
 from custody.protocol import messages as m
 from custody.protocol.framing import BadFrame, frame, read_frame
-from signer import agents, approvals, peers, replace_policies, tenants
+from signer import agents, approvals, credential_routes, peers, replace_policies, secrets, tenants
 from signer.context import Ask, Signer
 from signer.decide import decide
 from signer.idempotency import IdempotencyRace, earlier
 from signer.proofs import Proven
+from signer.reveal import reveal
 from signer.sealing import Tampered
 
 log = logger(__name__)
@@ -36,15 +37,21 @@ _STORIES: dict[type, Story] = {
     m.CreateTenant: tenants.create, m.DeleteTenant: tenants.delete, m.PutJudgingConfig: tenants.put_config,
     m.CreateAgents: agents.create, m.DeleteAgent: agents.delete, m.MintAgentToken: agents.mint_token,
     m.RevokeAgentTokens: agents.revoke_tokens, m.ReplacePolicies: replace_policies.replace, m.Deny: approvals.deny,
+    m.CreateSecret: secrets.create, m.RotateSecret: secrets.rotate, m.DeleteSecret: secrets.delete,
+    m.CreateCredentialRoute: credential_routes.create, m.ChangeCredentialRoute: credential_routes.change,
+    m.DeleteCredentialRoute: credential_routes.delete,
 }  # fmt: skip
 
 
 class Server:
-    """Serves `sign.sock`."""
+    """Serves one socket to the peers of its table."""
 
-    def __init__(self, signer: Signer, path: Path, peer_uids: dict[str, int], *, production: bool) -> None:
+    def __init__(
+        self, signer: Signer, path: Path, table: peers.Table, peer_uids: dict[str, int], *, production: bool
+    ) -> None:
         self._signer = signer
         self._path = path
+        self._table = table
         self._peer_uids = peer_uids
         self._production = production
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,7 +95,7 @@ class Server:
         if hello is None:
             return None
         own = os.getuid()
-        known = hello.process in peers.names_of(uid, self._peer_uids, own)
+        known = hello.process in peers.names_of(uid, self._table, self._peer_uids, own)
         if not known or hello.version != m.VERSION or (self._production and uid == own):
             self._signer.counters["refused_peers"] += 1
             log.warning(
@@ -96,7 +103,7 @@ class Server:
             )
             return None
         writer.write(frame(msgspec.msgpack.encode(m.Hello(m.VERSION, "signer"))))
-        return peers.SIGN_SOCKET[hello.process]
+        return self._table[hello.process]
 
     async def _answer(self, request: m.Request, allowed: frozenset[type], writer: asyncio.StreamWriter) -> None:
         name = type(request.body).__name__
@@ -164,6 +171,8 @@ class Server:
             return m.Done(counters), False
         if isinstance(body, m.BroadcastOutcome):
             return await _note_outcome(signer, body, Ask(None, request.origin, None)), False
+        if isinstance(body, m.RevealForRoute):
+            return await reveal(signer, body, signer.proofs.agent(request.proof)), False
         caller = await self._proven(request)
         ask: Ask[Any] = Ask(caller, request.origin, request.idempotency)
         if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):

@@ -17,12 +17,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     home: Path
     database_url: str
     sign_socket: Path
+    reveal_socket: Path
     master_key_file: Path
     platform_key_file: Path
     issuer: str
     peer_uids: dict[str, int]
     empty_policy: str
     agent_put_replaces: bool
+    allow_broad_secret_routes: bool
+    allow_cookie_injection: bool
     pool_size: int
     chains: table.ChainTable
 
@@ -35,12 +38,15 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         home=home,
         database_url=environment.url_from_home(source, "signer"),
         sign_socket=environment.sign_socket(source),
+        reveal_socket=environment.reveal_socket(source),
         master_key_file=environment.path(source, "SERVICE_MASTER_KEY_FILE", home / "master.key"),
         platform_key_file=environment.path(source, "SERVICE_PLATFORM_KEY_FILE", home / "platform.key"),
         issuer=environment.public_url(source),
         peer_uids=_uids(source.get("SERVICE_PEER_UIDS", "")),
         empty_policy=environment.choice(source, "SERVICE_EMPTY_POLICY", ("allow", "deny")),
         agent_put_replaces=environment.choice(source, "SERVICE_AGENT_POLICY_PUT", ("tighten", "replace")) == "replace",
+        allow_broad_secret_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
+        allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
         pool_size=environment.integer(source, "SERVICE_SIGNER_CONNECTIONS", 8, low=2, high=64),
         chains=table.load(source),
     )

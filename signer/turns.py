@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 MAX_WAITING = 256
+# The queue of a tenant's secrets and credential routes; no agent can have this id.
+CREDENTIALS = "/credentials"
 
 
 class TooManyWaiting(Exception):

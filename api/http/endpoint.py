@@ -21,9 +21,13 @@ from custody.ports import Ports
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Handler = Callable[..., Awaitable[Any]]
-PATH_SHAPES: dict[str, Any] = {"tenant_id": TenantId, "tx_id": Uuid, "approval_id": Uuid}
+PATH_SHAPES: dict[str, Any] = {
+    "tenant_id": TenantId, "tx_id": Uuid, "approval_id": Uuid, "secret_id": Uuid, "route_id": Uuid,
+}  # fmt: skip
 # How a path parameter is spelled in the contract.
-SPELLED = {"agent": "agentId", "tx_id": "txId", "approval_id": "id", "tenant_id": "id"}
+SPELLED = {
+    "agent": "agentId", "tx_id": "txId", "approval_id": "id", "tenant_id": "id", "secret_id": "id", "route_id": "id",
+}  # fmt: skip
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from api.http.endpoint import Endpoint
 from api.routes import approvals, dashboard, system
 from api.routes.agents import agents, policies
 from api.routes.platform import tenants as platform_tenants
+from api.routes.secrets import credential_routes, secrets
 from api.routes.tenants import tenants
 from api.routes.vault import decisions, history, sign
 
@@ -17,6 +18,8 @@ ROUTES = (
     history.routes,
     approvals.routes,
     dashboard.routes,
+    secrets.routes,
+    credential_routes.routes,
     tenants.routes,
     platform_tenants.routes,
 )

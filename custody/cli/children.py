@@ -26,17 +26,26 @@ _RESERVED: dict[str, tuple[str, ...]] = {
     "SERVICE_DATABASE_URL_PROXY": ("proxy",),
     "SERVICE_MASTER_KEY_FILE": ("signer",),
     "SERVICE_PLATFORM_KEY_FILE": ("signer",),
+    "SERVICE_PROXY_CA_KEY_FILE": ("proxy",),
     "SERVICE_SMTP_URL": ("api", "scheduler"),
     "SERVICE_SMS_URL": ("api", "scheduler"),
     "SERVICE_RATE_LIMIT_STORE": ("api", "proxy"),
-    # A client's key, for the console and scripts; never a server's.
+    # A client's keys, for `custody run` and scripts; never a server's.
     "SERVICE_KEY": (),
     "SERVICE_KEY_FILE": (),
+    "SERVICE_AGENT_TOKEN": (),
 }
 _RESERVED_PREFIXES: dict[str, tuple[str, ...]] = {
     "SERVICE_RPC_URL_": ("api", "scheduler"),
     "SERVICE_TENANT_OIDC_SECRET_": ("api",),
 }
+# The proxy reads what strangers send: it gets what it needs by name, and nothing because nobody thought of it. Of the
+# api's port it makes the address in tokens, where no public URL is set.
+_PROXY_MAY_KNOW = frozenset({
+    "SERVICE_ENV", "SERVICE_HOME", "SERVICE_PUBLIC_URL", "SERVICE_API_PORT", "SERVICE_REVEAL_SOCKET",
+    "SERVICE_DATABASE_URL_PROXY", "SERVICE_METRICS_PORT_PROXY", "SERVICE_RATE_LIMIT_MAX",
+    "SERVICE_RATE_LIMIT_WINDOW_SECONDS", "SERVICE_RATE_LIMIT_STORE",
+})  # fmt: skip
 
 
 def environment_for(process: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -44,7 +53,14 @@ def environment_for(process: str, environment: Mapping[str, str]) -> dict[str, s
     return {name: value for name, value in environment.items() if _may_know(process, name)}
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a variable of ours is secret or leads to a secret, so that only the processes named for it get it."""
+    return name in _RESERVED or name.startswith(tuple(_RESERVED_PREFIXES))
+
+
 def _may_know(process: str, name: str) -> bool:
+    if process == "proxy" and name.startswith("SERVICE_") and not name.removeprefix("SERVICE_").startswith("PROXY_"):
+        return name in _PROXY_MAY_KNOW
     if name in _RESERVED:
         return process in _RESERVED[name]
     for prefix, processes in _RESERVED_PREFIXES.items():

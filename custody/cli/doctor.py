@@ -6,15 +6,17 @@ import stat
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import httpx
 import msgspec
+from cryptography import x509
 
 from custody.cli import production, running, variables
 from custody.cli.migrate import MIGRATIONS, missing, names
 from custody.cli.settings import Settings
-from custody.kit import environment
+from custody.kit import clock, environment
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -96,13 +98,46 @@ def api_port(settings: Settings) -> Finding:
         cure = "stop that program or set SERVICE_API_PORT"
         return Finding(subject, f"another program answers at {settings.api_url}", cure)
     except httpx.HTTPError:
-        pass
+        return _free(subject, *address, "SERVICE_API_PORT")
+
+
+def proxy_port(settings: Settings) -> Finding:
+    """The proxy's port is free, or taken by the proxy: it wants a token, and says so in our envelope."""
+    subject = "proxy port"
     try:
-        with socket.create_server(address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET):
-            return Finding(subject, f"{address[1]} is free; the api does not run")
-    except OSError as problem:
-        cure = "stop the program that holds it or set SERVICE_API_PORT"
-        return Finding(subject, f"{address[0]}:{address[1]}: {problem.strerror}", cure)
+        answer = httpx.get(settings.proxy_url, timeout=2, trust_env=False)
+        said = msgspec.json.decode(answer.content, type=_Envelope)
+    except httpx.HTTPError:
+        return _free(subject, settings.proxy_host, settings.proxy_port, "SERVICE_PROXY_PORT")
+    except msgspec.MsgspecError:
+        said = _Envelope()
+    if said.ok is False and said.data and "code" in said.data:
+        return Finding(subject, f"{settings.proxy_url} answers")
+    cure = "stop that program or set SERVICE_PROXY_PORT"
+    return Finding(subject, f"another program answers at {settings.proxy_url}", cure)
+
+
+def proxy_authority(settings: Settings) -> Finding:
+    """The certificate and the key with which the proxy speaks TLS to agents."""
+    subject, certificate, key = "proxy CA", settings.proxy_ca_file, settings.proxy_ca_key_file
+    there = [file for file in (certificate, key) if file.exists()]
+    if not there:
+        return Finding(subject, f"no file at {certificate} yet; the first start makes it")
+    if len(there) == 1:
+        cure = f"put the missing file back, or remove {there[0]} to have a new CA made"
+        return Finding(subject, f"{there[0]} is there, but not its companion", cure)
+    if key.stat().st_mode & 0o077:
+        return Finding(subject, f"{key} has mode {stat.S_IMODE(key.stat().st_mode):04o}", f"chmod 0600 {key}")
+    if not certificate.stat().st_mode & 0o044:
+        return Finding(subject, f"others cannot read {certificate}", f"chmod 0644 {certificate}")
+    try:
+        expires = x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc
+    except (OSError, ValueError):
+        return Finding(subject, f"{certificate} is no certificate in PEM form", "put the right file back")
+    if expires <= clock.now():
+        cure = f"remove {certificate} and {key}, start, and give programs the new certificate"
+        return Finding(subject, f"{certificate} is out of date since {expires:%Y-%m-%d}", cure)
+    return Finding(subject, f"{certificate}, until {expires:%Y-%m-%d}")
 
 
 async def database(settings: Settings) -> Finding:
@@ -121,18 +156,42 @@ async def database(settings: Settings) -> Finding:
     return Finding(subject, "answers, every migration applied")
 
 
-async def signer_socket(settings: Settings) -> Finding:
-    """The signer listens."""
-    path = environment.sign_socket(settings.environment)
+async def sign_socket(settings: Settings) -> Finding:
+    """The signer listens for api and scheduler."""
+    return await _listens("signer", environment.sign_socket(settings.environment), settings)
+
+
+async def reveal_socket(settings: Settings) -> Finding:
+    """The signer listens for the proxy."""
+    return await _listens("signer, for the proxy", environment.reveal_socket(settings.environment), settings)
+
+
+async def _listens(subject: str, path: Path, settings: Settings) -> Finding:
     # Where the folder's path is too long for a socket, a link leads to a short one.
     path = path.parent.resolve() / path.name
     try:
         _, writer = await asyncio.open_unix_connection(path)
     except OSError as problem:
         cure = f"start it with `make run`; its log is {settings.home / 'log' / 'signer.log'}"
-        return Finding("signer", f"{path}: {problem.strerror}", cure)
+        return Finding(subject, f"{path}: {problem.strerror}", cure)
     writer.close()
-    return Finding("signer", f"listens at {path}")
+    return Finding(subject, f"listens at {path}")
+
+
+class _Envelope(msgspec.Struct):
+    """What every answer of ours looks like from outside."""
+
+    ok: bool | None = None
+    data: dict[str, Any] | None = None
+
+
+def _free(subject: str, host: str, port: int, variable: str) -> Finding:
+    try:
+        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+            return Finding(subject, f"{port} is free; nothing runs there")
+    except OSError as problem:
+        cure = f"stop the program that holds it or set {variable}"
+        return Finding(subject, f"{host}:{port}: {problem.strerror}", cure)
 
 
 def _readable_text(file: Path) -> str | None:
@@ -143,6 +202,6 @@ def _readable_text(file: Path) -> str | None:
 
 
 _AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
-    interpreter, known_variables, for_production, state_folder, master_key, api_port,
+    interpreter, known_variables, for_production, state_folder, master_key, api_port, proxy_port, proxy_authority,
 )  # fmt: skip
-_ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (database, signer_socket)
+_ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (database, sign_socket, reveal_socket)

@@ -16,6 +16,8 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
     return f"""
   API            {url}
   contract       {url}/openapi.json
+  proxy          {settings.proxy_url}
+                 Programs that use it trust {_short(settings.proxy_ca_file)}; `custody run` tells them.
   metrics        {metrics}
   chain          {f"{chain_url}   (id 31337, in memory, play money)" if chain_url else "as you configured"}
   platform key   {platform_key}

@@ -5,12 +5,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from custody.cli import places
-from custody.cli.settings import Settings, load
+from custody.cli.settings import MODULES, PROCESSES, Settings, load
 from custody.kit.environment import BadSetting
 
-_PROCESSES = ("signer", "api", "scheduler")
+_RUN = "custody run --agent ID [--expires-in 24h] [--ca FILE] -- PROGRAM [ARGUMENT ...]"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -19,8 +20,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     up = commands.add_parser("up", help="start everything here and keep it running until Ctrl-C")
     up.add_argument("--no-demo", action="store_true", help="do not walk through the demo on the first start")
-    for process in _PROCESSES:
+    for process in PROCESSES:
         commands.add_parser(process, help=f"run only the {process}")
+    run = commands.add_parser("run", usage=_RUN, help="start a program that calls APIs through the proxy, as an agent")
+    run.add_argument("--agent", required=True, metavar="ID", help="the agent that the program acts as")
+    run.add_argument("--expires-in", default="24h", metavar="TIME", help="how long its token is good for (24h)")
+    run.add_argument("--ca", type=Path, metavar="FILE", help="the proxy's CA certificate, if it lies elsewhere")
     commands.add_parser("migrate", help="bring the database up to date and write each process' address")
     commands.add_parser("demo", help="walk through the service that runs here")
     commands.add_parser("doctor", help="say what is wrong with this installation and how to mend it")
@@ -30,10 +35,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit status."""
-    chosen = parser().parse_args(arguments)
+    ours, program = _split(list(sys.argv[1:] if arguments is None else arguments))
+    chosen = parser().parse_args(ours)
     try:
         settings = load(os.environ)
-        return _run(chosen, settings)
+        return _run(chosen, settings, program)
     except BadSetting as problem:
         print(f"custody: {problem}", file=sys.stderr)
         return 2
@@ -44,11 +50,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _run(chosen: argparse.Namespace, settings: Settings) -> int:
-    if chosen.command in _PROCESSES:
-        return _become(chosen.command)
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Our own words, and for `custody run` the program's: nothing behind the first `--` is ever read as ours."""
+    if arguments[:1] != ["run"]:
+        return arguments, []
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    ours, program = arguments[:at], arguments[at + 1 :]
+    if not program and not {"-h", "--help"}.intersection(ours):
+        parser().exit(2, f"custody run: put `--` and the program behind the options:\n  {_RUN}\n")
+    return ours, program
+
+
+def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str]) -> int:
+    if chosen.command in PROCESSES:
+        # As under the supervisor: the assertions of the proxy's library are dear.
+        os.environ |= {"PYTHONOPTIMIZE": "1"} if chosen.command == "proxy" else {}
+        return _become(MODULES[chosen.command])
     if chosen.command == "openapi":
         return _become("api", "--openapi")
+    if chosen.command == "run":
+        from custody.cli import run  # noqa: PLC0415
+
+        return run.run(settings, chosen.agent, chosen.expires_in, chosen.ca, program)
     # Each imports what it needs: `custody openapi` must not pay for Postgres, nor `up` for the demo.
     if chosen.command == "up":
         from custody.cli import up  # noqa: PLC0415

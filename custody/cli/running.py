@@ -14,6 +14,7 @@ class Running(msgspec.Struct, frozen=True):
 
     pid: int
     api_url: str
+    proxy_url: str
     chain_url: str | None
 
 

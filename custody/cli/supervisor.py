@@ -1,7 +1,7 @@
 """One command that brings everything up, keeps it up and takes it down again. Design 1, 4 (P9), 10.
 
-Order up: Postgres, migrations, signer, then api and scheduler. Order down: the reverse, so that nothing asks what is
-no longer there. Dead children are started again; nothing is ever asked of a terminal.
+Order up: Postgres, migrations, signer, then api, scheduler and proxy. Order down: the reverse, so that nothing asks
+what is no longer there. Dead children are started again; nothing is ever asked of a terminal.
 """
 
 import asyncio
@@ -12,6 +12,8 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -21,7 +23,7 @@ from custody.cli.migrate import migrate
 from custody.cli.postgres import EmbeddedPostgres, PostgresFailed, tail
 from custody.cli.programs import Programs
 from custody.cli.runtime import Python, python_for
-from custody.cli.settings import PROCESSES, Settings
+from custody.cli.settings import MODULES, PROCESSES, Settings
 
 READY_SECONDS = 60.0
 # Five deaths in a row while starting take three seconds: more than a port needs to become free again.
@@ -29,7 +31,6 @@ _HOPELESS_RESTARTS = 5
 _PORT_TROUBLE = {errno.EADDRINUSE, errno.EACCES, errno.EPERM}
 LOCAL_CHAIN = "31337"
 CHAIN_URL = f"SERVICE_RPC_URL_{LOCAL_CHAIN}"
-MODULES = {"signer": "signer", "api": "api", "scheduler": "scheduler"}
 
 
 class NotReady(RuntimeError):
@@ -53,16 +54,17 @@ class Supervisor:
         self._postgres: EmbeddedPostgres | None = None
         self._children: dict[str, children.Child] = {}
         self._watch: asyncio.Task[None] | None = None
+        self._python: Python | None = None
         self.stopping = asyncio.Event()
 
     async def up(self, modules: dict[str, str] | None = None, *, local_chain: bool = False) -> None:
-        """Bring everything up, with a chain of its own if asked, and return when the api says it is ready."""
+        """Bring everything up, with a chain of its own if asked, and return when api and proxy take requests."""
         if not self._lock.take():
             raise NotReady(f"custody already runs in {self.home.path}; stop it, or choose another SERVICE_HOME")
         self._say_how_separate()
         self._ports_are_free()
         await self._database()
-        python = python_for(self.home)
+        self._python = python = python_for(self.home)
         if local_chain:
             self._start_chain(python)
         for process, module in (modules or MODULES).items():
@@ -71,11 +73,21 @@ class Supervisor:
             if process == "signer":
                 await self._until("signer", self._signer_listens)
         await self._until("api", self._api_ready)
+        if "proxy" in self._children:
+            await self._until("proxy", self._proxy_listens)
         if local_chain:
             await self._until("chain", self._chain_listens)
 
+    def settings_changed(self, process: str) -> None:
+        """Let a process have its present settings when it is started the next time; it goes on running as it is."""
+        if self._python is None:
+            return
+        for program in self.programs.workers(process, MODULES[process], self._python):
+            if child := self._children.get(program.name):
+                child.program = program
+
     async def down(self) -> None:
-        """Stop everything: api and scheduler, then the signer, then Postgres."""
+        """Stop everything: api, scheduler and proxy, then the signer, then Postgres."""
         first = [child for name, child in self._children.items() if name != "signer"]
         await asyncio.gather(*(child.stop() for child in first))
         if signer := self._children.get("signer"):
@@ -96,14 +108,21 @@ class Supervisor:
     def _ports_are_free(self) -> None:
         """Another program behind our port could even answer `ready` in our place."""
         settings = self.settings
-        for name, host, port in (("SERVICE_API_PORT", settings.api_host, settings.api_port), *settings.metrics_ports):
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            try:
-                socket.create_server((host, port), family=family).close()
-            except OSError as problem:
-                reason = os.strerror(problem.errno) if problem.errno else str(problem)
-                cure = f"set {name} to another port" if problem.errno in _PORT_TROUBLE else "correct SERVICE_API_HOST"
-                raise NotReady(f"cannot listen on {host}:{port} ({reason}); {cure}") from None
+        public = (
+            ("SERVICE_API_PORT", settings.api_host, settings.api_port),
+            ("SERVICE_PROXY_PORT", settings.proxy_host, settings.proxy_port),
+        )
+        with ExitStack() as held:
+            for name, host, port in (*public, *settings.metrics_ports):
+                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                try:
+                    # Held until the last is tried, because two of our own may have been given the same port.
+                    held.enter_context(socket.create_server((host, port), family=family))
+                except OSError as problem:
+                    reason = os.strerror(problem.errno) if problem.errno else str(problem)
+                    host_wrong = f"correct {name.replace('_PORT', '_HOST')}"
+                    cure = f"set {name} to another port" if problem.errno in _PORT_TROUBLE else host_wrong
+                    raise NotReady(f"cannot listen on {host}:{port} ({reason}); {cure}") from None
 
     async def _database(self) -> None:
         if self.settings.database_url is None:
@@ -165,7 +184,7 @@ class Supervisor:
             await asyncio.sleep(0.03)
 
     async def _signer_listens(self) -> str | None:
-        path = self.programs.sign_socket()
+        path = self.programs.socket("sign")
         try:
             _, writer = await asyncio.open_unix_connection(path)
         except OSError as problem:
@@ -174,13 +193,11 @@ class Supervisor:
         return None
 
     async def _chain_listens(self) -> str | None:
-        url = self.settings.environment[CHAIN_URL]
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-        except OSError as problem:
-            return f"{url}: {problem.strerror}"
-        writer.close()
-        return None
+        return await _listens(self.settings.environment[CHAIN_URL])
+
+    async def _proxy_listens(self) -> str | None:
+        # It opens its port only when it can decide about requests.
+        return await _listens(self.settings.proxy_url)
 
     async def _api_ready(self) -> str | None:
         url = f"{self.settings.api_url}/ready"
@@ -190,6 +207,16 @@ class Supervisor:
         except httpx.HTTPError as problem:
             return f"{url}: {problem!r}"
         return None if answer.is_success else f"{url} answers {answer.status_code}: {answer.text[:500]}"
+
+
+async def _listens(url: str) -> str | None:
+    parts = urlsplit(url)
+    try:
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except OSError as problem:
+        return f"{url}: {problem.strerror}"
+    writer.close()
+    return None
 
 
 def given_urls(settings: Settings) -> dict[str, str]:

@@ -3,6 +3,9 @@
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
 
 import asyncpg
 
@@ -27,17 +30,19 @@ async def run(settings: Settings, *, demo: bool) -> int:
     stop_on_signals(supervisor)
     try:
         local_chain = not settings.production and not settings.environment.get(CHAIN_URL)
-        await supervisor.up(local_chain=local_chain)
-        chain_url = settings.environment[CHAIN_URL] if local_chain else None
-        running.note(supervisor.home.path, running.Running(os.getpid(), settings.api_url, chain_url))
-        say(f"Ready in {time.monotonic() - began:.1f} s.")
-        if demo and first and local_chain:
-            await _walk_through(settings, supervisor)
+        async with _stage(settings, supervisor, wanted=demo and first and local_chain) as walk_through:
+            await supervisor.up(local_chain=local_chain)
+            chain_url = settings.environment[CHAIN_URL] if local_chain else None
+            here = running.Running(os.getpid(), settings.api_url, settings.proxy_url, chain_url)
+            running.note(supervisor.home.path, here)
+            say(f"Ready in {time.monotonic() - began:.1f} s.")
+            if walk_through is not None:
+                await _until_stopped(walk_through(), supervisor)
         if not supervisor.stopping.is_set():
             say(greeting(settings, chain_url, first=first))
         await supervisor.stopping.wait()
         say("Stopping")
-    except (NotReady, PostgresFailed, OSError, asyncpg.PostgresError, PermissionError, ValueError) as problem:
+    except (NotReady, PostgresFailed, OSError, asyncpg.PostgresError, ValueError) as problem:
         if not supervisor.stopping.is_set():
             say(f"custody: {problem}")
             return 1
@@ -50,8 +55,9 @@ async def run(settings: Settings, *, demo: bool) -> int:
 def _may_start(settings: Settings) -> bool:
     for name in variables.check(settings.environment):
         say(f"Note: {name} has no effect in this version.")
-    if settings.api_workers > 1:
-        say("Note: each api worker counts the rate limit for itself.")
+    for process, count in settings.workers.items():
+        if count > 1:
+            say(f"Note: each {process} worker counts the rate limit for itself.")
     if settings.production:
         missing = production.missing(settings)
         if missing:
@@ -63,10 +69,25 @@ def _may_start(settings: Settings) -> bool:
     return True
 
 
-async def _walk_through(settings: Settings, supervisor: Supervisor) -> None:
-    from custody.cli import demo  # noqa: PLC0415 - only the first start needs it
+@asynccontextmanager
+async def _stage(
+    settings: Settings, supervisor: Supervisor, *, wanted: bool
+) -> AsyncIterator[Callable[[], Coroutine[Any, Any, int]] | None]:
+    """The walk-through, ready before the processes start, because the proxy must be told of the API it may call."""
+    if not wanted:
+        yield None
+        return
+    # Only the first start needs it.
+    from custody.cli import demo  # noqa: PLC0415
+    from custody.cli.demo.first_start import upstream_allowed  # noqa: PLC0415
 
-    walk = asyncio.get_running_loop().create_task(demo.run(settings), name="demo")
+    async with upstream_allowed(settings, supervisor.home) as upstream:
+        yield lambda: demo.run(settings, upstream)
+    supervisor.settings_changed("proxy")
+
+
+async def _until_stopped(walking: Coroutine[Any, Any, int], supervisor: Supervisor) -> None:
+    walk = asyncio.get_running_loop().create_task(walking, name="demo")
     stopped = asyncio.get_running_loop().create_task(supervisor.stopping.wait(), name="stopped")
     await asyncio.wait({walk, stopped}, return_when=asyncio.FIRST_COMPLETED)
     for task in (walk, stopped):

@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from custody.chains import table
+from custody.credentials.patterns import InvalidPattern, compile_host
+from custody.credentials.target import MalformedTarget, parse_target
 from custody.kit import environment as read
 from custody.kit.environment import BadSetting
 
@@ -34,10 +36,41 @@ def _any(environment: Mapping[str, str], name: str) -> str:
     return environment[name]
 
 
-def _key_file(environment: Mapping[str, str], name: str) -> None:
+def _in_a_folder(environment: Mapping[str, str], name: str) -> None:
     folder = read.path(environment, name, "").parent
     if not folder.is_dir():
         raise BadSetting(name, f"the folder {folder} does not exist")
+
+
+def _file(environment: Mapping[str, str], name: str) -> None:
+    file = read.path(environment, name, "")
+    if not file.is_file():
+        raise BadSetting(name, f"there is no file {file}")
+
+
+def _flag(environment: Mapping[str, str], name: str) -> bool:
+    return read.flag(environment, name, default=False)
+
+
+def _url(*schemes: str) -> _Reader:
+    return lambda environment, name: read.url(environment, name, "", schemes=schemes)
+
+
+def _aliases(environment: Mapping[str, str], name: str) -> None:
+    for part in filter(None, (part.strip() for part in environment[name].split(","))):
+        alias, _, target = part.partition("=")
+        try:
+            parse_target(target.strip(), "/")
+        except MalformedTarget as problem:
+            raise BadSetting(name, f"{alias!r}: {problem.message}") from None
+
+
+def _hosts(environment: Mapping[str, str], name: str) -> None:
+    for part in filter(None, (part.strip() for part in environment[name].split(","))):
+        try:
+            compile_host(part)
+        except InvalidPattern as problem:
+            raise BadSetting(name, f"{part!r}: {problem.message}") from None
 
 
 def _public_url(environment: Mapping[str, str], name: str) -> None:
@@ -70,15 +103,30 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_API_WORKERS": _number(1, 64),
     "SERVICE_API_CONNECTIONS": _number(1, 64),
     "SERVICE_SIGNER_CONNECTIONS": _number(2, 64),
+    "SERVICE_PROXY_HOST": _any,
+    "SERVICE_PROXY_PORT": _port,
+    "SERVICE_PROXY_WORKERS": _number(1, 64),
+    "SERVICE_PROXY_ALIASES": _aliases,
+    "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": _hosts,
+    "SERVICE_PROXY_EXTRA_CA_FILE": _file,
+    "SERVICE_PROXY_CA_FILE": _in_a_folder,
+    "SERVICE_PROXY_CA_KEY_FILE": _in_a_folder,
+    "SERVICE_PROXY_MAX_BODY_BYTES": _number(0, 2**40),
+    "SERVICE_PROXY_CONNECT_SECONDS": _number(1, 3_600),
+    "SERVICE_PROXY_HEADER_SECONDS": _number(1, 86_400),
+    "SERVICE_PROXY_IDLE_SECONDS": _number(1, 86_400),
     "SERVICE_METRICS_PORT_API": _port,
+    "SERVICE_METRICS_PORT_PROXY": _port,
     "SERVICE_METRICS_PORT_SCHEDULER": _port,
     "SERVICE_PUBLIC_URL": _public_url,
-    "SERVICE_MASTER_KEY_FILE": _key_file,
-    "SERVICE_PLATFORM_KEY_FILE": _key_file,
+    "SERVICE_MASTER_KEY_FILE": _in_a_folder,
+    "SERVICE_PLATFORM_KEY_FILE": _in_a_folder,
     "SERVICE_CHAINS_FILE": _any,
     "SERVICE_DEFAULT_CHAIN_ID": _any,
     "SERVICE_EMPTY_POLICY": _word("allow", "deny"),
     "SERVICE_AGENT_POLICY_PUT": _word("tighten", "replace"),
+    "SERVICE_ALLOW_BROAD_SECRET_ROUTES": _flag,
+    "SERVICE_ALLOW_COOKIE_INJECTION": _flag,
     "SERVICE_RATE_LIMIT_MAX": _number(0),
     "SERVICE_RATE_LIMIT_ANONYMOUS_MAX": _number(0),
     "SERVICE_RATE_LIMIT_WINDOW_SECONDS": _number(1),
@@ -86,9 +134,13 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_TRUSTED_PROXIES": _any,
     "SERVICE_REQUIRE_REQUEST_EXPIRY": _never,
     "SERVICE_REQUIRE_AUTH_SIGNATURE": _never,
-    # A client's, for scripts.
+    # A client's: `custody run` reads some and sets the others.
+    "SERVICE_URL": _url("http", "https"),
+    "SERVICE_PROXY_URL": _url("http"),
     "SERVICE_KEY": _any,
     "SERVICE_KEY_FILE": _any,
+    "SERVICE_AGENT_ID": _any,
+    "SERVICE_AGENT_TOKEN": _any,
 }
 _KNOWN_PREFIXES = ("SERVICE_RPC_URL_",)
 

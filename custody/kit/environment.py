@@ -76,6 +76,25 @@ def sign_socket(environment: Environment) -> Path:
     return path(environment, "SERVICE_SIGN_SOCKET", home(environment) / "run" / "sign.sock")
 
 
+def reveal_socket(environment: Environment) -> Path:
+    """Where the signer listens for the proxy."""
+    return path(environment, "SERVICE_REVEAL_SOCKET", sign_socket(environment).with_name("reveal.sock"))
+
+
+def url(environment: Environment, name: str, default: str, *, schemes: tuple[str, ...] = ("http", "https")) -> str:
+    """The address of a service without a slash at its end; no user, query or fragment."""
+    value = text(environment, name, default).rstrip("/")
+    parts = urlsplit(value)
+    try:
+        good = parts.scheme in schemes and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or parts.username is not None or parts.query or parts.fragment:
+        # The value is not repeated: somebody may have written a password into it.
+        raise BadSetting(name, f"must look like {schemes[-1]}://custody.example.com:1234")
+    return value
+
+
 def public_url(environment: Environment) -> str:
     """The application's address as people and tokens name it, without a slash at its end."""
     default = f"http://localhost:{port(environment, 'SERVICE_API_PORT', 3200)}"

@@ -25,6 +25,7 @@ from custody.protocol.messages import (
     PublicKeys,
     Reply,
     Request,
+    RevealForRoute,
     SignEvm,
     SignSolana,
     SignTypedData,
@@ -36,7 +37,7 @@ DEADLINE_SECONDS = 10.0
 # How long a request waits for a signer that restarts; it is back within a second (docs/operate.md).
 RECONNECT_SECONDS = 4.0
 RETRY_SECONDS = 0.02
-REPEATABLE = (SignEvm, SignTypedData, SignSolana, PublicKeys, Status)
+REPEATABLE = (SignEvm, SignTypedData, SignSolana, RevealForRoute, PublicKeys, Status)
 
 
 class SignerUnavailable(errors.Unavailable):

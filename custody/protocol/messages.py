@@ -4,18 +4,22 @@ Strict: an unknown field, message or version is refused. Messages that act for a
 credential as `proof`; the signer checks it itself and trusts nobody's word about who asks.
 """
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from custody.chains.orders import EvmOrder, EvmPrepared, SolanaOrder, SolanaPrepared, TypedDataOrder
+from custody.credentials.types import RouteFields
 from custody.kit.callers import IdempotencyKey, Origin, Proof
 from custody.kit.shapes import AgentId, DisplayName, TenantId, Uuid
 from custody.policies.types import PolicyRule, Result
 
 VERSION = 1
 MAX_FRAME = 1024 * 1024
+# Characters; the bound that counts, 64 KiB of UTF-8, is checked where the value is sealed.
+SecretValue = Annotated[str, Meta(min_length=1, max_length=65_536)]
 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -89,6 +93,55 @@ class RevokeAgentTokens(_Message, frozen=True):
     agent: AgentId
 
 
+class CreateSecret(_Message, frozen=True):
+    """Tenant key. The value is sealed at once; nothing gives it back but `RevealForRoute`."""
+
+    name: DisplayName
+    value: SecretValue
+    description: str | None = None
+    expires_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return "CreateSecret()"
+
+
+class RotateSecret(_Message, frozen=True):
+    """Tenant key. The next version; the value before it is gone. `rotate`: which of the two routes was called."""
+
+    secret: Uuid
+    value: SecretValue
+    rotate: bool
+
+    def __repr__(self) -> str:
+        return f"RotateSecret({self.secret})"
+
+
+class DeleteSecret(_Message, frozen=True):
+    """Tenant key. The value goes for good, the row stays; routes that name it then fail."""
+
+    secret: Uuid
+
+
+class CreateCredentialRoute(_Message, frozen=True):
+    """Tenant key. A route decides where a secret goes, so the signer seals it."""
+
+    secret: Uuid
+    fields: RouteFields
+
+
+class ChangeCredentialRoute(_Message, frozen=True):
+    """Tenant key. `changes` names the fields to change, spelled as in `RouteFields`; its secret never changes."""
+
+    route: Uuid
+    changes: dict[str, Any]
+
+
+class DeleteCredentialRoute(_Message, frozen=True):
+    """Tenant key."""
+
+    route: Uuid
+
+
 class SignEvm(_Message, frozen=True):
     """Agent token. `tx_id` is fresh; the same one again gives the same answer."""
 
@@ -134,6 +187,12 @@ class Deny(_Message, frozen=True):
     tx_id: Uuid | None = None
     digest: str | None = None
     reason: str | None = None
+
+
+class RevealForRoute(_Message, frozen=True):
+    """On `reveal.sock` alone, with an agent's token: the value that one credential route of its tenant injects."""
+
+    route: Uuid
 
 
 # ---- without a proof
@@ -202,6 +261,19 @@ class Done(_Message, frozen=True):
     data: dict[str, Any]
 
 
+class Revealed(_Message, frozen=True):
+    """The answer to `RevealForRoute`: the value, and the route as the signer sealed it, which is what counts."""
+
+    secret_id: str
+    secret_version: int
+    fields: RouteFields
+    value: bytes
+    expires_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"Revealed({self.secret_id}, {self.secret_version})"
+
+
 class Failed(_Message, frozen=True):
     """What did not happen, as one of a few kinds, with a sentence for people and a code for programs."""
 
@@ -216,9 +288,11 @@ class Failed(_Message, frozen=True):
 Signing = SignEvm | SignTypedData | SignSolana
 Body = (
     CreateTenant | DeleteTenant | PutJudgingConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
-    | RevokeAgentTokens | SignEvm | SignTypedData | SignSolana | Approve | Deny | PublicKeys | Status | BroadcastOutcome
+    | RevokeAgentTokens | CreateSecret | RotateSecret | DeleteSecret | CreateCredentialRoute | ChangeCredentialRoute
+    | DeleteCredentialRoute | RevealForRoute | SignEvm | SignTypedData | SignSolana | Approve | Deny | PublicKeys
+    | Status | BroadcastOutcome
 )  # fmt: skip
-Outcome = Signed | Queued | Refused | NeedsPreparation | Done | Failed
+Outcome = Signed | Queued | Refused | NeedsPreparation | Done | Revealed | Failed
 
 
 class Hello(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

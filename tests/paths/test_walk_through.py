@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Walk(msgspec.Struct, frozen=True):
     first: str
     repeated: subprocess.CompletedProcess[str]
     readme: list[dict[str, Any]]
+    next_proxy: set[str]
     while_running: set[int]
     status: int
     left: set[int]
@@ -50,16 +52,17 @@ def walk() -> Iterator[Walk]:
     repeated = subprocess.run([*COMMAND, "demo"], cwd="/", env=environment, capture_output=True, text=True, check=False)
     readme = _readme_answers(folder / "home", environment)
     while_running = _processes_of(folder)
+    next_proxy = _variables_of_the_next_proxy(folder)
     up.send_signal(signal.SIGTERM)
     up.communicate()
     watch.cancel()
-    yield Walk(first, repeated, readme, while_running, up.returncode, _processes_of(folder))
+    yield Walk(first, repeated, readme, next_proxy, while_running, up.returncode, _processes_of(folder))
     shutil.rmtree(folder)
 
 
 def test_the_first_start_ends_with_the_service_ready_and_the_demo_whole(walk: Walk) -> None:
     assert "demo:" not in walk.first
-    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6"]
+    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6", "7"]
     assert walk.first.rstrip().endswith("Ctrl-C stops everything.")
 
 
@@ -80,8 +83,25 @@ def test_a_refusal_names_the_rule(walk: Walk) -> None:
     assert re.search(r"because +approved-addresses: 0x[0-9a-f]{40} is not an approved address", walk.first)
 
 
-def test_neither_key_is_in_the_transcript(walk: Walk) -> None:
-    assert not re.search(r"[cp]k_[A-Za-z0-9_-]{20}", walk.first + walk.repeated.stdout)
+def test_an_api_is_called_with_a_key_that_the_agent_never_sees(walk: Walk) -> None:
+    said = " ".join(walk.first.split())
+
+    assert "the API saw the secret; the agent's token went no further than the proxy" in said
+    assert re.search(r'the agent saw \{"hello":"agent","authorization":"Bearer \*{40,}"\}', said)
+    assert "route deleted the same call is refused: No enabled credential route" in said
+
+
+def test_after_the_first_start_the_proxy_calls_nothing_on_this_machine(walk: Walk) -> None:
+    assert "refused         403: The host leads to an address that the proxy may not call." in walk.repeated.stdout
+
+
+def test_what_the_walk_allowed_the_proxy_is_not_left_on(walk: Walk) -> None:
+    assert "SERVICE_PROXY_PORT" in walk.next_proxy
+    assert {"SERVICE_PROXY_EXTRA_CA_FILE", "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS"} & walk.next_proxy == set()
+
+
+def test_no_key_is_in_the_transcript(walk: Walk) -> None:
+    assert not re.search(r"([cp]k|demo)_[A-Za-z0-9_-]{20}", walk.first + walk.repeated.stdout)
 
 
 def test_the_demo_can_be_repeated_from_another_terminal(walk: Walk) -> None:
@@ -91,7 +111,7 @@ def test_the_demo_can_be_repeated_from_another_terminal(walk: Walk) -> None:
 
 
 def test_every_command_of_the_readme_answers_as_it_says(walk: Walk) -> None:
-    agent, policies, small, queue, approved, dashboard, refused = walk.readme
+    agent, policies, small, queue, approved, dashboard, refused, route, explained = walk.readme
 
     assert agent["data"]["id"] == "buyer"
     assert len(policies["data"]) == 2
@@ -100,20 +120,26 @@ def test_every_command_of_the_readme_answers_as_it_says(walk: Walk) -> None:
     assert approved["data"]["status"] == "approved"
     assert dashboard["data"]["budgets"][0]["remaining"] == "490000000000000000"
     assert refused["ok"] is False
+    assert route["data"]["hostPattern"] == "api.github.com"
+    assert explained["data"]["reason"] == "matched"
+    assert explained["data"]["matched"]["id"] == route["data"]["id"]
 
 
 def test_a_stop_leaves_no_process(walk: Walk) -> None:
     assert walk.status == 0
-    assert len(walk.while_running) >= len(("supervisor", "postgres", "chain", "signer", "api", "scheduler"))
+    assert len(walk.while_running) >= len(("supervisor", "postgres", "chain", "signer", "api", "scheduler", "proxy"))
     assert walk.left == set()
 
 
 def _environment(home: Path) -> dict[str, str]:
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
     ports = [str(listener.getsockname()[1]) for listener in listeners]
     for listener in listeners:
         listener.close()
-    names = ("SERVICE_API_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_SCHEDULER")
+    names = (
+        "SERVICE_API_PORT", "SERVICE_PROXY_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_PROXY",
+        "SERVICE_METRICS_PORT_SCHEDULER",
+    )  # fmt: skip
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return {**kept, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home), **dict(zip(names, ports, strict=True))}
 
@@ -121,7 +147,8 @@ def _environment(home: Path) -> dict[str, str]:
 def _readme_answers(home: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
     """Paste the README's commands into a shell, with this run's places in them."""
     blocks = re.findall(r"```sh\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)
-    (commands,) = [block for block in blocks if "curl" in block]
+    # What calls an API out there is shown without `-s`, and not pasted here.
+    commands = "".join(block for block in blocks if "curl -s" in block)
     places = {
         "http://127.0.0.1:3200": f"http://127.0.0.1:{environment['SERVICE_API_PORT']}",
         ".custody/": f"{home}/",
@@ -157,3 +184,24 @@ def _processes_of(folder: Path) -> set[int]:
         except OSError:
             continue
     return found
+
+
+def _variables_of_the_next_proxy(folder: Path) -> set[str]:
+    """Kill the proxy, and look at the one that comes in its place."""
+    first = _proxy_of(folder)
+    assert first
+    os.kill(first, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while (now := _proxy_of(folder)) in {None, first}:
+        assert time.monotonic() < deadline
+    return {entry.split("=")[0] for entry in Path(f"/proc/{now}/environ").read_text().split("\0")}
+
+
+def _proxy_of(folder: Path) -> int | None:
+    for process in _processes_of(folder):
+        try:
+            if Path(f"/proc/{process}/cmdline").read_text().endswith("proxy_addon\0"):
+                return process
+        except OSError:
+            continue
+    return None

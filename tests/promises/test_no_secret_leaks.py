@@ -1,11 +1,9 @@
 """P5: after a busy run no secret is to be found in any log, any table, or any process' listing."""
 
 import asyncio
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from custody.cli import places
@@ -14,6 +12,7 @@ from signer.sealing import Context, Sealer
 from tests.fixtures.callers import Agent, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.server import Service
+from tests.promises.searched import any_form, everything
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +29,16 @@ def test_no_secret_is_in_a_log(busy: tuple[Service, dict[str, bytes]]) -> None:
     said = service.logs().encode()
 
     assert len(said) > 1000
-    assert [name for name, secret in secrets.items() if _any_form(secret, said)] == []
+    assert [name for name, secret in secrets.items() if any_form(secret, said)] == []
 
 
 async def test_no_secret_is_in_a_table(busy: tuple[Service, dict[str, bytes]]) -> None:
     service, secrets = busy
     async with owner_of(service.database) as owner:
-        rows = await _everything(owner)
+        rows = await everything(owner)
 
     assert len(rows) > 30
-    assert [name for name, secret in secrets.items() if _any_form(secret, b"\n".join(rows))] == []
+    assert [name for name, secret in secrets.items() if any_form(secret, b"\n".join(rows))] == []
 
 
 def test_no_secret_is_in_a_command_line_or_environment(busy: tuple[Service, dict[str, bytes]]) -> None:
@@ -47,7 +46,7 @@ def test_no_secret_is_in_a_command_line_or_environment(busy: tuple[Service, dict
     for process in service.processes.values():
         shown = Path(f"/proc/{process.pid}/cmdline").read_bytes() + Path(f"/proc/{process.pid}/environ").read_bytes()
 
-        assert [name for name, secret in secrets.items() if _any_form(secret, shown)] == []
+        assert [name for name, secret in secrets.items() if any_form(secret, shown)] == []
 
 
 async def test_a_secret_in_a_table_or_a_log_would_be_found(busy: tuple[Service, dict[str, bytes]]) -> None:
@@ -56,7 +55,7 @@ async def test_a_secret_in_a_table_or_a_log_would_be_found(busy: tuple[Service, 
         for secret in secrets.values():
             async with owner.transaction():
                 await owner.execute("UPDATE agents SET frozen_reason = $1", secret.hex())
-                assert _any_form(secret, b"\n".join(await _everything(owner)))
+                assert any_form(secret, b"\n".join(await everything(owner)))
                 await owner.execute("UPDATE agents SET frozen_reason = NULL")
 
 
@@ -97,18 +96,3 @@ async def _secrets(service: Service, tenant: Tenant, agent: Agent) -> dict[str, 
         "agent token": agent.headers["Authorization"].split()[1].encode(),
         "platform key": service.platform_key.encode(),
     }
-
-
-async def _everything(owner: asyncpg.Connection) -> list[bytes]:
-    tables = await owner.fetch(
-        "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 2200"
-    )
-    names = [row["name"] for row in tables]
-    assert "agents" in names
-    return [row[0].encode() for name in names for row in await owner.fetch(f"SELECT t::text FROM {name} t")]
-
-
-def _any_form(secret: bytes, haystack: bytes) -> bool:
-    """As it is, in hex, in both alphabets of base64, or by a tell-tale part of a text."""
-    forms = {secret, secret.hex().encode(), base64.b64encode(secret)[:-4], base64.urlsafe_b64encode(secret)[:-4]}
-    return any(form in haystack or form.upper() in haystack for form in forms)

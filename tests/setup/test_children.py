@@ -131,3 +131,26 @@ ALL = {
 )
 def test_a_process_learns_only_what_is_meant_for_it(process: str, secrets: set[str]) -> None:
     assert set(environment_for(process, ALL)) == secrets | {"PATH", "SERVICE_ENV"}
+
+
+PROXYS = {
+    "SERVICE_PROXY_HOST": "h", "SERVICE_PROXY_PORT": "p", "SERVICE_PROXY_ALIASES": "a",
+    "SERVICE_PROXY_CA_KEY_FILE": "k", "SERVICE_REVEAL_SOCKET": "r", "SERVICE_METRICS_PORT_PROXY": "m",
+    "SERVICE_DATABASE_URL_PROXY": "d", "SERVICE_RATE_LIMIT_MAX": "l", "SERVICE_PUBLIC_URL": "u",
+}  # fmt: skip
+OTHERS = {
+    "SERVICE_CHAINS_FILE": "c", "SERVICE_TRUSTED_PROXIES": "t", "SERVICE_AGENT_TOKEN": "j", "SERVICE_SMTP_URL": "s",
+    "SERVICE_SIGN_SOCKET": "s", "SERVICE_SOMETHING_NEW": "n", "HTTPS_PROXY": "p", "SSLKEYLOGFILE": "f",
+}  # fmt: skip
+
+
+def test_the_proxy_gets_what_it_needs_by_name_and_nothing_else() -> None:
+    assert environment_for("proxy", ALL | PROXYS | OTHERS) == {"PATH": "p", "SERVICE_ENV": "e", **PROXYS}
+
+
+def test_only_the_proxy_learns_where_its_key_lies() -> None:
+    knowing = [
+        p for p in ("signer", "api", "scheduler", "proxy") if "SERVICE_PROXY_CA_KEY_FILE" in environment_for(p, PROXYS)
+    ]
+
+    assert knowing == ["proxy"]

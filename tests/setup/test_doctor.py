@@ -1,11 +1,13 @@
 """`custody doctor` says what is wrong, and how to mend it. Design 10."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from custody.cli import doctor
 from custody.cli.settings import load
+from custody.kit import authority
 
 
 async def test_before_the_first_start_every_complaint_has_a_cure(
@@ -35,3 +37,50 @@ def test_an_unknown_variable_is_pointed_out(tmp_path: Path) -> None:
 
     assert "SERVICE_API_PROT" in found.found
     assert found.cure is not None
+
+
+def proxy_authority(home: Path) -> doctor.Finding:
+    return doctor.proxy_authority(load({"SERVICE_HOME": str(home)}))
+
+
+def test_a_whole_proxy_authority_is_well(tmp_path: Path) -> None:
+    authority.ensure(tmp_path / "proxy-ca.pem", tmp_path / "proxy-ca.key")
+
+    assert proxy_authority(tmp_path).cure is None
+
+
+def test_no_proxy_authority_is_well_before_the_first_start(tmp_path: Path) -> None:
+    assert proxy_authority(tmp_path).cure is None
+
+
+@pytest.mark.parametrize("lost", ["proxy-ca.pem", "proxy-ca.key"])
+def test_half_a_proxy_authority_is_wrong(tmp_path: Path, lost: str) -> None:
+    authority.ensure(tmp_path / "proxy-ca.pem", tmp_path / "proxy-ca.key")
+    (tmp_path / lost).unlink()
+
+    assert "put the missing file back" in str(proxy_authority(tmp_path).cure)
+
+
+@pytest.mark.parametrize(("name", "mode", "right"), [("key", 0o644, "0600"), ("pem", 0o600, "0644")])
+def test_a_proxy_authority_of_wrong_modes_is_wrong(tmp_path: Path, name: str, mode: int, right: str) -> None:
+    authority.ensure(tmp_path / "proxy-ca.pem", tmp_path / "proxy-ca.key")
+    file = tmp_path / f"proxy-ca.{name}"
+    file.chmod(mode)
+
+    assert proxy_authority(tmp_path).cure == f"chmod {right} {file}"
+
+
+def test_a_stranger_on_the_proxys_port_is_wrong() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+
+        found = doctor.proxy_port(load({"SERVICE_PROXY_PORT": str(port)}))
+
+    assert found.cure == "stop the program that holds it or set SERVICE_PROXY_PORT"
+
+
+def test_a_free_port_of_the_proxy_is_well() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    assert doctor.proxy_port(load({"SERVICE_PROXY_PORT": str(port)})).cure is None

@@ -38,3 +38,20 @@ def test_a_process_finds_its_address_in_the_state_folder(tmp_path: Path) -> None
 def test_a_missing_address_names_the_command_that_writes_it(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"SERVICE_DATABASE_URL_API.*custody migrate"):
         environment.url_from_home({"SERVICE_HOME": str(tmp_path)}, "api")
+
+
+@pytest.mark.parametrize("value", ["http://proxy:8080", "http://10.0.0.1/", "http://[::1]:1"])
+def test_an_address_is_read_without_a_slash_at_its_end(value: str) -> None:
+    assert environment.url({"U": value}, "U", "http://x") == value.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["proxy:8080", "ftp://proxy", "http://", "http://u:hunter2@proxy", "http://proxy:0", "http://proxy:99999",
+     "http://proxy?a=b", "http://proxy#c"],
+)  # fmt: skip
+def test_an_address_that_is_none_is_refused_without_repeating_it(value: str) -> None:
+    with pytest.raises(BadSetting, match=r"\AU: must look like https://") as refused:
+        environment.url({"U": value}, "U", "http://x")
+
+    assert "hunter2" not in str(refused.value)

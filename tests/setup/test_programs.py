@@ -1,9 +1,17 @@
-"""Several api workers are several processes on one port, each with its number and its log. Decisions 2."""
+"""How processes are started: workers with numbers, and to each process what it needs. Decisions 2."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
 
 from custody.cli import places
 from custody.cli.programs import Programs
 from custody.cli.runtime import python_for
 from custody.cli.settings import load
+from custody.kit import authority
+from custody.kit.environment import BadSetting
 
 
 def test_one_worker_is_one_process_without_a_number(home: places.Home) -> None:
@@ -24,7 +32,77 @@ def test_each_of_several_workers_has_a_number_and_a_log(home: places.Home) -> No
     assert len({program.log for program in found}) == 3
 
 
-def test_only_the_api_has_workers(home: places.Home) -> None:
-    settings = load({"SERVICE_HOME": str(home.path), "SERVICE_API_WORKERS": "3"})
+def test_proxies_are_numbered_by_their_own_variable(home: places.Home) -> None:
+    settings = load({"SERVICE_HOME": str(home.path), "SERVICE_PROXY_WORKERS": "2"})
+
+    found = Programs(settings, home).workers("proxy", "proxy_addon", python_for(home))
+
+    assert [program.name for program in found] == ["proxy", "proxy-1"]
+    assert [program.environment["SERVICE_PROXY_WORKER"] for program in found] == ["0", "1"]
+    assert [program.stop_seconds for program in found] == [15.0, 15.0]
+
+
+def test_only_api_and_proxy_have_workers(home: places.Home) -> None:
+    settings = load({"SERVICE_HOME": str(home.path), "SERVICE_API_WORKERS": "3", "SERVICE_PROXY_WORKERS": "3"})
 
     assert len(Programs(settings, home).workers("signer", "signer", python_for(home))) == 1
+
+
+def test_the_signers_second_socket_is_known_to_signer_and_proxy_alone(home: places.Home) -> None:
+    programs = Programs(load({"SERVICE_HOME": str(home.path)}), home)
+    sockets = {}
+    for process in ("signer", "api", "scheduler", "proxy"):
+        (program,) = programs.workers(process, process, python_for(home))
+        sockets[process] = {name for name in program.environment if name.endswith("_SOCKET")}
+
+    assert sockets == {
+        "signer": {"SERVICE_SIGN_SOCKET", "SERVICE_REVEAL_SOCKET"},
+        "api": {"SERVICE_SIGN_SOCKET"},
+        "scheduler": {"SERVICE_SIGN_SOCKET"},
+        "proxy": {"SERVICE_REVEAL_SOCKET"},
+    }
+
+
+def test_the_signer_knows_the_proxys_uid(home: places.Home) -> None:
+    (signer,) = Programs(load({"SERVICE_HOME": str(home.path)}), home).workers("signer", "signer", python_for(home))
+
+    uid = 64714 if home.separate else os.geteuid()
+    assert f"proxy:{uid}" in signer.environment["SERVICE_PEER_UIDS"].split(",")
+
+
+def test_the_proxy_runs_without_its_librarys_assertions(home: places.Home) -> None:
+    (proxy,) = Programs(load({"SERVICE_HOME": str(home.path)}), home).workers("proxy", "proxy", python_for(home))
+
+    assert proxy.environment["PYTHONOPTIMIZE"] == "1"
+
+
+def test_the_proxys_authority_is_made_where_its_variables_say(home: places.Home, tmp_path: Path) -> None:
+    given = {name: str(tmp_path / name) for name in ("SERVICE_PROXY_CA_FILE", "SERVICE_PROXY_CA_KEY_FILE")}
+    settings = load({"SERVICE_HOME": str(home.path), **given})
+
+    (proxy,) = Programs(settings, home).workers("proxy", "proxy_addon", python_for(home))
+
+    found = {name: Path(proxy.environment[name]) for name in given}
+    assert found == {name: tmp_path / name for name in given}
+    assert [stat.S_IMODE(file.stat().st_mode) for file in found.values()] == [0o644, 0o600]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give processes uids of their own")
+def test_an_authority_of_the_operators_must_be_the_proxys_to_read(home: places.Home, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "ca.pem", tmp_path / "ca.key"
+    authority.ensure(certificate, key)
+    given = {"SERVICE_PROXY_CA_FILE": str(certificate), "SERVICE_PROXY_CA_KEY_FILE": str(key)}
+    programs = Programs(load({"SERVICE_HOME": str(home.path), **given}), home)
+
+    with pytest.raises(BadSetting, match=f"chown 64714 {key}"):
+        programs.workers("proxy", "proxy_addon", python_for(home))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give processes uids of their own")
+def test_a_key_that_an_earlier_start_made_for_us_becomes_the_proxys(home: places.Home) -> None:
+    key = home.file("proxy-ca.key")
+    authority.ensure(home.file("proxy-ca.pem"), key)
+
+    Programs(load({"SERVICE_HOME": str(home.path)}), home).workers("proxy", "proxy_addon", python_for(home))
+
+    assert key.stat().st_uid == 64714

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -19,7 +20,10 @@ from custody.cli.runtime import PROJECT
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 COMMAND = [sys.executable, "-m", "tests.setup.stand_ins.supervise"]
 
-PORTS = ("SERVICE_API_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_SCHEDULER")
+PORTS = (
+    "SERVICE_API_PORT", "SERVICE_PROXY_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_PROXY",
+    "SERVICE_METRICS_PORT_SCHEDULER",
+)  # fmt: skip
 
 
 def free_ports(count: int) -> list[int]:
@@ -34,10 +38,10 @@ def free_ports(count: int) -> list[int]:
 class Running:
     """A supervisor that is up, seen from outside."""
 
-    def __init__(self, home: Path, ports: list[int]) -> None:
+    def __init__(self, home: Path, ports: list[int], **more: str) -> None:
         self.home, self.ports, self.url = home, ports, f"http://127.0.0.1:{ports[0]}/ready"
         environment = {"PATH": os.defpath, "SERVICE_HOME": str(home)}
-        environment |= {name: str(port) for name, port in zip(PORTS, ports, strict=True)}
+        environment |= {name: str(port) for name, port in zip(PORTS, ports, strict=True)} | more
         with (home.parent / "said").open("w") as said:
             self.process = subprocess.Popen(
                 COMMAND, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
@@ -60,7 +64,7 @@ class Running:
 
 @pytest.fixture
 def running(shared_folder: Path) -> Iterator[Running]:
-    """A supervisor over stand-ins for signer and api; a closed checkout gets a closed state folder."""
+    """A supervisor over stand-ins for signer, api and proxy; a closed checkout gets a closed state folder."""
     shared_folder.chmod(0o755 if places.readable(PROJECT) else 0o700)
     found = Running(shared_folder / "home", free_ports(len(PORTS)))
     yield found
@@ -82,7 +86,7 @@ def eventually(running: Running) -> None:
 @ON_LINUX
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_everything_and_leaves_no_process(running: Running, number: signal.Signals) -> None:
-    assert set(running.pids) == {"signer", "api", "postgres"}
+    assert set(running.pids) == {"signer", "api", "proxy", "postgres"}
 
     assert running.stop(number) == 0
 
@@ -134,7 +138,65 @@ def test_root_gives_each_process_its_own_uid(running: Running) -> None:
         pytest.skip("other users cannot enter this checkout")
     owners = {name: Path(f"/proc/{pid}").stat().st_uid for name, pid in running.pids.items()}
 
-    assert owners == {name: places.UIDS[name] for name in ("postgres", "signer", "api")}
+    assert owners == {name: places.UIDS[name] for name in ("postgres", "signer", "api", "proxy")}
+
+
+@ON_LINUX
+def test_it_is_up_when_the_proxy_takes_connections(running: Running) -> None:
+    with socket.create_connection(("127.0.0.1", running.ports[1]), 1) as connection:
+        assert connection.recv(10) == b"only"
+
+
+@ON_LINUX
+def test_several_proxies_share_the_port_and_stop_together(open_folder: Path) -> None:
+    if not places.readable(PROJECT):
+        open_folder.chmod(0o700)
+    several = Running(open_folder / "home", free_ports(len(PORTS)), SERVICE_PROXY_WORKERS="2")
+    answered = set()
+    deadline = time.monotonic() + 10
+
+    while answered != {b"0", b"1"} and time.monotonic() < deadline:
+        with socket.create_connection(("127.0.0.1", several.ports[1]), 1) as connection:
+            answered.add(connection.recv(10))
+
+    assert several.stop(signal.SIGTERM) == 0
+    several.process.communicate()
+    assert answered == {b"0", b"1"}
+
+
+@ON_LINUX
+def test_the_certificate_is_for_everybody_and_its_key_for_the_proxy(running: Running) -> None:
+    certificate, key = running.home / "proxy-ca.pem", running.home / "proxy-ca.key"
+    owner = Path(f"/proc/{running.pids['proxy']}").stat().st_uid
+
+    assert stat.S_IMODE(certificate.stat().st_mode) == 0o644
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert key.stat().st_uid == owner
+
+
+@ON_LINUX
+def test_a_later_start_keeps_the_certificate(running: Running) -> None:
+    before = (running.home / "proxy-ca.pem").read_bytes()
+    running.stop(signal.SIGTERM)
+    running.process.communicate()
+
+    again = Running(running.home, running.ports)
+
+    assert (running.home / "proxy-ca.pem").read_bytes() == before
+    assert again.stop(signal.SIGTERM) == 0
+    again.process.communicate()
+
+
+def test_half_a_certificate_authority_stops_the_start(open_folder: Path) -> None:
+    environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
+    environment |= {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
+    (open_folder / "home").mkdir(mode=0o700)
+    (open_folder / "home" / "proxy-ca.pem").touch()
+
+    refused = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+    assert refused.returncode != 0
+    assert "proxy-ca.key is not: put it back, or remove" in refused.stderr
 
 
 def test_a_second_supervisor_of_the_same_folder_is_refused(running: Running) -> None:
@@ -146,12 +208,24 @@ def test_a_second_supervisor_of_the_same_folder_is_refused(running: Running) -> 
     assert "already runs" in second.stderr
 
 
-def test_a_taken_port_is_refused_by_the_name_of_its_variable(open_folder: Path) -> None:
+@pytest.mark.parametrize("name", PORTS)
+def test_a_taken_port_is_refused_by_the_name_of_its_variable(open_folder: Path, name: str) -> None:
+    environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
+    environment |= {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
-        environment["SERVICE_API_PORT"] = str(taken.getsockname()[1])
+        environment[name] = str(taken.getsockname()[1])
 
         refused = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
 
     assert refused.returncode != 0
-    assert "set SERVICE_API_PORT to another port" in refused.stderr
+    assert f"set {name} to another port" in refused.stderr
+
+
+def test_a_port_given_twice_is_refused(open_folder: Path) -> None:
+    environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
+    environment |= {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
+    environment["SERVICE_PROXY_PORT"] = environment["SERVICE_API_PORT"]
+
+    refused = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+    assert "set SERVICE_PROXY_PORT to another port" in refused.stderr

@@ -15,6 +15,19 @@ from custody.kit.environment import BadSetting
         ("SERVICE_ENV", "staging"),
         ("SERVICE_API_WORKERS", "0"),
         ("SERVICE_METRICS_PORT_API", "http"),
+        ("SERVICE_PROXY_PORT", "0"),
+        ("SERVICE_PROXY_WORKERS", "65"),
+        ("SERVICE_PROXY_ALIASES", "up=https://api.example.com"),
+        ("SERVICE_PROXY_ALIASES", "up"),
+        ("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "10.0.0.1"),
+        ("SERVICE_PROXY_EXTRA_CA_FILE", "/nowhere/ca.pem"),
+        ("SERVICE_PROXY_CA_FILE", "/nowhere/at/all/ca.pem"),
+        ("SERVICE_PROXY_CONNECT_SECONDS", "0"),
+        ("SERVICE_PROXY_URL", "https://proxy.example.com"),
+        ("SERVICE_PROXY_URL", "http://agent:token@proxy.example.com"),
+        ("SERVICE_URL", "custody.example.com"),
+        ("SERVICE_ALLOW_BROAD_SECRET_ROUTES", "perhaps"),
+        ("SERVICE_ALLOW_COOKIE_INJECTION", "perhaps"),
         ("SERVICE_PUBLIC_URL", "http://custody.example.com"),
         ("SERVICE_MASTER_KEY_FILE", "/nowhere/at/all/master.key"),
         ("SERVICE_CHAINS_FILE", "/nowhere/chains.toml"),
@@ -30,6 +43,20 @@ def test_a_wrong_value_is_refused_by_name(name: str, value: str) -> None:
         variables.check({name: value})
 
     assert refused.value.name == name
+
+
+def test_the_variables_of_proxy_and_client_have_an_effect() -> None:
+    given = {
+        "SERVICE_PROXY_HOST": "127.0.0.1", "SERVICE_PROXY_PORT": "8080", "SERVICE_PROXY_WORKERS": "2",
+        "SERVICE_PROXY_ALIASES": "up=up.example.com, other=up.example.com:8443", "SERVICE_PROXY_MAX_BODY_BYTES": "0",
+        "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "*.internal.example.com, localhost:8443",
+        "SERVICE_PROXY_CONNECT_SECONDS": "1", "SERVICE_PROXY_HEADER_SECONDS": "1", "SERVICE_PROXY_IDLE_SECONDS": "1",
+        "SERVICE_METRICS_PORT_PROXY": "3291", "SERVICE_ALLOW_BROAD_SECRET_ROUTES": "true",
+        "SERVICE_ALLOW_COOKIE_INJECTION": "true", "SERVICE_URL": "https://custody.example.com",
+        "SERVICE_PROXY_URL": "http://proxy.example.com:8080", "SERVICE_AGENT_ID": "a", "SERVICE_AGENT_TOKEN": "t",
+    }  # fmt: skip
+
+    assert variables.check(given) == []
 
 
 def test_a_misspelt_variable_is_named() -> None:

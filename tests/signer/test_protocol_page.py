@@ -1,10 +1,7 @@
 """docs/protocol-signer.md against the code, and spoken byte by byte with a running signer."""
 
 import re
-import socket
 import typing
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +9,9 @@ import msgspec
 import pytest
 
 from custody.protocol import messages
-from signer import peers, turns
+from signer import peers, secrets, turns
 from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import SOCKETS, connected, greeted
 
 ANY_UUID = "00000000-0000-4000-8000-000000000000"
 
@@ -46,6 +44,16 @@ SAMPLES: dict[str, dict[str, Any]] = {
     },
     "Approve": {},
     "Deny": {},
+    "CreateSecret": {"name": "n", "value": "v"},
+    "RotateSecret": {"secret": ANY_UUID, "value": "v", "rotate": True},
+    "DeleteSecret": {"secret": ANY_UUID},
+    "CreateCredentialRoute": {
+        "secret": ANY_UUID,
+        "fields": {"hostPattern": "api.example.com", "injectAs": "header", "injectKey": "x-key"},
+    },
+    "ChangeCredentialRoute": {"route": ANY_UUID, "changes": {}},
+    "DeleteCredentialRoute": {"route": ANY_UUID},
+    "RevealForRoute": {"route": ANY_UUID},
     "PublicKeys": {},
     "Status": {},
     "BroadcastOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "refused"},
@@ -77,7 +85,7 @@ def test_the_page_lists_every_message_with_its_fields() -> None:
 
 
 def test_the_page_lists_who_may_send_what() -> None:
-    for process, allowed in peers.SIGN_SOCKET.items():
+    for process, allowed in (peers.SIGN_SOCKET | peers.REVEAL_SOCKET).items():
         listed = {name for name, row in MESSAGES.items() if process in row[2].split(", ")}
         assert listed == {body.__name__ for body in allowed}, process
 
@@ -98,58 +106,7 @@ def test_the_page_states_the_limits_of_the_code() -> None:
     assert limits["protocol version"] == messages.VERSION
     assert limits["bytes in a frame"] == messages.MAX_FRAME
     assert limits["orders of one agent that may wait, beside the one at work"] == turns.MAX_WAITING
-
-
-class Wire(socket.socket):
-    """A peer that knows nothing but the page."""
-
-    def say(self, content: Any) -> None:
-        self.say_bytes(msgspec.msgpack.encode(content))
-
-    def say_bytes(self, payload: bytes, *, length: int | None = None) -> None:
-        self.sendall((len(payload) if length is None else length).to_bytes(4, "big") + payload)
-
-    def hear(self) -> Any:
-        """The next frame, or None when the signer closed."""
-        head = self._exactly(4)
-        return None if head is None else msgspec.msgpack.decode(self._exactly(int.from_bytes(head, "big")) or b"")
-
-    def ask(self, name: str, body: dict[str, Any] | None = None, proof: dict[str, str] | None = None) -> Any:
-        request = {
-            "v": 1,
-            "n": 7,
-            "deadline_ms": 5000,
-            "origin": {"request_id": "test"},
-            "body": {"type": name} | (body or {}),
-        }
-        self.say(request | ({"proof": proof} if proof else {}))
-        reply = self.hear()
-        assert reply["n"] == 7
-        return reply["outcome"]
-
-    def _exactly(self, count: int) -> bytes | None:
-        found = b""
-        while len(found) < count:
-            if not (part := self.recv(count - len(found))):
-                return None
-            found += part
-        return found
-
-
-@contextmanager
-def connected(service: Service) -> Iterator[Wire]:
-    with Wire(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
-        wire.settimeout(10)
-        wire.connect(str(service.socket))
-        yield wire
-
-
-@contextmanager
-def greeted(service: Service, process: str = "api") -> Iterator[Wire]:
-    with connected(service) as wire:
-        wire.say({"version": 1, "process": process})
-        assert wire.hear() == {"version": 1, "process": "signer"}
-        yield wire
+    assert limits["bytes in the value of a secret"] == secrets.MAX_VALUE_BYTES
 
 
 def test_a_status_is_answered_as_the_page_says(service: Service) -> None:
@@ -159,17 +116,26 @@ def test_a_status_is_answered_as_the_page_says(service: Service) -> None:
     assert set(answer["data"]) == {"version", "counters", "waiting"}
 
 
+def test_the_page_says_which_process_speaks_on_which_socket() -> None:
+    spoken = {process: row[0].strip("`").removesuffix(".sock") for process, row in table("2. Hello").items()}
+    assert spoken == SOCKETS
+    tables = {"sign": peers.SIGN_SOCKET, "reveal": peers.REVEAL_SOCKET}
+    assert {process: name for name, peer in tables.items() for process in peer} == spoken
+
+
 @pytest.mark.parametrize(
-    "hello",
+    ("name", "hello"),
     [
-        {"version": 2, "process": "api"},
-        {"version": 1, "process": "proxy"},
-        {"version": 1, "process": "api", "extra": 1},
-        {},
+        ("sign", {"version": 2, "process": "api"}),
+        ("sign", {"version": 1, "process": "proxy"}),
+        ("sign", {"version": 1, "process": "api", "extra": 1}),
+        ("sign", {}),
+        *(("reveal", {"version": 1, "process": process}) for process in ("api", "scheduler", "operator", "signer")),
+        ("reveal", {"version": 2, "process": "proxy"}),
     ],
 )
-def test_a_hello_that_is_not_known_is_not_answered(service: Service, hello: dict[str, Any]) -> None:
-    with connected(service) as wire:
+def test_a_hello_that_is_not_known_is_not_answered(service: Service, name: str, hello: dict[str, Any]) -> None:
+    with connected(service, name) as wire:
         wire.say(hello)
         assert wire.hear() is None
 
@@ -204,7 +170,7 @@ def test_a_frame_outside_the_limits_ends_the_connection(service: Service, length
         assert wire.hear() is None
 
 
-@pytest.mark.parametrize("process", ["api", "scheduler", "operator"])
+@pytest.mark.parametrize("process", SOCKETS)
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_process_may_send_what_the_page_lists_for_it_and_nothing_else(
     service: Service, process: str, name: str
@@ -220,7 +186,7 @@ def test_a_process_may_send_what_the_page_lists_for_it_and_nothing_else(
 def test_a_message_takes_the_proofs_that_the_page_lists_and_only_good_ones(
     service: Service, name: str, kind: str
 ) -> None:
-    with greeted(service) as wire:
+    with greeted(service, MESSAGES[name][2].split(", ")[0]) as wire:
         without = wire.ask(name, SAMPLES[name])
         answer = wire.ask(name, SAMPLES[name], {"kind": kind, "value": "not a credential of anybody"})
 

@@ -81,6 +81,8 @@ def content_of(vector: dict[str, Any]) -> bytes:
     if vector["purpose"] == "approval-mac":
         ids = (says["agent"], says["incarnation"], says["transaction"], says["approval"])
         return joined("approval", vector["tenant"], *ids, bytes.fromhex(says["digest"]))
+    if vector["purpose"] == "credential-route-mac":
+        return joined(vector["tenant"], says["route"], says["secret"], says["text"])
     return joined(vector["tenant"], says["version"], says["text"])
 
 

@@ -11,19 +11,26 @@ from custody.cli import places
 from tests.fixtures.callers import Tenant, new_tenant, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.postgres import Database
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import done_as_tenant
 
 MAP = Path(__file__).parents[2].joinpath("docs/map.md").read_text()
 ROLES = ("api", "signer", "scheduler", "proxy")
 TENANT_TABLES = (
     "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
-    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "outbox",
+    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "outbox", "secrets",
+    "credential_routes", "credential_heads",
 )  # fmt: skip
 GLOBAL_TABLES = ("token_keys", "platform_keys", "tortoise_migrations")
 JUDGED = (
     "tenants", "tenant_keys", "tenant_config", "agents", "policy_heads", "policy_rules", "transactions", "approvals",
-    "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys",
+    "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys", "secrets", "credential_routes",
+    "credential_heads",
 )  # fmt: skip
-SIGNERS_ACTIONS = ("tx.signed", "tx.approved", "policy.replaced", "key.made", "agent.created", "tenant.created")
+SIGNERS_ACTIONS = (
+    "tx.signed", "tx.approved", "policy.replaced", "key.made", "agent.created", "tenant.created", "secret.rotated",
+    "credential_route.created",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +44,7 @@ def tenants(apart: Database) -> Iterator[tuple[Tenant, Tenant]]:
     """Two tenants with something in every table that one act or another writes."""
     with deployed(apart) as service, new_tenant(service) as one, new_tenant(service) as other:
         for tenant in (one, other):
-            _fill(tenant)
+            _fill(service, tenant)
         yield one, other
 
 
@@ -103,11 +110,22 @@ async def test_the_grants_are_exactly_those_of_the_map(owner: asyncpg.Connection
     assert {cell: may for cell, may in found.items() if may} == _grants_on_the_map()
 
 
+async def test_the_proxy_reads_exactly_the_columns_of_the_map(owner: asyncpg.Connection) -> None:
+    found = await owner.fetch(_COLUMNS)
+
+    listed = {
+        (table, column)
+        for table, columns in re.findall(r"^\| `(\w+)` \| ((?:`\w+` ?)+) \|$", MAP, re.M)
+        for column in re.findall(r"\w+", columns)
+    }
+    assert {(row["relname"], row["attname"]) for row in found} == listed
+
+
 async def test_functions_that_look_across_tenants_are_exactly_those_of_the_map(owner: asyncpg.Connection) -> None:
     rows = await owner.fetch("SELECT proname, proowner::regrole::text AS owner, proconfig FROM pg_proc WHERE prosecdef")
 
     assert {row["proname"] for row in rows} == set(
-        re.findall(r"^\| `(\w+)` \| (?:api|signer|scheduler|all)", MAP, re.M)
+        re.findall(r"^\| `(\w+)` \| (?:api|signer|scheduler|proxy|all)", MAP, re.M)
     )
     assert {row["owner"] for row in rows} == {"custody_definer"}
     assert {tuple(row["proconfig"]) for row in rows} == {("search_path=public, pg_temp",)}
@@ -131,7 +149,7 @@ async def test_the_api_writes_nothing_that_is_judged(api: asyncpg.Connection, ta
         await api.execute(f"UPDATE {table} SET {await _first_column(api, table)} = NULL")
 
 
-@pytest.mark.parametrize("table", ["sealed", "platform_keys", "nonces", "rate"])
+@pytest.mark.parametrize("table", ["sealed", "platform_keys", "nonces", "rate", "credential_heads"])
 async def test_the_api_does_not_even_read_what_it_need_not(api: asyncpg.Connection, table: str) -> None:
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await api.execute(f"SELECT FROM {table}")
@@ -248,11 +266,17 @@ SELECT relname, ARRAY(
      WHERE has_table_privilege($1, oid, privilege)) AS privileges
   FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'tortoise_migrations'"""
 
+_COLUMNS = """
+SELECT relname, attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+ WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+   AND (has_column_privilege('custody_proxy', c.oid, attnum, 'SELECT')
+     OR has_column_privilege('custody_proxy', c.oid, attnum, 'INSERT, UPDATE, REFERENCES'))"""
+
 
 def _grants_on_the_map() -> dict[tuple[str, str], str]:
     words = {"R": "r", "W": "raud", "appends": "a", "R, and `resend_at`, `resends`": "r", "": ""}
     cells = {}
-    for line in re.findall(r"^\| `\w+` \|[^|]*\|[^|]*\|[^|]*\|[^|]*\|$", MAP, re.M):
+    for line in re.findall(r"^\| `\w+` (?:\|[^|\n]*){4}\|$", MAP, re.M):
         table, *may = (cell.strip() for cell in line.strip("|").split("|"))
         for role, word in zip(("api", "signer", "scheduler", "definer"), may, strict=True):
             cells[(table.strip("`"), role)] = words[word]
@@ -278,9 +302,12 @@ async def _first_column(connection: asyncpg.Connection, table: str) -> str:
     )
 
 
-def _fill(tenant: Tenant) -> None:
+def _fill(service: Service, tenant: Tenant) -> None:
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", tenant.ok("GET", f"/tenants/{tenant.id}/config"))
     agent = tenant.agent(rule("spending-limit", maxPerDay="10"), rule("auto-approve-threshold", threshold="5"))
     assert agent.sign(value=1, key="a key of mine").status_code == 200
     assert agent.sign(value=6).status_code == 202
     assert agent.sign(value=11).status_code == 403
+    secret = done_as_tenant(service, tenant.key, "CreateSecret", {"name": "openai", "value": "a value"})["id"]
+    fields = {"hostPattern": "api.example.com", "injectAs": "header", "injectKey": "authorization"}
+    done_as_tenant(service, tenant.key, "CreateCredentialRoute", {"secret": secret, "fields": fields})

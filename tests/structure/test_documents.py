@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 RECORDS = sorted((DOCS / "decisions").glob("*.md"))
-CODE = ("custody", "signer", "api", "scheduler")
+CODE = ("custody", "signer", "api", "scheduler", "proxy_addon")
 PARTS = ("Status", "Context", "Decision", "Consequences", "Alternatives", "Enforced by")
 CHOICES = DOCS / "decisions/0016-choices.md"
 
@@ -123,6 +123,7 @@ def test_operate_lists_exactly_the_variables_that_code_knows() -> None:
 
 def test_operate_lists_every_metric() -> None:
     files = [file for folder in ("api", "scheduler") for file in (ROOT / folder).rglob("*.py")]
+    files.append(ROOT / "proxy_addon/metrics.py")
     made = {string for file in files for string in strings_in(file) if re.fullmatch(r"custody_[a-z_]+", string)}
     listed = set(
         re.findall(r"`(custody_[a-z_]+)`", " ".join(" ".join(r) for r in rows("operate.md", "Health, logs, metrics")))

@@ -44,7 +44,10 @@ TRIES = [
 
 def own_ids(world: World, endpoint: Endpoint) -> dict[str, str]:
     """What exists, so that more than 404 is met; what a request would destroy is left to chance."""
-    known = {"agent": ("agentId", world.agent.id), "tenant_id": ("id", world.tenant.id)}
+    known = {
+        "agent": ("agentId", world.agent.id), "tenant_id": ("id", world.tenant.id),
+        "secret_id": ("id", world.route["secretId"]), "route_id": ("id", world.route["id"]),
+    }  # fmt: skip
     return {} if endpoint.method == "DELETE" else dict(known[part] for part in endpoint.path_names if part in known)
 
 

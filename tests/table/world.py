@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ from api.http.endpoint import Endpoint
 from tests.fixtures.callers import ADDRESS, Agent, Client, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.server import Service
 from tests.routes.orders import note, solana_payment
+from tests.routes.secrets.makers import keep_route, keep_secret, route_fields
 
 KINDS = ("tenant_key", "agent_token", "platform_key")
 
@@ -64,14 +66,14 @@ class World:
 
     def foreign_call(self, endpoint: Endpoint) -> Call:
         """The same, on what belongs to the other tenant."""
-        order = queued(self.foreign)
-        values = {
-            "agent": self.foreign.id, "tenant_id": self.other.id, "tx_id": order["txId"],
-            "approval_id": order["approvalId"],
+        theirs: dict[str, Callable[[], str]] = {
+            "agent": lambda: self.foreign.id, "tenant_id": lambda: self.other.id,
+            "tx_id": lambda: queued(self.foreign)["txId"], "approval_id": lambda: queued(self.foreign)["approvalId"],
+            "secret_id": lambda: keep_secret(self.other)["id"], "route_id": lambda: keep_route(self.other)["id"],
         }  # fmt: skip
         path = endpoint.path
         for name in endpoint.path_names:
-            path = path.replace(f"<{name}>", values[name])
+            path = path.replace(f"<{name}>", theirs[name]())
         return Call(endpoint.method, path, self.call(endpoint).json)
 
     def fresh_agent(self) -> Agent:
@@ -83,6 +85,11 @@ class World:
         tenant = new_tenant(self._service)
         tenant.close()
         return tenant
+
+    @cached_property
+    def route(self) -> dict[str, Any]:
+        """A credential route, and with it a secret, that stay."""
+        return keep_route(self.tenant)
 
     def _path_values(self, endpoint: Endpoint) -> dict[str, str]:
         names = endpoint.path_names
@@ -96,6 +103,10 @@ class World:
             return {"agent": (self.fresh_agent() if endpoint.method == "DELETE" else self.agent).id}
         if "tenant_id" in names:
             return {"tenant_id": (self.fresh_tenant() if endpoint.method == "DELETE" else self.tenant).id}
+        if "secret_id" in names:
+            return {"secret_id": keep_secret(self.tenant)["id"]}
+        if "route_id" in names:
+            return {"route_id": keep_route(self.tenant)["id"]}
         return {}
 
 
@@ -123,7 +134,15 @@ BODIES: dict[str, Callable[[World], Any]] = {
     "POST /vault/{agentId}/reject/{txId}": lambda world: {"reason": "no"},
     "POST /approvals/{id}/approve": lambda world: {},
     "POST /approvals/{id}/deny": lambda world: {"reason": "no"},
+    "POST /secrets": lambda world: {"name": fresh(), "value": "a value"},
+    "PUT /secrets/{id}": lambda world: {"value": "the next value"},
+    "POST /secrets/{id}/rotate": lambda world: {"value": "the next value"},
+    "POST /secrets/routes": lambda world: route_fields(keep_secret(world.tenant)),
+    "PUT /secrets/routes/{id}": lambda world: {"priority": 5},
+    "POST /secrets/routes/explain": lambda world: {
+        "agentId": world.agent.id, "method": "GET", "url": "https://api.example.com/v1",
+    },
     "POST /tenants": lambda world: {"id": fresh(), "name": "A tenant", "apiKeyHash": uuid.uuid4().hex * 2},
     "PUT /tenants/{id}/config": lambda world: {"displayName": "Shown"},
     "POST /platform/tenants": lambda world: {"id": fresh(), "name": "A tenant"},
-}
+}  # fmt: skip

@@ -5,22 +5,28 @@ in the tenant `demo`, because the local chain forgets everything when it stops.
 """
 
 import sys
+from contextlib import AsyncExitStack
 
 import httpx
 import msgspec
 
 from custody.cli import running
+from custody.cli.demo import upstream
 from custody.cli.demo.callers import Api, Chain, DemoFailed
 from custody.cli.demo.paper import Paper
-from custody.cli.demo.steps import STEPS, Scene
+from custody.cli.demo.scene import Proxy, Scene
+from custody.cli.demo.steps import STEPS
 from custody.cli.demo.tenant import tenant_key
 from custody.cli.settings import Settings
 
 _SECONDS = 30.0
 
 
-async def run(settings: Settings) -> int:
-    """Walk through the deployment of this state folder; 1 when a step did not do what it should."""
+async def run(settings: Settings, allowed: upstream.Upstream | None = None) -> int:
+    """Walk through the deployment of this state folder; 1 when a step did not do what it should.
+
+    `allowed` is an API that the proxy may call. Without it the last step shows that the proxy refuses one.
+    """
     paper = Paper(sys.stdout)
     found = running.find(settings.home)
     if found is None:
@@ -32,9 +38,12 @@ async def run(settings: Settings) -> int:
     paper.title(f"A walk through Custody, over HTTP at {found.api_url}", "Real signatures on a chain of play money.")
     step = "the tenant"
     try:
-        async with httpx.AsyncClient(trust_env=False, timeout=_SECONDS) as client:
+        async with AsyncExitStack() as open_here:
+            client = await open_here.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=_SECONDS))
+            called = await open_here.enter_async_context(upstream.running()) if allowed is None else allowed
             tenant = Api(client, found.api_url, {"X-Service-Key": await tenant_key(client, found.api_url, settings)})
-            scene = Scene(tenant, Chain(client, found.chain_url))
+            proxy = Proxy(client, found.proxy_url, allowed is not None)
+            scene = Scene(tenant, Chain(client, found.chain_url), proxy, called)
             for number, (heading, act) in enumerate(STEPS, start=1):
                 step = f"step {number}"
                 paper.heading(number, heading)

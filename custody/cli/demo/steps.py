@@ -1,51 +1,29 @@
 """What the walk-through does, one function a step, in the order of `STEPS`."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from custody.cli.demo.callers import Answer, Api, Chain, DemoFailed
+from custody.cli.demo.callers import Answer, DemoFailed
+from custody.cli.demo.keyless import call_an_api
 from custody.cli.demo.paper import Paper, ether
-from custody.kit.ids import new_uuid
+from custody.cli.demo.scene import Scene
 
 _HUNDREDTH = 10**16
 _FUNDS, _LIMIT, _THRESHOLD = 500 * _HUNDREDTH, 100 * _HUNDREDTH, 25 * _HUNDREDTH
 _SMALL, _LARGE, _PIECE, _PIECES = _HUNDREDTH, 50 * _HUNDREDTH, 7 * _HUNDREDTH, 20
 
 
-class Scene:
-    """Who takes part; the agent enters in the first step."""
-
-    agent: str
-    wallet: str
-    as_agent: Api
-
-    def __init__(self, tenant: Api, chain: Chain) -> None:
-        self.tenant, self.chain = tenant, chain
-        run = new_uuid()[:8]
-        self.agent = f"buyer-{run}"
-        self.shop, self.supplier, self.stranger = (_address(f"{who} {run}") for who in ("shop", "supplier", "stranger"))
-
-    async def pay(self, to: str, wei: int) -> Answer:
-        """The agent asks for a payment, signed and sent to the chain."""
-        return await self.as_agent.ask("POST", f"/vault/{self.agent}/sign", {"to": to, "value": str(wei)})
-
-    async def spent_today(self) -> int:
-        """What the ledger counts against the limit of a day."""
-        dashboard = await self.as_agent.get(f"/dashboard/{self.agent}")
-        return int(next(budget["spent"] for budget in dashboard["budgets"] if budget["window"] == "day"))
-
-
 async def _make_agent(scene: Scene, paper: Paper) -> None:
     made = await scene.tenant.do("POST", "/agents", {"id": scene.agent, "name": "Buyer of the walk-through"})
     token = await scene.tenant.do("POST", f"/agents/{scene.agent}/token", {"expiresIn": "1h"})
-    scene.as_agent, scene.wallet = scene.tenant.with_token(token["token"]), made["walletAddresses"]["evm"]
-    await scene.chain.fund(scene.wallet, _FUNDS)
+    scene.token, scene.as_agent = token["token"], scene.tenant.with_token(token["token"])
+    wallet = made["walletAddresses"]["evm"]
+    await scene.chain.fund(wallet, _FUNDS)
     paper.line("agent", f"{scene.agent} of tenant {made['tenantId']}; it holds a token for an hour and no key")
-    paper.line("EVM wallet", scene.wallet)
+    paper.line("EVM wallet", wallet)
     paper.line("Solana wallet", made["walletAddresses"]["solana"])
-    paper.amount("wallet holds", await scene.chain.balance(scene.wallet), "of play money, from the local chain")
+    paper.amount("wallet holds", await scene.chain.balance(wallet), "of play money, from the local chain")
 
 
 async def _set_policies(scene: Scene, paper: Paper) -> None:
@@ -126,11 +104,6 @@ async def _show_mined(scene: Scene, paper: Paper, tx_hash: str, who: str, addres
     paper.amount(f"the {who} has", await scene.chain.balance(address), "on the chain")
 
 
-def _address(name: str) -> str:
-    """An address of this run alone, to which nobody has the key."""
-    return "0x" + hashlib.sha256(name.encode()).hexdigest()[:40]
-
-
 STEPS: tuple[tuple[str, Callable[[Scene, Paper], Awaitable[None]]], ...] = (
     ("An agent gets a wallet", _make_agent),
     ("Its tenant sets the policies", _set_policies),
@@ -138,4 +111,5 @@ STEPS: tuple[tuple[str, Callable[[Scene, Paper], Awaitable[None]]], ...] = (
     ("A large payment waits for a person", _pay_much),
     ("A forbidden payment is refused", _pay_a_stranger),
     ("Many payments at once stop at the limit", _pay_in_parallel),
+    ("An API is called without its key", call_an_api),
 )

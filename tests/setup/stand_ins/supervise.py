@@ -1,4 +1,4 @@
-"""The real supervisor over the two stand-ins; says when it is up."""
+"""The real supervisor over the stand-ins; says when it is up."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ async def run() -> None:
     found = supervisor.Supervisor(settings.load(os.environ))
     supervisor.stop_on_signals(found)
     try:
-        await found.up({"signer": "tests.setup.stand_ins.signer", "api": "tests.setup.stand_ins.api"})
+        await found.up({name: f"tests.setup.stand_ins.{name}" for name in ("signer", "api", "proxy")})
         print("up", flush=True)
         await found.stopping.wait()
     finally:

@@ -1,0 +1,155 @@
+"""Which credential route a request falls to. Spec 2/4.5, decisions 8.
+
+Guarantees: highest priority first, then the oldest; only enabled routes; the same answer as asking every route in
+that order. Made once for a tenant's routes, then asked for every request, so nothing is asked that an index can tell.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, PathPattern, compile_host, compile_path
+from custody.credentials.target import Target
+from custody.credentials.types import CredentialRoute
+
+Reason = Literal["disabled", "broken", "host", "port", "path", "method", "matched", "lower_priority"]
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """A route with its compiled patterns; the lowest rank wins."""
+
+    rank: int
+    route: CredentialRoute
+    host: HostPattern
+    path: PathPattern
+
+
+class RouteTable:
+    """The routes of one tenant, ready to be asked. `broken` holds the ids of routes whose patterns are none."""
+
+    def __init__(self, routes: Sequence[CredentialRoute]) -> None:
+        self.broken: list[str] = []
+        self._ordered = sorted(routes, key=lambda route: -route.fields.priority)
+        self._by_name: dict[tuple[str, int], _Paths] = {}
+        self._by_tail: dict[tuple[str, int], _Paths] = {}
+        self._by_pattern: dict[HostPattern, _Paths] = {}
+        for rank, route in enumerate(self._ordered):
+            try:
+                host, path = compile_host(route.fields.host_pattern), compile_path(route.fields.path_pattern)
+            except InvalidPattern:
+                self.broken.append(route.id)
+                continue
+            if route.fields.enabled:
+                self._paths_for(host).add(_Entry(rank, route, host, path))
+
+    def find(self, target: Target, method: str) -> CredentialRoute | None:
+        """The route that a request falls to, or None."""
+        best: _Entry | None = None
+        for paths in self._paths_of(target.host, target.port):
+            best = paths.better(best, target.matched, method)
+        return best.route if best else None
+
+    def knows_host(self, host: str, port: int) -> bool:
+        """Say whether any enabled route is for this host on this port."""
+        return next(self._paths_of(host, port), None) is not None
+
+    def explain(self, target: Target, method: str) -> list[tuple[CredentialRoute, Reason]]:
+        """Every route in order with the first thing that speaks against it; one at most is `matched`."""
+        explained: list[tuple[CredentialRoute, Reason]] = []
+        found = False
+        for route in self._ordered:
+            reason = _reason(route, target, method)
+            if reason == "matched" and found:
+                reason = "lower_priority"
+            found = found or reason == "matched"
+            explained.append((route, reason))
+        return explained
+
+    def _paths_for(self, host: HostPattern) -> "_Paths":
+        if host.name is not None:
+            return self._by_name.setdefault((host.name, host.port), _Paths())
+        if host.tail is not None:
+            return self._by_tail.setdefault((host.tail, host.port), _Paths())
+        return self._by_pattern.setdefault(host, _Paths())
+
+    def _paths_of(self, host: str, port: int) -> Iterator["_Paths"]:
+        if named := self._by_name.get((host, port)):
+            yield named
+        if self._by_tail:
+            tail = host
+            while tail:
+                _, _, tail = tail.partition(".")
+                if below := self._by_tail.get((tail, port)):
+                    yield below
+        for pattern, paths in self._by_pattern.items():
+            if pattern.matches(host, port):
+                yield paths
+
+
+class _Paths:
+    """The routes of one host pattern. Of two with one path and method only the first can ever win."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[tuple[str, str], _Entry] = {}
+        self._by_start: dict[tuple[str, str], _Entry] = {}
+        self._by_pattern: dict[tuple[str, str], _Entry] = {}
+        # In segments; a longer start need not be looked up.
+        self._longest_start = 0
+
+    def add(self, entry: _Entry) -> None:
+        """Take a route; they come in the order of their ranks."""
+        path, method = entry.path, entry.route.fields.method
+        if path.name is not None:
+            self._by_name.setdefault((path.name, method), entry)
+        elif path.under is not None:
+            self._by_start.setdefault((path.under, method), entry)
+            self._longest_start = max(self._longest_start, path.under.count("/"))
+        else:
+            self._by_pattern.setdefault((path.text, method), entry)
+
+    def better(self, best: _Entry | None, path: str, method: str) -> _Entry | None:
+        """The lowest rank among these and `best`."""
+        for known in (method, STAR):
+            best = _lower(best, self._by_name.get((path, known)))
+            for start in self._starts(path):
+                best = _lower(best, self._by_start.get((start, known)))
+        for (_, wanted), entry in self._by_pattern.items():
+            if best is not None and best.rank < entry.rank:
+                break
+            if wanted in (method, STAR) and entry.path.matches(path):
+                return entry
+        return best
+
+    def _starts(self, path: str) -> Iterator[str]:
+        if not self._by_start:
+            return
+        yield ""
+        at = 0
+        for _ in range(self._longest_start):
+            at = path.find("/", at + 1)
+            if at < 0:
+                yield path
+                return
+            yield path[:at]
+
+
+def _lower(best: _Entry | None, other: _Entry | None) -> _Entry | None:
+    return best if other is None or (best is not None and best.rank < other.rank) else other
+
+
+def _reason(route: CredentialRoute, target: Target, method: str) -> Reason:
+    fields = route.fields
+    if not fields.enabled:
+        return "disabled"
+    try:
+        host, path = compile_host(fields.host_pattern), compile_path(fields.path_pattern)
+    except InvalidPattern:
+        return "broken"
+    if not host.matches_name(target.host):
+        return "host"
+    if target.port != host.port:
+        return "port"
+    if not path.matches(target.matched):
+        return "path"
+    return "matched" if fields.method in (method, STAR) else "method"

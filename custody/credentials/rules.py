@@ -1,0 +1,94 @@
+"""What a credential route may say, and which values it can carry. Spec 2/2.12, 4.5, decisions 8."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from custody.credentials.injection_keys import restricted
+from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, compile_host, compile_path
+from custody.credentials.types import VALUE, RouteFields
+from custody.kit.errors import Invalid
+
+METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
+_NOT_PRINTABLE = re.compile(r"[^\x20-\x7e]")
+# Whatever ends or bends a header line; a tab is white space there, so it may not lead or close the value.
+_NOT_IN_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|\A\t|\t\Z")
+
+
+class InvalidRoute(Invalid):
+    """The credential route is not valid."""
+
+
+class ValueNotForHeader(Invalid):
+    """The value has a control character, such as a line end, and a route puts it into a header."""
+
+
+class _Complaint(Exception):
+    """A sentence about one field."""
+
+
+def check(fields: RouteFields, *, allow_broad: bool, allow_cookies: bool) -> RouteFields:
+    """The fields as they are stored, or InvalidRoute naming each field that is wrong and why."""
+    complaints: dict[str, str] = {}
+
+    def read[T](name: str, reader: Callable[[], T]) -> T | None:
+        try:
+            return reader()
+        except _Complaint as problem:
+            complaints[name] = str(problem)
+        except InvalidPattern as problem:
+            complaints[name] = problem.message
+        return None
+
+    host = read("hostPattern", lambda: _read_host(fields.host_pattern, allow_broad))
+    path = read("pathPattern", lambda: compile_path(fields.path_pattern))
+    method = read("method", lambda: _read_method(fields.method))
+    read("injectKey", lambda: _check_key(fields, allow_cookies))
+    read("injectFormat", lambda: _check_format(fields.inject_format))
+    if host is None or path is None or method is None or complaints:
+        message = " ".join(f"{name}: {sentence}" for name, sentence in complaints.items())
+        raise InvalidRoute(message, fields=list(complaints))
+    return msgspec.structs.replace(fields, host_pattern=host.text, path_pattern=path.text, method=method)
+
+
+def value_fits(fields: RouteFields, value: str) -> None:
+    """Raise ValueNotForHeader when a route injects this value into a header, and it would not stay in its line."""
+    if fields.inject_as == "header" and _NOT_IN_HEADER.search(value):
+        raise ValueNotForHeader
+
+
+def _read_host(text: str, allow_broad: bool) -> HostPattern:
+    pattern = compile_host(text)
+    labels = pattern.text.partition(":")[0].split(".")
+    if not allow_broad and any(STAR in label for label in labels[-2:]):
+        raise _Complaint("A * in the last two labels matches hosts of strangers, and this service does not allow it.")
+    return pattern
+
+
+def _read_method(text: str) -> str:
+    method = text.upper()
+    if method != STAR and method not in METHODS:
+        raise _Complaint(f"The method must be * or one of {', '.join(sorted(METHODS))}.")
+    return method
+
+
+def _check_key(fields: RouteFields, allow_cookies: bool) -> None:
+    key = fields.inject_key
+    if fields.inject_as != "header":
+        if not key or _NOT_PRINTABLE.search(key):
+            raise _Complaint("The name must be of printable ASCII characters.")
+        return
+    if not _TOKEN.match(key):
+        raise _Complaint("This is not the name of a header.")
+    if restricted(key, allow_cookies=allow_cookies):
+        raise _Complaint(f"No route may set the header {key}.")
+
+
+def _check_format(text: str) -> None:
+    if text.count(VALUE) != 1:
+        raise _Complaint(f"The format must have {VALUE} exactly once.")
+    if _NOT_PRINTABLE.search(text):
+        raise _Complaint("The format must be of printable ASCII characters.")

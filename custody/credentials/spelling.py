@@ -1,0 +1,128 @@
+"""How hosts and paths are spelled, in requests and in patterns alike. Decisions 8.
+
+Whatever two programs could read in two ways is refused, so that the path a route was chosen by is the path that the
+upstream sees: an encoded slash, a dot segment, an address in one of its many notations.
+"""
+
+import re
+from typing import Final
+
+from custody.kit.errors import Invalid
+
+DEFAULT_PORT: Final = 443
+MAX_PATH: Final = 16 * 1024
+MAX_HOST: Final = 253
+MAX_LABEL: Final = 63
+MAX_PORT: Final = 65_535
+
+_OUTSIDE_ASCII = re.compile(r"[^\x00-\x7f]")
+_NOT_VISIBLE = re.compile(r"[^\x21-\x7e]")
+_PORT = re.compile(r"[1-9][0-9]{0,4}\Z")
+_LABEL = re.compile(r"[a-z0-9_-]+\Z")
+_WILD_LABEL = re.compile(r"[a-z0-9_*-]+\Z")
+# A last label like this makes the whole host an address for inet_aton and browsers: 127.1, 0x7f.1, 2130706433.
+_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\Z")
+_WILD_ADDRESS = re.compile(r"[0-9.*]*[0-9][0-9.*]*\Z")
+
+_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_ESCAPES = re.compile(r"(?:%[0-9A-F]{2})+")
+_CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
+_SLASH = re.compile(r"%(?:2F|5C)")
+_TWICE = re.compile(r"%25(?:25)*(?:2[EF]|5C)", re.IGNORECASE)
+_EMPTY = re.compile(r"/(?:/|;|%3B)")
+# Some servers cut a segment at its semicolon before they look for dots.
+_DOTS = re.compile(r"/\.\.?(?:/|;|%3B|\Z)")
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+_ADDRESS: Final = "The host is an IP address; write a name."
+
+
+class Misspelled(Invalid):
+    """This is not spelled as a host or a path."""
+
+
+def read_host(text: str, *, wild: bool = False) -> tuple[str, int | None]:
+    """The host in lower case and the port that was written with it, or Misspelled with a sentence.
+
+    Names only: no address in any notation, no user, no trailing dot. With `wild` a label may have `*`.
+    """
+    if _OUTSIDE_ASCII.search(text):
+        raise Misspelled("The host has characters outside ASCII; write it in its ASCII form (xn--...).")
+    if any(mark in text for mark in "/\\?#"):
+        raise Misspelled("Write the host alone, without scheme, path or query.")
+    if "@" in text:
+        raise Misspelled("Write the host without a user.")
+    if "[" in text or text.count(":") > 1:
+        raise Misspelled(_ADDRESS)
+    host, colon, port = text.lower().partition(":")
+    if colon and (not _PORT.match(port) or int(port) > MAX_PORT):
+        raise Misspelled(f"The port must be a number from 1 to {MAX_PORT}.")
+    _check_name(host, wild)
+    return host, int(port) if colon else None
+
+
+def _check_name(host: str, wild: bool) -> None:
+    if len(host) > MAX_HOST:
+        raise Misspelled(f"The host is longer than {MAX_HOST} characters.")
+    labels = host.split(".")
+    if "" in labels:
+        raise Misspelled("The host has an empty label." if host.strip(".") else "The host is empty.")
+    allowed = _WILD_LABEL if wild else _LABEL
+    for label in labels:
+        if not allowed.match(label):
+            raise Misspelled(f"The host may have only letters, digits, -, _{', *' if wild else ''} and dots.")
+        if len(label) > MAX_LABEL:
+            raise Misspelled(f"A label of the host is longer than {MAX_LABEL} characters.")
+    if _NUMBER.match(labels[-1]) or (wild and _WILD_ADDRESS.match(host)):
+        raise Misspelled(_ADDRESS)
+    if "**" in host:
+        raise Misspelled("Write one * instead of two.")
+
+
+def normal_path(path: str) -> str:
+    """The one spelling in which paths are compared, or Misspelled with a sentence.
+
+    Encoded unreserved characters are decoded, the other escapes are in upper case; nothing else changes.
+    """
+    if not path.startswith("/"):
+        raise Misspelled("The path must start with a slash.")
+    if len(path) > MAX_PATH:
+        raise Misspelled(f"The path is longer than {MAX_PATH // 1024} KiB.")
+    if _NOT_VISIBLE.search(path):
+        raise Misspelled("The path has a control character, a space or a character outside ASCII; encode it.")
+    if "\\" in path or "#" in path or "?" in path:
+        raise Misspelled("The path has a backslash, a # or a ?.")
+    if "%" in path:
+        path = _without_needless_escapes(path)
+    if _EMPTY.search(path):
+        raise Misspelled("The path has an empty segment.")
+    if _DOTS.search(path):
+        raise Misspelled("The path has a dot segment.")
+    return path
+
+
+def _without_needless_escapes(path: str) -> str:
+    if _BAD_PERCENT.search(path):
+        raise Misspelled("The path has a % without two hexadecimal digits.")
+    path = _ESCAPE.sub(_plain, path)
+    if _CONTROL.search(path):
+        raise Misspelled("The path has an encoded control character.")
+    if _SLASH.search(path):
+        raise Misspelled("The path has an encoded slash or backslash.")
+    # Looked for after decoding: %25%32%65 is the same as %252e.
+    if _TWICE.search(path):
+        raise Misspelled("The path has a dot, slash or backslash that is encoded twice.")
+    for run in _ESCAPES.findall(path):
+        # An overlong form such as %C0%AE is a dot to a careless decoder.
+        try:
+            bytes.fromhex(run.replace("%", "")).decode()
+        except UnicodeDecodeError:
+            raise Misspelled("The path has escapes that are not UTF-8.") from None
+    return path
+
+
+def _plain(escape: re.Match[str]) -> str:
+    text = escape[0]
+    character = chr(int(text[1:], 16))
+    return character if character in _UNRESERVED else text.upper()

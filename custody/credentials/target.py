@@ -1,0 +1,55 @@
+"""Where a request wants to go, read strictly. Spec 2/4.6, decisions 8."""
+
+import re
+
+import msgspec
+
+from custody.credentials.spelling import DEFAULT_PORT, Misspelled, normal_path, read_host
+from custody.kit.errors import Invalid
+
+_NOT_VISIBLE = re.compile(r"[^\x21-\x7e]")
+_URL = re.compile(r"(https?)://([^/?#\\]*)(.*)\Z", re.IGNORECASE | re.DOTALL)
+_HTTP_PORT = 80
+
+
+class MalformedTarget(Invalid):
+    """This host or path cannot be read in only one way."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """`path` and `query` go out as they came; `matched` is the path in the one spelling that routes are matched on."""
+
+    host: str
+    port: int
+    path: str
+    query: str | None
+    matched: str
+
+
+def parse_target(host_text: str, raw_path: str) -> Target:
+    """Read `host` or `host:port`, and a path with its query, or raise MalformedTarget saying what is wrong.
+
+    A host without a port is at 443; whether any route lists the port is a question of matching.
+    """
+    try:
+        host, port = read_host(host_text)
+        path, mark, query = raw_path.partition("?")
+        matched = normal_path(path)
+    except Misspelled as problem:
+        raise MalformedTarget(problem.message) from None
+    # Escapes in a query are data to the upstream and decide nothing here, so they are left alone.
+    if "#" in query or _NOT_VISIBLE.search(query):
+        raise MalformedTarget("The query has a control character, a space, a # or a character outside ASCII.")
+    return Target(host, DEFAULT_PORT if port is None else port, path, query if mark else None, matched)
+
+
+def parse_url(url: str) -> Target:
+    """The same for an https or http URL. Plain http goes out as HTTPS, so its port 80 means 443."""
+    parts = _URL.match(url)
+    if parts is None:
+        raise MalformedTarget("The URL must start with https:// or http://.")
+    scheme, authority, rest = parts.groups()
+    target = parse_target(authority, rest if rest.startswith("/") else f"/{rest}")
+    if scheme.lower() == "http" and target.port == _HTTP_PORT:
+        return msgspec.structs.replace(target, port=DEFAULT_PORT)
+    return target

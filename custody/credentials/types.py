@@ -1,0 +1,44 @@
+"""A credential route as everybody knows it: which secret goes where, and how it is put in. Spec 2/2.12."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.kit.shapes import Uuid
+
+VALUE = "{value}"
+
+InjectAs = Literal["header", "query", "body"]
+# Length and characters only; custody.credentials.rules says what is wrong in words.
+HostPatternText = Annotated[str, Meta(min_length=1, max_length=260, pattern=r"^[\x21-\x7e]+\Z")]
+PathPatternText = Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^[\x21-\x7e]+\Z")]
+MethodText = Annotated[str, Meta(min_length=1, max_length=20, pattern=r"^(\*|[A-Z]+)\Z")]
+InjectKeyText = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]+\Z")]
+InjectFormatText = Annotated[str, Meta(min_length=7, max_length=1024, pattern=r"^[\x20-\x7e]+\Z")]
+Priority = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
+
+
+class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """What a tenant decides of a route; under the signer's MAC, because it decides where a secret goes."""
+
+    host_pattern: HostPatternText
+    path_pattern: PathPatternText = "/*"
+    method: MethodText = "*"
+    inject_as: InjectAs
+    inject_key: InjectKeyText
+    inject_format: InjectFormatText = VALUE
+    priority: Priority = 0
+    enabled: bool = True
+
+
+class CredentialRoute(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored route with the state of its secret, as matching, explaining and the proxy read it."""
+
+    id: Uuid
+    secret_id: Uuid
+    fields: RouteFields
+    secret_name: str = ""
+    secret_version: int = 0
+    # Why the secret cannot be used, or None: "deleted" or "expired".
+    secret_lost: Literal["deleted", "expired"] | None = None

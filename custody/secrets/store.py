@@ -1,0 +1,121 @@
+"""Queries of secrets and credential routes. The sealed values are out of this process' reach."""
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from custody.agents.types import AgentAbsent
+from custody.credentials import types as credentials
+from custody.kit import clock
+from custody.kit.db import Pool, tenant_scope
+from custody.kit.paging import Listed, Page
+from custody.kit.refs import AgentRef
+from custody.secrets.types import CredentialRoute, Secret, SecretAbsent
+
+_READ = "SELECT id, name, description, version, expires_at, created_at, rotated_at FROM secrets"
+_LIVING = "WHERE tenant_id = $1 AND deleted_at IS NULL"
+_STANDING = """
+SELECT a.frozen_at IS NOT NULL AS agent_frozen, t.frozen_at IS NOT NULL AS tenant_frozen
+  FROM agents a JOIN tenants t ON t.id = a.tenant_id WHERE a.tenant_id = $1 AND a.id = $2
+"""
+# In the order in which the proxy tries them.
+_TRIED = """
+SELECT r.id, r.secret_id, r.fields, r.created_at, s.name, s.version,
+       CASE WHEN s.deleted_at IS NOT NULL THEN 'deleted' WHEN s.expires_at <= service_now() THEN 'expired' END AS lost
+  FROM credential_routes r JOIN secrets s ON s.tenant_id = r.tenant_id AND s.id = r.secret_id
+ WHERE r.tenant_id = $1 ORDER BY r.priority DESC, r.created_at, r.id
+"""
+_fields = msgspec.json.Decoder(credentials.RouteFields).decode
+
+
+class Candidates(msgspec.Struct, frozen=True):
+    """What decides over an agent's request: whether it may ask at all, and the routes in the order of their trial."""
+
+    agent_frozen: bool
+    tenant_frozen: bool
+    routes: list[credentials.CredentialRoute]
+    created_at: dict[str, datetime]
+
+    def shown(self, route: credentials.CredentialRoute) -> CredentialRoute:
+        """One of the routes as callers see it."""
+        return _shown(route.id, route.secret_id, route.fields, self.created_at[route.id])
+
+
+async def get(pool: Pool, tenant: str, secret: str) -> Secret:
+    """One secret; SecretAbsent if there is none, or none any more."""
+    async with tenant_scope(pool, tenant) as connection:
+        row = await connection.fetchrow(f"{_READ} {_LIVING} AND id = $2", tenant, secret)
+    if row is None:
+        raise SecretAbsent
+    return _secret(row)
+
+
+async def all_of(pool: Pool, tenant: str, page: Page) -> Listed:
+    """A tenant's secrets, newest first."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(
+            f"{_READ} {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3", tenant, page.limit, page.offset
+        )
+        total = await connection.fetchval(f"SELECT count(*) FROM secrets {_LIVING}", tenant)
+    return Listed([_secret(row) for row in rows], total)
+
+
+async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed:
+    """A tenant's credential routes, newest first, also those whose secret is gone."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(
+            "SELECT id, secret_id, fields, created_at FROM credential_routes WHERE tenant_id = $1 "
+            "ORDER BY created_at DESC, id LIMIT $2 OFFSET $3",
+            tenant,
+            page.limit,
+            page.offset,
+        )
+        total = await connection.fetchval("SELECT count(*) FROM credential_routes WHERE tenant_id = $1", tenant)
+    shown = [_shown(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"]) for row in rows]
+    return Listed(shown, total)
+
+
+async def candidates(pool: Pool, ref: AgentRef) -> Candidates:
+    """What the proxy knows when this agent asks; AgentAbsent if there is none."""
+    async with tenant_scope(pool, ref.tenant) as connection:
+        standing = await connection.fetchrow(_STANDING, ref.tenant, ref.agent)
+        if standing is None:
+            raise AgentAbsent
+        rows = await connection.fetch(_TRIED, ref.tenant)
+    # A tenant may have 10,000 routes; others must not wait while they are read.
+    return await asyncio.to_thread(_candidates, standing, rows)
+
+
+def _secret(row: Any) -> Secret:
+    return Secret(
+        id=str(row["id"]), name=row["name"], description=row["description"], version=row["version"],
+        expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None, created_at=clock.iso(row["created_at"]),
+        rotated_at=clock.iso(row["rotated_at"]) if row["rotated_at"] else None,
+    )  # fmt: skip
+
+
+def _candidates(standing: Any, rows: list[Any]) -> Candidates:
+    return Candidates(
+        agent_frozen=standing["agent_frozen"],
+        tenant_frozen=standing["tenant_frozen"],
+        routes=[_candidate(row) for row in rows],
+        created_at={str(row["id"]): row["created_at"] for row in rows},
+    )
+
+
+def _candidate(row: Any) -> credentials.CredentialRoute:
+    return credentials.CredentialRoute(
+        id=str(row["id"]), secret_id=str(row["secret_id"]), fields=_fields(row["fields"]), secret_name=row["name"],
+        secret_version=row["version"], secret_lost=row["lost"],
+    )  # fmt: skip
+
+
+def _shown(route: str, secret: str, fields: credentials.RouteFields, created_at: datetime) -> CredentialRoute:
+    return CredentialRoute(
+        id=route, secret_id=secret, host_pattern=fields.host_pattern, path_pattern=fields.path_pattern,
+        method=fields.method, inject_as=fields.inject_as, inject_key=fields.inject_key,
+        inject_format=fields.inject_format, priority=fields.priority, enabled=fields.enabled,
+        created_at=clock.iso(created_at),
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Start: connect, learn the token keys, listen, serve until told to stop."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+from prometheus_client import start_http_server
+
+from custody.kit import authority, db, logs
+from custody.kit.errors import Unavailable
+from custody.protocol.client import SignerClient
+from proxy_addon import metrics, settings
+from proxy_addon.addon import Addon
+from proxy_addon.admission import Admission
+from proxy_addon.audit import AuditTrail
+from proxy_addon.dial import Dialler, Lookup, system_lookup
+from proxy_addon.exchange import Exchange
+from proxy_addon.keys import Keys
+from proxy_addon.known import Known
+from proxy_addon.listener import Listener
+from proxy_addon.mitm.handler import Desk, Limits
+from proxy_addon.mitm.tls import Certificates
+
+log = logs.logger("proxy")
+DATABASE_SECONDS = 30.0
+_SIGNER_SECONDS = 30.0
+# What mitmproxy's layers read of its options; ours never change, and a look-up in the library's own costs 10 %.
+_OPTIONS = SimpleNamespace(tcp_timeout=0, proxy_debug=False)
+
+
+async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> None:
+    """Run until SIGTERM or SIGINT; what runs then is allowed to end. `lookup` resolves the names of upstreams."""
+    pool = await db.open_pool_when_there(given.database_url, size=3, seconds=DATABASE_SECONDS)
+    signer = SignerClient(str(given.reveal_socket), "proxy")
+    keys, known, trail = Keys(signer), Known(pool, signer), AuditTrail(pool)
+    await _load(keys)
+    admission = Admission(given, keys, known, trail)
+    certificates = Certificates(given.ca_file, given.ca_key_file, given.extra_ca_file)
+    limits = Limits(given.connect_seconds, given.header_seconds, given.idle_seconds, given.max_body_bytes)
+    desk = Desk(
+        options=_OPTIONS, hooks=Addon(admission, certificates).hooks(), dialler=Dialler(lookup, given.connect_seconds),
+        limits=limits, ended=lambda exchange: _ended(exchange, trail), gone=admission.gone,
+    )  # fmt: skip
+    listener = Listener(desk, given.host, given.port)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    _start_metrics(given, trail)
+    running = [_kept(known.listen(given.database_url)), _kept(trail.write()), _kept(listener.watch_the_clock())]
+    await listener.open()
+    log.info("forwarding", extra={"host": given.host, "port": given.port, "worker": given.worker})
+    await stop.wait()
+    await listener.close()
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    if not await trail.flush():
+        log.error("audit rows were lost: the database was away at the end", extra={"rows": trail.waiting})
+    await signer.close()
+    await pool.close()
+
+
+async def _load(keys: Keys) -> None:
+    deadline = asyncio.get_running_loop().time() + _SIGNER_SECONDS
+    while True:
+        try:
+            return await keys.load()
+        except Unavailable:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+
+
+def _kept(work: Coroutine[Any, Any, None]) -> "asyncio.Future[None]":
+    """Work for as long as we run; should it ever fail, we end, and the supervisor starts us anew."""
+
+    def ended(task: "asyncio.Future[None]") -> None:
+        if not task.cancelled() and (problem := task.exception()):
+            log.error("work that must go on has ended", exc_info=problem)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(ended)
+    return task
+
+
+def _ended(exchange: Exchange, trail: AuditTrail) -> None:
+    """An exchange is over: count it, and write it down if we know whose it was."""
+    told = exchange.refusal or exchange.failure
+    reason = told.code if told else "abandoned" if exchange.abandoned else ""
+    if exchange.form != "connect" or told is not None:
+        metrics.requests(exchange.status or 0, reason).inc()
+        metrics.SENT.inc(exchange.request_bytes)
+        metrics.RECEIVED.inc(exchange.response_bytes)
+        metrics.SECONDS.observe(exchange.seconds)
+    if exchange.claims is not None:
+        trail.keep(exchange)
+
+
+def _start_metrics(given: settings.Settings, trail: AuditTrail) -> None:
+    metrics.AUDIT_WAITING.set_function(lambda: trail.waiting)
+    if given.worker:
+        return  # the first worker has the port
+    try:
+        start_http_server(given.metrics_port, addr="127.0.0.1")
+    except OSError as problem:
+        log.error("no metrics: the port is taken", extra={"port": given.metrics_port, "reason": problem.strerror})
+
+
+def main() -> None:
+    """The process."""
+    logs.set_up()
+    # The libraries below would write every session's keys where this says.
+    os.environ.pop("SSLKEYLOGFILE", None)
+    try:
+        given = settings.read()
+        authority.ensure(given.ca_file, given.ca_key_file, None)
+        # Plain asyncio: with this work uvloop is no faster, and its slowest answers are seven times slower.
+        asyncio.run(serve(given))
+    except (ValueError, OSError) as problem:
+        sys.exit(f"proxy: {problem}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""The hooks, and nothing else: what mitmproxy hears is handed to admission, and what admission says is done.
+
+Every hook fails closed: whatever it raises becomes a refusal on the exchange, never a request that goes on.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mitmproxy import http
+from mitmproxy.tls import ClientHelloData, TlsData
+
+from custody.kit.errors import CustodyError
+from custody.kit.logs import logger
+from proxy_addon import inject, refuse
+from proxy_addon.admission import Admission, Arrived, Refused
+from proxy_addon.exchange import Exchange
+from proxy_addon.mask import Masker, mask_text
+from proxy_addon.mitm.handler import Handler, Hooks, next_layer
+from proxy_addon.mitm.streams import exchange_of
+from proxy_addon.mitm.tls import Certificates
+
+log = logger("proxy")
+_BODILESS = (204, 304)
+
+
+class Addon:
+    """One method a hook."""
+
+    def __init__(self, admission: Admission, certificates: Certificates) -> None:
+        self._admission = admission
+        self._certificates = certificates
+
+    def hooks(self) -> Hooks:
+        """Every hook that anything of ours listens to; the others of mitmproxy reach nobody."""
+        return {
+            "next_layer": next_layer,
+            "requestheaders": _fails_closed(self.requestheaders),
+            "http_connect": _fails_closed(self.http_connect),
+            "request": _fails_closed_now(self.request),
+            "responseheaders": _fails_closed_now(self.responseheaders),
+            "tls_clienthello": self.tls_clienthello,
+            "tls_start_client": self.tls_start_client,
+            "tls_start_server": self.tls_start_server,
+            "tls_failed_server": self.tls_failed_server,
+        }
+
+    async def requestheaders(self, handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
+        """A request's head is here: strip the token, decide, inject."""
+        request = flow.request
+        arrived = _arrived(flow, exchange)
+        # Nothing that fails from here on can let the token or the named host through.
+        request.headers = http.Headers()
+        out = await self._admission.request(arrived, exchange, handler.peer)
+        request.scheme, request.authority = "https", ""
+        request.data.host, request.data.port = out.host, out.port
+        request.data.path = out.path
+        request.data.headers = http.Headers(out.headers)
+
+    async def http_connect(self, handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
+        """A tunnel is asked for."""
+        arrived = _arrived(flow, exchange)
+        flow.request.headers = http.Headers()
+        await self._admission.tunnel(arrived, exchange, handler.peer)
+
+    def request(self, _handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
+        """The whole body is here, because the credential goes into it."""
+        headers = flow.request.headers
+        body = inject.into_body(
+            headers.get("content-type"), headers.get("content-encoding"), flow.request.data.content or b"",
+            exchange.inject_key, exchange.inject_text,
+        )  # fmt: skip
+        exchange.inject_text = ""
+        headers.pop("transfer-encoding", None)
+        headers["content-length"] = str(len(body))
+        flow.request.data.content = body
+        exchange.injected = True
+
+    def responseheaders(self, _handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
+        """The upstream's head is here: nothing of the credential may come back."""
+        response = flow.response
+        assert response is not None  # noqa: S101 - this hook says so
+        upgraded = response.status_code == 101
+        if upgraded != (exchange.websocket and upgraded):
+            exchange.failure = refuse.UPSTREAM_FAILED
+            return
+        has_body = exchange.method != "HEAD" and response.status_code not in _BODILESS and not upgraded
+        if has_body and _is_encoded(response):
+            exchange.failure = refuse.UPSTREAM_ENCODED
+            return
+        exchange.upstream_closes = "close" in response.headers.get("connection", "").lower()
+        fields = inject.returning_headers(list(response.headers.fields), websocket=upgraded)
+        masked = [(mask_text(name, exchange.needles), mask_text(value, exchange.needles)) for name, value in fields]
+        masked.append((b"X-Service-Request-Id", exchange.request_id.encode()))
+        response.data.headers = http.Headers(masked)
+        response.data.reason = mask_text(response.data.reason, exchange.needles)
+        if has_body and exchange.needles:
+            exchange.masker = Masker(exchange.needles)
+
+    def tls_clienthello(self, handler: Handler, data: ClientHelloData) -> None:
+        """Inside a tunnel the name asked for must be the one that the tunnel leads to."""
+        sni, tunnel = data.client_hello.sni, handler.peer.tunnel
+        if tunnel is None or (sni is not None and sni.lower() != tunnel[0]):
+            handler.cut(reset=False)
+
+    def tls_start_client(self, handler: Handler, data: TlsData) -> None:
+        """The tunnel's certificate, made for its host by our own authority."""
+        if handler.peer.tunnel is not None:
+            self._certificates.start_client(data, handler.peer.tunnel[0])
+
+    def tls_start_server(self, _handler: Handler, data: TlsData) -> None:
+        """An upstream's TLS: its certificate must hold for the name that was asked for."""
+        self._certificates.start_server(data)
+
+    def tls_failed_server(self, _handler: Handler, data: TlsData) -> None:
+        """Say why; the agent only hears that the upstream failed."""
+        host = getattr(data.conn, "sni", None)
+        log.warning("TLS with an upstream failed", extra={"host": host, "reason": data.conn.error})
+
+
+def _arrived(flow: http.HTTPFlow, exchange: Exchange) -> Arrived:
+    request = flow.request
+    length = request.headers.get("content-length", "")
+    named = request.data.authority.decode("ascii", "replace")
+    return Arrived(
+        method=exchange.method,
+        path=request.data.path,
+        headers=list(request.headers.fields),
+        http11=request.data.http_version == b"HTTP/1.1",
+        authority=named or None,
+        has_body=bool(flow.metadata["has_body"]),
+        content_length=int(length) if length.isascii() and length.isdigit() else None,
+    )
+
+
+def _is_encoded(response: http.Response) -> bool:
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    return coding not in ("", "identity") or "," in response.headers.get("transfer-encoding", "")
+
+
+def _refusal_of(problem: Exception, exchange: Exchange) -> refuse.Refusal:
+    if isinstance(problem, Refused):
+        return problem.refusal
+    if isinstance(problem, inject.BodyUnfit):
+        return refuse.BODY_UNFIT
+    if isinstance(problem, CustodyError):
+        return refuse.from_error(problem)
+    log.error("a hook failed", extra={"request_id": exchange.request_id}, exc_info=problem)
+    return refuse.INTERNAL
+
+
+def _fails_closed(
+    hook: Callable[[Handler, http.HTTPFlow, Exchange], Awaitable[None]],
+) -> Callable[[Handler, http.HTTPFlow], Any]:
+    async def closed(handler: Handler, flow: http.HTTPFlow) -> None:
+        exchange = exchange_of(flow)
+        try:
+            await hook(handler, flow, exchange)
+        except Exception as problem:
+            exchange.ticket = None
+            exchange.refusal = _refusal_of(problem, exchange)
+
+    return closed
+
+
+def _fails_closed_now(
+    hook: Callable[[Handler, http.HTTPFlow, Exchange], None],
+) -> Callable[[Handler, http.HTTPFlow], None]:
+    def closed(handler: Handler, flow: http.HTTPFlow) -> None:
+        exchange = exchange_of(flow)
+        try:
+            hook(handler, flow, exchange)
+        except Exception as problem:
+            exchange.ticket = None
+            exchange.refusal = exchange.failure = _refusal_of(problem, exchange)
+
+    return closed

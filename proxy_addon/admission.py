@@ -1,0 +1,295 @@
+"""Whether a request may go out, and what of it goes out. It knows nothing of mitmproxy.
+
+The order is the safety: the token is taken and stripped before anything can fail; then who asks, then where to, then
+which route, then the secret. Whatever raises on the way is a refusal; nothing falls through to plain forwarding.
+"""
+
+import base64
+import binascii
+import re
+
+import msgspec
+
+from custody.credentials.target import MalformedTarget, Target, parse_target
+from custody.credentials.types import CredentialRoute
+from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany
+from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
+from proxy_addon import inject, refuse
+from proxy_addon.addresses import host_allowed
+from proxy_addon.audit import AuditTrail
+from proxy_addon.exchange import Exchange, Ticket
+from proxy_addon.keys import Keys
+from proxy_addon.known import Credential, Known, Standing, caller_of
+from proxy_addon.peer import Peer
+from proxy_addon.rate import Windows
+from proxy_addon.refuse import Refusal
+from proxy_addon.settings import Settings
+
+MAX_INJECTED_BODY = 2**20
+MAX_PEERS_OF_AGENT = 256
+_METHOD = re.compile(r"[A-Z]{1,20}")
+Headers = list[tuple[bytes, bytes]]
+
+
+class Refused(Exception):
+    """The request does not go out."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+        super().__init__(refusal.code)
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    """A request's head as it came. `authority` is the host that the agent named outside the path, where it did."""
+
+    method: str
+    path: bytes
+    http11: bool
+    headers: Headers
+    authority: str | None
+    has_body: bool
+    content_length: int | None
+
+
+class Outgoing(msgspec.Struct, frozen=True):
+    """The head that goes to the upstream, credential included."""
+
+    host: str
+    port: int
+    path: bytes
+    headers: Headers
+
+    def __repr__(self) -> str:
+        return f"Outgoing({self.host}:{self.port})"
+
+
+class Admission:
+    """The pipeline of design 8, for every form of request."""
+
+    def __init__(self, settings: Settings, keys: Keys, known: Known, trail: AuditTrail) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._known = known
+        self._trail = trail
+        self._windows = Windows(settings.rate_limit_max, settings.rate_limit_window_seconds)
+        # Open connections by agent; an agent is forgotten with its last one.
+        self._peers: dict[tuple[str, str], set[Peer]] = {}
+
+    async def request(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> Outgoing:
+        """Decide about one request. Raises Refused."""
+        try:
+            token = self._token(arrived, exchange, peer)
+            claims, standing = await self._who(token, exchange, peer)
+            _check_head(arrived)
+            target = exchange.target = self._target(arrived, peer)
+            if (arrived.content_length or 0) > self._settings.max_body_bytes:
+                raise Refused(refuse.BODY_TOO_LARGE)
+            table = await self._known.table(claims.tid, standing.credential_version)
+            route = table.find(target, arrived.method)
+            if route is None:
+                raise Refused(refuse.NO_ROUTE)
+            credential = await self._credential(route, standing, exchange, token)
+            if not credential.covers(target, arrived.method):
+                # The table says otherwise than the seal, or is about to be read anew; the seal counts.
+                raise Refused(refuse.NO_ROUTE)
+            return self._outgoing(arrived, exchange, credential, token)
+        except CustodyError as problem:
+            raise Refused(refuse.from_error(problem)) from None
+
+    async def tunnel(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> None:
+        """Decide about a CONNECT: who, and whether any route leads to that host. Raises Refused."""
+        try:
+            token = self._token(arrived, exchange, peer)
+            claims, standing = await self._who(token, exchange, peer)
+            target = exchange.target = parse_target(arrived.authority or "", "/")
+            port = 443 if target.port == 80 else target.port  # plain HTTP inside the tunnel goes out as HTTPS
+            table = await self._known.table(claims.tid, standing.credential_version)
+            if not table.knows_host(target.host, port):
+                raise Refused(refuse.NO_ROUTE)
+        except CustodyError as problem:
+            raise Refused(refuse.from_error(problem)) from None
+        peer.token, peer.tunnel = token, (target.host, port)
+
+    def gone(self, peer: Peer) -> None:
+        """A connection has ended."""
+        for agent in peer.agents:
+            peers = self._peers.get(agent, set())
+            peers.discard(peer)
+            if not peers:
+                self._peers.pop(agent, None)
+
+    # ---- who
+
+    def _token(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> str:
+        if exchange.form == "tunnel":
+            if peer.token is None:
+                raise Refused(refuse.PROXY_TOKEN)
+            return peer.token
+        forward = exchange.form in ("absolute", "connect")
+        name = b"proxy-authorization" if forward else b"authorization"
+        shown = [value for key, value in arrived.headers if key.lower() == name]
+        # Two of them: whoever reads only the first and whoever reads only the second would see two agents.
+        token = _token_in(shown[0], basic=forward) if len(shown) == 1 else None
+        if token is None:
+            raise Refused(refuse.PROXY_TOKEN if forward else refuse.BAD_TOKEN)
+        return token
+
+    async def _who(self, token: str, exchange: Exchange, peer: Peer) -> tuple[AgentClaims, Standing]:
+        bad = refuse.BAD_TOKEN if exchange.form == "gateway" else refuse.PROXY_TOKEN
+        try:
+            claims = await self._verified(token)
+        except BadToken:
+            raise Refused(bad) from None
+        if not self._trail.promise():
+            raise Refused(refuse.UNAVAILABLE)
+        exchange.claims = claims
+        standing = await self._known.standing(claims.tid, claims.sub)
+        if standing is None or (standing.incarnation, standing.token_epoch) != (claims.inc, claims.epoch):
+            raise Refused(bad)
+        if standing.frozen:
+            raise Refused(refuse.FROZEN)
+        self._count(claims, peer)
+        return claims, standing
+
+    async def _verified(self, token: str) -> AgentClaims:
+        try:
+            return self._keys.current.verify(token)
+        except UnknownKey:
+            # Perhaps minted with a key that is younger than we are.
+            if not await self._keys.refresh():
+                raise
+            return self._keys.current.verify(token)
+
+    def _count(self, claims: AgentClaims, peer: Peer) -> None:
+        agent = claims.tid, claims.sub
+        if agent not in peer.agents:
+            peers = self._peers.setdefault(agent, set())
+            if len(peers) >= MAX_PEERS_OF_AGENT:
+                raise Refused(refuse.TOO_MANY_CONNECTIONS)
+            peers.add(peer)
+            peer.agents.add(agent)
+        if (wait := self._windows.hit(agent)) is not None:
+            raise TooMany(code="rate_limited", retry_after=wait)
+
+    # ---- where to
+
+    def _target(self, arrived: Arrived, peer: Peer) -> Target:
+        if peer.tunnel is not None:
+            if arrived.authority is not None:
+                raise MalformedTarget("Inside a tunnel a request names no host of its own.")
+            host, port = peer.tunnel
+            return parse_target(f"{host}:{port}", _text(arrived.path))
+        if arrived.authority is not None:
+            target = parse_target(arrived.authority, _text(arrived.path))
+            # A plain request goes out as HTTPS.
+            return msgspec.structs.replace(target, port=443) if target.port == 80 else target
+        return self._of_path(_text(arrived.path))
+
+    def _of_path(self, raw: str) -> Target:
+        """`/alias/rest` or `/proxy/host/rest`."""
+        parse_target("gateway", raw)  # the whole path is well formed before any part of it means something
+        path, mark, query = raw.partition("?")
+        alias, _, rest = path[1:].partition("/")
+        host = self._settings.aliases.get(alias)
+        if alias == "proxy":
+            host, _, rest = rest.partition("/")
+        if not host:
+            raise Refused(refuse.UNKNOWN_ALIAS)
+        return parse_target(host, f"/{rest}{mark}{query}")
+
+    # ---- with what
+
+    async def _credential(
+        self, route: CredentialRoute, standing: Standing, exchange: Exchange, token: str
+    ) -> Credential:
+        claims = exchange.claims
+        assert claims is not None  # noqa: S101 - set by _who
+        exchange.route_id, exchange.secret_id = route.id, route.secret_id
+        if route.secret_lost is not None:
+            raise Refused(_lost(route.secret_lost))
+        caller = caller_of(claims.tid, claims.sub, token, exchange.request_id, exchange.address)
+        try:
+            credential = await self._known.credential(claims.tid, route.id, standing.credential_version, caller)
+        except NotFound:
+            raise Refused(refuse.NO_ROUTE) from None
+        if credential.expired:
+            raise Refused(_lost("expired"))
+        if not credential.fits:
+            raise Refused(refuse.VALUE_UNFIT)
+        return credential
+
+    def _outgoing(self, arrived: Arrived, exchange: Exchange, credential: Credential, token: str) -> Outgoing:
+        target, fields = exchange.target, credential.fields
+        assert target is not None  # noqa: S101 - set by request
+        exchange.websocket = _is_websocket(arrived)
+        headers = inject.outgoing_headers(arrived.headers, token=token, websocket=exchange.websocket)
+        named = f"{target.host}:{target.port}" if target.port != 443 else target.host
+        headers = inject.into_headers(headers, "Host", named)
+        # What comes back must be readable, or the credential could hide in it.
+        headers = inject.into_headers(headers, "Accept-Encoding", "identity")
+        path, query = target.path.encode(), inject.without_token(target.query, token)
+        if fields.inject_as == "header":
+            headers = inject.into_headers(headers, fields.inject_key, credential.text)
+        elif fields.inject_as == "query":
+            query = inject.into_query(query, fields.inject_key, credential.text)
+        else:
+            self._want_body(arrived, exchange, credential)
+        exchange.secret_version = credential.secret_version
+        exchange.needles = credential.needles
+        exchange.injected = fields.inject_as != "body"
+        exchange.ticket = Ticket(
+            exchange, target.host, target.port,
+            private_allowed=host_allowed(target.host, self._settings.private_hosts, port=target.port),
+        )  # fmt: skip
+        return Outgoing(target.host, target.port, path if query is None else path + b"?" + query, headers)
+
+    def _want_body(self, arrived: Arrived, exchange: Exchange, credential: Credential) -> None:
+        if not arrived.has_body or exchange.websocket:
+            raise Refused(refuse.BODY_UNFIT)
+        if arrived.content_length is not None and arrived.content_length > MAX_INJECTED_BODY:
+            raise Refused(refuse.BODY_TOO_LARGE)
+        exchange.body_wanted = True
+        exchange.inject_key, exchange.inject_text = credential.fields.inject_key, credential.text
+
+
+def _check_head(arrived: Arrived) -> None:
+    """What two readers could read in two ways is refused."""
+    if not _METHOD.fullmatch(arrived.method) or arrived.method in ("CONNECT", "TRACE"):
+        raise Invalid("This method is not forwarded.", code="method_not_forwarded")
+    hosts = [value for name, value in arrived.headers if name.lower() == b"host"]
+    if len(hosts) > 1 or (arrived.http11 and not hosts):
+        raise Refused(refuse.MALFORMED)
+    codings = [value for name, value in arrived.headers if name.lower() == b"transfer-encoding"]
+    if codings and [coding.lower() for coding in codings] != [b"chunked"]:
+        raise Refused(refuse.MALFORMED)
+
+
+def _lost(how: str) -> Refusal:
+    return msgspec.structs.replace(refuse.SECRET_UNAVAILABLE, message=f"The credential of this route is {how}.")
+
+
+def _token_in(value: bytes, *, basic: bool) -> str | None:
+    """The token of `Bearer x`, or the password of `Basic` where a proxy's address carries it."""
+    scheme, _, rest = value.partition(b" ")
+    kind, text = scheme.lower(), rest.strip()
+    if basic and kind == b"basic":
+        try:
+            text = base64.b64decode(text, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return None
+    elif kind != b"bearer":
+        return None
+    return text.decode() if text and text.isascii() else None
+
+
+def _text(path: bytes) -> str:
+    try:
+        return path.decode("ascii")
+    except UnicodeDecodeError:
+        raise MalformedTarget("The path holds bytes that are not ASCII; percent-encode them.") from None
+
+
+def _is_websocket(arrived: Arrived) -> bool:
+    found = {key.lower(): value.lower() for key, value in arrived.headers}
+    upgrade = found.get(b"upgrade") == b"websocket" and b"upgrade" in found.get(b"connection", b"")
+    return arrived.method == "GET" and upgrade and not arrived.has_body

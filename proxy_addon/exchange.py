@@ -1,0 +1,84 @@
+"""One request and its answer, from the first byte to the audit row."""
+
+import time
+from typing import Literal
+
+from custody.credentials.target import Target
+from custody.kit.jwt import AgentClaims
+from proxy_addon.mask import Masker
+from proxy_addon.refuse import Refusal
+
+# How the agent named its target: `GET /alias/...`, `GET https://host/...`, `CONNECT host:443`, or inside such a tunnel.
+Form = Literal["gateway", "absolute", "connect", "tunnel"]
+
+
+class Ticket:
+    """The right to dial one host, given by admission; without it no connection is ever opened."""
+
+    __slots__ = ("exchange", "host", "port", "private_allowed")
+
+    def __init__(self, exchange: "Exchange", host: str, port: int, *, private_allowed: bool) -> None:
+        self.exchange = exchange
+        self.host = host
+        self.port = port
+        self.private_allowed = private_allowed
+
+
+class Exchange:
+    """What is known of a request while it runs. Written by admission and by the stream, read by the audit."""
+
+    __slots__ = (
+        "abandoned", "address", "agent_closes", "answered", "began", "body_wanted", "claims", "deadline", "ended",
+        "failure", "form", "inject_key", "inject_text", "injected", "masker", "method", "needles", "overdue",
+        "refusal", "request_bytes", "request_id", "response_bytes", "retried", "route_id", "secret_id",
+        "secret_version", "status", "target", "ticket", "upstream_closes", "user_agent", "websocket",
+    )  # fmt: skip
+
+    def __init__(self, form: Form, method: str, request_id: str, address: str) -> None:
+        self.form = form
+        self.method = method
+        self.request_id = request_id
+        self.address = address
+        self.user_agent: str | None = None
+        self.began = time.monotonic()
+        self.deadline = float("inf")
+        self.claims: AgentClaims | None = None
+        self.target: Target | None = None
+        self.ticket: Ticket | None = None
+        self.route_id: str | None = None
+        self.secret_id: str | None = None
+        self.secret_version: int | None = None
+        # Why we answer ourselves, once that is decided; `failure` is what the way to the upstream ran into.
+        self.refusal: Refusal | None = None
+        self.failure: Refusal | None = None
+        self.overdue = False
+        self.injected = False
+        self.body_wanted = False
+        self.inject_key = ""
+        self.inject_text = ""
+        self.needles: tuple[bytes, ...] = ()
+        self.masker: Masker | None = None
+        self.websocket = False
+        self.retried = False
+        self.status: int | None = None
+        self.request_bytes = 0
+        self.response_bytes = 0
+        # Who said that this is the last exchange on its connection.
+        self.agent_closes = False
+        self.upstream_closes = False
+        # Headers went to the agent; the connection broke; the audit row is written.
+        self.answered = False
+        self.abandoned = False
+        self.ended = False
+
+    def __repr__(self) -> str:
+        return f"Exchange({self.request_id}, {self.method}, {self.status})"
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self.began
+
+    def allow(self, seconds: float) -> None:
+        """From now on this long until something must happen."""
+        self.deadline = time.monotonic() + seconds

@@ -1,0 +1,137 @@
+"""Put a credential into a request, and take out what must not travel with it. Spec 2/4.6, decisions 8.
+
+Guarantees: what the agent sent under the credential's name is gone, everything else goes out byte for byte as it came,
+and no header carries the agent's own token.
+"""
+
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import quote, unquote_to_bytes
+
+import msgspec
+
+from custody.credentials.types import VALUE, RouteFields
+from custody.kit.errors import CustodyError, Invalid
+
+Headers = list[tuple[bytes, bytes]]
+
+FORM: Final = "application/x-www-form-urlencoded"
+_HOP_BY_HOP: Final = frozenset((b"connection", b"keep-alive", b"te", b"trailer", b"trailers", b"upgrade"))
+# Named in a Connection header these would vanish, and with them where the message ends or whom it is for.
+_FRAMING: Final = frozenset((b"content-length", b"transfer-encoding", b"host"))
+_HANDSHAKE: Final = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
+_EXTENSIONS: Final = b"sec-websocket-extensions"
+
+
+class BodyUnfit(CustodyError):
+    """The route injects into the body: send a JSON object or a URL-encoded form in UTF-8, without compression."""
+
+    status = 415
+
+
+class BadJson(Invalid):
+    """The body is not valid JSON."""
+
+
+def formatted(fields: RouteFields, value: str) -> str:
+    """What is injected: the route's format with the value in its place."""
+    return fields.inject_format.replace(VALUE, value, 1)
+
+
+def into_query(query: bytes | None, key: str, text: str) -> bytes:
+    """The query with every pair of this name, however it is encoded, replaced by one at the end."""
+    name = key.encode()
+    kept = [pair for pair in query.split(b"&") if _name_of(pair) != name] if query else []
+    return b"&".join([*kept, f"{quote(key, safe='')}={quote(text, safe='')}".encode()])
+
+
+def without_token(query: str | None, token: str) -> bytes | None:
+    """The query without pairs that hold the agent's token; clients of some APIs put what they take for a key there."""
+    if query is None or token not in query:
+        return None if query is None else query.encode()
+    return b"&".join(pair.encode() for pair in query.split("&") if token not in pair)
+
+
+def into_headers(headers: Headers, key: str, text: str) -> Headers:
+    """The headers with every one of this name, whatever its case, replaced by one at the end."""
+    name = _one_name(key.encode())
+    return [*((known, value) for known, value in headers if _one_name(known) != name), (key.encode(), text.encode())]
+
+
+def into_body(content_type: str | None, content_encoding: str | None, body: bytes, key: str, text: str) -> bytes:
+    """The body with this top-level field, or BodyUnfit when there is no place for one, or BadJson."""
+    kind, charset = _media_type(content_type)
+    if charset not in ("", "utf-8", "utf8") or (content_encoding or "").strip().lower() not in ("", "identity"):
+        raise BodyUnfit
+    if kind == FORM:
+        return into_query(body, key, text)
+    if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
+        return _into_object(body, key, text)
+    raise BodyUnfit
+
+
+def outgoing_headers(headers: Headers, *, token: str | None, websocket: bool) -> Headers:
+    """What of an agent's headers goes upstream: nothing between it and us, and nothing with its token in it.
+
+    Clients put what they take for an API key into headers of many names, so the token is looked for in all of them.
+    """
+    secret = token.encode() if token else None
+    return _through(
+        headers,
+        websocket,
+        lambda name, value: (
+            name == b"authorization" or name.startswith(b"x-service-") or (secret is not None and secret in value)
+        ),
+    )
+
+
+def returning_headers(headers: Headers, *, websocket: bool) -> Headers:
+    """What of an upstream's headers goes to the agent. `Alt-Svc` would lead it around the proxy."""
+    return _through(headers, websocket, lambda name, _: name == b"alt-svc")
+
+
+def _through(headers: Headers, websocket: bool, doomed: Callable[[bytes, bytes], bool]) -> Headers:
+    dropped = _HOP_BY_HOP | (_named_in_connection(headers) - _FRAMING)
+    kept = []
+    for header in headers:
+        name = header[0].lower()
+        if name in dropped or name.startswith(b"proxy-") or doomed(name, header[1]):
+            continue
+        # Without extensions no frame is compressed, so that frames can be looked into.
+        if websocket and name == _EXTENSIONS:
+            continue
+        kept.append(header)
+    return [*kept, *_HANDSHAKE] if websocket else kept
+
+
+def _named_in_connection(headers: Headers) -> frozenset[bytes]:
+    lists = [value for name, value in headers if name.lower() == b"connection"]
+    return frozenset(name.strip().lower() for value in lists for name in value.split(b","))
+
+
+def _one_name(name: bytes) -> bytes:
+    # A server that hands headers to programs as variables cannot tell X_Key from X-Key.
+    return name.lower().replace(b"_", b"-")
+
+
+def _name_of(pair: bytes) -> bytes:
+    return unquote_to_bytes(pair.partition(b"=")[0].replace(b"+", b" "))
+
+
+def _media_type(content_type: str | None) -> tuple[str, str]:
+    """The type and its charset in lower case, each empty when there is none."""
+    kind, *parameters = (content_type or "").lower().split(";")
+    charsets = {part.strip().partition("=")[2].strip('"') for part in parameters if part.strip().startswith("charset=")}
+    return kind.strip(), charsets.pop() if len(charsets) == 1 else " ".join(sorted(charsets))
+
+
+def _into_object(body: bytes, key: str, text: str) -> bytes:
+    try:
+        # Raw: numbers, escapes and spaces inside the other values stay as they were written.
+        fields = msgspec.json.decode(body.decode(), type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        raise BodyUnfit from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise BadJson from None
+    fields[key] = msgspec.Raw(msgspec.json.encode(text))
+    return msgspec.json.encode(fields)

@@ -1,0 +1,35 @@
+"""The public keys that agent tokens are signed with, straight from the signer that holds the private ones."""
+
+import time
+
+from custody.kit.callers import Origin
+from custody.kit.jwt import TokenKeys
+from custody.protocol.client import SignerClient
+from custody.protocol.messages import Done, PublicKeys
+
+_ORIGIN = Origin("proxy-keys")
+# Tokens with made-up key ids must not make the signer busy.
+_REFRESH_SECONDS = 5.0
+
+
+class Keys:
+    """The keys as they were last read; `refresh` reads them again, now and then."""
+
+    def __init__(self, signer: SignerClient) -> None:
+        self._signer = signer
+        self._read_at = float("-inf")
+        self.current = TokenKeys({})
+
+    async def load(self) -> None:
+        """Read the keys."""
+        self._read_at = time.monotonic()
+        answer = (await self._signer.tell(PublicKeys(), _ORIGIN)).outcome
+        assert isinstance(answer, Done)  # noqa: S101 - the protocol says so
+        self.current = TokenKeys.from_jwks(answer.data["keys"])
+
+    async def refresh(self) -> bool:
+        """Read the keys again, unless that was a moment ago; whether they were read."""
+        if time.monotonic() - self._read_at < _REFRESH_SECONDS:
+            return False
+        await self.load()
+        return True

@@ -1,0 +1,375 @@
+"""One connection of an agent: its bytes, its upstream connections, and the order in which events happen.
+
+Takes the place of mitmproxy's own handler, which runs every hook as a task of its own (a third of its time), dials
+whatever it is asked to, bounds nothing, and may leave a socket open when it is cancelled at the wrong moment.
+"""
+
+import asyncio
+import contextlib
+import re
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from mitmproxy import http
+from mitmproxy.connection import Connection, ConnectionState
+from mitmproxy.net.tls import starts_like_tls_record
+from mitmproxy.proxy import commands, events, layer, mode_specs, server
+from mitmproxy.proxy.layers.http import HTTPMode
+from mitmproxy.proxy.layers.tls import ClientTLSLayer
+
+from custody.kit import ids
+from custody.kit.logs import logger
+from proxy_addon import metrics, refuse
+from proxy_addon.dial import Dialler, NotDialled
+from proxy_addon.exchange import Exchange, Form
+from proxy_addon.mitm.streams import Layer, LightContext, Upstream
+from proxy_addon.peer import Peer
+from proxy_addon.refuse import Refusal
+
+log = logger("proxy")
+REGULAR = mode_specs.ProxyMode.parse("regular")
+# After our last word we go on reading for a moment, or the reset that follows unread bytes could overtake it.
+_LINGER_SECONDS = 1.0
+_LINGER_BYTES = 4 * 2**20
+# A head must be complete in this time; a connection without a request may be idle this long.
+_HEAD_SECONDS = 30.0
+# The library allows itself 30 s for the database and 10 s for the signer; this is beyond both.
+_DECISION_SECONDS = 60.0
+_HIGH_WATER = 64 * 1024
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_\-.:]{1,128}")
+Hooks = Mapping[str, Callable[..., Any]]
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Bounds of an exchange: seconds, and bytes of a request's body."""
+
+    connect_seconds: float
+    header_seconds: float
+    idle_seconds: float
+    max_body_bytes: int
+
+
+class Desk(msgspec.Struct, frozen=True):
+    """What all connections of a process share. `ended` hears of each exchange once, `gone` of each connection."""
+
+    options: Any
+    hooks: Hooks
+    dialler: Dialler
+    limits: Limits
+    ended: Callable[[Exchange], None]
+    gone: Callable[[Peer], None]
+
+
+class Handler(server.LiveConnectionHandler):
+    """Serves one connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, desk: Desk) -> None:
+        super().__init__(reader, writer, desk.options, REGULAR)
+        self.desk = desk
+        self.limits = desk.limits
+        self.peer = Peer(str(self.client.peername[0]))
+        self.closing = False
+        self.exchange: Exchange | None = None
+        self.layer = Layer(LightContext.of(self.layer.context), HTTPMode.regular, self)
+        self.timeout_watchdog = _NoWatchdog()  # type: ignore[assignment]
+        self._events: deque[events.Event] = deque()
+        self._running = False
+        self._unsent: dict[Connection, list[bytes]] = {}
+        self._hooks: set[asyncio.Task[Any]] = set()
+        self._deadline = time.monotonic() + _HEAD_SECONDS
+        self._lingering = False
+        self._lingered = 0
+        # Not set while a request waits for a decision or a connection: what is not read need not be kept.
+        self.reading = asyncio.Event()
+        self.reading.set()
+
+    # ---- one connection
+
+    async def handle_client(self) -> None:
+        """Serve until the agent or we have had enough; afterwards nothing of it is open."""
+        try:
+            await self.server_event(events.Start())
+            reading = asyncio.ensure_future(self._serve_client())
+            self.transports[self.client].handler = reading
+            await asyncio.wait([reading])
+            if not reading.cancelled() and (problem := reading.exception()):
+                log.error("a connection failed", exc_info=problem)
+        finally:
+            for task in [io.handler for io in self.transports.values() if io.handler] + list(self._hooks):
+                task.cancel()
+            for io in self.transports.values():
+                if io.writer is not None:
+                    io.writer.close()
+            if self.exchange is not None:
+                self.end(self.exchange, abandoned=True)
+            self.desk.gone(self.peer)
+
+    async def _serve_client(self) -> None:
+        try:
+            await self.handle_connection(self.client)
+        except asyncio.CancelledError:
+            if not self._lingering:
+                raise
+
+    async def handle_connection(self, connection: Connection) -> None:
+        """Read one side to its end."""
+        if connection is not self.client:
+            await super().handle_connection(connection)
+            return
+        reader, writer = self.transports[connection].reader, self.transports[connection].writer
+        assert isinstance(reader, asyncio.StreamReader)  # noqa: S101 - our own listener made it
+        assert isinstance(writer, asyncio.StreamWriter)  # noqa: S101
+        try:
+            while True:
+                data = await reader.read(65_535)
+                if not data or self._lingering:
+                    if not data or not self._drop(data):
+                        break
+                    continue
+                await self.server_event(events.DataReceived(connection, data))
+                if not self._lingering:
+                    await self.drain_writers()
+                    await self.reading.wait()
+        except OSError:
+            pass
+        finally:
+            connection.state = ConnectionState.CLOSED
+            await self.server_event(events.ConnectionClosed(connection))
+            writer.close()
+            self.transports.pop(connection, None)
+
+    def _drop(self, data: bytes) -> bool:
+        self._lingered += len(data)
+        return self._lingered < _LINGER_BYTES
+
+    # ---- events and commands
+
+    async def server_event(self, event: events.Event) -> None:
+        """Let the layers hear of an event, and do what they say. Nothing waits in here: order is the order of calls."""
+        self._events.append(event)
+        if self._running:
+            return
+        self._running = True
+        try:
+            while self._events:
+                for command in self.layer.handle_event(self._events.popleft()):
+                    self._obey(command)
+        except Exception:
+            # The layers' state is unknown now; the one safe thing is to end the connection.
+            log.exception("a fault while handling a connection")
+            self._events.clear()
+            self.cut(reset=True)
+        finally:
+            self._running = False
+        self._flush()
+
+    def _obey(self, command: commands.Command) -> None:
+        if isinstance(command, commands.SendData):
+            if command.connection in self.transports:
+                self._unsent.setdefault(command.connection, []).append(command.data)
+        elif isinstance(command, commands.StartHook):
+            self._start_hook(command)
+        elif isinstance(command, commands.OpenConnection):
+            task = asyncio.ensure_future(self.open_connection(command))
+            self.transports[command.connection] = server.ConnectionIO(handler=task)
+        elif isinstance(command, commands.CloseConnection):
+            self._flush()
+            half = isinstance(command, commands.CloseTcpConnection) and command.half_close
+            if command.connection is self.client:
+                self._say_goodbye()
+            elif command.connection in self.transports:
+                self.close_connection(command.connection, half)
+        elif not isinstance(command, commands.Log):
+            raise RuntimeError(f"unexpected command {type(command).__name__}")
+
+    def _start_hook(self, hook: commands.StartHook) -> None:
+        """Run a hook now; only one that must wait (for the database, the signer) becomes a task."""
+        run = self.desk.hooks.get(hook.name)
+        found = run(self, *hook.args()) if run is not None else None
+        if found is None:
+            self._hook_ended(hook)
+            return
+        task = asyncio.Task(found, eager_start=True, loop=asyncio.get_running_loop())
+        if task.done():
+            task.result()
+            self._hook_ended(hook)
+            return
+        self._hooks.add(task)
+        self.reading.clear()
+        task.add_done_callback(lambda ended: self._hook_came_back(hook, ended))
+
+    def _hook_ended(self, hook: commands.StartHook) -> None:
+        if hook.blocking:
+            self._events.append(events.HookCompleted(hook))
+
+    def _hook_came_back(self, hook: commands.StartHook, task: asyncio.Task[Any]) -> None:
+        self._hooks.discard(task)
+        self.reading.set()
+        if task.cancelled():
+            return
+        if problem := task.exception():
+            log.error("a hook failed", exc_info=problem)
+            self.cut(reset=True)
+            return
+        # It has no await of its own (see server_event), so it runs to its end right here.
+        with contextlib.suppress(StopIteration):
+            self.server_event(events.HookCompleted(hook)).send(None)
+
+    def _flush(self) -> None:
+        for connection, pieces in self._unsent.items():
+            io = self.transports.get(connection)
+            if io is not None and isinstance(io.writer, asyncio.StreamWriter) and not io.writer.is_closing():
+                io.writer.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        self._unsent.clear()
+
+    def _say_goodbye(self) -> None:
+        """Close our half, and read on for a moment so that what we said arrives."""
+        io = self.transports.get(self.client)
+        if io is None or self._lingering or not isinstance(io.writer, asyncio.StreamWriter):
+            return
+        self._lingering, self.closing = True, True
+        self._deadline = time.monotonic() + _LINGER_SECONDS
+        self.client.state &= ~ConnectionState.CAN_WRITE
+        with contextlib.suppress(OSError):
+            io.writer.write_eof()
+
+    def cut(self, *, reset: bool) -> None:
+        """End the agent's connection now; with `reset` so that nobody takes what was sent for all there is."""
+        io = self.transports.get(self.client)
+        if io is None or not isinstance(io.writer, asyncio.StreamWriter):
+            return
+        self.closing = True
+        if reset:
+            raw = io.writer.get_extra_info("socket")
+            with contextlib.suppress(OSError):
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            io.writer.transport.abort()
+        else:
+            self._flush()
+            io.writer.close()
+        if io.handler is not None:
+            io.handler.cancel("cut")
+
+    async def drain_writers(self) -> None:
+        """Wait while a side is slow to take what we send it."""
+        for io in self.transports.values():
+            if (
+                isinstance(io.writer, asyncio.StreamWriter)
+                and io.writer.transport.get_write_buffer_size() > _HIGH_WATER
+            ):
+                await super().drain_writers()  # type: ignore[no-untyped-call]
+                return
+
+    # ---- upstream connections
+
+    async def open_connection(self, command: commands.OpenConnection) -> None:
+        """Dial with a ticket; without one nothing is dialled, whoever asks."""
+        connection = command.connection
+        try:
+            if not isinstance(connection, Upstream) or connection.ticket is None:
+                raise NotDialled(refuse.INTERNAL)
+            reader, writer = await self.desk.dialler.dial(connection.ticket)
+        except NotDialled as problem:
+            if isinstance(connection, Upstream) and connection.ticket is not None:
+                connection.ticket.exchange.failure = problem.refusal
+            self.transports.pop(connection, None)
+            await self.server_event(events.OpenConnectionCompleted(command, problem.refusal.code))
+            return
+        except asyncio.CancelledError:
+            self.transports.pop(connection, None)
+            await self.server_event(events.OpenConnectionCompleted(command, "cancelled"))
+            raise
+        connection.state = ConnectionState.OPEN
+        connection.timestamp_start = time.time()  # noqa: TID251 - the library wants it so
+        connection.peername = writer.get_extra_info("peername")
+        connection.sockname = writer.get_extra_info("sockname")
+        self.transports[connection] = server.ConnectionIO(asyncio.current_task(), reader, writer)
+        try:
+            await self.server_event(events.OpenConnectionCompleted(command, None))
+            await self.handle_connection(connection)
+        finally:
+            writer.close()
+
+    # ---- exchanges
+
+    def begin(self, form: Form, request: http.Request) -> Exchange:
+        """An exchange for a request that has just come."""
+        self.peer.requests += 1
+        given = request.headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else ids.new_uuid()
+        method = request.data.method.decode("ascii", "replace")
+        exchange = self.exchange = Exchange(form, method, request_id, self.peer.address)
+        agent = request.headers.get("user-agent")
+        exchange.user_agent = agent.replace("\0", "")[:256] if agent else None
+        exchange.agent_closes = "close" in request.headers.get("connection", "").lower()
+        exchange.allow(_DECISION_SECONDS)
+        return exchange
+
+    def end(self, exchange: Exchange, *, abandoned: bool = False) -> None:
+        """An exchange is over, once; `abandoned` when it did not come to its proper end."""
+        if exchange.ended:
+            return
+        exchange.ended, exchange.abandoned = True, abandoned
+        if self.exchange is exchange:
+            self.exchange = None
+        self._deadline = time.monotonic() + (self.limits.idle_seconds if self.peer.agents else _HEAD_SECONDS)
+        self.desk.ended(exchange)
+
+    def refused_head(self, refusal: Refusal) -> str:
+        """Count what was refused before it was a request; gives an id for the answer."""
+        metrics.requests(refusal.status, refusal.code).inc()
+        return ids.new_uuid()
+
+    def look_at_the_clock(self, now: float) -> None:
+        """Called a few times a second: end what is overdue."""
+        exchange = self.exchange
+        if exchange is not None and not self._lingering:
+            if exchange.deadline < now and not exchange.overdue:
+                exchange.overdue = True
+                self._give_up(exchange)
+        elif self._deadline < now or (self.closing and not self._lingering):
+            self.cut(reset=False)
+
+    def _give_up(self, exchange: Exchange) -> None:
+        """Close the upstream under an overdue exchange; its stream then tells the agent, or cuts it off."""
+        upstream = [io.handler for connection, io in self.transports.items() if connection is not self.client]
+        if exchange.answered or not any(upstream):
+            self.cut(reset=True)
+        for task in upstream:
+            if task is not None:
+                task.cancel("overdue")
+
+    def drain(self) -> None:
+        """Take no further request; an idle connection ends now."""
+        self.closing = True
+        if self.exchange is None:
+            self.cut(reset=False)
+
+    async def handle_hook(self, hook: commands.StartHook) -> None:
+        """Not used: hooks run in `_start_hook`."""
+        raise NotImplementedError
+
+    def log(self, message: str, level: int = 0, exc_info: Any = None) -> None:
+        """mitmproxy's chatter names hosts and bytes; we log what matters ourselves."""
+
+
+class _NoWatchdog:
+    """mitmproxy starts a timer for each connection; one clock for all of them does."""
+
+    def register_activity(self) -> None:
+        """Nothing to do."""
+
+
+def next_layer(handler: Handler, wish: layer.NextLayer) -> None:
+    """What comes inside a tunnel: TLS with our certificate, then HTTP. Raw bytes are never forwarded."""
+    data: bytes = wish.data_client()  # type: ignore[no-untyped-call]
+    if not wish.context.client.tls_established and data[:1] == b"\x16":
+        if len(data) > 2 and starts_like_tls_record(data):
+            wish.layer = ClientTLSLayer(wish.context)
+        return
+    wish.layer = Layer(wish.context, HTTPMode.transparent, handler)

@@ -1,0 +1,223 @@
+"""HTTP/1.1 on both sides, with bounds: heads of 64 KiB, no pipelining without end, trailers dropped, 1xx skipped."""
+
+from collections.abc import Callable
+
+import h11
+from mitmproxy.net.http import http1, status_codes
+from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers.http import HttpClient, RegisterHttpConnection
+from mitmproxy.proxy.layers.http._base import ReceiveHttp
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    RequestHeaders,
+    RequestProtocolError,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
+from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Connection, Http1Server, make_body_reader
+
+from proxy_addon import refuse
+from proxy_addon.refuse import Refusal
+
+MAX_HEAD = 64 * 1024
+_VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
+Commands = layer.CommandGenerator[None]
+
+
+def answer_of(refusal: Refusal, request_id: str, *, close: bool) -> tuple[bytes, bytes]:
+    """Head and body of a refusal."""
+    body = refuse.body_of(refusal, request_id)
+    lines = [
+        b"HTTP/1.1 %d %s" % (refusal.status, status_codes.RESPONSES.get(refusal.status, "Refused").encode()),
+        b"Content-Type: application/json",
+        b"Content-Length: %d" % len(body),
+        b"X-Request-Id: " + request_id.encode(),
+        *(name + b": " + value for name, value in refusal.headers),
+        *([b"Connection: close"] if close else []),
+    ]
+    return b"\r\n".join(lines) + b"\r\n\r\n", body
+
+
+class AgentSide(Http1Server):
+    """The agent's connection. What mitmproxy would answer in HTML is answered in our envelope."""
+
+    def __init__(self, context: Context, refused: Callable[[Refusal], str]) -> None:
+        """`refused` counts a refusal and gives the request id for its answer."""
+        super().__init__(context)
+        self._refused = refused
+
+    def read_headers(self, event: events.ConnectionEvent) -> Commands:
+        """Read a head; one that is too long, malformed or no HTTP at all ends the connection with an answer."""
+        if not isinstance(event, events.DataReceived):
+            yield commands.CloseConnection(self.conn)
+            return
+        head = _head_in(self)
+        if head is None:
+            # A control character where the method should be: a TLS handshake, most likely.
+            if self.buf and self.buf.is_next_line_obviously_invalid_request_line():
+                yield from self.refuse_head(refuse.MALFORMED)
+            elif len(self.buf) > MAX_HEAD:
+                yield from self.refuse_head(refuse.HEAD_TOO_LARGE)
+            return
+        if _size(head) > MAX_HEAD:
+            yield from self.refuse_head(refuse.HEAD_TOO_LARGE)
+            return
+        try:
+            _insist_on_whole_lines(head)
+            self.request = http1.read_request_head(head)
+            if self.request.data.http_version not in _VERSIONS:
+                raise ValueError("another version of HTTP")
+            expected = http1.expected_http_body_size(self.request)
+        except ValueError:
+            self.request = None
+            yield from self.refuse_head(refuse.MALFORMED)
+            return
+        yield ReceiveHttp(RequestHeaders(self.stream_id, self.request, expected == 0))
+        self.body_reader = make_body_reader(expected)
+        self.state = self.read_body
+        yield from self.state(event)
+
+    def refuse_head(self, refusal: Refusal) -> Commands:
+        """Answer what never became a request, and close."""
+        head, body = answer_of(refusal, self._refused(refusal), close=True)
+        yield commands.SendData(self.conn, head + body)
+        yield commands.CloseConnection(self.conn)
+        self.state = self.done
+
+    def read_body(self, event: events.Event) -> Commands:
+        """Read the body; broken framing is the request's error, so that its stream can still answer."""
+        if isinstance(event, events.ConnectionClosed):
+            yield commands.CloseConnection(self.conn)
+            yield ReceiveHttp(RequestProtocolError(self.stream_id, "gone", ErrorCode.CLIENT_DISCONNECTED))
+            self.state = self.done
+            return
+        try:
+            yield from _read_body(self, event)
+        except h11.ProtocolError:
+            self.state = self.done
+            yield ReceiveHttp(RequestProtocolError(self.stream_id, "broken framing", ErrorCode.GENERIC_CLIENT_ERROR))
+
+    def wait(self, event: events.Event) -> Commands:
+        """Until the answer is done: what an agent sends ahead is kept, but not without end."""
+        if isinstance(event, events.DataReceived) and len(self.buf) > MAX_HEAD:
+            yield commands.CloseConnection(self.conn)
+            yield ReceiveHttp(
+                RequestProtocolError(self.stream_id, "too much was sent ahead", ErrorCode.CLIENT_DISCONNECTED)
+            )
+            self.state = self.done
+            return
+        yield from super().wait(event)
+
+
+class UpstreamSide(Http1Client):
+    """The upstream's connection."""
+
+    def read_headers(self, event: events.ConnectionEvent) -> Commands:
+        """Read a head; interim answers (100, 103) are dropped, endless heads refused."""
+        if isinstance(event, events.ConnectionClosed):
+            if self.stream_id:
+                yield from self._broken("the upstream closed the connection")
+            elif self.conn.state:
+                yield commands.CloseConnection(self.conn)
+            return
+        if self.request is None:
+            # Data that nobody asked for: this connection is not to be used again.
+            yield commands.CloseConnection(self.conn)
+            return
+        head = _head_in(self)
+        while head is not None and _is_interim(head[0]):
+            head = _head_in(self)
+        if head is None:
+            if len(self.buf) > MAX_HEAD:
+                yield from self._broken("the answer's head has no end")
+            return
+        yield from self._take(head, event)
+
+    def _take(self, head: list[bytes], event: events.ConnectionEvent) -> Commands:
+        assert self.request is not None  # noqa: S101 - the caller looked
+        assert self.stream_id is not None  # noqa: S101 - set with the request
+        try:
+            if _size(head) > MAX_HEAD:
+                raise ValueError("a head that is too long")
+            _insist_on_whole_lines(head)
+            self.response = http1.read_response_head(head)
+            expected = http1.expected_http_body_size(self.request, self.response)
+        except ValueError:
+            yield from self._broken("the answer's head is malformed")
+            return
+        yield ReceiveHttp(ResponseHeaders(self.stream_id, self.response, expected == 0))
+        self.body_reader = make_body_reader(expected)
+        self.state = self.read_body
+        yield from self.state(event)
+
+    def _broken(self, reason: str) -> Commands:
+        assert self.stream_id is not None  # noqa: S101 - there is a request
+        if self.conn.state:
+            yield commands.CloseConnection(self.conn)
+        yield ReceiveHttp(ResponseProtocolError(self.stream_id, reason, ErrorCode.GENERIC_SERVER_ERROR))
+
+    def read_body(self, event: events.Event) -> Commands:
+        """Read the body; one that ends too early or is framed badly is an error, never an end."""
+        try:
+            yield from _read_body(self, event)
+        except h11.ProtocolError:
+            self.state = self.done
+            yield from self._broken("the answer's framing is broken")
+
+
+def _head_in(side: Http1Connection) -> list[bytes] | None:
+    """The lines of the next complete head; empty lines before it are skipped, as the standard asks."""
+    while (lines := side.buf.maybe_extract_lines()) is not None:
+        if lines:
+            return [bytes(line) for line in lines]
+    return None
+
+
+def _size(head: list[bytes]) -> int:
+    return sum(map(len, head)) + 2 * len(head)
+
+
+def _insist_on_whole_lines(head: list[bytes]) -> None:
+    """Folded lines, and characters that others may read as the end of a line."""
+    if any(line[:1] in (b" ", b"\t") or b"\r" in line or b"\0" in line for line in head):
+        raise ValueError("a folded or split line")
+
+
+def _is_interim(status_line: bytes) -> bool:
+    status = status_line.split(None, 2)[1:2]
+    return bool(status) and len(status[0]) == 3 and status[0].startswith(b"1") and status[0] != b"101"
+
+
+def _read_body(side: Http1Connection, event: events.Event) -> Commands:
+    """Hand on what there is of a body. Raises h11.ProtocolError when its framing is broken or ends too early."""
+    assert side.stream_id is not None  # noqa: S101 - a body follows a head
+    closed = isinstance(event, events.ConnectionClosed)
+    while True:
+        found = side.body_reader.read_eof() if closed else side.body_reader(side.buf)
+        if found is None:
+            if len(side.buf) > MAX_HEAD:
+                raise h11.RemoteProtocolError("chunk lines and trailers have no end of their own")
+            return
+        if isinstance(found, h11.Data):
+            if found.data:
+                yield ReceiveHttp(side.ReceiveData(side.stream_id, bytes(found.data)))
+            continue
+        # Trailers are dropped: they could smuggle what the head may not say.
+        if side.request is not None and side.request.data.method != b"CONNECT":
+            yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
+        is_request = isinstance(side, Http1Server)
+        yield from side.mark_done(request=is_request, response=not is_request)
+        return
+
+
+class UpstreamClient(HttpClient):
+    """Opens the connection and speaks HTTP/1.1 on it."""
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        problem = None if self.context.server.connected else (yield commands.OpenConnection(self.context.server))
+        if not problem:
+            self.child_layer = UpstreamSide(self.context)
+            self._handle_event = self.child_layer.handle_event  # type: ignore[method-assign]
+            yield from self._handle_event(event)
+        yield RegisterHttpConnection(self.context.server, problem)

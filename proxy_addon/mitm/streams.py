@@ -1,0 +1,489 @@
+"""One request and its answer on an agent's connection, and the layer that holds them.
+
+mitmproxy's stream is kept for what it does well; replaced is what it does unsafely here: it would read a refused
+request to its end, answer in HTML, forward whatever an addon did not stop, and know no time-outs.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from mitmproxy import http
+from mitmproxy.connection import Client, Connection, ConnectionState, Server
+from mitmproxy.net.http import status_codes
+from mitmproxy.net.http.validate import validate_headers
+from mitmproxy.proxy import commands, events, layer, tunnel
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers.http import (
+    DropStream,
+    GetHttpConnection,
+    GetHttpConnectionCompleted,
+    HttpLayer,
+    HTTPMode,
+    HttpStream,
+    SendHttp,
+)
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    RequestData,
+    RequestEndOfMessage,
+    RequestHeaders,
+    RequestProtocolError,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
+from mitmproxy.proxy.layers.http._hooks import (
+    HttpConnectHook,
+    HttpRequestHeadersHook,
+    HttpRequestHook,
+    HttpResponseHeadersHook,
+)
+from mitmproxy.proxy.layers.tls import ServerTLSLayer
+from mitmproxy.proxy.utils import ReceiveBuffer
+
+from proxy_addon import refuse
+from proxy_addon.admission import MAX_INJECTED_BODY
+from proxy_addon.exchange import Exchange, Form, Ticket
+from proxy_addon.frames import BadFrame, MaskedFrames
+from proxy_addon.mitm.http1 import AgentSide, Commands, UpstreamClient
+from proxy_addon.refuse import Refusal
+
+if TYPE_CHECKING:
+    from proxy_addon.mitm.handler import Handler
+
+EXCHANGE = "exchange"
+# Safe to send twice, so a kept connection that dies under the request costs nothing (RFC 9110 9.2.1).
+_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
+_MAX_REQUESTS_PER_CONNECTION = 10_000
+
+
+class LightContext(Context):
+    """A context that forks without making a server object each time, only to throw it away."""
+
+    @classmethod
+    def of(cls, context: Context) -> "LightContext":
+        """The same context, forking lightly."""
+        light = object.__new__(cls)
+        light.client, light.options, light.server = context.client, context.options, context.server
+        light.layers = context.layers.copy()
+        return light
+
+    def fork(self) -> "LightContext":
+        """A copy with the same server and its own list of layers."""
+        return LightContext.of(self)
+
+
+class Upstream(Server):
+    """A connection to an upstream. Only one with a ticket is ever dialled."""
+
+    ticket: Ticket | None = None
+    # Nothing is under way on it, so the next request may have it.
+    idle = False
+    uses = 0
+
+
+class Stream(HttpStream):
+    """One exchange."""
+
+    exchange: Exchange
+
+    def __init__(self, context: Context, stream_id: int, handler: "Handler", mode: HTTPMode) -> None:
+        super().__init__(context, stream_id)
+        self._handler = handler
+        self._mode = mode
+
+    # ---- the request
+
+    def state_wait_for_request_headers(self, event: RequestHeaders) -> Commands:
+        """A head came: have it judged before anything else happens."""
+        request, handler = event.request, self._handler
+        flow = self.flow = http.HTTPFlow(self.context.client, self.context.server)
+        flow.request, flow.live = request, True
+        self.exchange = exchange = handler.begin(_form_of(request, self._mode), request)
+        flow.metadata[EXCHANGE] = exchange
+        try:
+            validate_headers(request)
+        except ValueError:
+            exchange.refusal = refuse.MALFORMED
+        flow.metadata["has_body"] = not event.end_stream
+        self.server_state = self.state_wait_for_response_headers
+        if exchange.refusal is None:
+            yield (HttpConnectHook if exchange.form == "connect" else HttpRequestHeadersHook)(flow)
+            if self._agent_left():
+                return
+        if exchange.refusal is not None:
+            yield from self.refuse(exchange.refusal)
+        elif exchange.form == "connect":
+            yield from self._open_tunnel()
+        elif exchange.ticket is None:
+            # Neither refused nor admitted: admission did not run, so nothing goes out.
+            yield from self.refuse(refuse.INTERNAL)
+        else:
+            yield from self._forward(event)
+
+    def _open_tunnel(self) -> Commands:
+        self.client_state = self.state_done
+        self.context.server.address = (self.flow.request.host, self.flow.request.port)
+        self.child_layer = layer.NextLayer(self.context)
+        self.exchange.status = 200
+        self._handler.end(self.exchange)
+        yield from self.handle_connect_finish()  # type: ignore[no-untyped-call]
+
+    def _forward(self, event: RequestHeaders) -> Commands:
+        if self.flow.request.headers.pop("expect", "").lower() == "100-continue" and not event.end_stream:
+            yield commands.SendData(self.context.client, b"HTTP/1.1 100 Continue\r\n\r\n")
+        if event.end_stream or self.exchange.body_wanted:
+            self.client_state = self.state_consume_request_body
+            return
+        if (yield from self.make_server_connection()):
+            head = RequestHeaders(self.stream_id, self.flow.request, end_stream=False)
+            yield SendHttp(head, self.context.server)
+            self.exchange.allow(self._handler.limits.idle_seconds)
+            self.client_state = self.state_stream_request_body
+
+    def state_stream_request_body(self, event: events.Event) -> Commands:
+        """Pass the body on as it comes, as far as it may go."""
+        exchange = self.exchange
+        if isinstance(event, RequestData):
+            exchange.request_bytes += len(event.data)
+            if exchange.request_bytes > self._handler.limits.max_body_bytes:
+                yield from self.fail(refuse.BODY_TOO_LARGE)
+                return
+            exchange.allow(self._handler.limits.idle_seconds)
+            yield SendHttp(event, self.context.server)
+        elif isinstance(event, RequestEndOfMessage):
+            self.client_state = self.state_done
+            exchange.allow(self._handler.limits.header_seconds)
+            yield SendHttp(event, self.context.server)
+            if self.server_state == self.state_done:
+                yield from self.flow_done()
+
+    def state_consume_request_body(self, event: events.Event) -> Commands:
+        """Hold the body that a credential goes into; requests without a body pass here too."""
+        exchange = self.exchange
+        if isinstance(event, RequestData):
+            exchange.request_bytes += len(event.data)
+            if exchange.request_bytes > MAX_INJECTED_BODY:
+                yield from self.refuse(refuse.BODY_TOO_LARGE)
+                return
+            self.request_body_buf += event.data
+        elif isinstance(event, RequestEndOfMessage):
+            self.client_state = self.state_done
+            if exchange.body_wanted:
+                self.flow.request.data.content = bytes(self.request_body_buf)
+                self.request_body_buf = ReceiveBuffer()  # type: ignore[no-untyped-call]
+                yield HttpRequestHook(self.flow)
+                if self._agent_left():
+                    return
+                if exchange.refusal is not None or not exchange.injected:
+                    yield from self.refuse(exchange.refusal or refuse.INTERNAL)
+                    return
+            yield from self._send_whole()
+
+    def _send_whole(self) -> Commands:
+        if not (yield from self.make_server_connection()):
+            return
+        content = self.flow.request.raw_content
+        yield SendHttp(RequestHeaders(self.stream_id, self.flow.request, not content), self.context.server)
+        if content:
+            yield SendHttp(RequestData(self.stream_id, content), self.context.server)
+        self.exchange.allow(self._handler.limits.header_seconds)
+        yield SendHttp(RequestEndOfMessage(self.stream_id), self.context.server)
+
+    def make_server_connection(self) -> layer.CommandGenerator[bool]:
+        """A connection for the exchange's ticket: a kept one of this agent's connection, or a new one."""
+        ticket = self.exchange.ticket
+        if ticket is None:
+            yield from self.refuse(refuse.INTERNAL)
+            return False
+        # Dialling has its own limit; this one is for the TLS handshake behind it.
+        self.exchange.allow(2 * self._handler.limits.connect_seconds)
+        self._handler.reading.clear()
+        connection, problem = yield Wanted(ticket)
+        self._handler.reading.set()
+        if problem is not None:
+            yield from self.fail(self.exchange.failure or self._verdict())
+            return False
+        connection.idle = False
+        connection.uses += 1
+        self.context.server = self.flow.server_conn = connection
+        return True
+
+    # ---- the answer
+
+    def state_wait_for_response_headers(self, event: ResponseHeaders) -> Commands:
+        """The upstream answers: strip, mask, and pass on as it comes."""
+        self.flow.response = event.response
+        try:
+            validate_headers(event.response)
+        except ValueError:
+            yield from self.fail(refuse.UPSTREAM_FAILED)
+            return
+        yield HttpResponseHeadersHook(self.flow)
+        if self._agent_left():
+            return
+        exchange, response = self.exchange, self.flow.response
+        if exchange.failure is not None:
+            yield from self.fail(exchange.failure)
+            return
+        last = exchange.agent_closes or self._handler.closing
+        if last or self._handler.peer.requests >= _MAX_REQUESTS_PER_CONNECTION:
+            response.headers["Connection"] = "close"
+        exchange.answered, exchange.status = True, response.status_code
+        exchange.allow(self._handler.limits.idle_seconds)
+        yield SendHttp(ResponseHeaders(self.stream_id, response, event.end_stream), self.context.client)
+        self.server_state = self.state_stream_response_body
+
+    def state_stream_response_body(self, event: events.Event) -> Commands:
+        """Pass the answer's body on, masked, as it comes."""
+        exchange = self.exchange
+        if isinstance(event, ResponseData):
+            exchange.allow(self._handler.limits.idle_seconds)
+            data = exchange.masker.feed(event.data) if exchange.masker is not None else event.data
+            exchange.response_bytes += len(data)
+            if data:
+                yield SendHttp(ResponseData(self.stream_id, data), self.context.client)
+        elif isinstance(event, ResponseEndOfMessage):
+            rest = exchange.masker.end() if exchange.masker is not None else b""
+            if rest:
+                exchange.response_bytes += len(rest)
+                yield SendHttp(ResponseData(self.stream_id, rest), self.context.client)
+            self.server_state = self.state_done
+            if self.client_state == self.state_done:
+                yield from self.flow_done()
+            else:
+                # Answered before the request was over: the rest of it is of no use to anybody.
+                yield from self._answered_early()
+
+    def _answered_early(self) -> Commands:
+        self.client_state = self.state_errored
+        yield commands.CloseConnection(self.context.server)
+        yield SendHttp(ResponseEndOfMessage(self.stream_id), self.context.client)
+        self._handler.end(self.exchange)
+        yield DropStream(self.stream_id)
+        yield commands.CloseConnection(self.context.client)
+
+    def flow_done(self) -> Commands:
+        """The exchange is over, or it becomes a websocket."""
+        response = self.flow.response
+        assert response is not None  # noqa: S101 - the answer has ended
+        if response.status_code == 101:
+            self.child_layer = Relay(self.context, self._handler, self.exchange)
+            self._handle_event = self.passthrough
+            yield from self.child_layer.handle_event(events.Start())
+        else:
+            self.flow.live = False
+            if isinstance(self.context.server, Upstream) and not self.exchange.upstream_closes:
+                self.context.server.idle = True
+            else:
+                yield from self._drop_upstream()
+            self._handler.end(self.exchange)
+            yield DropStream(self.stream_id)
+        yield SendHttp(ResponseEndOfMessage(self.stream_id), self.context.client)
+
+    # ---- when it goes wrong
+
+    def handle_protocol_error(self, event: RequestProtocolError | ResponseProtocolError) -> Commands:
+        """One side broke off."""
+        if isinstance(event, RequestProtocolError):
+            yield from self._agent_broke_off(event)
+        elif self.server_state in (self.state_done, self.state_errored):
+            yield DropStream(self.stream_id)
+        elif not self.exchange.answered and self._may_repeat():
+            self.exchange.retried = True
+            yield from self._send_whole()
+        else:
+            yield from self.fail(self._verdict())
+
+    def _may_repeat(self) -> bool:
+        """A kept connection that died before a byte of the answer, under a request that is safe to send again."""
+        server, exchange = self.context.server, self.exchange
+        return (
+            isinstance(server, Upstream)
+            and server.uses > 1
+            and not (exchange.retried or exchange.overdue)
+            and self.client_state == self.state_done
+            and exchange.method in _REPEATABLE
+            and not self.flow.metadata["has_body"]
+            and not exchange.websocket
+        )
+
+    def _agent_left(self) -> bool:
+        """Whether the agent went away while a hook was waiting; then the event that says so comes next."""
+        return any(
+            isinstance(event, RequestProtocolError) and event.code == ErrorCode.CLIENT_DISCONNECTED
+            for event in self._paused_event_queue
+        )
+
+    def _agent_broke_off(self, event: RequestProtocolError) -> Commands:
+        if event.code == ErrorCode.GENERIC_CLIENT_ERROR:
+            if not self.exchange.answered:
+                yield from self.fail(refuse.MALFORMED)
+                return
+            yield commands.CloseConnection(self.context.client)
+        self.client_state = self.server_state = self.state_errored
+        yield from self._drop_upstream()
+        self._handler.end(self.exchange, abandoned=True)
+        yield DropStream(self.stream_id)
+
+    def _verdict(self) -> Refusal:
+        return refuse.UPSTREAM_SLOW if self.exchange.overdue else self.exchange.failure or refuse.UPSTREAM_FAILED
+
+    def fail(self, refusal: Refusal) -> Commands:
+        """The way to or from the upstream broke: say so if the agent can still be told, else cut the answer off."""
+        yield from self._drop_upstream()
+        if not self.exchange.answered:
+            yield from self.refuse(refusal)
+            return
+        self.client_state = self.server_state = self.state_errored
+        self.exchange.failure = refusal
+        self._handler.end(self.exchange, abandoned=True)
+        response = self.flow.response
+        framed = response is not None and {"content-length", "transfer-encoding"} & {*map(str.lower, response.headers)}
+        # A body that ends with its connection must not look complete, so then the connection is reset, not closed.
+        self._handler.cut(reset=not framed)
+        yield DropStream(self.stream_id)
+
+    def _drop_upstream(self) -> Commands:
+        server = self.context.server
+        if isinstance(server, Upstream) and server.state is not ConnectionState.CLOSED:
+            yield commands.CloseConnection(server)
+
+    def refuse(self, refusal: Refusal) -> Commands:
+        """Answer ourselves, at once. What is still to come of the request is dropped, and then the connection."""
+        exchange = self.exchange
+        exchange.refusal, exchange.status, exchange.answered = refusal, refusal.status, True
+        whole = self.client_state == self.state_done or not self.flow.metadata.get("has_body")
+        # Where a request could be read in two ways, so could whatever follows it.
+        last = not whole or exchange.agent_closes or self._handler.closing or refusal.code == refuse.MALFORMED.code
+        response = _response_of(refusal, exchange.request_id, close=last)
+        self.flow.response = response
+        self.client_state = self.server_state = self.state_errored
+        self.flow.live = False
+        body = response.data.content or b""
+        head_only = self.flow.request.method == "HEAD"
+        yield SendHttp(ResponseHeaders(self.stream_id, response, head_only), self.context.client)
+        if not head_only:
+            yield SendHttp(ResponseData(self.stream_id, body), self.context.client)
+        self._handler.end(exchange)
+        yield DropStream(self.stream_id)
+        yield SendHttp(ResponseEndOfMessage(self.stream_id), self.context.client)
+        if not whole:
+            yield commands.CloseConnection(self.context.client)
+
+
+def _response_of(refusal: Refusal, request_id: str, *, close: bool) -> http.Response:
+    body = refuse.body_of(refusal, request_id)
+    headers = [
+        (b"Content-Type", b"application/json"),
+        (b"Content-Length", str(len(body)).encode()),
+        (b"X-Request-Id", request_id.encode()),
+        *refusal.headers,
+        *([(b"Connection", b"close")] if close else []),
+    ]
+    now = time.time()  # noqa: TID251 - the library wants it so
+    reason = status_codes.RESPONSES.get(refusal.status, "Refused").encode()
+    return http.Response(b"HTTP/1.1", refusal.status, reason, http.Headers(headers), body, None, now, now)
+
+
+def _form_of(request: http.Request, mode: HTTPMode) -> Form:
+    if mode is HTTPMode.transparent:
+        return "tunnel"
+    if request.method.upper() == "CONNECT":
+        return "connect"
+    return "absolute" if request.authority else "gateway"
+
+
+class Wanted(GetHttpConnection):
+    """A stream's wish for a connection."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__((ticket.host, ticket.port), tls=True, via=None)
+        self.ticket = ticket
+
+
+class Layer(HttpLayer):
+    """The exchanges of one agent's connection, or of one tunnel in it, and their upstream connections."""
+
+    def __init__(self, context: Context, mode: HTTPMode, handler: "Handler") -> None:
+        super().__init__(context, mode)
+        self._handler = handler
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        if isinstance(event, events.Start):
+            # The one seam that mitmproxy leaves for another HTTP/1 parser.
+            self.connections[self.context.client] = AgentSide(self.context.fork(), self._handler.refused_head)
+        elif isinstance(event, events.ConnectionEvent) and event.connection not in self.connections:
+            return  # the last word of a connection that was let go of already
+        yield from super()._handle_event(event)
+
+    def make_stream(self, stream_id: int) -> Commands:
+        """Our stream instead of mitmproxy's."""
+        stream = self.streams[stream_id] = Stream(self.context.fork(), stream_id, self._handler, self.mode)
+        yield from self.event_to_child(stream, events.Start())
+
+    def get_connection(self, event: GetHttpConnection, *, reuse: bool = True) -> Commands:
+        """A kept connection to the same *name* and port, or a new one with this ticket; nothing else is dialled."""
+        assert isinstance(event, Wanted)  # noqa: S101 - our streams make no other
+        for connection in list(self.connections):
+            if not isinstance(connection, Upstream):
+                continue
+            if connection.state is ConnectionState.CLOSED and connection not in self.waiting_for_establishment:
+                del self.connections[connection]
+            elif reuse and connection.idle and connection.connected and connection.address == event.address:
+                stream = self.command_sources.pop(event)
+                yield from self.event_to_child(stream, GetHttpConnectionCompleted(event, (connection, None)))
+                return
+        context = self.context.fork()
+        server = context.server = Upstream(address=event.address, sni=event.address[0], tls=True)
+        server.ticket = event.ticket
+        stack = tunnel.LayerStack()
+        stack /= ServerTLSLayer(context)
+        stack /= UpstreamClient(context)
+        self.connections[server] = stack[0]
+        self.waiting_for_establishment[server].append(event)
+        yield from self.event_to_child(stack[0], events.Start())
+
+
+class Relay(layer.Layer):
+    """An open websocket: bytes both ways as they come, nothing kept; what the upstream says is masked."""
+
+    def __init__(self, context: Context, handler: "Handler", exchange: Exchange) -> None:
+        super().__init__(context)
+        self._handler = handler
+        self._exchange = exchange
+        self._frames = MaskedFrames(exchange.needles)
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        exchange = self._exchange
+        exchange.allow(self._handler.limits.idle_seconds)
+        if isinstance(event, events.DataReceived):
+            yield from self._pass_on(event.connection, event.data)
+        elif isinstance(event, events.ConnectionClosed):
+            for connection in (self.context.server, self.context.client):
+                if connection.state is not ConnectionState.CLOSED:
+                    yield commands.CloseConnection(connection)
+            self._handler.end(exchange, abandoned=exchange.overdue)
+
+    def _pass_on(self, source: Connection, data: bytes) -> Commands:
+        if isinstance(source, Client):
+            self._exchange.request_bytes += len(data)
+            yield commands.SendData(self.context.server, data)
+            return
+        try:
+            masked = self._frames.feed(bytes(data))
+        except BadFrame:
+            self._handler.end(self._exchange, abandoned=True)
+            self._handler.cut(reset=False)
+            return
+        self._exchange.response_bytes += len(masked)
+        if masked:
+            yield commands.SendData(self.context.client, masked)
+
+
+def exchange_of(flow: http.HTTPFlow) -> Exchange:
+    """The exchange behind a flow."""
+    found: Any = flow.metadata[EXCHANGE]
+    assert isinstance(found, Exchange)  # noqa: S101 - only streams put it there
+    return found

@@ -1,0 +1,109 @@
+"""TLS on both sides of a tunnel: our certificates towards the agent, verified ones towards the upstream."""
+
+import datetime
+import functools
+import ssl
+from pathlib import Path
+from typing import Any
+
+import certifi
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from mitmproxy.net import tls as net_tls
+from mitmproxy.tls import TlsData
+from OpenSSL import SSL
+
+from custody.kit import clock
+
+# A name's certificate is made once a day per process; agents see a fresh one after a restart.
+_LEAF_DAYS = 7
+_HTTP1 = b"http/1.1"
+# pyOpenSSL has no name of its own for checking a host, so this reaches below it.
+_below: Any = SSL
+_HOST_FLAGS = _below._lib.X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | getattr(
+    _below._lib, "X509_CHECK_FLAG_NEVER_CHECK_SUBJECT", 0
+)
+
+
+class Certificates:
+    """Makes the certificates of tunnels, and checks those of upstreams."""
+
+    def __init__(self, ca_file: Path, ca_key_file: Path, extra_ca_file: Path | None) -> None:
+        self._ca = x509.load_pem_x509_certificate(ca_file.read_bytes())
+        key = load_pem_private_key(ca_key_file.read_bytes(), password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != self._ca.public_key():
+            raise ValueError(f"{ca_key_file} is not the key of {ca_file}; delete both to have new ones made")
+        self._ca_key = key
+        # One key for all tunnels of this process, never the authority's own.
+        self._leaf_key = ec.generate_private_key(ec.SECP256R1())
+        self._leaf = functools.lru_cache(maxsize=1000)(self._make_leaf)
+        self._agent_side = self._agent_context()
+        self._upstream_side = _upstream_context(extra_ca_file)
+
+    def start_client(self, data: TlsData, host: str) -> None:
+        """TLS towards the agent, in the name of the host it asked for."""
+        connection = SSL.Connection(self._agent_side)
+        connection.use_certificate(self._leaf(host, clock.now().date()))
+        connection.use_privatekey(self._leaf_key)
+        connection.set_accept_state()
+        data.ssl_conn = connection
+
+    def start_server(self, data: TlsData) -> None:
+        """TLS towards an upstream: name and chain are verified, without exception."""
+        host = data.conn.sni
+        if not host:
+            return  # no context is given, so the connection fails
+        name = host.encode("ascii")
+        connection = SSL.Connection(self._upstream_side)
+        parameters = _below._lib.SSL_get0_param(connection._ssl)
+        _below._lib.X509_VERIFY_PARAM_set_hostflags(parameters, _HOST_FLAGS)
+        _below._openssl_assert(_below._lib.X509_VERIFY_PARAM_set1_host(parameters, name, len(name)) == 1)
+        connection.set_tlsext_host_name(name)
+        connection.set_alpn_protos([_HTTP1])
+        connection.set_connect_state()
+        data.ssl_conn = connection
+
+    def _agent_context(self) -> SSL.Context:
+        context = SSL.Context(SSL.TLS_SERVER_METHOD)
+        context.set_min_proto_version(SSL.TLS1_2_VERSION)
+        context.set_options(net_tls.DEFAULT_OPTIONS)
+        context.set_alpn_select_callback(_only_http1)
+        return context
+
+    def _make_leaf(self, host: str, _day: datetime.date) -> x509.Certificate:
+        now = clock.now()
+        subject = [x509.NameAttribute(NameOID.COMMON_NAME, host)] if len(host) < 64 else []
+        issuer = self._ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name(subject))
+            .issuer_name(self._ca.subject)
+            .public_key(self._leaf_key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=_LEAF_DAYS))
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=not subject)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer), critical=False)
+        )
+        return builder.sign(self._ca_key, SHA256())
+
+
+def _only_http1(_connection: SSL.Connection, offered: list[bytes]) -> Any:
+    return _HTTP1 if _HTTP1 in offered else SSL.NO_OVERLAPPING_PROTOCOLS
+
+
+def _upstream_context(extra_ca_file: Path | None) -> SSL.Context:
+    """Trust in the usual authorities, the system's included, and the operator's own beside them."""
+    context = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    context.set_options(net_tls.DEFAULT_OPTIONS)
+    context.set_verify(SSL.VERIFY_PEER)
+    files = [certifi.where(), ssl.get_default_verify_paths().cafile, str(extra_ca_file) if extra_ca_file else None]
+    for file in filter(None, files):
+        context.load_verify_locations(file)
+    return context

@@ -1,0 +1,31 @@
+"""The global request limit of one agent. Decisions 8.
+
+The library that the api counts with starts a thread of its own every few milliseconds, which costs one request in
+twenty here; a fixed window needs none.
+"""
+
+import time
+
+
+class Windows:
+    """Counts hits by name in fixed windows of one length."""
+
+    def __init__(self, most: int, seconds: int) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._window = -1
+        self._hits: dict[tuple[str, str], int] = {}
+
+    def hit(self, name: tuple[str, str]) -> int | None:
+        """Count one; gives the seconds to wait when that was one too many, else None. 0 as the limit means none."""
+        if not self._most:
+            return None
+        now = time.monotonic()
+        window = int(now // self._seconds)
+        if window != self._window:
+            self._window = window
+            self._hits.clear()
+        hits = self._hits[name] = self._hits.get(name, 0) + 1
+        if hits <= self._most:
+            return None
+        return max(1, int((window + 1) * self._seconds - now))

@@ -1,0 +1,87 @@
+"""What the proxy reads from its environment, once. Decisions 2, 8."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from custody.credentials.patterns import HostPattern, InvalidPattern, compile_host
+from custody.credentials.target import MalformedTarget, parse_target
+from custody.kit import environment
+
+ALIASES = "openai=api.openai.com,anthropic=api.anthropic.com,github=api.github.com"
+RESERVED_ALIASES = frozenset({"proxy", "health", "ready", "metrics"})
+_ALIAS = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The proxy's settings. Times in seconds, sizes in bytes."""
+
+    home: Path
+    database_url: str
+    reveal_socket: Path
+    host: str
+    port: int
+    worker: int
+    metrics_port: int
+    aliases: dict[str, str]
+    private_hosts: tuple[HostPattern, ...]
+    extra_ca_file: Path | None
+    ca_file: Path
+    ca_key_file: Path
+    max_body_bytes: int
+    connect_seconds: float
+    header_seconds: float
+    idle_seconds: float
+    rate_limit_max: int
+    rate_limit_window_seconds: int
+
+
+def read(source: Mapping[str, str] = os.environ) -> Settings:
+    """Read and check; raises ValueError with the variable's name and what it should be."""
+    home = environment.home(source)
+    extra = source.get("SERVICE_PROXY_EXTRA_CA_FILE", "").strip()
+    return Settings(
+        home=home,
+        database_url=environment.url_from_home(source, "proxy"),
+        reveal_socket=environment.reveal_socket(source),
+        host=source.get("SERVICE_PROXY_HOST", "").strip() or "127.0.0.1",
+        port=environment.port(source, "SERVICE_PROXY_PORT", 8080),
+        worker=environment.integer(source, "SERVICE_PROXY_WORKER", 0, low=0, high=1023),
+        metrics_port=environment.port(source, "SERVICE_METRICS_PORT_PROXY", 3291),
+        aliases=_aliases(ALIASES) | _aliases(source.get("SERVICE_PROXY_ALIASES", "")),
+        private_hosts=_hosts(source.get("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "")),
+        extra_ca_file=Path(extra) if extra else None,
+        ca_file=environment.path(source, "SERVICE_PROXY_CA_FILE", home / "proxy-ca.pem"),
+        ca_key_file=environment.path(source, "SERVICE_PROXY_CA_KEY_FILE", home / "proxy-ca.key"),
+        max_body_bytes=environment.integer(source, "SERVICE_PROXY_MAX_BODY_BYTES", 33_554_432, low=0, high=2**40),
+        connect_seconds=environment.integer(source, "SERVICE_PROXY_CONNECT_SECONDS", 10, low=1, high=3600),
+        header_seconds=environment.integer(source, "SERVICE_PROXY_HEADER_SECONDS", 300, low=1, high=86_400),
+        idle_seconds=environment.integer(source, "SERVICE_PROXY_IDLE_SECONDS", 600, low=1, high=86_400),
+        rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000, low=0, high=10**9),
+        rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
+    )
+
+
+def _aliases(text: str) -> dict[str, str]:
+    """`name=host` or `name=host:port`, separated by commas."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, host = part.partition("=")
+        if not _ALIAS.fullmatch(name) or name in RESERVED_ALIASES:
+            raise environment.BadSetting("SERVICE_PROXY_ALIASES", f"cannot have an alias named {name!r}")
+        try:
+            parse_target(host, "/")
+        except MalformedTarget as problem:
+            raise environment.BadSetting("SERVICE_PROXY_ALIASES", f"{name}: {problem.message}") from None
+        found[name] = host
+    return found
+
+
+def _hosts(text: str) -> tuple[HostPattern, ...]:
+    try:
+        return tuple(compile_host(part.strip()) for part in text.split(",") if part.strip())
+    except InvalidPattern as problem:
+        raise environment.BadSetting("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", problem.message) from None

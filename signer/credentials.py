@@ -1,0 +1,82 @@
+"""What the stories of secrets and credential routes share: how both are sealed, and the turn they are changed in.
+
+A value is bound to its secret, version and expiry, a route to its tenant and secret: what a database writer copies,
+changes or moves does not open. docs/sealed-blob.md.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from custody.credentials.rules import value_fits
+from custody.credentials.types import RouteFields
+from custody.kit import clock
+from custody.kit.errors import Conflict
+from custody.protocol.messages import Outcome
+from signer.context import Ask, Signer
+from signer.idempotency import packed
+from signer.proofs import ProvenTenant
+from signer.sealing import Context, Sealer, Tampered, fields
+from signer.turns import CREDENTIALS, TooManyWaiting
+
+ROUTE_MAC = "credential-route-mac"
+# How often a change begins anew when somebody else, on another host, was faster.
+TRIES = 4
+
+
+class CredentialsMoving(Conflict):
+    """The secrets and credential routes are being changed by somebody else; repeat the request."""
+
+
+def place(tenant: str, secret: str, version: int, expires_at: datetime | None) -> Context:
+    """Where a value is sealed to."""
+    until = clock.iso(expires_at) if expires_at else ""
+    return Context(tenant, "secret", secret, "secret", f"{version}:{until}")
+
+
+def open_value(sealer: Sealer, tenant: str, secret: str, row: Any) -> bytes:
+    """The value of a secret that was not deleted, or Tampered; the row has its version, expiry and sealed value."""
+    if row["blob"] is None:
+        raise Tampered
+    return sealer.open(row["blob"], place(tenant, secret, row["version"], row["expires_at"]))
+
+
+def seal_route(sealer: Sealer, tenant: str, route: str, secret: str, said: RouteFields) -> tuple[str, bytes]:
+    """The stored text of a route and its MAC."""
+    text = msgspec.json.encode(said, order="sorted").decode()
+    return text, sealer.mac(ROUTE_MAC, tenant, fields(tenant, route, secret, text))
+
+
+def open_route(sealer: Sealer, tenant: str, route: str, secret: str, stored: tuple[str, bytes]) -> RouteFields:
+    """What a stored route says, or Tampered; `stored` are its text and its MAC."""
+    text, mac = stored
+    sealer.check_mac(mac, ROUTE_MAC, tenant, fields(tenant, route, secret, text))
+    return msgspec.json.decode(text, type=RouteFields)
+
+
+def insist_on_fit(sealer: Sealer, tenant: str, secret: str, row: Any, said: RouteFields) -> None:
+    """Raise ValueNotForHeader unless the route can inject the present value; only a header is particular."""
+    if said.inject_as == "header":
+        value_fits(said, open_value(sealer, tenant, secret, row).decode())
+
+
+@asynccontextmanager
+async def turn(signer: Signer, tenant: str) -> AsyncIterator[Any]:
+    """A connection, once it is this tenant's turn to change a secret or route.
+
+    Changes of one tenant wait for each other in the database; waiting here, they take no connection meanwhile.
+    """
+    try:
+        async with signer.turns.turn_of(tenant, CREDENTIALS), signer.pool.acquire() as connection:
+            yield connection
+    except TooManyWaiting:
+        raise CredentialsMoving from None
+
+
+def closing(ask: Ask[ProvenTenant], outcome: Outcome, **metadata: Any) -> tuple[Any, ...]:
+    """The last arguments of each function that changes a secret or route: who, under which key, what to remember."""
+    told = msgspec.json.encode(metadata).decode()
+    return ask.caller.principal, *ask.key_row, packed(outcome), told, ask.origin_row

@@ -1,0 +1,150 @@
+"""Which route a request falls to."""
+
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from custody.credentials.match import RouteTable
+from custody.credentials.target import parse_target
+from custody.credentials.types import CredentialRoute, RouteFields
+
+HOSTS = ["a.com", "x.a.com", "*.a.com", "*.x.a.com", "x*.a.com", "*", "*.com", "a.com:8443", "*.a.com:8443", "*.*.com"]
+PATHS = ["/*", "/", "/v1", "/v1/*", "/v1/a", "/v1/a/*", "/v*/a", "/v*/*", "/*/a/*", "/v1/"]
+
+drawn_routes = st.lists(
+    st.tuples(
+        st.sampled_from(HOSTS),
+        st.sampled_from(PATHS),
+        st.sampled_from(["*", "GET", "POST"]),
+        st.integers(-1, 1),
+        st.booleans(),
+    ),
+    max_size=12,
+)
+drawn_targets = st.builds(
+    parse_target,
+    st.sampled_from(["a.com", "x.a.com", "y.a.com", "z.x.a.com", "b.com", "a.com:8443", "x.a.com:8443", "com"]),
+    st.sampled_from(["/", "/v1", "/v1/", "/v1/a", "/v1/a/b", "/v2/a", "/b", "/v1/b"]),
+)
+
+
+def route(position, host="a.com", path="/*", method="*", priority=0, enabled=True):
+    return CredentialRoute(
+        id=f"00000000-0000-0000-0000-{position:012}",
+        secret_id="00000000-0000-0000-0000-000000000000",
+        fields=RouteFields(
+            host_pattern=host, path_pattern=path, method=method, inject_as="header", inject_key="X-Key",
+            priority=priority, enabled=enabled,
+        ),
+    )  # fmt: skip
+
+
+def found(routes, host="a.com", path="/v1/a", method="GET"):
+    match = RouteTable(routes).find(parse_target(host, path), method)
+    return routes.index(match) if match else None
+
+
+def reasons(routes, host="a.com", path="/v1/a", method="GET"):
+    explained = RouteTable(routes).explain(parse_target(host, path), method)
+    return [(routes.index(considered), reason) for considered, reason in explained]
+
+
+def test_the_highest_priority_wins():
+    assert found([route(0), route(1, priority=5), route(2, priority=-1)]) == 1
+
+
+def test_of_equal_priority_the_first_given_wins():
+    assert found([route(0, "*.com"), route(1), route(2, path="/v1/a")]) == 0
+    assert found([route(0, path="/v1/a"), route(1), route(2, "*.com")]) == 0
+    assert found([route(0, "b.com"), route(1, path="/v*/a"), route(2, path="/v1/a")]) == 1
+
+
+def test_a_disabled_route_is_skipped():
+    assert found([route(0, enabled=False), route(1)]) == 1
+    assert found([route(0, enabled=False)]) is None
+
+
+def test_host_port_path_and_method_must_all_match():
+    assert found([route(0, "b.com")]) is None
+    assert found([route(0, "a.com:8443")]) is None
+    assert found([route(0, path="/v2/*")]) is None
+    assert found([route(0, method="POST")]) is None
+    assert found([route(0, method="POST")], method="POST") == 0
+    assert found([route(0, method="GET")], method="get") is None
+
+
+def test_the_path_is_matched_in_its_one_spelling():
+    assert found([route(0, path="/v1/a")], path="/%761/%61") == 0
+    assert found([route(0, path="/v1/a")], path="/v1/A") is None
+
+
+def test_a_route_whose_secret_is_lost_still_takes_the_request():
+    table = RouteTable([route(0)])
+
+    assert table.find(parse_target("a.com", "/"), "GET") is not None
+
+
+def test_a_host_is_known_while_an_enabled_route_names_it():
+    table = RouteTable([route(0, enabled=False), route(1, "b.com:8443"), route(2, "*.c.com"), route(3, "d*.e.com")])
+
+    assert not table.knows_host("a.com", 443)
+    assert table.knows_host("b.com", 8443)
+    assert not table.knows_host("b.com", 443)
+    assert table.knows_host("x.y.c.com", 443)
+    assert not table.knows_host("c.com", 443)
+    assert table.knows_host("d1.e.com", 443)
+
+
+def test_a_route_that_cannot_be_read_is_named_and_skipped():
+    broken = route(0, host="https://a.com", priority=9)
+    table = RouteTable([broken, route(1, path="v1"), route(2)])
+
+    assert table.broken == [broken.id, route(1).id]
+    assert table.find(parse_target("a.com", "/"), "GET") == route(2)
+    assert [reason for _, reason in table.explain(parse_target("a.com", "/"), "GET")] == ["broken", "broken", "matched"]
+
+
+def test_every_route_is_explained_in_the_order_of_asking():
+    routes = [
+        route(0, enabled=False), route(1, "b.com"), route(2, "a.com:8443"), route(3, path="/v2"),
+        route(4, method="POST"), route(5), route(6, "*.com"), route(7, "b.com", priority=3),
+    ]  # fmt: skip
+
+    assert reasons(routes) == [
+        (7, "host"), (0, "disabled"), (1, "host"), (2, "port"), (3, "path"), (4, "method"), (5, "matched"),
+        (6, "lower_priority"),
+    ]  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(drawn_routes, drawn_targets, st.sampled_from(["GET", "POST", "PUT"]))
+def test_the_index_finds_what_asking_every_route_finds(drawn, target, method):
+    routes = [route(position, *fields) for position, fields in enumerate(drawn)]
+    table = RouteTable(routes)
+    explained = table.explain(target, method)
+    matching = [considered for considered, reason in explained if reason == "matched"]
+
+    assert [table.find(target, method)] == (matching or [None])
+    assert table.knows_host(target.host, target.port) == any(
+        reason in ("path", "method", "matched", "lower_priority") for _, reason in explained
+    )
+
+
+def test_ten_thousand_routes_are_no_slower_than_a_few():
+    routes = [route(0, "*.first.com"), route(1, "late.com", priority=-1)]
+    routes += [route(position, f"h{position}.example.com") for position in range(2, 3_000)]
+    routes += [route(position, f"*.h{position}.example.com") for position in range(3_000, 6_000)]
+    routes += [route(position, "late.com", f"/p{position}/*") for position in range(6_000, 8_000)]
+    routes += [route(position, "late.com", f"/p{position}") for position in range(8_000, 10_000)]
+    table = RouteTable(routes)
+    targets = [
+        parse_target("late.com", "/none"), parse_target("late.com", "/p7000/x/y"), parse_target("x.y.none.com", "/"),
+        parse_target("a.b.h4000.example.com", "/"), parse_target("h2000.example.com", "/"),
+    ]  # fmt: skip
+
+    began = time.perf_counter()
+    answers = [table.find(target, "GET") for _ in range(200) for target in targets]
+
+    assert answers[:5] == [routes[1], routes[7_000], None, routes[4_000], routes[2_000]]
+    assert (time.perf_counter() - began) / len(answers) < 0.000_2
