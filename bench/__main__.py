@@ -1,4 +1,7 @@
-"""`make bench`: the figures of this machine, each beside what the bare database does. Nothing here fails on time."""
+"""`make bench`: the figures of this machine, each beside what the bare database (or an empty proxy) does.
+
+Nothing here fails on time.
+"""
 
 import random
 import statistics
@@ -8,7 +11,7 @@ from collections.abc import Callable
 import httpx
 import msgspec
 
-from bench import bare, history, load
+from bench import bare, history, load, proxy
 from bench.deployment import RATE_LIMIT, Deployment
 
 AGENTS = 1000
@@ -32,6 +35,7 @@ def main() -> None:
         histories(deployment)
         restarts(deployment, next(iter(tokens.items())))
         memory(deployment, signs)
+    proxy.measure()
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""A deployment to measure: a durable Postgres, signer and api as they run for real, in a state folder of their own."""
+"""A deployment to measure: a durable Postgres and our processes as they run for real, in a state folder of their own."""
 
 import asyncio
 import os
@@ -16,6 +16,7 @@ import httpx
 from custody.cli import places
 from custody.cli.migrate import migrate
 from custody.cli.postgres import EmbeddedPostgres
+from custody.cli.settings import MODULES
 
 PROJECT = Path(__file__).parents[1]
 RATE_LIMIT = 100_000_000
@@ -32,14 +33,17 @@ POLICIES = [
 
 
 class Deployment:
-    """Started and stopped with `with`."""
+    """Started and stopped with `with`: signer and api, and whatever else is started then."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environment: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cb-"))
         self.folder.chmod(0o755)
         self.home = places.open_home(self.folder / "home")
         self.postgres = EmbeddedPostgres(self.home.file("postgres"), self.home.file("log", "postgres.log"))
-        self.port, self.metrics = _free_port(), _free_port()
+        self.port, self.metrics, self.proxy_port, self.proxy_metrics = (_free_port() for _ in range(4))
+        self._environment = environment
+        # How long the log of a process was when it was started.
+        self._logged: dict[str, int] = {}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.owner_url = ""
 
@@ -69,27 +73,52 @@ class Deployment:
         return url
 
     def start(self, *names: str) -> float:
-        """Start processes; gives the seconds until /ready says yes."""
+        """Start processes; gives the seconds until /ready says yes. `proxy-1` is the proxy's second worker."""
         began = time.perf_counter()
-        environment = {
+        for name in names:
+            process, _, worker = name.partition("-")
+            with self.home.file("log", f"{name}.log").open("ab") as log:
+                self._logged[name] = log.tell()
+                self.processes[name] = subprocess.Popen(
+                    [sys.executable, "-P", "-m", MODULES[process]], env=self._environment_of(process, worker), cwd="/",
+                    stdout=log, stderr=log,
+                )  # fmt: skip
+        while not self._ready(names):
+            dead = [name for name, process in self.processes.items() if process.poll() is not None]
+            if dead:
+                raise RuntimeError(self.home.file("log", f"{dead[0]}.log").read_text()[-2000:])
+            time.sleep(0.01)
+        return time.perf_counter() - began
+
+    def stop(self, name: str) -> None:
+        """Stop a process in order."""
+        process = self.processes.pop(name)
+        process.terminate()
+        process.wait(20)
+
+    def _environment_of(self, process: str, worker: str) -> dict[str, str]:
+        found = {
             **os.environ, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(self.home.path), "SERVICE_API_PORT": str(self.port),
             "SERVICE_METRICS_PORT_API": str(self.metrics), "SERVICE_RATE_LIMIT_MAX": str(RATE_LIMIT),
             "SERVICE_DEFAULT_CHAIN_ID": "31337", "SERVICE_SIGN_SOCKET": str(self.home.file("run", "sign.sock")),
+            "SERVICE_PROXY_PORT": str(self.proxy_port), "SERVICE_METRICS_PORT_PROXY": str(self.proxy_metrics),
+            **self._environment,
         }  # fmt: skip
+        if process == "proxy":
+            # As `custody up` starts it.
+            found |= {"PYTHONOPTIMIZE": "1", "SERVICE_PROXY_WORKER": worker or "0"}
+        return found
+
+    def _ready(self, names: tuple[str, ...]) -> bool:
+        # Workers of the proxy share a port, so only the log tells which of them listens.
         for name in names:
-            with self.home.file("log", f"{name}.log").open("ab") as log:
-                self.processes[name] = subprocess.Popen(
-                    [sys.executable, "-P", "-m", name], env=environment, cwd="/", stdout=log, stderr=log
-                )
-        while True:
-            try:
-                if httpx.get(f"http://127.0.0.1:{self.port}/ready", timeout=5).is_success:
-                    return time.perf_counter() - began
-            except httpx.HTTPError:
-                pass
-            if any(process.poll() is not None for process in self.processes.values()):
-                raise RuntimeError(self.home.file("log", f"{names[0]}.log").read_text()[-2000:])
-            time.sleep(0.01)
+            said = self.home.file("log", f"{name}.log").read_bytes()[self._logged[name] :]
+            if name.startswith("proxy") and b"forwarding" not in said:
+                return False
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}/ready", timeout=5).is_success
+        except httpx.HTTPError:
+            return False
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """One call that must succeed; gives the data."""
