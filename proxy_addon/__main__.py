@@ -45,12 +45,18 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
         options=_OPTIONS, hooks=Addon(admission, certificates).hooks(), dialler=Dialler(lookup, given.connect_seconds),
         limits=limits, ended=lambda exchange: _ended(exchange, trail), gone=admission.gone,
     )  # fmt: skip
-    listener = Listener(desk, given.host, given.port)
+    listener = Listener(desk, admission.refused_since, given.host, given.port)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     _start_metrics(given, trail)
-    running = [_kept(known.listen(given.database_url)), _kept(trail.write()), _kept(listener.watch_the_clock())]
+    running = [
+        _kept(work)
+        for work in (
+            known.listen(given.database_url), known.forget(), trail.write(), listener.watch_the_clock(),
+            listener.watch_the_agents(),
+        )
+    ]  # fmt: skip
     await listener.open()
     log.info("forwarding", extra={"host": given.host, "port": given.port, "worker": given.worker})
     await stop.wait()

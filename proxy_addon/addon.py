@@ -51,7 +51,7 @@ class Addon:
         # Nothing that fails from here on can let the token or the named host through.
         request.headers = http.Headers()
         out = await self._admission.request(arrived, exchange, handler.peer)
-        request.scheme, request.authority = "https", ""
+        request.scheme, request.authority, request.http_version = "https", "", "HTTP/1.1"
         request.data.host, request.data.port = out.host, out.port
         request.data.path = out.path
         request.data.headers = http.Headers(out.headers)
@@ -134,7 +134,8 @@ def _arrived(flow: http.HTTPFlow, exchange: Exchange) -> Arrived:
 
 def _is_encoded(response: http.Response) -> bool:
     coding = response.headers.get("content-encoding", "identity").strip().lower()
-    return coding not in ("", "identity") or "," in response.headers.get("transfer-encoding", "")
+    transfer = response.headers.get("transfer-encoding", "chunked").strip().lower()
+    return coding not in ("", "identity") or transfer != "chunked"
 
 
 def _refusal_of(problem: Exception, exchange: Exchange) -> refuse.Refusal:

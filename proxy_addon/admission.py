@@ -7,6 +7,7 @@ which route, then the secret. Whatever raises on the way is a refusal; nothing f
 import base64
 import binascii
 import re
+from collections import Counter
 
 import msgspec
 
@@ -14,19 +15,21 @@ from custody.credentials.target import MalformedTarget, Target, parse_target
 from custody.credentials.types import CredentialRoute
 from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
+from custody.kit.logs import logger
 from proxy_addon import inject, refuse
 from proxy_addon.addresses import host_allowed
 from proxy_addon.audit import AuditTrail
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
-from proxy_addon.known import Credential, Known, Standing, caller_of
+from proxy_addon.known import Credential, Known, Standing, StoreAway, caller_of
 from proxy_addon.peer import Peer
 from proxy_addon.rate import Windows
 from proxy_addon.refuse import Refusal
 from proxy_addon.settings import Settings
 
+log = logger("proxy")
 MAX_INJECTED_BODY = 2**20
-MAX_PEERS_OF_AGENT = 256
+MAX_PEERS_OF_AGENT, MAX_PEERS_OF_TENANT = 256, 1024
 _METHOD = re.compile(r"[A-Z]{1,20}")
 Headers = list[tuple[bytes, bytes]]
 
@@ -74,6 +77,7 @@ class Admission:
         self._windows = Windows(settings.rate_limit_max, settings.rate_limit_window_seconds)
         # Open connections by agent; an agent is forgotten with its last one.
         self._peers: dict[tuple[str, str], set[Peer]] = {}
+        self._peers_of_tenant: Counter[str] = Counter()
 
     async def request(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> Outgoing:
         """Decide about one request. Raises Refused."""
@@ -110,11 +114,27 @@ class Admission:
             raise Refused(refuse.from_error(problem)) from None
         peer.token, peer.tunnel = token, (target.host, port)
 
+    async def refused_since(self, claims: AgentClaims) -> Refusal | None:
+        """Why an agent whose request is under way would be refused by now, or None. Never raises."""
+        try:
+            standing = await self._known.standing(claims.tid, claims.sub)
+        except StoreAway:
+            return refuse.UNAVAILABLE
+        except Exception:
+            log.exception("an agent could not be looked at")
+            return refuse.INTERNAL
+        if standing is None or (standing.incarnation, standing.token_epoch) != (claims.inc, claims.epoch):
+            return refuse.BAD_TOKEN
+        return refuse.FROZEN if standing.frozen else None
+
     def gone(self, peer: Peer) -> None:
         """A connection has ended."""
         for agent in peer.agents:
             peers = self._peers.get(agent, set())
             peers.discard(peer)
+            self._peers_of_tenant[agent[0]] -= 1
+            if not self._peers_of_tenant[agent[0]]:
+                del self._peers_of_tenant[agent[0]]
             if not peers:
                 self._peers.pop(agent, None)
 
@@ -163,11 +183,13 @@ class Admission:
     def _count(self, claims: AgentClaims, peer: Peer) -> None:
         agent = claims.tid, claims.sub
         if agent not in peer.agents:
-            peers = self._peers.setdefault(agent, set())
-            if len(peers) >= MAX_PEERS_OF_AGENT:
+            peers = self._peers.get(agent, set())
+            if len(peers) >= MAX_PEERS_OF_AGENT or self._peers_of_tenant[claims.tid] >= MAX_PEERS_OF_TENANT:
                 raise Refused(refuse.TOO_MANY_CONNECTIONS)
             peers.add(peer)
             peer.agents.add(agent)
+            self._peers[agent] = peers
+            self._peers_of_tenant[claims.tid] += 1
         if (wait := self._windows.hit(agent)) is not None:
             raise TooMany(code="rate_limited", retry_after=wait)
 

@@ -1,7 +1,8 @@
 """One audit row per request of a known agent: queued, written in batches, never silently lost. Design 7.
 
 A row holds no body, no query and no credential. While the queue is full requests are refused: nothing goes out that
-could not be written down. A killed process loses at most the rows of its last WRITE_SECONDS.
+could not be written down. A killed process loses the rows that wait (those of WRITE_SECONDS, or all since the database
+went away) and those of requests under way.
 """
 
 import asyncio
@@ -46,7 +47,11 @@ class AuditTrail:
     def keep(self, exchange: Exchange) -> None:
         """The row of a request that has ended, in the place promised to it."""
         self._promised -= 1
-        self._rows.append(_row(exchange))
+        try:
+            self._rows.append(_row(exchange))
+        except Exception:  # a row that says little is better than none
+            log.exception("an audit row could not be made", extra={"request_id": exchange.request_id})
+            self._rows.append(_least(exchange))
         if len(self._rows) >= BATCH:
             self._due.set()
 
@@ -86,6 +91,12 @@ class AuditTrail:
             middle = len(batch) // 2
             await self._insert(batch[:middle])
             await self._insert(batch[middle:])
+
+
+def _least(exchange: Exchange) -> tuple[object, ...]:
+    claims = exchange.claims
+    tenant, agent = (claims.tid, claims.sub) if claims else ("", "")
+    return tenant, agent, "-", "{}", exchange.request_id, exchange.address, None, clock.now()
 
 
 def _row(exchange: Exchange) -> tuple[object, ...]:

@@ -7,6 +7,8 @@ name that leads elsewhere the second time (rebinding) leads nowhere. The certifi
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from weakref import WeakValueDictionary
 
 from custody.kit.logs import logger
 from proxy_addon import refuse
@@ -19,6 +21,9 @@ log = logger("proxy")
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _LARGEST_READ = 2**16
+# Threads of their own, because a name that resolves slowly holds one; and few at once for one agent.
+_RESOLVERS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="resolver")
+_LOOKUPS_OF_AGENT = 4
 
 
 class NotDialled(Exception):
@@ -31,8 +36,12 @@ class NotDialled(Exception):
 
 async def system_lookup(host: str, port: int) -> list[str]:
     """What the system's resolver says."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, _resolve, host, port)
+    return list(dict.fromkeys(found))
+
+
+def _resolve(host: str, port: int) -> list[str]:
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 class Dialler:
@@ -41,6 +50,7 @@ class Dialler:
     def __init__(self, lookup: Lookup, seconds: float) -> None:
         self._lookup = lookup
         self._seconds = seconds
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Semaphore] = WeakValueDictionary()
 
     async def dial(self, ticket: Ticket) -> Streams:
         """A connection to a vetted address of the ticket's host, or NotDialled."""
@@ -52,8 +62,12 @@ class Dialler:
             raise NotDialled(refuse.UPSTREAM_SLOW) from None
 
     async def _vetted(self, ticket: Ticket) -> list[str]:
+        claims = ticket.exchange.claims
+        assert claims is not None  # noqa: S101 - nobody else gets a ticket
+        turn = self._turns.setdefault((claims.tid, claims.sub), asyncio.Semaphore(_LOOKUPS_OF_AGENT))
         try:
-            addresses = await self._lookup(ticket.host, ticket.port)
+            async with turn:
+                addresses = await self._lookup(ticket.host, ticket.port)
         except (OSError, UnicodeError) as problem:
             self._say(ticket, f"the name does not resolve: {problem}")
             raise NotDialled(refuse.UPSTREAM_FAILED) from None

@@ -23,14 +23,21 @@ class Ticket:
         self.port = port
         self.private_allowed = private_allowed
 
+    @property
+    def purpose(self) -> tuple[object, ...]:
+        """What a connection opened with it is for: whose it is, on which route, and where it leads."""
+        claims = self.exchange.claims
+        who = (claims.tid, claims.sub, claims.inc) if claims is not None else None
+        return who, self.exchange.route_id, self.host, self.port
+
 
 class Exchange:
     """What is known of a request while it runs. Written by admission and by the stream, read by the audit."""
 
     __slots__ = (
         "abandoned", "address", "agent_closes", "answered", "began", "body_wanted", "claims", "deadline", "ended",
-        "failure", "form", "inject_key", "inject_text", "injected", "masker", "method", "needles", "overdue",
-        "refusal", "request_bytes", "request_id", "response_bytes", "retried", "route_id", "secret_id",
+        "failure", "form", "http10", "inject_key", "inject_text", "injected", "masker", "method", "needles",
+        "overdue", "refusal", "request_bytes", "request_id", "response_bytes", "retried", "route_id", "secret_id",
         "secret_version", "status", "target", "ticket", "upstream_closes", "user_agent", "websocket",
     )  # fmt: skip
 
@@ -63,6 +70,8 @@ class Exchange:
         self.status: int | None = None
         self.request_bytes = 0
         self.response_bytes = 0
+        # An agent that knows no chunks: its answer ends with its connection.
+        self.http10 = False
         # Who said that this is the last exchange on its connection.
         self.agent_closes = False
         self.upstream_closes = False

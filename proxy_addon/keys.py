@@ -18,6 +18,7 @@ class Keys:
     def __init__(self, signer: SignerClient) -> None:
         self._signer = signer
         self._read_at = float("-inf")
+        self._shown: list[dict[str, str]] = []
         self.current = TokenKeys({})
 
     async def load(self) -> None:
@@ -25,7 +26,9 @@ class Keys:
         self._read_at = time.monotonic()
         answer = (await self._signer.tell(PublicKeys(), _ORIGIN)).outcome
         assert isinstance(answer, Done)  # noqa: S101 - the protocol says so
-        self.current = TokenKeys.from_jwks(answer.data["keys"])
+        if answer.data["keys"] != self._shown:
+            # Only then: the new ones know no verified token yet.
+            self._shown, self.current = answer.data["keys"], TokenKeys.from_jwks(answer.data["keys"])
 
     async def refresh(self) -> bool:
         """Read the keys again, unless that was a moment ago; whether they were read."""

@@ -8,7 +8,7 @@ refused.
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
@@ -38,6 +38,9 @@ STALE_SECONDS = 10.0
 SECRET_SECONDS = 30.0
 _AGENTS, _TENANTS, _SECRETS = 20_000, 2_000, 1_000
 _RELISTEN_SECONDS = 1.0
+_FORGET_SECONDS = 5.0
+# A database that does not answer in this time counts as away.
+_READ_SECONDS = 2.0
 _FEW_ROUTES, _LARGE_VALUE = 100, 2048
 
 
@@ -118,6 +121,10 @@ class _Cache[K, V]:
         for key in [key for key in self._found if doomed(key)]:
             del self._found[key]
 
+    def drop_older(self, than: float) -> None:
+        for key in [key for key, (_, at) in self._found.items() if at < than]:
+            del self._found[key]
+
     def clear(self) -> None:
         self._found.clear()
 
@@ -132,8 +139,8 @@ class Known:
         self._tables: _Cache[str, tuple[int, RouteTable]] = _Cache(_TENANTS)
         self._credentials: _Cache[tuple[str, str], tuple[int, Credential]] = _Cache(_SECRETS)
         self._asking: dict[Any, asyncio.Future[Any]] = {}
-        # Rises with every notification: an answer that was asked for before one is not kept.
-        self._changes = 0
+        # Rises with every notification of a tenant: an answer that was asked for before one is not kept.
+        self._changes: Counter[str] = Counter()
 
     async def standing(self, tenant: str, agent: str) -> Standing | None:
         """How an agent stands right now; None when there is none."""
@@ -142,9 +149,11 @@ class Known:
         if found is not None and now - found[1] < FRESH_SECONDS:
             return found[0]
         try:
-            standing: Standing | None = await self._once(("standing", key), lambda: self._read_standing(key))
+            standing: Standing | None = await self._once(
+                ("standing", key, self._changes[tenant]), lambda: self._read_standing(key)
+            )
         except DatabaseAway:
-            if found is None or now - found[1] > STALE_SECONDS:
+            if found is None or time.monotonic() - found[1] > STALE_SECONDS:
                 raise StoreAway from None
             return found[0]
         return standing
@@ -166,22 +175,29 @@ class Known:
         if found is not None and found[0][0] == version and time.monotonic() - found[1] < SECRET_SECONDS:
             return found[0][1]
         # Not shared between waiting requests: each asks with its own proof, and the signer judges each.
-        began, changes = time.monotonic(), self._changes
+        began, changes = time.monotonic(), self._changes[tenant]
         answer = (await self._signer.ask(RevealForRoute(route), caller)).outcome
         if not isinstance(answer, Revealed):
             raise Unavailable
         # The forms of a large value take long to find.
         large = len(answer.value) > _LARGE_VALUE
         credential = await asyncio.to_thread(Credential, answer) if large else Credential(answer)
-        if changes == self._changes:
+        if changes == self._changes[tenant]:
             self._credentials.put((tenant, route), (version, credential), began)
         return credential
 
     def changed(self, tenant: str) -> None:
         """Something of this tenant changed: what is known of it is asked anew."""
-        self._changes += 1
+        self._changes[tenant] += 1
         self._standings.drop(lambda key: key[0] == tenant)
         self._credentials.drop(lambda key: key[0] == tenant)
+        self._tables.drop(lambda key: key == tenant)
+
+    async def forget(self) -> None:
+        """Let go of secrets that are too old to be used, until cancelled."""
+        while True:
+            await asyncio.sleep(_FORGET_SECONDS)
+            self._credentials.drop_older(time.monotonic() - SECRET_SECONDS)
 
     async def listen(self, url: str) -> None:
         """Hear of changes until cancelled; without a connection the short age of everything must do."""
@@ -199,19 +215,20 @@ class Known:
             connection.add_termination_listener(lambda _: gone.set())
             await connection.add_listener(CHANNEL, lambda *heard: self.changed(heard[-1]))
             # What changed while nobody listened was not heard.
-            self._changes += 1
             self._standings.clear()
+            self._tables.clear()
             await gone.wait()
         finally:
             connection.terminate()
 
     async def _read_standing(self, key: tuple[str, str]) -> Standing | None:
-        began, changes = time.monotonic(), self._changes
-        row = await self._pool.fetchrow("SELECT * FROM proxy_standing($1, $2)", *key)
+        began, changes = time.monotonic(), self._changes[key[0]]
+        async with asyncio.timeout(_READ_SECONDS):
+            row = await self._pool.fetchrow("SELECT * FROM proxy_standing($1, $2)", *key)
         standing = None
         if row is not None:
             standing = Standing(str(row["incarnation"]), row["token_epoch"], row["frozen"], row["credential_version"])
-        if changes == self._changes:
+        if changes == self._changes[key[0]]:
             self._standings.put(key, standing, began)
         return standing
 

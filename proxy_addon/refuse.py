@@ -62,17 +62,19 @@ UNAVAILABLE = Refusal(
     "The proxy cannot decide about requests right now; try again shortly.",
     ((b"Retry-After", b"1"),),
 )
-DRAINING = Refusal(503, "stopping", "The proxy is stopping; try again shortly.", ((b"Retry-After", b"1"),))
 INTERNAL = Refusal(500, "internal", "The proxy had a fault. Tell the operator the request id.")
 
 _STATUS: tuple[tuple[type[CustodyError], int], ...] = (
     (Invalid, 400), (Unauthenticated, 401), (Frozen, 403), (Forbidden, 403), (NotFound, 403), (Conflict, 409),
-    (TooMany, 429), (Unavailable, 503),
+    (TooMany, 429),
 )  # fmt: skip
 
 
 def from_error(problem: CustodyError) -> Refusal:
     """The refusal for a named error of ours; what has no status of its own is a fault of ours."""
+    if isinstance(problem, Unavailable):
+        # Its own sentence speaks of what we asked, of the signer or the database, not of what the agent asked.
+        return UNAVAILABLE
     status = next((status for kind, status in _STATUS if isinstance(problem, kind)), None)
     if status is None:
         return INTERNAL

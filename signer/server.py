@@ -31,6 +31,8 @@ _KINDS: tuple[tuple[type[errors.CustodyError], str], ...] = (
     (errors.Conflict, "Conflict"), (errors.Frozen, "Frozen"), (errors.Unavailable, "Unavailable"),
 )  # fmt: skip
 _RACE_TRIES = 3
+# Everybody may connect; who says nothing is not kept.
+_HELLO_SECONDS = 5.0
 Story = Callable[[Signer, Any, Ask[Any]], Awaitable[m.Outcome]]
 
 _STORIES: dict[type, Story] = {
@@ -91,7 +93,11 @@ class Server:
     async def _greet(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int
     ) -> frozenset[type] | None:
-        hello = await read_frame(reader, msgspec.msgpack.Decoder(m.Hello))
+        try:
+            async with asyncio.timeout(_HELLO_SECONDS):
+                hello = await read_frame(reader, msgspec.msgpack.Decoder(m.Hello))
+        except TimeoutError:
+            hello = None
         if hello is None:
             return None
         own = os.getuid()

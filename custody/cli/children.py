@@ -55,7 +55,8 @@ def environment_for(process: str, environment: Mapping[str, str]) -> dict[str, s
 
 def is_reserved(name: str) -> bool:
     """Whether a variable of ours is secret or leads to a secret, so that only the processes named for it get it."""
-    return name in _RESERVED or name.startswith(tuple(_RESERVED_PREFIXES))
+    provider = name.startswith("SERVICE_") and name.endswith(("_CLIENT_ID", "_CLIENT_SECRET"))
+    return provider or name in _RESERVED or name.startswith(tuple(_RESERVED_PREFIXES))
 
 
 def _may_know(process: str, name: str) -> bool:

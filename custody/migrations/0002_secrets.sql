@@ -107,7 +107,8 @@ CREATE FUNCTION end_credential_change(p_tenant text, p_principal text, p_route t
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-  INSERT INTO credential_heads AS h (tenant_id, version) VALUES (p_tenant, 1)
+  -- Begun with the time, so that a tenant that is made again never repeats a version of the one before it.
+  INSERT INTO credential_heads AS h (tenant_id, version) VALUES (p_tenant, (extract(epoch FROM service_now()) * 1000000)::bigint)
   ON CONFLICT (tenant_id) DO UPDATE SET version = h.version + 1;
   IF NOT idempotency_put(p_tenant, p_principal, p_route, p_key_hash, p_fingerprint, p_answer, NULL) THEN
     RAISE EXCEPTION 'idempotency key taken' USING ERRCODE = 'CU001';

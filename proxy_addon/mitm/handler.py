@@ -20,14 +20,15 @@ from mitmproxy.connection import Connection, ConnectionState
 from mitmproxy.net.tls import starts_like_tls_record
 from mitmproxy.proxy import commands, events, layer, mode_specs, server
 from mitmproxy.proxy.layers.http import HTTPMode
-from mitmproxy.proxy.layers.tls import ClientTLSLayer
 
 from custody.kit import ids
+from custody.kit.jwt import AgentClaims
 from custody.kit.logs import logger
 from proxy_addon import metrics, refuse
 from proxy_addon.dial import Dialler, NotDialled
 from proxy_addon.exchange import Exchange, Form
 from proxy_addon.mitm.streams import Layer, LightContext, Upstream
+from proxy_addon.mitm.tls import AgentTls
 from proxy_addon.peer import Peer
 from proxy_addon.refuse import Refusal
 
@@ -40,6 +41,9 @@ _LINGER_BYTES = 4 * 2**20
 _HEAD_SECONDS = 30.0
 # The library allows itself 30 s for the database and 10 s for the signer; this is beyond both.
 _DECISION_SECONDS = 60.0
+_LONG_SECONDS = 1.0
+# What an overdue exchange has to come to its end in an orderly way.
+_LAST_SECONDS = 5.0
 _HIGH_WATER = 64 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_\-.:]{1,128}")
 Hooks = Mapping[str, Callable[..., Any]]
@@ -305,8 +309,10 @@ class Handler(server.LiveConnectionHandler):
         method = request.data.method.decode("ascii", "replace")
         exchange = self.exchange = Exchange(form, method, request_id, self.peer.address)
         agent = request.headers.get("user-agent")
-        exchange.user_agent = agent.replace("\0", "")[:256] if agent else None
-        exchange.agent_closes = "close" in request.headers.get("connection", "").lower()
+        # Bytes that are no text must not keep the audit row from being written.
+        exchange.user_agent = agent.encode("utf-8", "replace").decode()[:256] if agent else None
+        exchange.http10 = request.data.http_version == b"HTTP/1.0"
+        exchange.agent_closes = exchange.http10 or "close" in request.headers.get("connection", "").lower()
         exchange.allow(_DECISION_SECONDS)
         return exchange
 
@@ -317,7 +323,9 @@ class Handler(server.LiveConnectionHandler):
         exchange.ended, exchange.abandoned = True, abandoned
         if self.exchange is exchange:
             self.exchange = None
-        self._deadline = time.monotonic() + (self.limits.idle_seconds if self.peer.agents else _HEAD_SECONDS)
+        # A tunnel's handshake, too, must come soon.
+        known = self.peer.agents and exchange.form != "connect"
+        self._deadline = time.monotonic() + (self.limits.idle_seconds if known else _HEAD_SECONDS)
         self.desk.ended(exchange)
 
     def refused_head(self, refusal: Refusal) -> str:
@@ -332,17 +340,34 @@ class Handler(server.LiveConnectionHandler):
             if exchange.deadline < now and not exchange.overdue:
                 exchange.overdue = True
                 self._give_up(exchange)
+            elif exchange.deadline + _LAST_SECONDS < now:
+                self.cut(reset=True)
         elif self._deadline < now or (self.closing and not self._lingering):
             self.cut(reset=False)
 
+    @property
+    def runs_long_for(self) -> AgentClaims | None:
+        """Whose request has been under way for a while, if one has."""
+        exchange = self.exchange
+        return exchange.claims if exchange is not None and exchange.seconds > _LONG_SECONDS else None
+
+    def revoke(self, refusal: Refusal) -> None:
+        """The agent's token no longer holds: what is under way for it ends now."""
+        if self.exchange is not None:
+            self.exchange.refusal = refusal
+            self.cut(reset=True)
+
     def _give_up(self, exchange: Exchange) -> None:
         """Close the upstream under an overdue exchange; its stream then tells the agent, or cuts it off."""
-        upstream = [io.handler for connection, io in self.transports.items() if connection is not self.client]
-        if exchange.answered or not any(upstream):
+        under_way = [
+            io.handler
+            for connection, io in self.transports.items()
+            if isinstance(connection, Upstream) and not connection.idle and io.handler is not None
+        ]
+        if exchange.answered or not under_way:
             self.cut(reset=True)
-        for task in upstream:
-            if task is not None:
-                task.cancel("overdue")
+        for task in under_way:
+            task.cancel("overdue")
 
     def drain(self) -> None:
         """Take no further request; an idle connection ends now."""
@@ -368,8 +393,12 @@ class _NoWatchdog:
 def next_layer(handler: Handler, wish: layer.NextLayer) -> None:
     """What comes inside a tunnel: TLS with our certificate, then HTTP. Raw bytes are never forwarded."""
     data: bytes = wish.data_client()  # type: ignore[no-untyped-call]
+    looks_like_tls = data[:1] == b"\x16" and (len(data) < 3 or starts_like_tls_record(data))
+    if data[:1] == b"\x16" and not looks_like_tls:
+        handler.cut(reset=False)
+        return
     if not wish.context.client.tls_established and data[:1] == b"\x16":
-        if len(data) > 2 and starts_like_tls_record(data):
-            wish.layer = ClientTLSLayer(wish.context)
+        if len(data) > 2:
+            wish.layer = AgentTls(wish.context)
         return
     wish.layer = Layer(wish.context, HTTPMode.transparent, handler)

@@ -1,5 +1,6 @@
 """HTTP/1.1 on both sides, with bounds: heads of 64 KiB, no pipelining without end, trailers dropped, 1xx skipped."""
 
+import re
 from collections.abc import Callable
 
 import h11
@@ -21,7 +22,12 @@ from proxy_addon import refuse
 from proxy_addon.refuse import Refusal
 
 MAX_HEAD = 64 * 1024
+MAX_LINES = 256
 _VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
+_FIRST_STATUS, _LAST_STATUS = 100, 599
+_SCHEMES = (b"", b"http", b"https")
+# What some readers take for the end of a line or of a word, and others for a part of it.
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 Commands = layer.CommandGenerator[None]
 
 
@@ -66,8 +72,8 @@ class AgentSide(Http1Server):
         try:
             _insist_on_whole_lines(head)
             self.request = http1.read_request_head(head)
-            if self.request.data.http_version not in _VERSIONS:
-                raise ValueError("another version of HTTP")
+            if self.request.data.http_version not in _VERSIONS or self.request.data.scheme not in _SCHEMES:
+                raise ValueError("another protocol")
             expected = http1.expected_http_body_size(self.request)
         except ValueError:
             self.request = None
@@ -142,6 +148,8 @@ class UpstreamSide(Http1Client):
                 raise ValueError("a head that is too long")
             _insist_on_whole_lines(head)
             self.response = http1.read_response_head(head)
+            if not _FIRST_STATUS <= self.response.status_code <= _LAST_STATUS:
+                raise ValueError("no status of HTTP")
             expected = http1.expected_http_body_size(self.request, self.response)
         except ValueError:
             yield from self._broken("the answer's head is malformed")
@@ -170,17 +178,18 @@ def _head_in(side: Http1Connection) -> list[bytes] | None:
     """The lines of the next complete head; empty lines before it are skipped, as the standard asks."""
     while (lines := side.buf.maybe_extract_lines()) is not None:
         if lines:
-            return [bytes(line) for line in lines]
+            return [bytes(line) for line in lines[: MAX_LINES + 1]]
     return None
 
 
 def _size(head: list[bytes]) -> int:
-    return sum(map(len, head)) + 2 * len(head)
+    """In bytes; a head of too many lines counts as one that is too long, whatever it says."""
+    return sum(map(len, head)) + 2 * len(head) if len(head) <= MAX_LINES else MAX_HEAD + 1
 
 
 def _insist_on_whole_lines(head: list[bytes]) -> None:
-    """Folded lines, and characters that others may read as the end of a line."""
-    if any(line[:1] in (b" ", b"\t") or b"\r" in line or b"\0" in line for line in head):
+    """Refuse folded lines, and control characters anywhere."""
+    if any(line[:1] in (b" ", b"\t") for line in head) or _CONTROL.search(b"".join(head)):
         raise ValueError("a folded or split line")
 
 
@@ -193,16 +202,24 @@ def _read_body(side: Http1Connection, event: events.Event) -> Commands:
     """Hand on what there is of a body. Raises h11.ProtocolError when its framing is broken or ends too early."""
     assert side.stream_id is not None  # noqa: S101 - a body follows a head
     closed = isinstance(event, events.ConnectionClosed)
+    # Handed on once for each read: chunks of one byte would cost a pass through every layer each.
+    data = bytearray()
     while True:
-        found = side.body_reader.read_eof() if closed else side.body_reader(side.buf)
+        try:
+            found = side.body_reader.read_eof() if closed else side.body_reader(side.buf)
+        except h11.ProtocolError:
+            if data:
+                yield ReceiveHttp(side.ReceiveData(side.stream_id, bytes(data)))
+            raise
+        if isinstance(found, h11.Data):
+            data += found.data
+            continue
+        if data:
+            yield ReceiveHttp(side.ReceiveData(side.stream_id, bytes(data)))
         if found is None:
             if len(side.buf) > MAX_HEAD:
                 raise h11.RemoteProtocolError("chunk lines and trailers have no end of their own")
             return
-        if isinstance(found, h11.Data):
-            if found.data:
-                yield ReceiveHttp(side.ReceiveData(side.stream_id, bytes(found.data)))
-            continue
         # Trailers are dropped: they could smuggle what the head may not say.
         if side.request is not None and side.request.data.method != b"CONNECT":
             yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))

@@ -56,6 +56,8 @@ EXCHANGE = "exchange"
 # Safe to send twice, so a kept connection that dies under the request costs nothing (RFC 9110 9.2.1).
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_REQUESTS_PER_CONNECTION = 10_000
+# Connections to upstreams that one connection of an agent keeps without using them.
+_MAX_IDLE_UPSTREAMS = 8
 
 
 class LightContext(Context):
@@ -81,6 +83,11 @@ class Upstream(Server):
     # Nothing is under way on it, so the next request may have it.
     idle = False
     uses = 0
+
+    def fits(self, ticket: Ticket) -> bool:
+        """Whether another exchange may have it: same agent, route and name, for some upstreams sign in connections."""
+        own = self.ticket
+        return own is not None and own.purpose == ticket.purpose
 
 
 class Stream(HttpStream):
@@ -227,6 +234,8 @@ class Stream(HttpStream):
         if exchange.failure is not None:
             yield from self.fail(exchange.failure)
             return
+        if exchange.http10:
+            response.headers.pop("transfer-encoding", None)
         last = exchange.agent_closes or self._handler.closing
         if last or self._handler.peer.requests >= _MAX_REQUESTS_PER_CONNECTION:
             response.headers["Connection"] = "close"
@@ -390,7 +399,7 @@ def _response_of(refusal: Refusal, request_id: str, *, close: bool) -> http.Resp
 def _form_of(request: http.Request, mode: HTTPMode) -> Form:
     if mode is HTTPMode.transparent:
         return "tunnel"
-    if request.method.upper() == "CONNECT":
+    if request.data.method == b"CONNECT":
         return "connect"
     return "absolute" if request.authority else "gateway"
 
@@ -431,10 +440,13 @@ class Layer(HttpLayer):
                 continue
             if connection.state is ConnectionState.CLOSED and connection not in self.waiting_for_establishment:
                 del self.connections[connection]
-            elif reuse and connection.idle and connection.connected and connection.address == event.address:
+            elif reuse and connection.idle and connection.connected and connection.fits(event.ticket):
                 stream = self.command_sources.pop(event)
                 yield from self.event_to_child(stream, GetHttpConnectionCompleted(event, (connection, None)))
                 return
+        idle = [connection for connection in self.connections if isinstance(connection, Upstream) and connection.idle]
+        if len(idle) >= _MAX_IDLE_UPSTREAMS:
+            yield commands.CloseConnection(idle[0])
         context = self.context.fork()
         server = context.server = Upstream(address=event.address, sni=event.address[0], tls=True)
         server.ticket = event.ticket

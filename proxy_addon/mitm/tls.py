@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from mitmproxy.net import tls as net_tls
+from mitmproxy.proxy import layer
+from mitmproxy.proxy.layers.tls import ClientTLSLayer
 from mitmproxy.tls import TlsData
 from OpenSSL import SSL
 
@@ -20,12 +22,32 @@ from custody.kit import clock
 
 # A name's certificate is made once a day per process; agents see a fresh one after a restart.
 _LEAF_DAYS = 7
+_HELLO_BYTES, _HELLO_PIECES = 16 * 1024, 32
 _HTTP1 = b"http/1.1"
 # pyOpenSSL has no name of its own for checking a host, so this reaches below it.
 _below: Any = SSL
 _HOST_FLAGS = _below._lib.X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | getattr(
     _below._lib, "X509_CHECK_FLAG_NEVER_CHECK_SUBJECT", 0
 )
+
+
+class AgentTls(ClientTLSLayer):
+    """TLS with the agent inside a tunnel; a hello that does not come to its end is not waited for.
+
+    mitmproxy keeps all of it and parses it anew with each piece.
+    """
+
+    _bytes = _pieces = 0
+
+    def receive_handshake_data(self, data: bytes) -> layer.CommandGenerator[tuple[bool, str | None]]:
+        """Take a piece of the handshake."""
+        if self.client_hello_parsed:
+            return (yield from super().receive_handshake_data(data))
+        self._bytes += len(data)
+        self._pieces += 1
+        if self._bytes > _HELLO_BYTES or self._pieces > _HELLO_PIECES:
+            return False, "the hello has no end"
+        return (yield from super().receive_handshake_data(data))
 
 
 class Certificates:

@@ -1,0 +1,395 @@
+"""How the upstream answers, by path: what an honest API does, and what a broken or hostile one does."""
+
+import asyncio
+import base64
+import gzip
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from tests.outside.upstream_server import Goodbye, Visit
+
+Answer = Callable[[Visit], Awaitable[None]]
+ANSWERS: dict[str, Answer] = {}
+_ZEROS = bytes(65536)
+_WEBSOCKET = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+
+def at(*paths: str) -> Callable[[Answer], Answer]:
+    """Answer these paths; whatever has no answer of its own is echoed."""
+
+    def keep(answer: Answer) -> Answer:
+        ANSWERS.update(dict.fromkeys(paths, answer))
+        return answer
+
+    return keep
+
+
+# ---------------------------------------------------------------- honest
+
+
+@at("/echo")
+async def echo(visit: Visit) -> None:
+    """What came, but for the credential: whoever shows that is `/reflect`."""
+    body = await visit.body()
+    shown = [[name, value] for name, value in visit.headers if name.lower() != "authorization"]
+    await visit.answer_json(
+        {"method": visit.method, "target": visit.target, "headers": shown, "body": body.decode("latin-1")}
+    )
+
+
+@at("/count")
+async def count(visit: Visit) -> None:
+    """The size of the body and its SHA-256."""
+    size, digest = 0, hashlib.sha256()
+    async for piece in visit.pieces():
+        size += len(piece)
+        digest.update(piece)
+    await visit.answer_json({"size": size, "sha256": digest.hexdigest()})
+
+
+@at("/sse")
+async def events(visit: Visit) -> None:
+    """`n` events; each after the first only when the test has opened the gate once more."""
+    await visit.head(content_type="text/event-stream", transfer_encoding="chunked")
+    for number in range(visit.number("n", 3)):
+        if number:
+            await visit.desk.gates[visit.query["gate"]].acquire()
+        await visit.chunk(b"data: %d\n\n" % number)
+    await visit.chunk(b"")
+
+
+@at("/zeros")
+async def zeros(visit: Visit) -> None:
+    """`size` bytes, as fast as they are taken."""
+    left = visit.number("size", 0)
+    await visit.head(content_type="application/octet-stream", content_length=str(left))
+    while left:
+        piece = _ZEROS[: min(left, len(_ZEROS))]
+        await visit.send(piece)
+        left -= len(piece)
+        visit.desk.sent[visit.query.get("name", "")] += len(piece)
+
+
+@at("/until-close")
+async def until_close(visit: Visit) -> None:
+    """A body whose end is that of its connection."""
+    await visit.head(content_type="text/plain")
+    await visit.send(b"all there is")
+    raise Goodbye
+
+
+@at("/trailers")
+async def trailers(visit: Visit) -> None:
+    """A chunked body with fields behind it."""
+    await visit.head(content_type="text/plain", transfer_encoding="chunked", trailer="X-After")
+    await visit.chunk(b"body")
+    await visit.send(b"0\r\nX-After: " + visit.credential.encode("latin-1") + b"\r\n\r\n")
+
+
+@at("/interim")
+async def interim(visit: Visit) -> None:
+    """Interim answers before the real one."""
+    await visit.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+    await visit.head(103, link="</style.css>; rel=preload")
+    await visit.answer(b"final", content_type="text/plain")
+
+
+@at("/redirect")
+async def redirect(visit: Visit) -> None:
+    """Sends the client elsewhere."""
+    await visit.answer(b"", 302, location=visit.query["to"])
+
+
+@at("/status")
+async def status(visit: Visit) -> None:
+    """Any status."""
+    await visit.body()
+    await visit.answer(b"", visit.number("code", 200))
+
+
+@at("/no-content")
+async def no_content(visit: Visit) -> None:
+    """An answer without a body, and without a word about its length."""
+    await visit.head(204)
+
+
+@at("/cookies")
+async def cookies(visit: Visit) -> None:
+    """Two headers of one name, and one that would lead around the proxy."""
+    await visit.send(
+        b'HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nAlt-Svc: h3=":443"\r\nKeep-Alive: timeout=5\r\n'
+        b"Connection: X-Private\r\nX-Private: 1\r\nContent-Length: 0\r\n\r\n"
+    )
+
+
+@at("/v1/chat/completions")
+async def chat(visit: Visit) -> None:
+    """As much of OpenAI's protocol as its client asks for."""
+    asked = msgspec.json.decode(await visit.body())
+    said = asked["messages"][-1]["content"].split()
+    common = {"id": "chatcmpl-1", "created": 1, "model": asked["model"]}
+    if not asked.get("stream"):
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": " ".join(said)}}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        await visit.answer_json({**common, "object": "chat.completion", "choices": [choice], "usage": usage})
+        return
+    await visit.head(content_type="text/event-stream", transfer_encoding="chunked")
+    for word in said:
+        choices = [{"index": 0, "delta": {"content": f"{word} "}, "finish_reason": None}]
+        await _event(visit, {**common, "object": "chat.completion.chunk", "choices": choices})
+    await visit.chunk(b"data: [DONE]\n\n")
+    await visit.chunk(b"")
+
+
+@at("/v1/messages")
+async def messages(visit: Visit) -> None:
+    """As much of Anthropic's protocol as its client asks for."""
+    asked = msgspec.json.decode(await visit.body())
+    said = asked["messages"][-1]["content"].split()
+    message = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": asked["model"], "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    if not asked.get("stream"):
+        content = [{"type": "text", "text": " ".join(said)}]
+        await visit.answer_json({**message, "content": content, "stop_reason": "end_turn"})
+        return
+    await visit.head(content_type="text/event-stream", transfer_encoding="chunked")
+    await _event(visit, {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}})
+    await _event(visit, {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+    for word in said:
+        delta = {"type": "text_delta", "text": f"{word} "}
+        await _event(visit, {"type": "content_block_delta", "index": 0, "delta": delta})
+    await _event(visit, {"type": "content_block_stop", "index": 0})
+    ended = {"stop_reason": "end_turn", "stop_sequence": None}
+    await _event(visit, {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 2}})
+    await _event(visit, {"type": "message_stop"})
+    await visit.chunk(b"")
+
+
+async def _event(visit: Visit, data: dict[str, Any]) -> None:
+    name = b"event: %s\n" % data["type"].encode() if "type" in data else b""
+    await visit.chunk(name + b"data: " + msgspec.json.encode(data) + b"\n\n")
+
+
+# ---------------------------------------------------------------- websockets
+
+
+@at("/ws")
+async def websocket(visit: Visit) -> None:
+    """Says the credential if asked to, in frames of `piece` bytes, then echoes until the other side closes."""
+    key = (visit.header("sec-websocket-key") or "").encode()
+    accept = base64.b64encode(hashlib.sha1(key + _WEBSOCKET).digest()).decode()
+    await visit.head(101, upgrade="websocket", connection="Upgrade", sec_websocket_accept=accept)
+    if "say" in visit.query:
+        await _say(visit, f"<{visit.credential}>".encode(), visit.number("piece", 10**6))
+    if "bad" in visit.query:
+        # A reserved bit: a frame that claims to be compressed.
+        await visit.send(b"\xc1\x01x")
+    while True:
+        opcode, payload = await _frame(visit)
+        if opcode == 8:
+            await visit.send(bytes((0x88, len(payload))) + payload)
+            raise Goodbye
+        visit.note("frame", text=payload.decode("latin-1"))
+        await visit.send(bytes((0x80 | opcode,)) + _length(len(payload)) + payload)
+
+
+async def _say(visit: Visit, text: bytes, piece: int) -> None:
+    parts = [text[at : at + piece] for at in range(0, len(text), piece)]
+    for number, part in enumerate(parts):
+        first = (0 if number else 1) | (0x80 if number == len(parts) - 1 else 0)
+        await visit.send(bytes((first,)) + _length(len(part)) + part)
+
+
+def _length(size: int) -> bytes:
+    return bytes((size,)) if size < 126 else b"\x7e" + size.to_bytes(2) if size < 65536 else b"\x7f" + size.to_bytes(8)
+
+
+async def _frame(visit: Visit) -> tuple[int, bytes]:
+    first, second = await visit.reader.readexactly(2)
+    size = second & 0x7F
+    if size > 125:
+        size = int.from_bytes(await visit.reader.readexactly(2 if size == 126 else 8))
+    mask = await visit.reader.readexactly(4)
+    masked = await visit.reader.readexactly(size)
+    return first & 0x0F, bytes(byte ^ mask[at % 4] for at, byte in enumerate(masked))
+
+
+# ---------------------------------------------------------------- broken
+
+
+@at("/stall")
+async def stall(visit: Visit) -> None:
+    """Says as much as `after` names, then nothing more."""
+    after = visit.query.get("after")
+    if after in ("head", "body"):
+        await visit.head(content_type="text/plain", content_length="100")
+    if after == "body":
+        await visit.send(b"begun")
+    await visit.reader.read()
+    raise Goodbye
+
+
+@at("/deaf")
+async def deaf(visit: Visit) -> None:
+    """Neither reads what comes nor answers, until the gate of the test's opens or it goes away."""
+    await visit.desk.gates[visit.query["gate"]].acquire()
+    raise Goodbye
+
+
+@at("/reset")
+async def reset(visit: Visit) -> None:
+    """Breaks off."""
+    if "after" in visit.query:
+        await visit.head(content_type="text/plain", content_length="100")
+        await visit.send(b"begun")
+        await visit.desk.gates[visit.query["after"]].acquire()
+    visit.reset()
+
+
+@at("/close")
+async def close(_visit: Visit) -> None:
+    """Closes without a word."""
+    raise Goodbye
+
+
+@at("/close-later")
+async def close_later(visit: Visit) -> None:
+    """Closes without a word when it is not the first request of its connection."""
+    if visit.turn > 1:
+        raise Goodbye
+    await visit.body()
+    await visit.answer(b"first", content_type="text/plain")
+
+
+@at("/short")
+async def short(visit: Visit) -> None:
+    """Less than it promises."""
+    await visit.head(content_type="text/plain", content_length="100")
+    await visit.send(b"ten bytes.")
+    raise Goodbye
+
+
+@at("/short-chunks")
+async def short_chunks(visit: Visit) -> None:
+    """A chunked body without its end."""
+    await visit.head(content_type="text/plain", transfer_encoding="chunked")
+    await visit.chunk(b"ten bytes.")
+    raise Goodbye
+
+
+@at("/bad-chunks")
+async def bad_chunks(visit: Visit) -> None:
+    """A chunk whose size is no number."""
+    await visit.head(content_type="text/plain", transfer_encoding="chunked")
+    await visit.send(b"zz\r\nwhat\r\n0\r\n\r\n")
+    raise Goodbye
+
+
+@at("/long")
+async def long(visit: Visit) -> None:
+    """More than it promises: what follows looks like another answer."""
+    await visit.head(content_type="text/plain", content_length="4")
+    await visit.send(b"goodHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+    await visit.reader.read()
+    raise Goodbye
+
+
+@at("/garbage")
+async def garbage(visit: Visit) -> None:
+    """No HTTP at all."""
+    await visit.send(b"\x00\x01\x02 this is not the protocol\r\n\r\n")
+    raise Goodbye
+
+
+@at("/raw")
+async def raw(visit: Visit) -> None:
+    """Exactly the bytes that were asked for in base64, and then the end."""
+    await visit.send(base64.urlsafe_b64decode(visit.query["bytes"]))
+    raise Goodbye
+
+
+@at("/big-head")
+async def big_head(visit: Visit) -> None:
+    """A head of `size` bytes."""
+    await visit.answer(b"", x_big="a" * visit.number("size", 0))
+
+
+@at("/endless-head")
+async def endless_head(visit: Visit) -> None:
+    """A head without end."""
+    await visit.send(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        await visit.send(b"X-More: " + b"a" * 1000 + b"\r\n")
+
+
+@at("/early")
+async def early(visit: Visit) -> None:
+    """Answers before it has heard everything."""
+    await visit.answer(b"enough", 403, content_type="text/plain")
+    raise Goodbye
+
+
+@at("/switch")
+async def switch(visit: Visit) -> None:
+    """Changes the protocol although nobody asked."""
+    await visit.head(101, upgrade="websocket", connection="Upgrade")
+    await visit.reader.read()
+    raise Goodbye
+
+
+@at("/gzip")
+async def compressed(visit: Visit) -> None:
+    """Compressed, whatever was asked for."""
+    body = gzip.compress(visit.credential.encode())
+    await visit.answer(body, content_type="text/plain", content_encoding="gzip")
+
+
+@at("/gzip-transfer")
+async def compressed_transfer(visit: Visit) -> None:
+    """Compressed as a transfer coding."""
+    await visit.head(content_type="text/plain", transfer_encoding="gzip, chunked")
+    await visit.chunk(gzip.compress(visit.credential.encode()))
+    await visit.chunk(b"")
+
+
+# ---------------------------------------------------------------- telling
+
+
+@at("/reflect")
+async def reflect(visit: Visit) -> None:
+    """Shows the credential in the form that was asked for: in a header, or in a body cut into pieces."""
+    form = spelled(visit.credential, visit.query.get("form", "raw"))
+    if visit.query.get("where") == "header":
+        await visit.answer(b"", x_shown=f"<{form}>")
+        return
+    if visit.query.get("where") == "reason":
+        await visit.send(f"HTTP/1.1 401 Key {form}\r\nContent-Length: 0\r\n\r\n".encode())
+        return
+    text, piece = f"before <{form}> after".encode(), visit.number("piece", 10**6)
+    await visit.head(content_type=visit.query.get("type", "text/plain"), transfer_encoding="chunked")
+    for start in range(0, len(text), piece):
+        await visit.chunk(text[start : start + piece])
+        # Let each piece go out as a TLS record of its own.
+        await asyncio.sleep(0)
+    await visit.chunk(b"")
+
+
+def spelled(credential: str, form: str) -> str:
+    """A credential as programs write it."""
+    data = credential.encode()
+    forms: dict[str, Callable[[], str]] = {
+        "raw": lambda: credential,
+        "base64": lambda: base64.b64encode(data).decode(),
+        "base64-inside": lambda: base64.b64encode(b"user:" + data + b"!").decode(),
+        "base64url": lambda: base64.urlsafe_b64encode(data).decode(),
+        "url": lambda: quote(credential, safe=""),
+        "json": lambda: msgspec.json.encode(credential).decode()[1:-1],
+        "hex": data.hex,
+    }
+    return forms[form]()

@@ -1,0 +1,5 @@
+"""Fixtures of a deployment with a proxy and an upstream behind it."""
+
+from tests.fixtures.proxied import impatient, keyless, proxied, routed, upstream
+
+__all__ = ("impatient", "keyless", "proxied", "routed", "upstream")

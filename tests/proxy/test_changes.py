@@ -1,0 +1,170 @@
+"""What a tenant changes holds within two seconds, even when nobody hears of it. Design 8, decisions 8."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosedError
+from websockets.sync.client import connect
+
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.proxied import Keyless, Proxied, new_keyless
+from tests.outside.upstream import eventually
+from tests.proxy.envelope import refusal
+
+SECONDS = 2.0
+NOTIFIERS = ("tell_of_tenant", "tell_of_part")
+Change = Callable[[Keyless, dict[str, Any]], None]
+
+
+def sql(statement: str) -> Change:
+    """A change that no route makes yet."""
+
+    async def run(keyless: Keyless) -> None:
+        async with owner_of(keyless.proxied.database) as owner:
+            await owner.execute(statement, keyless.tenant.id)
+
+    return lambda keyless, _route: asyncio.run(run(keyless))
+
+
+def rest(method: str, path: str, body: Any = None) -> Change:
+    """A change over REST."""
+
+    def run(keyless: Keyless, route: dict[str, Any]) -> None:
+        names = {"secret": keyless.secret["id"], "agent": keyless.agent.id, "route": route["id"]}
+        keyless.tenant.ok(method, path.format(**names), body)
+
+    return run
+
+
+# What is changed, and what the agent gets from then on.
+CHANGES: dict[str, tuple[Change, int, str]] = {
+    "the tokens are revoked": (rest("DELETE", "/agents/{agent}/tokens"), 401, "bad_token"),
+    "the agent is deleted": (rest("DELETE", "/agents/{agent}"), 401, "bad_token"),
+    "the agent is frozen": (sql("UPDATE agents SET frozen_at = now() WHERE tenant_id = $1"), 403, "frozen"),
+    "the tenant is frozen": (sql("UPDATE tenants SET frozen_at = now() WHERE id = $1"), 403, "frozen"),
+    "the secret is deleted": (rest("DELETE", "/secrets/{secret}"), 403, "secret_unavailable"),
+    "the route is deleted": (rest("DELETE", "/secrets/routes/{route}"), 403, "no_route"),
+    "the route is disabled": (rest("PUT", "/secrets/routes/{route}", {"enabled": False}), 403, "no_route"),
+    "the route leads elsewhere": (rest("PUT", "/secrets/routes/{route}", {"pathPattern": "/v2/*"}), 403, "no_route"),
+    "the route is for another method": (rest("PUT", "/secrets/routes/{route}", {"method": "POST"}), 403, "no_route"),
+}
+
+
+@pytest.fixture(params=["told", "not told"])
+async def told(request: pytest.FixtureRequest, proxied: Proxied) -> AsyncIterator[bool]:
+    """Whether the database tells the proxy of changes."""
+    if request.param == "told":
+        yield True
+        return
+    async with owner_of(proxied.database) as owner:
+        kept = [await owner.fetchval("SELECT pg_get_functiondef($1::regproc)", name) for name in NOTIFIERS]
+        for name in NOTIFIERS:
+            await owner.execute(
+                f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+            )
+        yield False
+        for definition in kept:
+            await owner.execute(definition)
+
+
+def test_what_is_taken_away_is_gone_within_two_seconds(proxied: Proxied, told: bool) -> None:
+    proxied.faults()
+    with ExitStack() as stack:
+        agents = {name: stack.enter_context(new_keyless(proxied)) for name in CHANGES}
+        routes = {name: keyless.route() for name, keyless in agents.items()}
+        clients = {name: keyless.gateway() for name, keyless in agents.items()}
+        assert {client.get("/echo").status_code for client in clients.values()} == {200}
+        changed_at = {}
+        for name, (change, _, _) in CHANGES.items():
+            change(agents[name], routes[name])
+            changed_at[name] = time.monotonic()
+
+        late = {}
+        for name, (_, status, _) in CHANGES.items():
+            left = changed_at[name] + SECONDS - time.monotonic()
+            answer: httpx.Response = eventually(
+                lambda name=name: clients[name].get("/echo"), lambda found, status=status: found.status_code == status,
+                max(left, 0.05),
+            )  # fmt: skip
+            late[name] = refusal(answer)
+
+    assert late == {name: (status, code) for name, (_, status, code) in CHANGES.items()}
+    assert proxied.faults() == []
+
+
+def test_a_rotated_secret_is_used_within_two_seconds(routed: Keyless, told: bool) -> None:
+    client = routed.gateway()
+    client.get("/echo")
+
+    routed.tenant.ok("POST", f"/secrets/{routed.secret['id']}/rotate", {"value": "sk-second"})
+
+    def shown() -> list[str]:
+        client.get("/echo")
+        return routed.upstream.heard()[-1].all("authorization")
+
+    assert eventually(shown, ["Bearer sk-second"], SECONDS) == ["Bearer sk-second"]
+    assert routed.gateway().get("/reflect").text == "before <" + "*" * 9 + "> after"
+
+
+def test_a_new_route_is_used_within_two_seconds(routed: Keyless, told: bool) -> None:
+    client = routed.gateway()
+    client.get("/echo")
+
+    routed.route(priority=10, injectKey="X-Api-Key", injectFormat="{value}")
+
+    def shown() -> list[str]:
+        client.get("/echo")
+        return routed.upstream.heard()[-1].all("x-api-key")
+
+    assert eventually(shown, [routed.value], SECONDS) == [routed.value]
+
+
+def test_what_is_given_back_works_within_two_seconds(routed: Keyless, told: bool) -> None:
+    client = routed.gateway()
+    change = sql("UPDATE agents SET frozen_at = now() WHERE tenant_id = $1")
+    change(routed, {})
+    assert eventually(lambda: client.get("/echo").status_code, 403, SECONDS) == 403
+
+    sql("UPDATE agents SET frozen_at = NULL WHERE tenant_id = $1")(routed, {})
+
+    assert eventually(lambda: client.get("/echo").status_code, 200, SECONDS) == 200
+
+
+def test_an_open_tunnel_ends_with_its_token(routed: Keyless, told: bool) -> None:
+    client = routed.forward()
+    assert client.get("/echo").status_code == 200
+
+    routed.tenant.ok("DELETE", f"/agents/{routed.agent.id}/tokens")
+
+    assert eventually(lambda: client.get("/echo").status_code, 407, SECONDS) == 407
+
+
+def test_a_websocket_under_way_ends_with_its_token(routed: Keyless, told: bool) -> None:
+    address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws"
+    with connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None) as socket:
+        socket.send("hello")
+        assert socket.recv(SECONDS) == "hello"
+
+        routed.tenant.ok("DELETE", f"/agents/{routed.agent.id}/tokens")
+
+        with pytest.raises(ConnectionClosedError):
+            socket.recv(SECONDS)
+
+
+async def test_a_route_that_was_changed_behind_the_signers_back_gets_no_secret(routed: Keyless) -> None:
+    routed.route("wrong", enabled=False)
+    async with owner_of(routed.proxied.database) as owner:
+        await owner.execute(
+            "UPDATE credential_routes SET fields = replace(fields, '\"enabled\":false', '\"enabled\":true')"
+            " WHERE tenant_id = $1",
+            routed.tenant.id,
+        )
+    answer = routed.gateway("wrong").get("/echo")
+
+    assert answer.status_code in (403, 500, 503)
+    assert [heard for heard in routed.upstream.heard() if heard.server == "wrong"] == []

@@ -1,0 +1,218 @@
+"""The gateway form: a base address swapped, and the credential put in on the way. Spec 2/4.6, decisions 8."""
+
+import msgspec
+import pytest
+
+from tests.fixtures.proxied import Keyless
+from tests.proxy.envelope import refusal
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def test_an_alias_leads_to_its_host_with_the_credential_in_place_of_the_token(routed: Keyless) -> None:
+    answer = routed.gateway().get("/v1/models?limit=2&limit=3")
+
+    (heard,) = routed.upstream.heard()
+    assert answer.status_code == 200
+    assert (heard.server, heard.method, heard.target) == ("main", "GET", "/v1/models?limit=2&limit=3")
+    assert heard.all("authorization") == [f"Bearer {routed.value}"]
+    assert heard.all("host") == [f"localhost:{routed.upstream.port}"]
+    assert heard.all("accept-encoding") == ["identity"]
+    assert routed.token.encode() not in routed.upstream.raw()
+
+
+def test_a_host_may_be_named_in_the_path(routed: Keyless) -> None:
+    answer = routed.gateway(f"proxy/localhost:{routed.upstream.port}").get("/v1/models?a=b")
+
+    (heard,) = routed.upstream.heard()
+    assert answer.status_code == 200
+    assert (heard.target, heard.all("authorization")) == ("/v1/models?a=b", [f"Bearer {routed.value}"])
+
+
+@pytest.mark.parametrize("path", ["/up", "/up/", "/up?a=1", "/up/?a=1"])
+def test_an_alias_alone_is_the_root_of_its_host(routed: Keyless, path: str) -> None:
+    with routed.proxy.connect() as wire:
+        assert wire.say(routed.head(path)).hear().status == 200
+
+    (heard,) = routed.upstream.heard()
+    assert heard.target == path.replace("/up", "").replace("?", "/?") if path == "/up?a=1" else "/" + path[4:]
+
+
+@pytest.mark.parametrize("path", ["/a%20b/%41?x=%2f%2F&&y", "/a;b=c/@:!$&'()*+,=~", "/v1/?", "/%e4%bd%A0"])
+def test_path_and_query_go_out_as_they_came(routed: Keyless, path: str) -> None:
+    with routed.proxy.connect() as wire:
+        assert wire.say(routed.head("/up" + path)).hear().status == 200
+
+    assert [heard.target for heard in routed.upstream.heard()] == [path]
+
+
+def test_a_query_parameter_takes_the_place_of_the_agents_own(keyless: Keyless) -> None:
+    keyless.route(injectAs="query", injectKey="api key", injectFormat="k={value}")
+    with keyless.proxy.connect() as wire:
+        wire.say(keyless.head("/up/find?a=1&api%20key=mine&api+key=mine&%61pi%20key=mine&b=%20")).hear()
+
+    (heard,) = keyless.upstream.heard()
+    path, _, query = heard.target.partition("?")
+    pairs = query.split("&")
+    assert (path, pairs[:2], len(pairs)) == ("/find", ["a=1", "b=%20"], 3)
+    assert pairs[2].startswith("api%20key=k%3Dsk-canary%2F")
+    assert heard.all("authorization") == []
+    assert keyless.token.encode() not in keyless.upstream.raw()
+
+
+def test_a_header_takes_the_place_of_the_agents_own_whatever_its_case(keyless: Keyless) -> None:
+    keyless.route(injectKey="X-Api-Key", injectFormat="{value}")
+
+    keyless.gateway(**{"x-api-KEY": "mine"}).get("/echo")
+
+    (heard,) = keyless.upstream.heard()
+    assert heard.all("x-api-key") == [keyless.value]
+    assert heard.all("authorization") == []
+
+
+def test_a_field_of_a_json_body_takes_the_place_of_the_agents_own(keyless: Keyless) -> None:
+    keyless.route(injectAs="body", injectKey="key", injectFormat="{value}")
+
+    answer = keyless.gateway().post(
+        "/count", content=b'{"a": 1.50, "key": "mine", "b": [1e400]}', headers={"Content-Type": "application/json"}
+    )
+
+    (heard,) = keyless.upstream.heard()
+    assert answer.status_code == 200
+    assert msgspec.json.decode(heard.body.replace("1e400", "0")) == {"a": 1.5, "key": keyless.value, "b": [0]}
+    assert '"a":1.50' in heard.body.replace(" ", "")
+    assert int(heard.all("content-length")[0]) == heard.size
+    assert heard.all("authorization") == []
+
+
+def test_a_field_of_a_form_takes_the_place_of_the_agents_own(keyless: Keyless) -> None:
+    keyless.route(injectAs="body", injectKey="key", injectFormat="{value}")
+
+    keyless.gateway().post("/count", content=b"a=1&key=mine&b=2", headers={"Content-Type": FORM})
+
+    (heard,) = keyless.upstream.heard()
+    assert heard.body.startswith("a=1&b=2&key=sk-canary%2F")
+
+
+def test_a_chunked_body_gets_its_field_and_a_length(keyless: Keyless) -> None:
+    keyless.route(injectAs="body", injectKey="key", injectFormat="{value}")
+
+    keyless.gateway().post("/count", content=iter([b'{"a"', b": 1}"]), headers={"Content-Type": "application/json"})
+
+    (heard,) = keyless.upstream.heard()
+    assert msgspec.json.decode(heard.body) == {"a": 1, "key": keyless.value}
+    assert heard.all("transfer-encoding") == []
+
+
+UNFIT = {
+    "no body": (b"", {}, (415, "body_unfit")),
+    "no type": (b"{}", {}, (415, "body_unfit")),
+    "another type": (b"{}", {"Content-Type": "text/plain"}, (415, "body_unfit")),
+    "another charset": (b"{}", {"Content-Type": "application/json; charset=utf-16"}, (415, "body_unfit")),
+    "an array": (b"[1]", {"Content-Type": "application/json"}, (415, "body_unfit")),
+    "compressed": (b"{}", {"Content-Type": "application/json", "Content-Encoding": "gzip"}, (415, "body_unfit")),
+    "broken JSON": (b'{"a":', {"Content-Type": "application/json"}, (400, "bad_json")),
+    "too large": (b'"' + b"a" * 2**20, {"Content-Type": "application/json"}, (413, "body_too_large")),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_body_that_cannot_take_the_credential_goes_nowhere(keyless: Keyless, name: str) -> None:
+    body, headers, wanted = UNFIT[name]
+    keyless.route(injectAs="body", injectKey="key")
+
+    answer = keyless.gateway().post("/count", content=body, headers=headers)
+
+    assert refusal(answer) == wanted
+    assert keyless.upstream.heard() == []
+
+
+def test_what_is_between_the_agent_and_us_stays_here(routed: Keyless) -> None:
+    head = routed.head(
+        "/up/echo", "GET", "Connection: X-Mine, keep-alive", "X-Mine: 1", "Keep-Alive: 5", "TE: trailers",
+        "Proxy-Authorization: Basic abc", "Proxy-Connection: close", "X-Service-Key: k", "X-Service-Anything: k",
+        f"X-Api-Key: {routed.token}", f"Api-Key: Token {routed.token}", "Accept-Encoding: gzip", "X-Kept: \xe9",
+        "X-Kept: 2", "Cookie: a=b",
+    )  # fmt: skip
+    with routed.proxy.connect() as wire:
+        assert wire.say(head).hear().status == 200
+
+    (heard,) = routed.upstream.heard()
+    names = sorted(name.lower() for name, _ in heard.headers)
+    assert names == ["accept-encoding", "authorization", "cookie", "host", "x-kept", "x-kept"]
+    assert heard.all("x-kept") == ["\xe9", "2"]
+    assert routed.token.encode() not in routed.upstream.raw()
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"])
+def test_every_method_goes_out_where_the_route_says_so(routed: Keyless, method: str) -> None:
+    answer = routed.gateway().request(method, "/status?code=202")
+
+    assert answer.status_code == 202
+    assert [heard.method for heard in routed.upstream.heard()] == [method]
+
+
+def test_the_first_enabled_route_by_priority_decides(keyless: Keyless) -> None:
+    keyless.route(priority=5, enabled=False, injectKey="X-Off")
+    keyless.route(priority=4, method="POST", injectKey="X-Post")
+    keyless.route(priority=3, pathPattern="/v1/*", injectKey="X-Path")
+    keyless.route(priority=2, hostPattern=f"other:{keyless.upstream.port}", injectKey="X-Host")
+    keyless.route(priority=1, injectKey="X-Last")
+    client = keyless.gateway()
+
+    client.get("/echo")
+    client.get("/v1/echo")
+    client.post("/v1/echo")
+
+    shown = [[name for name, _ in heard.headers if name.startswith("X-")] for heard in keyless.upstream.heard()]
+    assert shown == [["X-Last"], ["X-Path"], ["X-Post"]]
+
+
+def test_a_port_must_be_in_the_route(keyless: Keyless) -> None:
+    keyless.route(hostPattern="localhost")
+
+    assert refusal(keyless.gateway().get("/echo")) == (403, "no_route")
+    assert keyless.upstream.heard() == []
+
+
+def test_the_request_id_is_taken_over_or_made(routed: Keyless) -> None:
+    client = routed.gateway()
+
+    assert client.get("/echo", headers={"X-Request-Id": "mine-1"}).headers["X-Service-Request-Id"] == "mine-1"
+    made = client.get("/echo", headers={"X-Request-Id": "not safe"}).headers["X-Service-Request-Id"]
+    assert made not in ("", "not safe")
+
+
+def test_an_agent_that_waits_for_permission_gets_it(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/count", "POST", "Content-Length: 4", "Expect: 100-continue"))
+        assert wire.hear_bytes(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        answer = wire.say(b"body").hear()
+
+    assert msgspec.json.decode(answer.body)["size"] == 4
+    assert routed.upstream.heard()[0].all("expect") == []
+
+
+def test_an_agent_that_waits_for_permission_is_refused_before_it_sends(keyless: Keyless) -> None:
+    with keyless.proxy.connect() as wire:
+        wire.say(keyless.head("/up/count", "POST", "Content-Length: 4", "Expect: 100-continue"))
+
+        assert refusal(wire.hear()) == (403, "no_route")
+        assert wire.closed
+
+
+def test_requests_of_one_agents_connection_share_an_upstream_connection(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        for _ in range(5):
+            assert wire.say(routed.head("/up/echo")).hear().status == 200
+    assert routed.upstream.connections() == 1
+
+    assert routed.gateway().get("/echo").status_code == 200
+    assert routed.upstream.connections() == 2
+
+
+def test_requests_sent_ahead_are_answered_in_order(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(b"".join(routed.head(f"/up/status?code={200 + number}") for number in range(1, 4)))
+
+        assert [wire.hear().status for _ in range(3)] == [201, 202, 203]

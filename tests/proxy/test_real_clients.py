@@ -1,0 +1,161 @@
+"""The clients that agents really use, changed in nothing but their base address and their token."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import anthropic
+import openai
+import pytest
+import requests
+
+from tests.fixtures.proxied import Keyless
+
+WORDS = "one two three"
+MESSAGES = [{"role": "user", "content": WORDS}]
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what a test says decides where its client goes."""
+    for name in [name for name in os.environ if name.lower().endswith(("_proxy", "_ca_bundle", "_api_key"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def chatting(routed: Keyless) -> openai.OpenAI:
+    """OpenAI's client at the gateway."""
+    with openai.OpenAI(base_url=f"{routed.proxy.url}/up/v1", api_key=routed.token) as client:
+        yield client
+
+
+@pytest.fixture
+def messaging(keyless: Keyless) -> anthropic.Anthropic:
+    """Anthropic's client at the gateway; its API takes the key in a header of its own."""
+    keyless.route(injectKey="x-api-key", injectFormat="{value}")
+    with anthropic.Anthropic(base_url=f"{keyless.proxy.url}/up", auth_token=keyless.token) as client:
+        yield client
+
+
+def test_openai(chatting: openai.OpenAI, routed: Keyless) -> None:
+    answer = chatting.chat.completions.create(model="m", messages=MESSAGES)
+
+    assert answer.choices[0].message.content == WORDS
+    assert routed.upstream.heard()[0].all("authorization") == [f"Bearer {routed.value}"]
+    assert routed.token.encode() not in routed.upstream.raw()
+
+
+def test_openai_streamed(chatting: openai.OpenAI) -> None:
+    with chatting.chat.completions.create(model="m", messages=MESSAGES, stream=True) as chunks:
+        said = [chunk.choices[0].delta.content for chunk in chunks]
+
+    assert said == ["one ", "two ", "three "]
+
+
+def test_openai_tells_a_refusal_by_its_status(keyless: Keyless) -> None:
+    base = f"{keyless.proxy.url}/up/v1"
+    with openai.OpenAI(base_url=base, api_key=keyless.token) as own, pytest.raises(openai.APIStatusError) as refused:
+        own.chat.completions.create(model="m", messages=MESSAGES)
+    with openai.OpenAI(base_url=base, api_key="nonsense") as wrong, pytest.raises(openai.APIStatusError) as unknown:
+        wrong.chat.completions.create(model="m", messages=MESSAGES)
+
+    assert (refused.type, unknown.type) == (openai.PermissionDeniedError, openai.AuthenticationError)
+
+    assert refused.value.body == refused.value.response.json()["error"]
+    assert unknown.value.response.json()["data"]["code"] == "bad_token"
+
+
+def test_anthropic(messaging: anthropic.Anthropic, keyless: Keyless) -> None:
+    answer = messaging.messages.create(model="m", max_tokens=10, messages=MESSAGES)
+
+    assert answer.content[0].text == WORDS
+    assert keyless.upstream.heard()[0].all("x-api-key") == [keyless.value]
+    assert keyless.token.encode() not in keyless.upstream.raw()
+
+
+def test_anthropic_streamed(messaging: anthropic.Anthropic) -> None:
+    with messaging.messages.stream(model="m", max_tokens=10, messages=MESSAGES) as stream:
+        said = list(stream.text_stream)
+
+    assert said == ["one ", "two ", "three "]
+
+
+def test_openai_through_https_proxy(routed: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", routed.proxy_url())
+    monkeypatch.setenv("SSL_CERT_FILE", str(routed.proxied.proxy_ca))
+    with (
+        openai.OpenAI(base_url=f"https://localhost:{routed.upstream.port}/v1", api_key="placeholder") as client,
+        client.chat.completions.create(model="m", messages=MESSAGES, stream=True) as chunks,
+    ):
+        assert len(list(chunks)) == 3
+
+    assert routed.upstream.heard()[0].all("authorization") == [f"Bearer {routed.value}"]
+
+
+def test_requests_through_https_proxy(routed: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", routed.proxy_url())
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(routed.proxied.proxy_ca))
+    with requests.Session() as session:
+        answers = [session.post(f"https://localhost:{routed.upstream.port}/count", data=b"a" * n) for n in (1, 100_000)]
+
+    assert [answer.json()["size"] for answer in answers] == [1, 100_000]
+    assert routed.upstream.connections() == 1
+
+
+def ran(program: str, *arguments: str, **environment: str) -> str:
+    """What a program of the system printed; its environment is what is said here."""
+    found = shutil.which(program)
+    assert found, f"{program} is not installed; scripts/set-up says what is needed"
+    done = subprocess.run(
+        [found, *arguments], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True,
+        timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_curl_through_https_proxy(routed: Keyless) -> None:
+    environment = {"HTTPS_PROXY": routed.proxy_url(), "CURL_CA_BUNDLE": str(routed.proxied.proxy_ca)}
+
+    said = ran("curl", "-sS", "--fail", "-d", "abc", f"https://localhost:{routed.upstream.port}/count", **environment)
+
+    assert '"size":3' in said
+    assert routed.upstream.heard()[0].all("authorization") == [f"Bearer {routed.value}"]
+
+
+def test_curl_through_http_proxy_goes_out_as_https(routed: Keyless) -> None:
+    said = ran(
+        "curl", "-sS", "--fail", f"http://localhost:{routed.upstream.port}/echo?a=b", http_proxy=routed.proxy_url()
+    )
+
+    assert '"target":"/echo?a=b"' in said
+
+
+NODE = """
+const [base, token] = process.argv.slice(1);
+const headers = {authorization: `Bearer ${token}`, 'content-type': 'application/json'};
+const body = JSON.stringify({model: 'm', stream: true, messages: [{role: 'user', content: 'one two three'}]});
+const answer = await fetch(`${base}/v1/chat/completions`, {method: 'POST', headers, body});
+let text = '';
+for await (const chunk of answer.body) text += Buffer.from(chunk).toString();
+const again = await fetch(`${base}/echo`, {headers});
+console.log(JSON.stringify([answer.status, text.split('\\n\\n').length, again.status]));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_fetch_of_node(routed: Keyless) -> None:
+    said = ran("node", "--input-type=module", "-e", NODE, f"{routed.proxy.url}/up", routed.token)
+
+    assert said.strip() == "[200,5,200]"
+    assert {one.all("authorization")[0] for one in routed.upstream.heard()} == {f"Bearer {routed.value}"}
+
+
+def test_urllib_through_https_proxy(routed: Keyless) -> None:
+    script = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
+    environment = {"https_proxy": routed.proxy_url(), "SSL_CERT_FILE": str(routed.proxied.proxy_ca)}
+
+    said = ran(sys.executable, "-c", script, f"https://localhost:{routed.upstream.port}/echo", **environment)
+
+    assert '"target":"/echo"' in said

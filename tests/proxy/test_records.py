@@ -1,0 +1,144 @@
+"""What is written down of every request, and what is counted. Decisions 7, design 7."""
+
+import uuid
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.proxied import Keyless
+from tests.outside.upstream import eventually
+
+ROWS = """
+SELECT actor_type, actor_id, action, resource_type, resource_id, metadata, ip_address, user_agent, request_id,
+       written_by
+  FROM audit WHERE tenant_id = $1 AND action = 'proxy.request' ORDER BY created_at, request_id
+"""
+
+
+async def rows(keyless: Keyless, count: int) -> list[dict[str, Any]]:
+    """The rows of a tenant, once so many are there."""
+    async with owner_of(keyless.proxied.database) as owner:
+        deadline = 100
+        while len(found := await owner.fetch(ROWS, keyless.tenant.id)) < count and deadline:
+            deadline -= 1
+            await owner.execute("SELECT pg_sleep(0.05)")
+    return [{**row, "metadata": msgspec.json.decode(row["metadata"])} for row in found]
+
+
+async def test_a_request_leaves_one_row_without_credential_and_query(keyless: Keyless) -> None:
+    route, request_id = keyless.route(), uuid.uuid4().hex
+    headers = {"X-Request-Id": request_id, "User-Agent": "a robot"}
+
+    keyless.gateway().post("/v1/count?password=hidden", content=b"12345", headers=headers)
+
+    (row,) = await rows(keyless, 1)
+    metadata = row.pop("metadata")
+    host = f"localhost:{keyless.upstream.port}"
+    assert row == {
+        "actor_type": "agent", "actor_id": keyless.agent.id, "action": "proxy.request", "resource_type": "upstream",
+        "resource_id": host, "ip_address": "127.0.0.1", "user_agent": "a robot", "request_id": request_id,
+        "written_by": "custody_proxy",
+    }  # fmt: skip
+    assert metadata.pop("milliseconds") >= 0
+    assert metadata.pop("responseBytes") > 0
+    assert metadata == {
+        "method": "POST", "host": host, "path": "/v1/count", "form": "gateway", "status": 200, "refused": None,
+        "abandoned": False, "routeId": route["id"], "secretId": keyless.secret["id"], "secretVersion": 1,
+        "injected": True, "requestBytes": 5,
+    }  # fmt: skip
+
+
+async def test_every_form_and_every_end_leaves_one_row(keyless: Keyless) -> None:
+    keyless.route()
+    gateway = keyless.gateway()
+    gateway.get("/status?code=404")
+    keyless.gateway("nothing").get("/")
+    gateway.get("/close")
+    keyless.forward().get("/echo")
+    with keyless.proxy.connect() as wire:
+        wire.say(keyless.head("/up/stall?after=body"))
+        assert wire.hear_bytes(10)
+
+    found = [row["metadata"] for row in await rows(keyless, 6)]
+
+    told = sorted((one["form"], one["status"], one["refused"] or "", one["abandoned"]) for one in found)
+    assert told == [
+        ("connect", 200, "", False), ("gateway", 200, "", True), ("gateway", 403, "unknown_alias", False),
+        ("gateway", 404, "", False), ("gateway", 502, "upstream_failed", False), ("tunnel", 200, "", False),
+    ]  # fmt: skip
+
+
+async def test_without_a_valid_token_there_is_no_row(keyless: Keyless) -> None:
+    client = keyless.gateway()
+    client.get("/", headers={"Authorization": "Bearer nonsense"})
+    client.get("/nothing")
+
+    assert len(await rows(keyless, 1)) == 1
+
+
+async def test_no_row_holds_the_credential_or_the_token(keyless: Keyless) -> None:
+    keyless.route(injectAs="query", injectKey="key", injectFormat="{value}")
+    client = keyless.gateway()
+    client.get(f"/echo?key={keyless.token}")
+    client.get("/echo", headers={"User-Agent": keyless.value})
+
+    text = str(await rows(keyless, 2))
+
+    assert keyless.token not in text
+
+
+async def test_a_websocket_leaves_one_row_when_it_ends(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+        wire.say(routed.head("/up/ws", "GET", "Connection: Upgrade", "Upgrade: websocket", key))
+        assert wire.hear(head_only=True).status == 101
+        wire.say(b"\x81\x82\0\0\0\0hi")
+        assert wire.hear_bytes(4) == b"\x81\x02hi"
+
+    (row,) = await rows(routed, 1)
+    assert row["metadata"]["status"] == 101
+    assert (row["metadata"]["requestBytes"], row["metadata"]["responseBytes"]) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "reason"),
+    [("/up/echo", 200, ""), ("/up/status?code=404", 404, ""), ("/none/x", 403, "unknown_alias"),
+     ("/up/close", 502, "upstream_failed"), ("/up/%2e%2e", 400, "malformed_target")],
+)  # fmt: skip
+def test_requests_are_counted_by_status_and_reason(routed: Keyless, path: str, status: int, reason: str) -> None:
+    before = routed.proxy.counted(status, reason)
+    with routed.proxy.connect() as wire:
+        assert wire.say(routed.head(path)).hear().status == status
+
+    assert eventually(lambda: routed.proxy.counted(status, reason), before + 1) == before + 1
+
+
+def test_requests_without_a_token_and_malformed_ones_are_counted(routed: Keyless) -> None:
+    before = routed.proxy.counted(401, "bad_token"), routed.proxy.counted(400, "malformed_request")
+    with routed.proxy.connect() as wire:
+        wire.say(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").hear()
+        wire.say(b"nonsense\r\n\r\n").hear()
+
+    after = before[0] + 1, before[1] + 1
+    assert eventually(
+        lambda: (routed.proxy.counted(401, "bad_token"), routed.proxy.counted(400, "malformed_request")), after
+    )
+
+
+def test_figures_name_neither_agent_nor_tenant_nor_host(routed: Keyless) -> None:
+    routed.gateway().get("/echo")
+
+    said = str(routed.proxy.metrics())
+    assert "custody_proxy_requests_total" in said
+    assert not any(name in said for name in (routed.agent.id, routed.tenant.id, "localhost", routed.token))
+
+
+def test_the_gauge_of_connections_comes_back(routed: Keyless) -> None:
+    before = routed.proxy.metrics()["custody_proxy_connections"]
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/echo")).hear()
+        assert routed.proxy.metrics()["custody_proxy_connections"] == before + 1
+
+    assert eventually(lambda: routed.proxy.metrics()["custody_proxy_connections"], before) == before

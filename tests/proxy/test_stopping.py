@@ -1,0 +1,137 @@
+"""Stopping lets what runs come to its end; dying is not the end. Design 4 (P9), 8."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from custody.cli import places
+from custody.cli.runtime import PROJECT
+from tests.fixtures.deployments import database_apart
+from tests.fixtures.proxied import Keyless, Proxy
+from tests.fixtures.server import free_ports
+from tests.outside.upstream import eventually
+from tests.proxy.envelope import refusal
+
+
+def refused(proxy: Proxy) -> bool:
+    """Whether nobody listens any more."""
+    try:
+        socket.create_connection(("127.0.0.1", proxy.port), 1).close()
+    except OSError:
+        return True
+    return False
+
+
+def test_a_stream_ends_complete_while_nobody_new_comes_in(routed: Keyless) -> None:
+    gate = uuid.uuid4().hex
+    with routed.proxied.another_proxy() as proxy:
+        idle = proxy.connect()
+        assert idle.say(routed.head("/up/echo")).hear().status == 200
+        with proxy.connect() as wire:
+            wire.say(routed.head(f"/up/sse?n=3&gate={gate}"))
+            assert wire.hear(head_only=True).status == 200
+
+            proxy.process.send_signal(signal.SIGTERM)
+            eventually(lambda: refused(proxy))
+            assert idle.closed
+            routed.upstream.release(gate)
+            routed.upstream.release(gate)
+            rest = wire.hear_all()
+
+        idle.socket.close()
+        assert proxy.process.wait(10) == 0
+
+    assert [line for line in rest.split(b"\n") if line.startswith(b"data")] == [b"data: 0", b"data: 1", b"data: 2"]
+    assert rest.endswith(b"0\r\n\r\n")
+
+
+def test_a_request_on_a_connection_that_is_to_end_is_the_last(routed: Keyless) -> None:
+    gate = uuid.uuid4().hex
+    with routed.proxied.another_proxy() as proxy, proxy.connect() as wire:
+        wire.say(routed.head(f"/up/deaf?gate={gate}"))
+        eventually(routed.upstream.heard)
+        proxy.process.send_signal(signal.SIGTERM)
+        eventually(lambda: refused(proxy))
+        routed.upstream.release(gate)
+
+        answer = wire.hear()
+        assert refusal(answer) == (502, "upstream_failed")
+        assert answer.all("connection") == ["close"]
+        assert wire.closed
+
+
+def test_what_was_written_down_is_there_after_stopping(routed: Keyless) -> None:
+    with routed.proxied.another_proxy() as proxy:
+        assert routed.gateway(proxy=proxy).get("/echo").status_code == 200
+        proxy.process.send_signal(signal.SIGTERM)
+        assert proxy.process.wait(10) == 0
+
+    assert routed.proxied.faults() == []
+
+
+@contextmanager
+def supervised(postgres_home: places.Home, worker_id: str) -> Iterator[tuple[int, Path, int]]:
+    """The whole service as an operator starts it, on a database apart: the supervisor's pid, home, proxy port."""
+    database = database_apart(postgres_home, f"{worker_id}_supervised")
+    folder = Path(tempfile.mkdtemp(prefix="cs-"))
+    folder.chmod(0o755)
+    ports = free_ports(5)
+    names = (
+        "SERVICE_API_PORT",
+        "SERVICE_PROXY_PORT",
+        *(f"SERVICE_METRICS_PORT_{p}" for p in ("API", "PROXY", "SCHEDULER")),
+    )
+    environment = {
+        "PATH": os.environ["PATH"], "SERVICE_HOME": str(folder / "home"), "SERVICE_DATABASE_URL": database.owner_url,
+        "SERVICE_DEFAULT_CHAIN_ID": "31337", "SERVICE_RPC_URL_31337": "http://127.0.0.1:1",
+        **{f"SERVICE_DATABASE_URL_{name.upper()}": url for name, url in database.urls.items()},
+        **{name: str(port) for name, port in zip(names, ports, strict=True)},
+    }  # fmt: skip
+    with (folder / "said").open("w") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "custody.cli", "up", "--no-demo"], cwd=PROJECT, env=environment,
+            stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+        )  # fmt: skip
+    try:
+        eventually(lambda: "Ready in" in (folder / "said").read_text() or process.poll() is not None, True, 30)
+        assert process.poll() is None, (folder / "said").read_text()
+        yield process.pid, folder / "home", ports[1]
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0, (folder / "said").read_text()
+        shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+def test_a_killed_proxy_is_started_again(postgres_home: places.Home, worker_id: str) -> None:
+    with supervised(postgres_home, worker_id) as (supervisor, home, port):
+
+        def pid() -> int | None:
+            listed = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+            return next(
+                (int(one) for one in listed if b"proxy_addon" in Path(f"/proc/{one}/cmdline").read_bytes()), None
+            )
+
+        def status() -> int | None:
+            try:
+                return httpx.get(f"http://127.0.0.1:{port}/", trust_env=False).status_code
+            except httpx.TransportError:
+                return None
+
+        before = pid()
+        assert status() == 401
+        os.kill(before, signal.SIGKILL)
+
+        assert eventually(lambda: status() if pid() not in (None, before) else None, 401) == 401
+        assert (home / "proxy-ca.pem").exists()

@@ -1,0 +1,182 @@
+"""What is long passes on as it comes, and nothing of it stays in memory. Decisions 2, 8."""
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+
+import httpx
+import msgspec
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.fixtures.proxied import Keyless
+from tests.fixtures.wire import Wire
+from tests.outside.upstream import eventually
+from tests.proxy.envelope import refusal
+
+MIB = 2**20
+CLIENTS = ("gateway", "forward")
+
+
+@pytest.mark.parametrize("form", CLIENTS)
+def test_events_arrive_one_by_one(routed: Keyless, form: str) -> None:
+    gate = uuid.uuid4().hex
+    client: httpx.Client = getattr(routed, form)()
+    heard = []
+    with client.stream("GET", f"/sse?n=4&gate={gate}") as answer:
+        for line in answer.iter_lines():
+            if line:
+                heard.append(line)
+                # The upstream says the next one only now, so whoever waits for more hears nothing.
+                routed.upstream.release(gate)
+
+    assert heard == [f"data: {number}" for number in range(4)]
+
+
+def megabytes(count: int) -> Iterator[bytes]:
+    for number in range(count):
+        yield bytes((number,)) * MIB
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_thirty_two_megabytes_go_up(routed: Keyless, chunked: bool) -> None:
+    digest = hashlib.sha256(b"".join(megabytes(32))).hexdigest()
+    content = megabytes(32) if chunked else b"".join(megabytes(32))
+
+    answer = routed.gateway().post("/count", content=content)
+
+    assert answer.json() == {"size": 32 * MIB, "sha256": digest}
+
+
+def test_a_longer_body_is_refused_by_its_length_before_it_is_sent(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/count", "POST", f"Content-Length: {32 * MIB + 1}"))
+
+        assert refusal(wire.hear()) == (413, "body_too_large")
+    assert routed.upstream.heard() == []
+
+
+def test_a_longer_chunked_body_is_refused_when_it_gets_too_long(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/count", "POST", "Transfer-Encoding: chunked"))
+        for piece in megabytes(33):
+            wire.say(b"%x\r\n" % len(piece), piece, b"\r\n")
+
+        assert refusal(wire.hear()) == (413, "body_too_large")
+        assert wire.closed
+    assert routed.upstream.lines("body") == []
+
+
+def test_a_body_goes_up_while_it_comes(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/count", "POST", "Content-Length: 8"), b"half")
+
+        eventually(routed.upstream.heard)
+        assert msgspec.json.decode(wire.say(b"more").hear().body)["size"] == 8
+
+
+def test_memory_stays_bounded_while_much_comes_down(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        before = routed.proxy.resident()
+        wire.say(routed.head(f"/up/zeros?size={200 * MIB}"))
+        assert wire.hear(head_only=True).status == 200
+        most = before
+        for _ in range(200):
+            assert len(wire.hear_bytes(MIB)) == MIB
+            wire.forget()
+            most = max(most, routed.proxy.resident())
+
+    assert most - before < 32 * MIB
+
+
+def test_memory_stays_bounded_when_the_agent_does_not_take_what_comes(routed: Keyless) -> None:
+    name = uuid.uuid4().hex
+    before = routed.proxy.resident()
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head(f"/up/zeros?size={1000 * MIB}&name={name}"))
+        seen = [0]
+
+        def stands_still() -> bool:
+            seen.append(routed.upstream.sent(name))
+            return len(seen) > 20 and seen[-20] == seen[-1]
+
+        eventually(stands_still)
+
+        assert 0 < seen[-1] < 64 * MIB
+        assert routed.proxy.resident() - before < 32 * MIB
+
+
+def push(wire: Wire, count: int) -> int:
+    """Send so many MiB as far as they are taken within a second each."""
+    wire.socket.settimeout(1)
+    sent, piece = 0, bytes(MIB)
+    try:
+        while sent < count * MIB:
+            wire.socket.sendall(piece)
+            sent += MIB
+    except OSError:
+        pass
+    wire.socket.settimeout(20)
+    return sent
+
+
+def test_memory_stays_bounded_while_a_refused_body_is_pushed(keyless: Keyless) -> None:
+    before = keyless.proxy.resident()
+    with keyless.proxy.connect() as wire:
+        wire.say(f"POST /up/count HTTP/1.1\r\nHost: a\r\nContent-Length: {200 * MIB}\r\n\r\n".encode())
+        sent = push(wire, 200)
+
+        assert sent < 32 * MIB
+        assert keyless.proxy.resident() - before < 16 * MIB
+
+
+def test_memory_stays_bounded_when_the_upstream_does_not_take_what_goes(routed: Keyless) -> None:
+    gate, before = uuid.uuid4().hex, routed.proxy.resident()
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head(f"/up/deaf?gate={gate}", "POST", f"Content-Length: {30 * MIB}"))
+        sent = push(wire, 30)
+
+        assert routed.proxy.resident() - before < 16 * MIB
+        assert sent < 30 * MIB
+    routed.upstream.release(gate)
+
+
+def test_descriptors_come_back(routed: Keyless) -> None:
+    before = routed.proxy.descriptors()
+    for path in ("/up/stall", "/up/stall?after=body", "/up/zeros?size=99999999", "/up/echo"):
+        for _ in range(3):
+            routed.upstream.forget()
+            with routed.proxy.connect() as wire:
+                wire.say(routed.head(path))
+                eventually(routed.upstream.heard)
+
+    eventually(routed.proxy.descriptors, lambda count: count <= before)
+
+
+@pytest.mark.parametrize("form", CLIENTS)
+def test_a_websocket_carries_both_ways(routed: Keyless, form: str) -> None:
+    if form == "gateway":
+        address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws"
+        opening = connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None)
+    else:
+        address = f"wss://localhost:{routed.upstream.port}/ws"
+        opening = connect(address, ssl=routed.proxied.trust(), proxy=routed.proxy_url())
+    with opening as socket:
+        for message in ("hello", "\u00e9" * 300, "x" * 100_000):
+            socket.send(message)
+            assert socket.recv(10) == message
+        socket.send(b"\x00\xff")
+        assert socket.recv(10) == b"\x00\xff"
+        socket.ping().wait(10)
+
+    heard = routed.upstream.heard()[0]
+    assert heard.all("authorization") == [f"Bearer {routed.value}"]
+    assert heard.all("sec-websocket-extensions") == []
+
+
+def test_a_frame_that_claims_to_be_compressed_ends_the_websocket(routed: Keyless) -> None:
+    address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws?bad=1"
+    opening = connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None)
+    with opening as socket, pytest.raises(ConnectionClosed):
+        socket.recv(10)
