@@ -189,3 +189,10 @@ async def test_a_callers_own_gas_limit_is_kept(rpc, chain, wallet):
 
     assert isinstance(prepared, EvmPrepared)
     assert prepared.gas_limit == 77_777
+
+
+async def test_a_gas_limit_beyond_any_block_still_fits_a_frame(rpc, chain, wallet):
+    with pytest.raises(evm.NotExecutable) as problem:
+        await evm.prepare(rpc, chain, wallet.address, EvmOrder(THEM, "0", gas_limit=str(10**30)))
+
+    assert msgspec.msgpack.encode(problem.value.prepared)

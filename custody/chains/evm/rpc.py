@@ -15,6 +15,7 @@ from custody.kit.errors import UpstreamFailed
 from custody.kit.shapes import MAX_UINT256
 
 PLAIN_TRANSFER_GAS = 21_000
+_LARGEST = 2**63 - 1
 
 
 class NotExecutable(UpstreamFailed):
@@ -61,11 +62,18 @@ async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPr
         gas = _gas(chain, figures, order, sender, value)
         _check_funds(sender, chain, figures.balance, value + gas * price)
     except NotExecutable as problem:
-        problem.prepared = EvmPrepared(
-            figures.nonce, int(order.gas_limit or chain.default_gas), max_fee, priority_fee, legacy
-        )
+        gas = int(order.gas_limit or chain.default_gas)
+        problem.prepared = _prepared(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
         raise
-    return EvmPrepared(figures.nonce, gas, max_fee, priority_fee, legacy)
+    return _prepared(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
+
+
+def _prepared(nonce: int, gas: int, max_fee: int, priority_fee: int, *, legacy: bool) -> EvmPrepared:
+    """What the signer gets to see: a frame holds 64-bit numbers, and every larger one is beyond any cap anyhow."""
+    return EvmPrepared(
+        pending_nonce=min(nonce, _LARGEST), gas_limit=min(gas, _LARGEST), max_fee=min(max_fee, _LARGEST),
+        priority_fee=min(priority_fee, _LARGEST), legacy=legacy,
+    )  # fmt: skip
 
 
 async def broadcast(rpc: Rpc, chain: Chain, raw: bytes, tx_hash: str) -> None:
