@@ -13,7 +13,7 @@ import msgspec
 
 from custody.credentials.target import MalformedTarget, Target, parse_target
 from custody.credentials.types import CredentialRoute
-from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany
+from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany, Unavailable
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
 from custody.kit.logs import logger
 from proxy_addon import inject, refuse
@@ -98,7 +98,7 @@ class Admission:
                 raise Refused(refuse.NO_ROUTE)
             return self._outgoing(arrived, exchange, credential, token)
         except CustodyError as problem:
-            raise Refused(refuse.from_error(problem)) from None
+            raise Refused(_told(problem, exchange)) from None
 
     async def tunnel(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> None:
         """Decide about a CONNECT: who, and whether any route leads to that host. Raises Refused."""
@@ -111,7 +111,7 @@ class Admission:
             if not table.knows_host(target.host, port):
                 raise Refused(refuse.NO_ROUTE)
         except CustodyError as problem:
-            raise Refused(refuse.from_error(problem)) from None
+            raise Refused(_told(problem, exchange)) from None
         peer.token, peer.tunnel = token, (target.host, port)
 
     async def refused_since(self, claims: AgentClaims) -> Refusal | None:
@@ -272,6 +272,12 @@ class Admission:
             raise Refused(refuse.BODY_TOO_LARGE)
         exchange.body_wanted = True
         exchange.inject_key, exchange.inject_text = credential.fields.inject_key, credential.text
+
+
+def _told(problem: CustodyError, exchange: Exchange) -> Refusal:
+    if isinstance(problem, Unavailable):
+        log.warning("could not decide", extra={"request_id": exchange.request_id, "reason": problem.code})
+    return refuse.from_error(problem)
 
 
 def _check_head(arrived: Arrived) -> None:
