@@ -6,25 +6,34 @@ and no header carries the agent's own token.
 
 from collections.abc import Callable
 from typing import Final
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 import msgspec
 
 from custody.credentials.types import VALUE, RouteFields
 from custody.kit.errors import CustodyError, Invalid
+from proxy_addon.mask import SHORTEST_DERIVED, base64_forms
 
 Headers = list[tuple[bytes, bytes]]
 
 FORM: Final = "application/x-www-form-urlencoded"
+# Each costs about a microsecond of everybody's time, and a body may have a million.
+MAX_PAIRS: Final = 10_000
 _HOP_BY_HOP: Final = frozenset((b"connection", b"keep-alive", b"te", b"trailer", b"trailers", b"upgrade"))
 # Named in a Connection header these would vanish, and with them where the message ends or whom it is for.
 _FRAMING: Final = frozenset((b"content-length", b"transfer-encoding", b"host"))
+# What would make the upstream do something else than what the route was chosen by, or say what masking cannot read:
+# pieces of a text show what the whole does not, for a piece of the credential is no form of it.
+_MISLEADING: Final = frozenset((
+    b"x-http-method-override", b"x-http-method", b"x-method-override", b"x-original-url", b"x-rewrite-url",
+    b"range", b"if-range", b"request-range", b"accept-charset",
+))  # fmt: skip
 _HANDSHAKE: Final = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
 _EXTENSIONS: Final = b"sec-websocket-extensions"
 
 
 class BodyUnfit(CustodyError):
-    """The route injects into the body: send a JSON object or a URL-encoded form in UTF-8, without compression."""
+    """The route injects into the body: send a JSON object or a form of at most 10,000 fields, in plain UTF-8."""
 
     status = 415
 
@@ -33,13 +42,19 @@ class BadJson(Invalid):
     """The body is not valid JSON."""
 
 
+class TooManyPairs(Invalid):
+    """The route injects into the query: it may have at most 10,000 pairs."""
+
+
 def formatted(fields: RouteFields, value: str) -> str:
     """What is injected: the route's format with the value in its place."""
     return fields.inject_format.replace(VALUE, value, 1)
 
 
 def into_query(query: bytes | None, key: str, text: str) -> bytes:
-    """The query with every pair of this name, however it is encoded, replaced by one at the end."""
+    """The query with every pair of this name, however it is encoded, replaced by one at the end, or TooManyPairs."""
+    if query and query.count(b"&") >= MAX_PAIRS:
+        raise TooManyPairs
     name = key.encode()
     kept = [pair for pair in query.split(b"&") if _name_of(pair) != name] if query else []
     return b"&".join([*kept, f"{quote(key, safe='')}={quote(text, safe='')}".encode()])
@@ -47,9 +62,14 @@ def into_query(query: bytes | None, key: str, text: str) -> bytes:
 
 def without_token(query: str | None, token: str) -> bytes | None:
     """The query without pairs that hold the agent's token; clients of some APIs put what they take for a key there."""
-    if query is None or token not in query:
+    if query is None or not holds_token(query, token):
         return None if query is None else query.encode()
-    return b"&".join(pair.encode() for pair in query.split("&") if token not in pair)
+    return b"&".join(pair.encode() for pair in query.split("&") if not holds_token(pair, token))
+
+
+def holds_token(path: str, token: str) -> bool:
+    """Whether a path, as it is or with its escapes decoded once, has the agent's token in it."""
+    return token in path or ("%" in path and token in unquote(path))
 
 
 def into_headers(headers: Headers, key: str, text: str) -> Headers:
@@ -64,23 +84,34 @@ def into_body(content_type: str | None, content_encoding: str | None, body: byte
     if charset not in ("", "utf-8", "utf8") or (content_encoding or "").strip().lower() not in ("", "identity"):
         raise BodyUnfit
     if kind == FORM:
-        return into_query(body, key, text)
+        try:
+            return into_query(body, key, text)
+        except TooManyPairs:
+            raise BodyUnfit from None
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return _into_object(body, key, text)
     raise BodyUnfit
 
 
 def outgoing_headers(headers: Headers, *, token: str | None, websocket: bool) -> Headers:
-    """What of an agent's headers goes upstream: nothing between it and us, and nothing with its token in it.
+    """What of an agent's headers goes upstream: nothing between it and us, nothing that misleads, and no token.
 
-    Clients put what they take for an API key into headers of many names, so the token is looked for in all of them.
+    Clients put what they take for an API key into headers of many names, and into the base64 of Basic, so the token is
+    looked for in all of them, at any place in a base64 text too.
     """
-    secret = token.encode() if token else None
+    raw = token.encode() if token else b""
+    # Most requests have it in one header and as it is: only what is in any of them is looked for in each.
+    values = b"\n".join(value for _, value in headers)
+    encoded = {form for form in base64_forms(raw) if len(form) >= SHORTEST_DERIVED}
+    forms = [form for form in {raw, *encoded} if form and form in values]
     return _through(
         headers,
         websocket,
         lambda name, value: (
-            name == b"authorization" or name.startswith(b"x-service-") or (secret is not None and secret in value)
+            name == b"authorization"
+            or name.startswith(b"x-service-")
+            or _one_name(name) in _MISLEADING
+            or any(form in value for form in forms)
         ),
     )
 

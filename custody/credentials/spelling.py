@@ -30,9 +30,14 @@ _ESCAPES = re.compile(r"(?:%[0-9A-F]{2})+")
 _CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
 _SLASH = re.compile(r"%(?:2F|5C)")
 _TWICE = re.compile(r"%25(?:25)*(?:2[EF]|5C)", re.IGNORECASE)
-_EMPTY = re.compile(r"/(?:/|;|%3B)")
-# Some servers cut a segment at its semicolon before they look for dots.
-_DOTS = re.compile(r"/\.\.?(?:/|;|%3B|\Z)")
+# Some servers cut a segment at its semicolon, or at an encoded ? or #, before they look for dots. Some drop the dots,
+# spaces and control characters that a segment ends with. Some decode twice; %(?:25)* is a percent sign encoded any
+# number of times.
+_EMPTY = re.compile(r"/(?:/|;|%(?:25)*3B)", re.IGNORECASE)
+_DOTS = re.compile(
+    r"/(?:\.|%(?:25)*(?:20|[01][0-9A-F]|7F))+(?:/|;|%(?:25)*(?:3B|3F|23)|\Z)",
+    re.IGNORECASE,
+)
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 _ADDRESS: Final = "The host is an IP address; write a name."

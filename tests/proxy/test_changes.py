@@ -1,75 +1,30 @@
 """What a tenant changes holds within two seconds, even when nobody hears of it. Design 8, decisions 8."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
-from typing import Any
 
 import httpx
 import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
+from tests.fixtures.callers import platform_client
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.proxied import Keyless, Proxied, new_keyless
 from tests.outside.upstream import eventually
+from tests.proxy.changes import ENDINGS, Change, rest, sql
 from tests.proxy.envelope import refusal
 
 SECONDS = 2.0
-NOTIFIERS = ("tell_of_tenant", "tell_of_part")
-Change = Callable[[Keyless, dict[str, Any]], None]
-
-
-def sql(statement: str) -> Change:
-    """A change that no route makes yet."""
-
-    async def run(keyless: Keyless) -> None:
-        async with owner_of(keyless.proxied.database) as owner:
-            await owner.execute(statement, keyless.tenant.id)
-
-    return lambda keyless, _route: asyncio.run(run(keyless))
-
-
-def rest(method: str, path: str, body: Any = None) -> Change:
-    """A change over REST."""
-
-    def run(keyless: Keyless, route: dict[str, Any]) -> None:
-        names = {"secret": keyless.secret["id"], "agent": keyless.agent.id, "route": route["id"]}
-        keyless.tenant.ok(method, path.format(**names), body)
-
-    return run
-
-
 # What is changed, and what the agent gets from then on.
 CHANGES: dict[str, tuple[Change, int, str]] = {
-    "the tokens are revoked": (rest("DELETE", "/agents/{agent}/tokens"), 401, "bad_token"),
-    "the agent is deleted": (rest("DELETE", "/agents/{agent}"), 401, "bad_token"),
-    "the agent is frozen": (sql("UPDATE agents SET frozen_at = now() WHERE tenant_id = $1"), 403, "frozen"),
-    "the tenant is frozen": (sql("UPDATE tenants SET frozen_at = now() WHERE id = $1"), 403, "frozen"),
+    **ENDINGS,
     "the secret is deleted": (rest("DELETE", "/secrets/{secret}"), 403, "secret_unavailable"),
     "the route is deleted": (rest("DELETE", "/secrets/routes/{route}"), 403, "no_route"),
     "the route is disabled": (rest("PUT", "/secrets/routes/{route}", {"enabled": False}), 403, "no_route"),
     "the route leads elsewhere": (rest("PUT", "/secrets/routes/{route}", {"pathPattern": "/v2/*"}), 403, "no_route"),
     "the route is for another method": (rest("PUT", "/secrets/routes/{route}", {"method": "POST"}), 403, "no_route"),
 }
-
-
-@pytest.fixture(params=["told", "not told"])
-async def told(request: pytest.FixtureRequest, proxied: Proxied) -> AsyncIterator[bool]:
-    """Whether the database tells the proxy of changes."""
-    if request.param == "told":
-        yield True
-        return
-    async with owner_of(proxied.database) as owner:
-        kept = [await owner.fetchval("SELECT pg_get_functiondef($1::regproc)", name) for name in NOTIFIERS]
-        for name in NOTIFIERS:
-            await owner.execute(
-                f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
-            )
-        yield False
-        for definition in kept:
-            await owner.execute(definition)
 
 
 def test_what_is_taken_away_is_gone_within_two_seconds(proxied: Proxied, told: bool) -> None:
@@ -154,6 +109,25 @@ def test_a_websocket_under_way_ends_with_its_token(routed: Keyless, told: bool) 
 
         with pytest.raises(ConnectionClosedError):
             socket.recv(SECONDS)
+
+
+def test_a_tenant_made_anew_under_its_old_name_has_its_own_routes_at_once(proxied: Proxied, told: bool) -> None:
+    with new_keyless(proxied) as first:
+        first.route()
+        client, tenant = first.gateway(), first.tenant
+        assert client.get("/echo").status_code == 200
+
+        with platform_client(proxied) as platform:
+            assert platform.delete(f"/platform/tenants/{tenant.id}").is_success
+            made = platform.ok("POST", "/platform/tenants", {"id": tenant.id, "name": "Another tenant"})
+        tenant.headers["X-Service-Key"] = made["apiKey"]
+        second = Keyless(proxied, tenant)
+        second.route(pathPattern="/v2/*")
+
+        assert second.gateway().get("/v2/echo").status_code == 200
+        assert refusal(second.gateway().get("/echo")) == (403, "no_route")
+        assert eventually(lambda: client.get("/echo").status_code, 401, SECONDS) == 401
+        second.close()
 
 
 async def test_a_route_that_was_changed_behind_the_signers_back_gets_no_secret(routed: Keyless) -> None:

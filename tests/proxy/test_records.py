@@ -1,30 +1,13 @@
 """What is written down of every request, and what is counted. Decisions 7, design 7."""
 
 import uuid
-from typing import Any
 
-import msgspec
 import pytest
 
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.proxied import Keyless
 from tests.outside.upstream import eventually
-
-ROWS = """
-SELECT actor_type, actor_id, action, resource_type, resource_id, metadata, ip_address, user_agent, request_id,
-       written_by
-  FROM audit WHERE tenant_id = $1 AND action = 'proxy.request' ORDER BY created_at, request_id
-"""
-
-
-async def rows(keyless: Keyless, count: int) -> list[dict[str, Any]]:
-    """The rows of a tenant, once so many are there."""
-    async with owner_of(keyless.proxied.database) as owner:
-        deadline = 100
-        while len(found := await owner.fetch(ROWS, keyless.tenant.id)) < count and deadline:
-            deadline -= 1
-            await owner.execute("SELECT pg_sleep(0.05)")
-    return [{**row, "metadata": msgspec.json.decode(row["metadata"])} for row in found]
+from tests.proxy.written import rows
 
 
 async def test_a_request_leaves_one_row_without_credential_and_query(keyless: Keyless) -> None:
@@ -76,6 +59,52 @@ async def test_without_a_valid_token_there_is_no_row(keyless: Keyless) -> None:
     client.get("/nothing")
 
     assert len(await rows(keyless, 1)) == 1
+
+
+STRANGE = {
+    "a user agent of no alphabet": b"User-Agent: \xff\xfe",
+    "a user agent without end": b"User-Agent: " + b"a" * 60_000,
+    "a user agent that looks like an escape": b"User-Agent: \\u0000\\ud800",
+    "a request id of no alphabet": b"X-Request-Id: \xff\xfe",
+    "an empty request id": b"X-Request-Id:",
+    "a request id without end": b"X-Request-Id: " + b"a" * 60_000,
+    "a request id with quotes": b"X-Request-Id: a'\"\\",
+    "two request ids": b"X-Request-Id: a\r\nX-Request-Id: b",
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+async def test_whatever_an_agent_says_of_itself_its_request_leaves_a_row(routed: Keyless, name: str) -> None:
+    with routed.proxy.connect() as wire:
+        answer = wire.say(routed.head("/up/echo")[:-2], STRANGE[name], b"\r\n\r\n").hear()
+
+    (row,) = await rows(routed, 1)
+    assert answer.status == 200
+    assert answer.all("x-service-request-id") == [row["request_id"]]
+    assert len(row["request_id"]) <= 128
+    assert len(row["user_agent"] or "") <= 256
+
+
+async def test_a_method_and_a_path_that_are_no_text_leave_a_row(routed: Keyless) -> None:
+    for head in (routed.head("/up/echo", "G\xffT"), routed.head("/up/\xff")):
+        with routed.proxy.connect() as wire:
+            assert wire.say(head).hear().status == 400
+
+    assert {row["metadata"]["status"] for row in await rows(routed, 2)} == {400}
+
+
+async def test_a_row_that_the_database_does_not_take_holds_up_no_other(routed: Keyless) -> None:
+    async with owner_of(routed.proxied.database) as owner:
+        await owner.execute("ALTER TABLE audit ADD CONSTRAINT dull CHECK (user_agent <> 'refused') NOT VALID")
+        client = routed.gateway()
+        for name in ("first", "refused", "last"):
+            assert client.get("/echo", headers={"User-Agent": name}).status_code == 200
+        found = await rows(routed, 2)
+        await owner.execute("ALTER TABLE audit DROP CONSTRAINT dull")
+
+    assert [row["user_agent"] for row in found] == ["first", "last"]
+    (fault,) = eventually(routed.proxied.faults)
+    assert "an audit row was not taken" in fault
 
 
 async def test_no_row_holds_the_credential_or_the_token(keyless: Keyless) -> None:

@@ -62,8 +62,8 @@ def test_a_header_and_every_decided_byte_leave_at_once():
     frames = MaskedFrames((SECRET,))
 
     assert frames.feed(b"\x81") == b""
-    assert frames.feed(b"\x05") == b"\x81\x05"
-    assert frames.feed(b"ab") == b"ab"
+    assert frames.feed(b"\x06") == b"\x81\x06"
+    assert frames.feed(b"ab ") == b"ab "
     assert frames.feed(b"sk") == b""
     assert frames.feed(b"y") == b"sky"
 
@@ -94,9 +94,18 @@ def test_control_frames_between_fragments_pass_untouched_and_in_order():
 
 def test_a_control_frame_does_not_wait_when_nothing_is_held():
     frames = MaskedFrames((SECRET,))
-    frames.feed(frame(b"abc", final=False))
+    frames.feed(frame(b"abc ", final=False))
 
     assert frames.feed(frame(b"x", PING)) == frame(b"x", PING)
+
+
+def test_a_control_frame_waits_behind_the_end_of_a_fragment_whether_it_is_like_a_secret_or_not():
+    for end in (b"sk-1", b"oops"):
+        frames = MaskedFrames((SECRET,))
+        frames.feed(frame(b"abc " + end, final=False))
+
+        assert frames.feed(frame(b"x", PING)) == b""
+        assert frames.feed(frame(b" ", CONTINUATION)) == end + frame(b"x", PING) + frame(b" ", CONTINUATION)
 
 
 def test_the_reason_of_a_close_is_masked():
@@ -142,7 +151,7 @@ def test_what_waited_once_does_not_count_again():
     assert fed(data * 1_000) == data * 1_000
 
 
-payloads = st.binary(max_size=6).map(lambda raw: bytes(b"abc"[byte % 3] for byte in raw))
+payloads = st.binary(max_size=6).map(lambda raw: bytes(b"ab "[byte % 3] for byte in raw))
 forms_drawn = st.lists(payloads.filter(bool), min_size=1, max_size=3)
 messages = st.tuples(
     st.lists(payloads, min_size=1, max_size=4),
@@ -162,6 +171,31 @@ def test_the_chunks_make_no_difference_and_each_message_is_masked_as_a_whole(for
     frames = MaskedFrames(forms)
 
     assert b"".join(map(frames.feed, cut(sent, cuts))) == expected
+
+
+fragments_drawn = st.lists(st.integers(0, 12), min_size=1, max_size=4)
+
+
+@settings(max_examples=300)
+@given(st.lists(fragments_drawn, max_size=3), st.lists(st.integers(0, 80), max_size=8), st.data())
+def test_as_much_leaves_at_once_whether_a_message_has_parts_of_the_secret_or_anything_else(sizes, cuts, data):
+    of_secret, of_others = b"", b""
+    for fragments in sizes:
+        # Parts of the secret and any letters, with spaces at the same places.
+        spaces = [data.draw(st.lists(st.booleans(), min_size=size, max_size=size)) for size in fragments]
+        start = data.draw(st.integers(0, len(SECRET)))
+        secret = [bytes(32 if gap else (SECRET * 3)[start + at] for at, gap in enumerate(gaps)) for gaps in spaces]
+        other = [bytes(32 if gap else data.draw(st.sampled_from(b"xyz019/")) for gap in gaps) for gaps in spaces]
+        of_secret += message(secret, [(0, PING, b"x")])
+        of_others += message(other, [(0, PING, b"x")])
+
+    assert lengths(of_secret, cuts) == lengths(of_others, cuts)
+
+
+def lengths(data, cuts):
+    """How many bytes leave at once for each chunk."""
+    frames = MaskedFrames((SECRET,))
+    return [len(frames.feed(chunk)) for chunk in cut(data, cuts)]
 
 
 @settings(max_examples=300)

@@ -1,5 +1,6 @@
 """Putting a credential into a request: what goes in, what goes out, and that nothing else changes."""
 
+import base64
 import json
 from urllib.parse import parse_qsl, quote_plus
 
@@ -11,12 +12,15 @@ from custody.credentials.types import RouteFields
 from custody.kit.errors import Invalid
 from proxy_addon.inject import (
     BodyUnfit,
+    TooManyPairs,
     formatted,
+    holds_token,
     into_body,
     into_headers,
     into_query,
     outgoing_headers,
     returning_headers,
+    without_token,
 )
 
 JSON = "application/json"
@@ -88,6 +92,53 @@ def test_a_query_parsed_by_others_has_exactly_the_injected_pair_more(pairs, key,
     parsed = parse_qsl(into_query(query, key, text).decode(), keep_blank_values=True, strict_parsing=True)
 
     assert parsed == [pair for pair in pairs if pair[0] != key] + [(key, text)]
+
+
+def test_a_query_of_ten_thousand_pairs_is_the_longest():
+    assert into_query(b"&".join([b"a=1"] * 10_000), "key", "s").endswith(b"a=1&key=s")
+    with pytest.raises(TooManyPairs) as refused:
+        into_query(b"&" * 10_000, "key", "s")
+
+    assert isinstance(refused.value, Invalid)
+
+
+def test_a_form_of_a_million_ampersands_is_unfit():
+    with pytest.raises(BodyUnfit):
+        body(b"&" * 2**20, of=FORM)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (None, None),
+        ("", b""),
+        ("a=%74&b", b"a=%74&b"),
+        ("key=tok.en", b""),
+        ("a=%zz&key=xtok.enx&b=tok", b"a=%zz&b=tok"),
+        ("a=1&key=%74ok%2Een&tok.en&b", b"a=1&b"),
+    ],
+)
+def test_a_query_loses_the_pairs_that_hold_the_token(query, expected):
+    assert without_token(query, "tok.en") == expected
+
+
+@pytest.mark.parametrize("path", ["/tok.en", "/v1/xtok.enx/a", "/v1/%74ok.en", "/%74%6f%6B%2e%65%6e"])
+def test_a_path_with_the_token_is_told(path):
+    assert holds_token(path, "tok.en")
+
+
+@pytest.mark.parametrize("path", ["/", "/tok/.en", "/TOK.EN", "/%2574ok.en", "/%zz%ff%7", "/v1?x"])
+def test_a_path_without_the_token_is_let_be(path):
+    assert not holds_token(path, "tok.en")
+
+
+@given(st.text("tok.en", min_size=1, max_size=9), st.lists(st.booleans(), min_size=9, max_size=9))
+def test_a_token_is_told_whichever_of_its_letters_are_escaped(token, escaped):
+    written = "".join(
+        f"%{ord(letter):02x}" if escape else letter for letter, escape in zip(token, escaped, strict=False)
+    )
+
+    assert holds_token(f"/a%20/{written}/b", token)
 
 
 def test_a_header_replaces_every_one_of_its_name():
@@ -209,6 +260,33 @@ KEPT = [
 
 def outgoing(*more, token="tok.en", websocket=False):
     return outgoing_headers([*more, *KEPT], token=token, websocket=websocket)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"Range", b"If-Range", b"request-range", b"Accept-Charset", b"X-HTTP-Method-Override", b"X-HTTP-Method",
+        b"x-method-override", b"X-Original-URL", b"X-Rewrite-Url", b"X_HTTP_Method_Override",
+    ],
+)  # fmt: skip
+def test_what_misleads_the_upstream_or_takes_an_answer_apart_goes_no_further(name):
+    assert outgoing((name, b"1")) == KEPT
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("text", [b"agent:%s", b"%s:", b"%s", b":%s\xff", b"api key:>>%s<<"])
+@pytest.mark.parametrize("shown", [b"Basic %s", b"%s", b"key=%s; x"])
+def test_a_header_with_the_token_in_base64_goes_no_further(encode, text, shown):
+    token = "ey~~>.J?~o.k~en"
+
+    assert outgoing((b"X-Api-Key", shown % encode(text % token.encode())), token=token) == KEPT
+
+
+def test_a_header_with_something_else_in_base64_is_kept():
+    header = (b"X-Api-Key", b"Basic " + base64.b64encode(b"agent:tok.other"))
+
+    assert outgoing(header) == [header, *KEPT]
+    assert outgoing(header, token="t") == [header for header in [header, *KEPT] if b"t" not in header[1]]
 
 
 @pytest.mark.parametrize(
