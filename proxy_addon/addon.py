@@ -14,13 +14,14 @@ from custody.kit.logs import logger
 from proxy_addon import inject, refuse
 from proxy_addon.admission import Admission, Arrived, Refused
 from proxy_addon.exchange import Exchange
-from proxy_addon.mask import Masker, mask_text
+from proxy_addon.mask import Masker, mask_header, mask_text, unreadable
 from proxy_addon.mitm.handler import Handler, Hooks, next_layer
 from proxy_addon.mitm.streams import exchange_of
 from proxy_addon.mitm.tls import Certificates
 
 log = logger("proxy")
 _BODILESS = (204, 304)
+_PARTIAL = 206
 
 
 class Addon:
@@ -84,12 +85,16 @@ class Addon:
             exchange.failure = refuse.UPSTREAM_FAILED
             return
         has_body = exchange.method != "HEAD" and response.status_code not in _BODILESS and not upgraded
-        if has_body and _is_encoded(response):
+        if has_body and (_is_encoded(response) or unreadable(response.headers.get("content-type"))):
             exchange.failure = refuse.UPSTREAM_ENCODED
+            return
+        if response.status_code == _PARTIAL:
+            # Nobody asked for a part; in parts a credential could pass unseen.
+            exchange.failure = refuse.UPSTREAM_FAILED
             return
         exchange.upstream_closes = "close" in response.headers.get("connection", "").lower()
         fields = inject.returning_headers(list(response.headers.fields), websocket=upgraded)
-        masked = [(mask_text(name, exchange.needles), mask_text(value, exchange.needles)) for name, value in fields]
+        masked = [mask_header(name, value, exchange.needles) for name, value in fields]
         masked.append((b"X-Service-Request-Id", exchange.request_id.encode()))
         response.data.headers = http.Headers(masked)
         response.data.reason = mask_text(response.data.reason, exchange.needles)

@@ -85,7 +85,9 @@ class Admission:
             token = self._token(arrived, exchange, peer)
             claims, standing = await self._who(token, exchange, peer)
             _check_head(arrived)
-            target = exchange.target = self._target(arrived, peer)
+            target = self._target(arrived, peer)
+            _keep_token_out(target, token)
+            exchange.target = target
             if (arrived.content_length or 0) > self._settings.max_body_bytes:
                 raise Refused(refuse.BODY_TOO_LARGE)
             table = await self._known.table(claims.tid, standing.credential_version)
@@ -290,6 +292,12 @@ def _check_head(arrived: Arrived) -> None:
     codings = [value for name, value in arrived.headers if name.lower() == b"transfer-encoding"]
     if codings and [coding.lower() for coding in codings] != [b"chunked"]:
         raise Refused(refuse.MALFORMED)
+
+
+def _keep_token_out(target: Target, token: str) -> None:
+    """In the path a token can be neither sent on nor left out."""
+    if inject.holds_token(target.path, token):
+        raise MalformedTarget("The path holds the agent's token; send it in the Authorization header alone.")
 
 
 def _lost(how: str) -> Refusal:

@@ -1,9 +1,8 @@
 """Keep a credential from coming back: stars in its place, in every form it is likely to take. Decisions 8.
 
-Guarantees: each known form is replaced by as many stars as it has bytes, however the answer is cut into chunks. How
-much of a text waits follows from what kind of bytes it ends in, never from which: else an agent that has its upstream
-say chosen bytes could read the value off the pauses. The work grows with the text, whatever the value. A form that is
-not listed here passes.
+Guarantees: each known form is replaced by as many stars as it has bytes, however the answer is cut into chunks; a form
+that is not listed here passes. How much waits follows from the kind of bytes a text ends in, never from which: else an
+agent whose upstream says chosen bytes could read the value off the pauses. The work grows with the text alone.
 """
 
 import re

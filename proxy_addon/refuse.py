@@ -44,7 +44,9 @@ VALUE_UNFIT = Refusal(403, "secret_unavailable", "The credential of this route c
 ADDRESS_BLOCKED = Refusal(403, "address_blocked", "The host leads to an address that the proxy may not call.")
 BODY_TOO_LARGE = Refusal(413, "body_too_large", "The request body is larger than the proxy takes.")
 BODY_UNFIT = Refusal(
-    415, "body_unfit", "The credential goes into the body, which must be a JSON object or an urlencoded form."
+    415,
+    "body_unfit",
+    "The credential goes into the body: a JSON object, or an urlencoded form of at most 10,000 fields.",
 )
 HEAD_TOO_LARGE = Refusal(431, "head_too_large", "The request line and headers are longer than 64 KiB.")
 MALFORMED = Refusal(400, "malformed_request", "The request is not valid HTTP/1.1.")
@@ -53,7 +55,7 @@ TOO_MANY_CONNECTIONS = Refusal(
 )
 UPSTREAM_FAILED = Refusal(502, "upstream_failed", "The upstream could not be reached or did not answer properly.")
 UPSTREAM_ENCODED = Refusal(
-    502, "upstream_encoded", "The upstream compressed its answer although it was asked not to, so it cannot be checked."
+    502, "upstream_encoded", "The upstream encoded its answer in a way that was not asked for and cannot be checked."
 )
 UPSTREAM_SLOW = Refusal(504, "upstream_timeout", "The upstream did not answer in time.")
 UNAVAILABLE = Refusal(
