@@ -44,6 +44,12 @@ def _resolve(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
+def _looked(looking: "asyncio.Future[list[str]]", turn: asyncio.Semaphore) -> None:
+    turn.release()
+    if not looking.cancelled():
+        looking.exception()  # whoever still waits has it too
+
+
 class Dialler:
     """Dials upstreams for tickets."""
 
@@ -65,9 +71,12 @@ class Dialler:
         claims = ticket.exchange.claims
         assert claims is not None  # noqa: S101 - nobody else gets a ticket
         turn = self._turns.setdefault((claims.tid, claims.sub), asyncio.Semaphore(_LOOKUPS_OF_AGENT))
+        await turn.acquire()
+        looking = asyncio.ensure_future(self._lookup(ticket.host, ticket.port))
+        looking.add_done_callback(lambda ended: _looked(ended, turn))
         try:
-            async with turn:
-                addresses = await self._lookup(ticket.host, ticket.port)
+            # Shielded: who gives up leaves a thread behind, and has no turn again before that has ended.
+            addresses = await asyncio.shield(looking)
         except (OSError, UnicodeError) as problem:
             self._say(ticket, f"the name does not resolve: {problem}")
             raise NotDialled(refuse.UPSTREAM_FAILED) from None

@@ -42,7 +42,9 @@ class Listener:
     async def open(self) -> None:
         """Listen; from now on we count as ready."""
         _raise_descriptor_limit()
-        self._server = await asyncio.start_server(self._serve, sock=_socket(self._host, self._port), limit=2**16)
+        self._server = await asyncio.start_server(
+            self._serve, sock=_socket(self._host, self._port), limit=2**16, backlog=_BACKLOG
+        )
 
     async def watch_the_clock(self) -> None:
         """End what is overdue, a few times a second, until cancelled; no request has a timer of its own."""

@@ -347,14 +347,17 @@ class Handler(server.LiveConnectionHandler):
 
     @property
     def runs_long_for(self) -> AgentClaims | None:
-        """Whose request has been under way for a while, if one has."""
+        """Whose request has been on its way to an upstream for a while, if one has."""
         exchange = self.exchange
-        return exchange.claims if exchange is not None and exchange.seconds > _LONG_SECONDS else None
+        if exchange is None or exchange.ticket is None or exchange.seconds < _LONG_SECONDS:
+            return None
+        return exchange.claims
 
     def revoke(self, refusal: Refusal) -> None:
         """The agent's token no longer holds: what is under way for it ends now."""
         if self.exchange is not None:
             self.exchange.refusal = refusal
+            self.end(self.exchange, abandoned=True)
             self.cut(reset=True)
 
     def _give_up(self, exchange: Exchange) -> None:

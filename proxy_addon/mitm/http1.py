@@ -24,7 +24,9 @@ from proxy_addon.refuse import Refusal
 MAX_HEAD = 64 * 1024
 MAX_LINES = 256
 _VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
-_FIRST_STATUS, _LAST_STATUS = 100, 599
+# An interim answer never gets this far; 101 is a final one.
+_INTERIM = re.compile(rb"1(?!01)[0-9]{2}")
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] (?:101|[2-5][0-9]{2})(?: |$)")
 _SCHEMES = (b"", b"http", b"https")
 # What some readers take for the end of a line or of a word, and others for a part of it.
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -147,9 +149,9 @@ class UpstreamSide(Http1Client):
             if _size(head) > MAX_HEAD:
                 raise ValueError("a head that is too long")
             _insist_on_whole_lines(head)
-            self.response = http1.read_response_head(head)
-            if not _FIRST_STATUS <= self.response.status_code <= _LAST_STATUS:
+            if not _STATUS_LINE.match(head[0]):
                 raise ValueError("no status of HTTP")
+            self.response = http1.read_response_head(head)
             expected = http1.expected_http_body_size(self.request, self.response)
         except ValueError:
             yield from self._broken("the answer's head is malformed")
@@ -195,7 +197,7 @@ def _insist_on_whole_lines(head: list[bytes]) -> None:
 
 def _is_interim(status_line: bytes) -> bool:
     status = status_line.split(None, 2)[1:2]
-    return bool(status) and len(status[0]) == 3 and status[0].startswith(b"1") and status[0] != b"101"
+    return bool(status) and _INTERIM.fullmatch(status[0]) is not None
 
 
 def _read_body(side: Http1Connection, event: events.Event) -> Commands:

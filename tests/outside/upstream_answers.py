@@ -51,6 +51,20 @@ async def count(visit: Visit) -> None:
     await visit.answer_json({"size": size, "sha256": digest.hexdigest()})
 
 
+@at("/pieces")
+async def in_pieces(visit: Visit) -> None:
+    """The size of the body, and in how many chunks it came."""
+    sizes = [len(piece) async for piece in visit.pieces()]
+    await visit.answer_json({"size": sum(sizes), "pieces": len(sizes)})
+
+
+@at("/crumbs")
+async def crumbs(visit: Visit) -> None:
+    """`n` chunks of one byte."""
+    await visit.head(content_type="text/plain", transfer_encoding="chunked")
+    await visit.send(b"1\r\na\r\n" * visit.number("n", 1) + b"0\r\n\r\n")
+
+
 @at("/sse")
 async def events(visit: Visit) -> None:
     """`n` events; each after the first only when the test has opened the gate once more."""
@@ -230,7 +244,7 @@ async def stall(visit: Visit) -> None:
     if after in ("head", "body"):
         await visit.head(content_type="text/plain", content_length="100")
     if after == "body":
-        await visit.send(b"begun")
+        await visit.send(b"begun\n")
     await visit.reader.read()
     raise Goodbye
 
@@ -247,7 +261,7 @@ async def reset(visit: Visit) -> None:
     """Breaks off."""
     if "after" in visit.query:
         await visit.head(content_type="text/plain", content_length="100")
-        await visit.send(b"begun")
+        await visit.send(b"begun\n")
         await visit.desk.gates[visit.query["after"]].acquire()
     visit.reset()
 
@@ -320,6 +334,12 @@ async def big_head(visit: Visit) -> None:
     await visit.answer(b"", x_big="a" * visit.number("size", 0))
 
 
+@at("/many-lines")
+async def many_lines(visit: Visit) -> None:
+    """A head of `n` lines besides the first and the last."""
+    await visit.send(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * visit.number("n", 1) + b"Content-Length: 0\r\n\r\n")
+
+
 @at("/endless-head")
 async def endless_head(visit: Visit) -> None:
     """A head without end."""
@@ -378,6 +398,20 @@ async def reflect(visit: Visit) -> None:
         # Let each piece go out as a TLS record of its own.
         await asyncio.sleep(0)
     await visit.chunk(b"")
+
+
+@at("/document")
+async def document(visit: Visit) -> None:
+    """A document with the credential in it, of which a part may be asked for."""
+    text = f"Your key is {visit.credential}, keep it well.".encode()
+    asked = (visit.header("range") or visit.header("request-range") or "").removeprefix("bytes=")
+    if not asked:
+        await visit.answer(text, content_type="text/plain")
+        return
+    first, last = (int(number) for number in asked.split("-"))
+    await visit.answer(
+        text[first : last + 1], 206, content_type="text/plain", content_range=f"bytes {first}-{last}/{len(text)}"
+    )
 
 
 def spelled(credential: str, form: str) -> str:

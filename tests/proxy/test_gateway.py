@@ -216,3 +216,51 @@ def test_requests_sent_ahead_are_answered_in_order(routed: Keyless) -> None:
         wire.say(b"".join(routed.head(f"/up/status?code={200 + number}") for number in range(1, 4)))
 
         assert [wire.hear().status for _ in range(3)] == [201, 202, 203]
+
+
+def test_two_agents_on_one_connection_share_none_to_the_upstream(routed: Keyless) -> None:
+    other = routed.tenant.agent()
+    token = str(other.headers["Authorization"]).split()[1]
+    with routed.proxy.connect() as wire:
+        for _ in range(2):
+            assert wire.say(routed.head("/up/echo")).hear().status == 200
+            assert wire.say(routed.head("/up/echo").replace(routed.token.encode(), token.encode())).hear().status == 200
+
+    one, two, *more = [heard.connection for heard in routed.upstream.heard()]
+    assert one != two
+    assert more == [one, two]
+
+
+def test_two_routes_on_one_connection_share_none_to_the_upstream(keyless: Keyless) -> None:
+    keyless.route(pathPattern="/v1/*")
+    keyless.route(pathPattern="/v2/*")
+    with keyless.proxy.connect() as wire:
+        for path in ("/up/v1/a", "/up/v2/a", "/up/v1/b", "/up/v2/b"):
+            assert wire.say(keyless.head(path)).hear().status == 200
+
+    one, two, *more = [heard.connection for heard in keyless.upstream.heard()]
+    assert one != two
+    assert more == [one, two]
+
+
+@pytest.mark.parametrize(
+    "name", ["X-HTTP-Method-Override", "x-http-method", "X_Method_Override", "X-Original-URL", "x-rewrite-url"]
+)
+def test_headers_that_make_another_request_of_it_stay_here(keyless: Keyless, name: str) -> None:
+    keyless.route(method="POST", pathPattern="/echo")
+    with keyless.proxy.connect() as wire:
+        head = keyless.head("/up/echo", "POST", f"{name}: /delete-me", "Content-Length: 0")
+        assert wire.say(head).hear().status == 200
+
+    assert "delete-me" not in str([heard.headers for heard in keyless.upstream.heard()])
+
+
+@pytest.mark.parametrize("path", ["/up/v1/{token}", "/up/{token}/send?a=b", "/up/v1/%65{rest}", "/up/v1/x{token}x"])
+def test_the_agents_own_token_in_the_path_goes_nowhere(routed: Keyless, path: str) -> None:
+    # Some APIs have the key there, so programs put what they take for the key there.
+    assert routed.token.startswith("e")
+    with routed.proxy.connect() as wire:
+        head = routed.head(path.format(token=routed.token, rest=routed.token[1:]))
+        assert refusal(wire.say(head).hear())[0] == 400
+
+    assert routed.upstream.heard() == []

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from tests.fixtures.proxied import Keyless, Proxied, Proxy
+from tests.fixtures.wire import Wire
+from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 BLOCKED = [
@@ -35,6 +37,7 @@ NAMES: dict[str, list[list[str]]] = {
     "one.upstream.test": [["127.0.0.1"]],
     "other.upstream.test": [["127.0.0.1"]],
     "nothing.upstream.test": [[]],
+    **{f"h{number}.upstream.test": [["127.0.0.1"]] for number in range(20)},
 }
 
 
@@ -106,3 +109,17 @@ def test_two_names_of_one_address_share_no_connection(anywhere: Keyless, rebound
             assert wire.say(anywhere.head(f"/proxy/{host}:{anywhere.upstream.port}/echo")).hear().status == 200
 
     assert [line["sni"] for line in anywhere.upstream.lines("hello")] == ["one.upstream.test", "other.upstream.test"]
+
+
+def test_a_connection_to_many_hosts_keeps_few_of_theirs_open(anywhere: Keyless, rebound: Proxy) -> None:
+    upstream = anywhere.upstream
+
+    def asked(wire: Wire, host: int) -> int:
+        return wire.say(anywhere.head(f"/proxy/h{host}.upstream.test:{upstream.port}/echo")).hear().status
+
+    with rebound.connect() as wire:
+        assert {asked(wire, host) for host in range(20)} == {200}
+        eventually(lambda: len(upstream.lines("closed")), 12)
+        # The last ones were kept.
+        assert {asked(wire, host) for host in range(12, 20)} == {200}
+        assert (upstream.connections(), len(upstream.lines("closed"))) == (20, 12)

@@ -140,6 +140,20 @@ def test_a_head_without_end_431(routed: Keyless) -> None:
         assert refusal(wire.hear()) == (431, "head_too_large")
 
 
+@pytest.mark.parametrize(("count", "status"), [(253, 200), (254, 431)])
+def test_a_head_of_more_than_256_lines_431(routed: Keyless, count: int, status: int) -> None:
+    # With the first line, the host and the token.
+    with routed.proxy.connect() as wire:
+        assert wire.say(routed.head("/up/echo", "GET", *["A: b"] * count)).hear().status == status
+
+
+def test_a_head_of_many_empty_headers_431(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/echo", "GET", *["a:"] * 15_000))
+        assert refusal(wire.hear()) == (431, "head_too_large")
+        assert wire.closed
+
+
 def test_a_head_of_sixty_kilobytes_passes(routed: Keyless) -> None:
     with routed.proxy.connect() as wire:
         assert wire.say(routed.head("/up/echo", "GET", "X-Big: " + "a" * 60_000)).hear().status == 200
@@ -149,6 +163,30 @@ def test_a_head_of_sixty_kilobytes_passes(routed: Keyless) -> None:
 def test_some_methods_are_not_forwarded(routed: Keyless, method: str) -> None:
     with routed.proxy.connect() as wire:
         assert refusal(wire.say(routed.head("/up/echo", method)).hear()) == (400, "method_not_forwarded")
+
+
+# Some readers take these for a tunnel, whose request has no body; then its body would be the next request.
+CONNECTS = {
+    "with a length": "Content-Length: {size}\r\n\r\n{next}",
+    "with a chunk": "Transfer-Encoding: chunked\r\n\r\n{hex}\r\n{next}\r\n0\r\n\r\n",
+    "without a body": "\r\n",
+}
+
+
+@pytest.mark.parametrize("framing", CONNECTS)
+@pytest.mark.parametrize("form", ["connect {url}", "Connect {url}", "connect {where}", "connect /up/echo"])
+def test_a_tunnel_is_only_asked_for_in_capitals_400(routed: Keyless, form: str, framing: str) -> None:
+    where = f"localhost:{routed.upstream.port}"
+    inner = routed.head("/up/smuggled").decode()
+    tokens = f"Authorization: Bearer {routed.token}\r\nProxy-Authorization: Bearer {routed.token}\r\n"
+    rest = CONNECTS[framing].format(size=len(inner), hex=f"{len(inner):x}", next=inner)
+    with routed.proxy.connect() as wire:
+        wire.say(f"{form.format(url=f'http://{where}/', where=where)} HTTP/1.1\r\nHost: a\r\n{tokens}{rest}".encode())
+        assert refusal(wire.hear())[0] == 400
+        if framing != "without a body":
+            assert wire.closed
+
+    assert routed.upstream.heard() == []
 
 
 def test_more_requests_than_the_limit_429(routed: Keyless) -> None:

@@ -76,6 +76,58 @@ def test_a_body_goes_up_while_it_comes(routed: Keyless) -> None:
         assert msgspec.json.decode(wire.say(b"more").hear().body)["size"] == 8
 
 
+CRUMBS = 20_000
+
+
+def test_a_body_in_crumbs_goes_up_whole_and_joined(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/pieces", "POST", "Transfer-Encoding: chunked"))
+        found = msgspec.json.decode(wire.say(b"1\r\na\r\n" * CRUMBS + b"0\r\n\r\n").hear().body)
+
+    assert found["size"] == CRUMBS
+    assert found["pieces"] < CRUMBS // 10
+
+
+@pytest.mark.parametrize("end", [b"-1\r\n", b"1\r\nab", b"x"])
+def test_crumbs_that_break_off_go_up_without_an_end(routed: Keyless, end: bytes) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head("/up/pieces", "POST", "Transfer-Encoding: chunked"), b"1\r\na\r\n" * 100 + end + b"\r\n")
+        assert refusal(wire.hear()) == (400, "malformed_request")
+
+    assert routed.upstream.lines("body") == []
+
+
+def test_an_answer_in_crumbs_comes_down_whole_and_joined(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        found = wire.say(routed.head(f"/up/crumbs?n={CRUMBS}")).hear()
+
+        assert (found.body, found.whole) == (b"a" * CRUMBS, True)
+        assert len(wire.heard) < 2 * CRUMBS
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("/up/trailers", b"body"), ("/up/until-close", b"all there is"), ("/up/crumbs?n=3", b"aaa")]
+)
+def test_an_agent_of_http_1_0_gets_no_chunks_and_the_end_of_its_connection(
+    routed: Keyless, path: str, body: bytes
+) -> None:
+    with routed.proxy.connect() as wire:
+        answer = wire.say(routed.head(path).replace(b"HTTP/1.1", b"HTTP/1.0")).hear()
+
+        assert (answer.status, answer.body) == (200, body)
+        assert answer.all("transfer-encoding") == []
+        assert answer.all("connection") == ["close"]
+        assert wire.closed
+
+
+@pytest.mark.parametrize("path", ["/up/short-chunks", "/up/bad-chunks"])
+def test_an_answer_that_breaks_off_is_no_proper_end_for_http_1_0(routed: Keyless, path: str) -> None:
+    with routed.proxy.connect() as wire:
+        wire.say(routed.head(path).replace(b"HTTP/1.1", b"HTTP/1.0"))
+        with pytest.raises(ConnectionResetError):
+            list(iter(lambda: wire.socket.recv(65536), b""))
+
+
 def test_memory_stays_bounded_while_much_comes_down(routed: Keyless) -> None:
     with routed.proxy.connect() as wire:
         before = routed.proxy.resident()

@@ -30,6 +30,13 @@ BROKEN = {
     "a lone return": raw(b"HTTP/1.1 200 OK\r\nA: b\rc: d\r\nContent-Length: 0\r\n\r\n"),
     "a space in a name": raw(b"HTTP/1.1 200 OK\r\nA : b\r\nContent-Length: 0\r\n\r\n"),
     "another coding": raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity, x\r\n\r\n"),
+    "a coding that is not chunks": raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n" + b"a" * 20),
+    "no coding, so named": raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nall"),
+    "a head of many lines": "/up/many-lines?n=256",
+    **{
+        f"the status {status}": raw(b"HTTP/1.1 %s OK\r\nContent-Length: 0\r\n\r\n" % status.encode())
+        for status in ("000", "099", "600", "999", "+100", "1_0_0", "0200", "1000", "-200", "20")
+    },
 }
 
 
@@ -84,7 +91,7 @@ def test_an_answer_that_stalls_is_cut(routed: Keyless, impatient: Proxy) -> None
     with impatient.connect() as wire:
         answer = wire.say(routed.head("/up/stall?after=body")).hear()
 
-    assert (answer.status, answer.body, answer.whole) == (200, b"begun", False)
+    assert (answer.status, answer.body, answer.whole) == (200, b"begun\n", False)
 
 
 def test_what_follows_an_answer_is_nobodys(routed: Keyless) -> None:

@@ -60,7 +60,8 @@ def test_a_program_learns_who_it_is_and_where_we_are(ca: Path, folder: Path) -> 
         "SERVICE_KEY", "SERVICE_KEY_FILE", "SERVICE_MASTER_KEY_FILE", "SERVICE_PLATFORM_KEY_FILE",
         "SERVICE_PROXY_CA_KEY_FILE", "SERVICE_DATABASE_URL", "SERVICE_DATABASE_URL_API", "SERVICE_DATABASE_URL_SIGNER",
         "SERVICE_DATABASE_URL_PROXY", "SERVICE_DATABASE_URL_SCHEDULER", "SERVICE_SMTP_URL", "SERVICE_SMS_URL",
-        "SERVICE_RPC_URL_1", "SERVICE_TENANT_OIDC_SECRET_ACME", "SERVICE_RATE_LIMIT_STORE",
+        "SERVICE_RPC_URL_1", "SERVICE_TENANT_OIDC_SECRET_ACME", "SERVICE_RATE_LIMIT_STORE", "SERVICE_X_CLIENT_SECRET",
+        "SERVICE_GOOGLE_CLIENT_SECRET", "SERVICE_GOOGLE_CLIENT_ID",
     ],
 )  # fmt: skip
 def test_no_key_of_ours_reaches_a_program(ca: Path, folder: Path, name: str) -> None:
@@ -68,6 +69,12 @@ def test_no_key_of_ours_reaches_a_program(ca: Path, folder: Path, name: str) -> 
 
     assert name not in found
     assert "precious" not in found.values()
+
+
+def test_a_programs_own_keys_stay(ca: Path, folder: Path) -> None:
+    own = {"GITHUB_CLIENT_SECRET": "its own", "GITHUB_CLIENT_ID": "it", "CLIENT_SECRET": "its other"}
+
+    assert environment_for(own, ACCESS, ca, folder).items() >= own.items()
 
 
 @pytest.mark.parametrize(

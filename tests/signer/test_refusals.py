@@ -13,6 +13,8 @@ from custody.kit import db
 from custody.protocol import messages
 from tests.fixtures.callers import Tenant, rule
 from tests.fixtures.postgres import Database
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import connected
 
 
 async def test_a_queued_order_names_its_chain_so_that_a_later_default_cannot_move_it(
@@ -70,6 +72,13 @@ async def test_hours_are_cut_in_utc_whatever_zone_the_database_has(elsewhere: Da
 
     await pool.close()
     assert zone == "UTC"
+
+
+def test_who_connects_and_does_not_say_who_it_is_is_not_kept(service: Service) -> None:
+    with connected(service) as mute, connected(service, "reveal") as other, connected(service) as slow:
+        slow.sendall((40).to_bytes(4, "big") + b"half")
+
+        assert [wire.recv(1) for wire in (mute, other, slow)] == [b""] * 3
 
 
 GOOD = {"agent": "a", "tx_id": "00000000-0000-4000-8000-000000000000"}

@@ -1,0 +1,349 @@
+"""Who takes much leaves the others what they need: hellos, connections, names, bodies, a database that hangs."""
+
+import asyncio
+import contextlib
+import resource
+import select
+import socket
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from custody.kit import db
+from custody.kit.jwt import AgentClaims
+from custody.protocol.client import SignerClient
+from proxy_addon import settings
+from proxy_addon.addon import Addon
+from proxy_addon.admission import Admission
+from proxy_addon.audit import QUEUE, AuditTrail
+from proxy_addon.dial import Dialler, system_lookup
+from proxy_addon.exchange import Exchange, Ticket
+from proxy_addon.keys import Keys
+from proxy_addon.known import STALE_SECONDS, Known
+from proxy_addon.listener import CROWDED
+from proxy_addon.mitm.handler import Desk, Handler, Limits
+from proxy_addon.mitm.tls import Certificates
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.proxied import Keyless, Proxied, Proxy, new_keyless
+from tests.fixtures.wire import Wire
+from tests.outside.upstream import eventually
+from tests.proxy.envelope import refusal
+
+MIB = 2**20
+
+# ---------------------------------------------------------------- hellos
+
+
+def record(size: int, content: bytes = b"") -> bytes:
+    """A record of a TLS handshake."""
+    return b"\x16\x03\x01" + size.to_bytes(2) + content.ljust(size, b"z")
+
+
+# A hello that says that it is 16 MiB long.
+ENDLESS = b"\x01\xff\xff\xff"
+
+
+def tunnel(keyless: Keyless, wire: Wire) -> Wire:
+    """An open tunnel to the upstream."""
+    where = f"localhost:{keyless.upstream.port}"
+    head = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\nProxy-Authorization: Bearer {keyless.token}\r\n\r\n"
+    assert wire.say(head.encode()).hear(head_only=True).status == 200
+    return wire
+
+
+@pytest.mark.parametrize("begun", [b"\x16\x09\x09", b"\x16\x03\x04\x40\x00", b"\x16GET / HTTP/1.1\r\n\r\n"])
+def test_what_begins_like_a_hello_and_is_none_is_cut_at_once(routed: Keyless, begun: bytes) -> None:
+    with tunnel(routed, routed.proxy.connect()) as wire:
+        assert wire.say(begun + b"z" * 100).closed
+
+    assert routed.upstream.connections() == 0
+
+
+def test_a_hello_of_many_records_is_cut_before_it_fills_memory(routed: Keyless) -> None:
+    before = routed.proxy.resident()
+    with tunnel(routed, routed.proxy.connect()) as wire:
+        assert wire.say(record(2**14, ENDLESS), record(2**14)).closed
+    with tunnel(routed, routed.proxy.connect()) as wire:
+        wire.say(record(2**14, ENDLESS), *[record(2**14)] * 1000)
+        assert wire.closed
+        assert routed.proxy.resident() - before < 4 * MIB
+
+
+def test_a_hello_in_small_pieces_is_cut(routed: Keyless) -> None:
+    with tunnel(routed, routed.proxy.connect()) as wire:
+        wire.say(record(4, ENDLESS))
+        # All of them together are less than the hello of a browser.
+        for _ in range(500):
+            if select.select([wire.socket], [], [], 0.01)[0]:
+                break
+            wire.say(record(1))
+        else:
+            pytest.fail("it waits for ever")
+
+        assert wire.closed
+
+
+def test_a_hello_in_some_pieces_passes(routed: Keyless) -> None:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = routed.proxied.trust().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with tunnel(routed, routed.proxy.connect()) as wire:
+        with pytest.raises(ssl.SSLWantReadError):
+            client.do_handshake()
+        hello = outgoing.read()
+        wire.say(*[hello[at : at + 40] for at in range(0, len(hello), 40)])
+
+        assert wire.hear_bytes(1) == b"\x16"
+
+
+# ---------------------------------------------------------------- connections
+
+
+def crowd(proxy: Proxy, stack: ExitStack, count: int) -> list[Wire]:
+    """So many connections without a word."""
+    wires: list[Wire] = []
+    while len(wires) < count:
+        before = proxy.metrics()["custody_proxy_connections"]
+        # No more at once than the system queues: the next ones would wait a second to try again.
+        some = min(100, count - len(wires))
+        wires += [stack.enter_context(proxy.connect()) for _ in range(some)]
+        taken = min(before + some, CROWDED)
+        eventually(lambda taken=taken: proxy.metrics()["custody_proxy_connections"] >= taken)
+    return wires
+
+
+def test_connections_without_a_token_make_room_and_those_with_one_stay(routed: Keyless) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2 * CROWDED)), hard))
+    with routed.proxied.another_proxy() as proxy, ExitStack() as stack:
+        open_ = [stack.enter_context(proxy.connect()) for _ in range(2)]
+        known = [open_[0].say(routed.head("/up/echo")), tunnel(routed, open_[1])]
+        assert known[0].hear().status == 200
+        strangers = crowd(proxy, stack, CROWDED + 10)
+
+        assert [stranger.closed for stranger in strangers[:3]] == [True] * 3
+        assert refusal(strangers[-1].say(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").hear()) == (401, "bad_token")
+        assert known[0].say(routed.head("/up/echo")).hear().status == 200
+        assert known[1].say(b"GET /echo HTTP/1.1\r\nHost: a\r\n\r\n").hear().status == 200
+        assert routed.gateway(proxy=proxy).get("/echo").status_code == 200
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# ---------------------------------------------------------------- names
+
+
+class SlowNames:
+    """The system's resolver, with names that it does not answer while the gate is shut."""
+
+    def __init__(self, real: Callable[..., Any]) -> None:
+        self._real = real
+        self.gate = threading.Event()
+
+    def __call__(self, host: str, *given: Any, **more: Any) -> Any:
+        """What `socket.getaddrinfo` would say."""
+        if host.endswith(".slow.test"):
+            self.gate.wait()
+            raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+        return self._real(host, *given, **more)
+
+
+@pytest.fixture
+def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNames]:
+    """Names under `slow.test` that do not resolve before the test is over."""
+    names = SlowNames(socket.getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", names)
+    yield names
+    names.gate.set()
+
+
+@pytest.fixture
+async def listening() -> AsyncIterator[int]:
+    """A port of localhost that accepts."""
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+def ticket(agent: str, host: str, port: int = 443) -> Ticket:
+    """The right of an agent to dial a host."""
+    exchange = Exchange("gateway", "GET", "id", "127.0.0.1")
+    exchange.claims = AgentClaims("custody", agent, "tenant", "agent", "incarnation", 1, 0, 2**33, "id")
+    return Ticket(exchange, host, port, private_allowed=True)
+
+
+async def reaches(dialler: Dialler, agent: str, port: int) -> bool:
+    """Whether an agent gets a connection to a host that resolves well."""
+    async with asyncio.timeout(5):
+        _, writer = await dialler.dial(ticket(agent, "localhost", port))
+    writer.close()
+    await writer.wait_closed()
+    return True
+
+
+async def ended(tasks: list["asyncio.Future[Any]"]) -> None:
+    """Cancel and wait."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_names_that_resolve_slowly_keep_only_their_own_agents_waiting(
+    slow_names: SlowNames, listening: int
+) -> None:
+    dialler = Dialler(system_lookup, 600)
+    # More than there are threads, of one agent; and more agents than the loop's own executor has threads.
+    dials = [
+        asyncio.ensure_future(dialler.dial(ticket(f"agent-{agent}", f"n{number}.slow.test")))
+        for agent, count in enumerate([100, 4, 4, 4, 4, 4, 4, 4, 4, 4])
+        for number in range(count)
+    ]
+    await asyncio.wait(dials, timeout=0.1)
+
+    assert await reaches(dialler, "another", listening)
+    await ended(dials)
+
+
+async def test_slow_names_that_are_given_up_count_until_they_have_resolved(
+    slow_names: SlowNames, listening: int
+) -> None:
+    dialler = Dialler(system_lookup, 600)
+    for number in range(100):
+        dial = asyncio.ensure_future(dialler.dial(ticket("hurried", f"n{number}.slow.test")))
+        await asyncio.wait([dial], timeout=0.01)
+        await ended([dial])
+
+    assert await reaches(dialler, "another", listening)
+
+
+# ---------------------------------------------------------------- bodies
+
+
+class Parts:
+    """The proxy put together in this process, so that a test can say what time it is."""
+
+    def __init__(self, trail: AuditTrail, port: int, handlers: list[Handler], over: list[Exchange]) -> None:
+        self.trail, self.port, self.handlers, self.over = trail, port, handlers, over
+
+    def places(self) -> int:
+        """How many places for audit rows are left; takes all of them."""
+        count = 0
+        while self.trail.promise():
+            count += 1
+        return count
+
+
+@pytest.fixture
+async def parts(proxied: Proxied) -> AsyncIterator[Parts]:
+    """On the deployment's database and signer, as `proxy_addon.__main__` puts them together."""
+    given = settings.read({
+        "SERVICE_HOME": str(proxied.home), "SERVICE_DATABASE_URL_PROXY": proxied.database.urls["proxy"],
+        "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "localhost",
+        "SERVICE_PROXY_ALIASES": f"up=localhost:{proxied.upstream.port}",
+    })  # fmt: skip
+    pool = await db.open_pool(given.database_url, size=2)
+    signer = SignerClient(str(given.reveal_socket), "proxy")
+    keys, trail, handlers, over = Keys(signer), AuditTrail(pool), [], []
+    await keys.load()
+    admission = Admission(given, keys, Known(pool, signer), trail)
+    certificates = Certificates(given.ca_file, given.ca_key_file, proxied.upstream.ca_file)
+
+    def end(exchange: Exchange) -> None:
+        over.append(exchange)
+        trail.keep(exchange)
+
+    desk = Desk(
+        options=SimpleNamespace(tcp_timeout=0, proxy_debug=False), hooks=Addon(admission, certificates).hooks(),
+        dialler=Dialler(system_lookup, 5), limits=Limits(5, 5, 5, MIB), ended=end, gone=admission.gone,
+    )  # fmt: skip
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        handlers.append(Handler(reader, writer, desk))
+        await handlers[-1].handle_client()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield Parts(trail, server.sockets[0].getsockname()[1], handlers, over)
+    server.close()
+    await signer.close()
+    await pool.close()
+
+
+async def until(ask: Callable[[], Any], seconds: float = 5.0) -> None:
+    """Let the loop run until something is so."""
+    async with asyncio.timeout(seconds):
+        while not ask():
+            await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def connection(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to a port of this process."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+@pytest.mark.parametrize("before", ["/up/no-content", None], ids=["an idle upstream", "no upstream"])
+async def test_a_body_that_stalls_ends_with_its_time_and_gives_its_place_back(
+    keyless: Keyless, parts: Parts, before: str | None
+) -> None:
+    keyless.route()
+    keyless.route(pathPattern="/count", injectAs="body", injectKey="key", injectFormat="{value}", priority=1)
+    async with connection(parts.port) as (reader, writer):
+        if before is not None:
+            writer.write(keyless.head(before))
+            assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 204")
+        writer.write(keyless.head("/up/count", "POST", "Content-Type: application/json", "Content-Length: 10") + b"{")
+        (handler,) = await _all(lambda: [one for one in parts.handlers if one.exchange and one.exchange.request_bytes])
+        stalled = handler.exchange
+
+        handler.look_at_the_clock(stalled.deadline - 1)
+        assert handler.exchange is stalled
+        handler.look_at_the_clock(stalled.deadline + 1)
+
+        with contextlib.suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+        await until(lambda: stalled in parts.over)
+
+    assert (stalled.abandoned, parts.over.count(stalled)) == (True, 1)
+    assert await parts.trail.flush()
+    assert parts.places() == QUEUE
+
+
+async def _all[T](ask: Callable[[], list[T]]) -> list[T]:
+    await until(ask)
+    return ask()
+
+
+# ---------------------------------------------------------------- a database that hangs
+
+
+async def test_while_the_database_hangs_nothing_is_allowed_that_was_known_too_long_ago(routed: Keyless) -> None:
+    client, proxied = routed.gateway(), routed.proxied
+    with new_keyless(proxied) as newcomer, routed.proxy.connect() as stream:
+        newcomer.route()
+        stranger = newcomer.gateway()
+        assert client.get("/echo").status_code == 200
+        async with owner_of(proxied.database) as owner, owner.transaction():
+            await owner.execute("LOCK TABLE agents IN ACCESS EXCLUSIVE MODE")
+            # With what a look-up may take before it is given up.
+            until = time.monotonic() + STALE_SECONDS + 4
+            assert refusal(stranger.get("/echo")) == (503, "unavailable")
+            stream.say(routed.head(f"/up/sse?n=2&gate={routed.tenant.id}"))
+            assert stream.hear(head_only=True).status == 200
+            answer = eventually(
+                lambda: client.get("/echo"), lambda found: found.status_code != 200, until - time.monotonic()
+            )
+            assert refusal(answer) == (503, "unavailable")
+            assert not stream.hear_all().endswith(b"0\r\n\r\n")
+
+        for one in (client, stranger):
+            assert eventually(lambda one=one: one.get("/echo").status_code, 200) == 200

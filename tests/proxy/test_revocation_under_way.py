@@ -1,0 +1,101 @@
+"""What is under way for an agent ends about two seconds after the agent may no longer ask. Design 8, decisions 8."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from tests.fixtures.proxied import Keyless, Proxied, new_keyless
+from tests.fixtures.wire import Wire
+from tests.outside.upstream import eventually
+from tests.proxy.changes import ENDINGS
+from tests.proxy.written import rows
+
+# Two, and what a busy machine may add.
+SECONDS = 3.0
+HELLO, ECHOED = b"\x81\x82\0\0\0\0hi", b"\x81\x02hi"
+
+
+def upload(keyless: Keyless) -> Wire:
+    """A request whose body is still to come."""
+    wire = keyless.proxy.connect()
+    return wire.say(keyless.head("/up/count", "POST", "Transfer-Encoding: chunked"), b"4\r\nhalf\r\n")
+
+
+def answer(keyless: Keyless) -> Wire:
+    """An answer of which the rest is still to come."""
+    return keyless.proxy.connect().say(keyless.head(f"/up/sse?n=2&gate={keyless.tenant.id}"))
+
+
+def tunnelled(keyless: Keyless) -> Wire:
+    """The same inside a tunnel."""
+    wire, where = keyless.proxy.connect(), f"localhost:{keyless.upstream.port}"
+    head = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\nProxy-Authorization: Bearer {keyless.token}\r\n\r\n"
+    assert wire.say(head.encode()).hear(head_only=True).status == 200
+    wire.into_tunnel(keyless.proxied.trust(), "localhost")
+    return wire.say(f"GET /sse?n=2&gate={keyless.tenant.id} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+
+
+def websocket(keyless: Keyless) -> Wire:
+    """An open websocket."""
+    wire = keyless.proxy.connect()
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    wire.say(keyless.head("/up/ws", "GET", "Connection: Upgrade", "Upgrade: websocket", key))
+    assert wire.hear(head_only=True).status == 101
+    assert wire.say(HELLO).hear_bytes(len(ECHOED)) == ECHOED
+    return wire
+
+
+KINDS: tuple[Callable[[Keyless], Wire], ...] = (upload, answer, tunnelled, websocket)
+
+
+class UnderWay:
+    """One of each kind for one agent."""
+
+    def __init__(self, stack: ExitStack, proxied: Proxied) -> None:
+        self.keyless = stack.enter_context(new_keyless(proxied))
+        self.route = self.keyless.route()
+        self.wires = {kind.__name__: stack.enter_context(kind(self.keyless)) for kind in KINDS}
+
+    def left(self, until: float) -> dict[str, bool]:
+        """What ended whole; raises TimeoutError when one has not ended until then."""
+        whole = {}
+        for name, wire in self.wires.items():
+            wire.socket.settimeout(max(until - time.monotonic(), 0.05))
+            if name == "websocket":
+                whole[name] = not wire.closed
+            else:
+                found = wire.hear()
+                whole[name] = found is not None and found.whole
+        return whole
+
+    def goes_on(self) -> bool:
+        """Whether each comes to its proper end."""
+        for _ in ("answer", "tunnelled"):
+            self.keyless.upstream.release(self.keyless.tenant.id)
+        self.wires["upload"].say(b"4\r\nmore\r\n0\r\n\r\n")
+        whole = [self.wires[name].hear().whole for name in ("upload", "answer", "tunnelled")]
+        return all(whole) and self.wires["websocket"].say(HELLO).hear_bytes(len(ECHOED)) == ECHOED
+
+
+def test_what_is_under_way_ends_with_the_right_to_ask(proxied: Proxied, told: bool) -> None:
+    proxied.faults()
+    proxied.upstream.forget()
+    with ExitStack() as stack:
+        agents = {name: UnderWay(stack, proxied) for name in ENDINGS}
+        stranger = UnderWay(stack, proxied)
+        eventually(proxied.upstream.heard, lambda heard: len(heard) == len(KINDS) * (len(ENDINGS) + 1))
+
+        until = {}
+        for name, (change, _, _) in ENDINGS.items():
+            change(agents[name].keyless, agents[name].route)
+            until[name] = time.monotonic() + SECONDS
+        left = {name: agents[name].left(until[name]) for name in ENDINGS}
+
+        assert left == {name: {kind.__name__: False for kind in KINDS} for name in ENDINGS}
+        assert proxied.upstream.lines("body") == []
+        assert stranger.goes_on()
+        for name, (_, _, code) in ENDINGS.items():
+            metadata = [row["metadata"] for row in asyncio.run(rows(agents[name].keyless, len(KINDS) + 1))]
+            assert [one["refused"] for one in metadata if one["form"] != "connect"] == [code] * len(KINDS)
+    assert proxied.faults() == []

@@ -1,0 +1,24 @@
+"""What the proxy has written down."""
+
+from typing import Any
+
+import msgspec
+
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.proxied import Keyless
+
+ROWS = """
+SELECT actor_type, actor_id, action, resource_type, resource_id, metadata, ip_address, user_agent, request_id,
+       written_by
+  FROM audit WHERE tenant_id = $1 AND action = 'proxy.request' ORDER BY created_at, request_id
+"""
+
+
+async def rows(keyless: Keyless, count: int) -> list[dict[str, Any]]:
+    """The rows of a tenant, once so many are there."""
+    async with owner_of(keyless.proxied.database) as owner:
+        deadline = 100
+        while len(found := await owner.fetch(ROWS, keyless.tenant.id)) < count and deadline:
+            deadline -= 1
+            await owner.execute("SELECT pg_sleep(0.05)")
+    return [{**row, "metadata": msgspec.json.decode(row["metadata"])} for row in found]
