@@ -217,13 +217,13 @@ def test_what_is_accepted_has_the_same_segments_however_often_it_is_decoded(text
     segments = target.path.count("/")
     decoded = target.path.encode()
 
+    unquote_to_bytes(decoded).decode()
     for _ in range(4):
         decoded = unquote_to_bytes(decoded)
         names = [segment.partition(b";")[0] for segment in decoded.split(b"/")[1:]]
         assert decoded.count(b"/") == segments
         assert b"\\" not in decoded
         assert all(name.strip(b". ") for name in names if name)
-        decoded.decode()
 
 
 @given(st.text(st.characters(max_codepoint=0x2FF), max_size=30))
