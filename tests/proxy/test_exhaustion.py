@@ -331,7 +331,8 @@ async def test_while_the_database_hangs_nothing_is_allowed_that_was_known_too_lo
     with new_keyless(proxied) as newcomer, routed.proxy.connect() as stream:
         newcomer.route()
         stranger = newcomer.gateway()
-        assert client.get("/echo").status_code == 200
+        # Often enough for the news of the tenant's own route, which makes the proxy forget, to have come before the lock.
+        assert {client.get("/echo").status_code for _ in range(50)} == {200}
         async with owner_of(proxied.database) as owner, owner.transaction():
             await owner.execute("LOCK TABLE agents IN ACCESS EXCLUSIVE MODE")
             # With what a look-up may take before it is given up.
