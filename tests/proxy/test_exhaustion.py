@@ -331,7 +331,7 @@ async def test_while_the_database_hangs_nothing_is_allowed_that_was_known_too_lo
     with new_keyless(proxied) as newcomer, routed.proxy.connect() as stream:
         newcomer.route()
         stranger = newcomer.gateway()
-        # Often enough for the news of the tenant's own route, which makes the proxy forget, to have come before the lock.
+        # Often enough for the news of the tenant's own route, which make the proxy forget, to come before the lock.
         assert {client.get("/echo").status_code for _ in range(50)} == {200}
         async with owner_of(proxied.database) as owner, owner.transaction():
             await owner.execute("LOCK TABLE agents IN ACCESS EXCLUSIVE MODE")
