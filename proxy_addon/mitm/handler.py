@@ -379,8 +379,8 @@ class Handler(server.LiveConnectionHandler):
             self.cut(reset=False)
 
     async def handle_hook(self, hook: commands.StartHook) -> None:
-        """Not used: hooks run in `_start_hook`."""
-        raise NotImplementedError
+        """Never called: hooks run in `_start_hook`. Should mitmproxy come here one day, the connection ends."""
+        raise RuntimeError(f"a hook went the wrong way: {hook.name}")
 
     def log(self, message: str, level: int = 0, exc_info: Any = None) -> None:
         """mitmproxy's chatter names hosts and bytes; we log what matters ourselves."""
