@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,7 +67,10 @@ class EvmNode:
         }  # fmt: skip
         signed = Account.sign_transaction(transaction, _DEPLOYER.key)
         hash_ = self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex())
-        receipt = self.rpc("eth_getTransactionReceipt", hash_)
+        # A node may answer before it has mined.
+        deadline = time.monotonic() + 10
+        while (receipt := self.rpc("eth_getTransactionReceipt", hash_)) is None:
+            assert time.monotonic() < deadline, "not mined"
         assert receipt["status"] == "0x1"
         return receipt
 

@@ -119,7 +119,8 @@ def test_a_connection_to_many_hosts_keeps_few_of_theirs_open(anywhere: Keyless, 
 
     with rebound.connect() as wire:
         assert {asked(wire, host) for host in range(20)} == {200}
-        eventually(lambda: len(upstream.lines("closed")), 12)
+        # At least: what an earlier test had open may close meanwhile.
+        eventually(lambda: len(upstream.lines("closed")) >= 12)
         # The last ones were kept.
         assert {asked(wire, host) for host in range(12, 20)} == {200}
-        assert (upstream.connections(), len(upstream.lines("closed"))) == (20, 12)
+        assert len([line for line in upstream.lines("hello") if line["sni"].startswith("h")]) == 20
