@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from typing import Any
 
+import asyncpg
 import msgspec
 from sanic import Request, Sanic
 from sanic.exceptions import SanicException
@@ -12,19 +13,23 @@ from sanic.response import HTTPResponse
 from api.http import envelope, errors, metrics, openapi
 from api.http.paths import Methods, shadowed
 from api.http.pipeline import Pipeline, finished, request_id_of
-from api.routes import endpoints
+from api.routes import device, endpoints
 from api.settings import Settings
 from custody.chains.rpc import Rpc
 from custody.kit import db
 from custody.kit.callers import Origin
+from custody.kit.deployment import Deployment
 from custody.kit.errors import CustodyError, Invalid
 from custody.kit.logs import logger
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
 from custody.protocol.messages import Done, Status
+from custody.senders.mail import Mail
+from custody.senders.sms import Sms
 
 log = logger("api")
 STATUS_SECONDS = 5.0
+COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
 CONTRACT_PATH = "/openapi.json"
 
@@ -38,6 +43,10 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         rpc=Rpc(),
         allow_broad_routes=settings.allow_broad_routes,
         allow_cookie_injection=settings.allow_cookie_injection,
+        mail=_mail(settings) if settings.smtp_url else None,
+        sms=Sms(settings.sms_url, settings.sms_per_hour) if settings.sms_url else None,
+        presets=settings.presets,
+        deployment=_deployment(settings),
     )
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False)
     app.config.update(
@@ -64,7 +73,14 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         return finished(HTTPResponse(document, 200, content_type="application/json"), request_id_of(_request))
 
     app.add_route(contract, CONTRACT_PATH, methods=["GET"], name="openapi", strict_slashes=True)
-    methods = Methods([*((endpoint.method, endpoint.path) for endpoint in table), ("GET", CONTRACT_PATH)])
+
+    async def asset(request: Request) -> HTTPResponse:
+        return finished(device.asset(request.path), request_id_of(request))
+
+    for path in device.ASSETS:
+        app.add_route(asset, path, methods=["GET"], name=path.strip("/").replace("/", "_"), strict_slashes=True)
+    beside = [("GET", path) for path in (CONTRACT_PATH, *device.ASSETS)]
+    methods = Methods([*((endpoint.method, endpoint.path) for endpoint in table), *beside])
 
     # What the server refuses before a route is found: still with the envelope.
     @app.exception(Exception)
@@ -76,14 +92,31 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         return finished(envelope.faulted(request_id), request_id)
 
     _keep_figures(app, ports, settings)
+    _keep_counts(app, ports)
 
     @app.after_server_stop
     async def close(_app: Any) -> None:
+        for sender in (ports.mail, ports.sms):
+            if sender is not None:
+                await sender.close()
+        await pipeline.close()
         await ports.signer.close()
         await ports.rpc.close()
         await ports.pool.close()
 
     return app
+
+
+def _mail(settings: Settings) -> Mail:
+    return Mail(settings.smtp_url, settings.public_url, plain=not settings.production)
+
+
+def _deployment(settings: Settings) -> Deployment:
+    return Deployment(
+        public_url=settings.public_url, require_request_expiry=settings.require_request_expiry,
+        require_auth_signature=settings.require_auth_signature, empty_policy=settings.empty_policy,
+        allow_broad_routes=settings.allow_broad_routes, scoped_platform_keys=settings.scoped_platform_keys,
+    )  # fmt: skip
 
 
 def envelope_limit() -> int:
@@ -116,6 +149,27 @@ def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
     if problem.status_code == 431:
         return errors.HeadersTooLarge()
     return Invalid("The request is malformed.", code="malformed_request")
+
+
+def _keep_counts(app: Sanic[Any, Any], ports: Ports) -> None:
+    """Write what was counted of idempotency keys once a second, and a last time at the end."""
+
+    async def write() -> None:
+        try:
+            await ports.counts.flush(ports.pool)
+        except (*db.DatabaseAway, asyncpg.PostgresError) as problem:
+            log.warning("figures were not written", extra={"reason": type(problem).__name__})
+
+    async def keep(_app: Any) -> None:
+        while True:
+            await asyncio.sleep(COUNTS_SECONDS)
+            await write()
+
+    app.add_task(keep)  # type: ignore[arg-type]
+
+    @app.before_server_stop
+    async def last(_app: Any) -> None:
+        await write()
 
 
 def _keep_figures(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:

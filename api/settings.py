@@ -3,11 +3,21 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from custody.chains import table
 from custody.kit import environment
+from custody.tenants import presets
+
+# Routes that anybody may call have a smaller limit of their own, for each address. Decisions 1.
+Limit = Literal["nonce", "verify", "codes", "refresh", "device_code", "device_token"]
+SMALL_LIMITS: dict[Limit, int] = {
+    "nonce": 30, "verify": 10, "codes": 5, "refresh": 60, "device_code": 20, "device_token": 60,
+}  # fmt: skip
+_STORES = ("memory", "redis", "rediss", "valkey", "valkeys")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +35,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit_anonymous_max: int
     rate_limit_window_seconds: int
     rate_limit_store: str
+    # Requests a minute and address, for what anybody may call.
+    small_limits: dict[Limit, int]
+    smtp_url: str
+    sms_url: str
+    # Text messages an hour, of this process; 0: no limit.
+    sms_per_hour: int
+    require_request_expiry: bool
+    require_auth_signature: bool
     trusted_proxies: tuple[str, ...]
     pool_size: int
     worker: int
@@ -32,6 +50,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     chains: table.ChainTable
     allow_broad_routes: bool
     allow_cookie_injection: bool
+    empty_policy: Literal["allow", "deny"]
+    scoped_platform_keys: bool
+    presets: dict[str, str]
+
+    def __repr__(self) -> str:
+        return "Settings()"
 
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
@@ -49,7 +73,16 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000),
         rate_limit_anonymous_max=environment.integer(source, "SERVICE_RATE_LIMIT_ANONYMOUS_MAX", 3_000),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
-        rate_limit_store=environment.choice(source, "SERVICE_RATE_LIMIT_STORE", ("memory",)),
+        rate_limit_store=_store(source),
+        small_limits={
+            name: environment.integer(source, f"SERVICE_RATE_LIMIT_{name.upper()}", default)
+            for name, default in SMALL_LIMITS.items()
+        },
+        smtp_url=_address(source, "SERVICE_SMTP_URL", ("smtp", "smtps")),
+        sms_url=_address(source, "SERVICE_SMS_URL", ("https", "http")),
+        sms_per_hour=environment.integer(source, "SERVICE_SMS_MAX_PER_HOUR", 100),
+        require_request_expiry=environment.flag(source, "SERVICE_REQUIRE_REQUEST_EXPIRY", default=False),
+        require_auth_signature=environment.flag(source, "SERVICE_REQUIRE_AUTH_SIGNATURE", default=False),
         trusted_proxies=tuple(
             filter(None, (part.strip() for part in source.get("SERVICE_TRUSTED_PROXIES", "").split(",")))
         ),
@@ -59,4 +92,27 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         chains=table.load(source),
         allow_broad_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
         allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
+        empty_policy=(
+            "deny" if environment.choice(source, "SERVICE_EMPTY_POLICY", ("allow", "deny")) == "deny" else "allow"
+        ),
+        scoped_platform_keys=environment.flag(source, "SERVICE_SCOPED_PLATFORM_KEYS", default=True),
+        presets=presets.load(source),
     )
+
+
+def _store(source: Mapping[str, str]) -> str:
+    value = environment.text(source, "SERVICE_RATE_LIMIT_STORE", "memory")
+    if value != "memory" and (urlsplit(value).scheme not in _STORES or not urlsplit(value).hostname):
+        # Not repeated: it may have a password in it.
+        raise environment.BadSetting(
+            "SERVICE_RATE_LIMIT_STORE", "must be memory, redis://host:6379 or valkey://host:6379"
+        )
+    return value
+
+
+def _address(source: Mapping[str, str], name: str, schemes: tuple[str, ...]) -> str:
+    """An address that may carry a password; empty where there is none."""
+    value = source.get(name, "").strip()
+    if value and (urlsplit(value).scheme not in schemes or not urlsplit(value).hostname):
+        raise environment.BadSetting(name, f"must look like {schemes[0]}://host")
+    return value

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import httpx
 import msgspec
 
-from bench import bare, history, load, proxy
+from bench import bare, history, load, people, proxy
 from bench.deployment import RATE_LIMIT, Deployment
 
 AGENTS = 1000
@@ -35,6 +35,7 @@ def main() -> None:
         histories(deployment)
         restarts(deployment, next(iter(tokens.items())))
         memory(deployment, signs)
+    people.measure()
     proxy.measure()
 
 

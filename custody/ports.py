@@ -1,11 +1,16 @@
 """What a story reaches the world through: the database, the signer, the chains. Wired once per process."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from custody.chains.rpc import Rpc
 from custody.chains.table import ChainTable
+from custody.idempotency.counts import Counts
 from custody.kit.db import Pool
+from custody.kit.deployment import Deployment
 from custody.protocol.client import SignerClient
+from custody.senders.mail import Mail
+from custody.senders.sms import Sms
 
 
 @dataclass(frozen=True)
@@ -19,3 +24,10 @@ class Ports:
     # What the operator lets credential routes say; the signer has its own word on it.
     allow_broad_routes: bool = False
     allow_cookie_injection: bool = False
+    # None: this deployment sends none.
+    mail: Mail | None = None
+    sms: Sms | None = None
+    counts: Counts = field(default_factory=Counts)
+    # Tenant id -> the document of who saved no configuration.
+    presets: Mapping[str, str] = field(default_factory=dict)
+    deployment: Deployment = field(default_factory=Deployment)

@@ -63,18 +63,20 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
     (given.home / "signer").mkdir(mode=0o700, exist_ok=True)
     heads = Heads(given.home / "signer" / "heads.log")
     heads.load()
+    judging = JudgingSeals(sealer)
     return Signer(
         pool=pool,
         sealer=sealer,
         minter=minter,
-        proofs=Proofs(pool, sealer, minter.keys),
+        proofs=Proofs(pool, sealer, minter.keys, judging, scoped=given.scoped_platform_keys),
         policies=PolicySeals(sealer, heads),
-        judging=JudgingSeals(sealer),
+        judging=judging,
         chains=given.chains,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
         allow_broad_secret_routes=given.allow_broad_secret_routes,
         allow_cookie_injection=given.allow_cookie_injection,
+        public_url=given.issuer,
     )
 
 

@@ -7,8 +7,9 @@ import coincurve
 import msgspec
 from solders.keypair import Keypair
 
+from custody.identity.roles import ADMINS
 from custody.kit import clock, ids
-from custody.kit.errors import Unavailable
+from custody.kit.errors import Forbidden, Unavailable
 from custody.policies.rules import ParsedRule, parse
 from custody.protocol.messages import (
     CreateAgents,
@@ -24,13 +25,17 @@ from signer.context import Ask, Signer
 from signer.evm import evm_address
 from signer.idempotency import IdempotencyRace, earlier, packed
 from signer.policies import row_of
-from signer.proofs import BadProof, ProvenTenant
+from signer.proofs import BadProof, ProvenSession, ProvenTenant
 from signer.sealing import Context
 
 _CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
 _CHANGE = "SELECT change_agent($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 _PUT_IDEMPOTENT = "SELECT idempotency_put($1, $2, $3, $4, $5, $6, NULL)"
+
+
+class PoliciesByAdmins(Forbidden):
+    """Only an owner or admin gives policies to agents; leave out applyPolicies."""
 
 
 class _Newborn(msgspec.Struct, frozen=True):
@@ -47,6 +52,8 @@ class _Newborn(msgspec.Struct, frozen=True):
 
 async def create(signer: Signer, message: CreateAgents, ask: Ask[ProvenTenant]) -> Outcome:
     """Make agents with their wallets and policies in one transaction; those whose id is taken are left out."""
+    if message.policies and isinstance(ask.caller, ProvenSession) and ask.caller.role not in ADMINS:
+        raise PoliciesByAdmins
     rules = parse(message.policies, ids.new_uuid)
     newborn = [_bear(signer, ask.caller.tenant, agent, rules) for agent in message.agents]
     async with signer.pool.acquire() as connection:
@@ -83,7 +90,7 @@ async def _insert(
     connection: Any, signer: Signer, newborn: list[_Newborn], rules: tuple[ParsedRule, ...], ask: Ask[ProvenTenant]
 ) -> list[dict[str, Any]]:
     made = await connection.fetch(
-        _CREATE, ask.caller.tenant, ask.caller.key_hash,
+        _CREATE, ask.caller.tenant, ask.caller.standing,
         [n.agent.id for n in newborn], [n.agent.name for n in newborn], [n.agent.platform_id for n in newborn],
         [n.incarnation for n in newborn], [n.evm_address for n in newborn], [n.solana_address for n in newborn],
         signer.sealer.key_version, [n.evm_blob for n in newborn], [n.solana_blob for n in newborn],
@@ -134,7 +141,7 @@ async def _change[O: Outcome | None](signer: Signer, agent: str, change: str, as
     caller = ask.caller
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(
-            _CHANGE, caller.tenant, agent, change, caller.key_hash, caller.principal, *ask.key_row,
+            _CHANGE, caller.tenant, agent, change, caller.standing, caller.principal, *ask.key_row,
             packed(outcome) if outcome is not None else None, caller.principal, ask.origin_row,
         )  # fmt: skip
     if result == "done":

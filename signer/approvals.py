@@ -13,13 +13,14 @@ from custody.protocol.messages import Approve, Deny, Done, Outcome
 from signer import orders
 from signer.case import Case, Claim
 from signer.context import Ask, Signer
-from signer.decide import Unclaimed, settle
+from signer.decide import Busy, Unclaimed, settle
 from signer.idempotency import packed
-from signer.proofs import ProvenTenant
+from signer.proofs import ProvenSession, ProvenTenant
 from signer.record import APPROVAL_MAC, approval_content
+from signer.turns import TooManyWaiting
 
 _READ = "SELECT * FROM approval_read($1, $2, $3, $4)"
-_DENY = "SELECT deny_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+_DENY = "SELECT deny_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
 _KINDS: dict[str, type[EvmOrder | TypedDataOrder | SolanaOrder]] = {
     "evm": EvmOrder, "typed_data": TypedDataOrder, "solana": SolanaOrder,
 }  # fmt: skip
@@ -83,12 +84,16 @@ async def deny(signer: Signer, message: Deny, ask: Ask[ProvenTenant]) -> Outcome
     resolved = clock.now()
     shown = {"approvalId": str(row["id"]), "txId": str(row["tx_id"]), "status": "rejected"}
     outcome = Done(shown | {"resolvedAt": clock.iso(resolved), "resolvedBy": "manual"})
-    async with signer.pool.acquire() as connection:
-        result = await connection.fetchval(
-            _DENY, caller.tenant, row["agent_id"], row["id"], row["digest"], message.reason, caller.key_hash,
-            caller.principal, *ask.key_row, packed(outcome), "system", caller.principal,
-            _metadata(row, message.reason), ask.origin_row, _denied_event(row, message.reason), resolved,
-        )  # fmt: skip
+    try:
+        async with signer.turns.turn_of(caller.tenant, row["agent_id"]), signer.pool.acquire() as connection:
+            result = await connection.fetchval(
+                _DENY, caller.tenant, row["agent_id"], row["id"], row["digest"], message.reason, caller.standing,
+                caller.principal, *ask.key_row, packed(outcome), "system", caller.principal,
+                _metadata(row, message.reason), ask.origin_row, _denied_event(row, message.reason), resolved,
+                caller.user if isinstance(caller, ProvenSession) else None,
+            )  # fmt: skip
+    except TooManyWaiting:
+        raise Busy from None
     if result == "unclaimed":
         # Somebody else was faster: say what became of it.
         await _pending(signer, caller, message)

@@ -6,7 +6,7 @@ from custody.kit.errors import Conflict, NotFound, Unavailable
 from custody.kit.refs import AgentRef
 from signer.context import Ask
 from signer.draft import Draft
-from signer.proofs import ProvenAgent, ProvenTenant
+from signer.proofs import ProvenAgent, ProvenSession, ProvenTenant
 
 
 class AgentAbsent(NotFound):
@@ -35,5 +35,5 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     ref: AgentRef
     tx_id: str
     draft: Draft
-    ask: Ask[ProvenAgent] | Ask[ProvenTenant]
+    ask: Ask[ProvenAgent] | Ask[ProvenTenant] | Ask[ProvenSession]
     claim: Claim | None = None

@@ -23,6 +23,11 @@ class Ask[C](msgspec.Struct, frozen=True):
     caller: C
     origin: Origin
     key: IdempotencyKey | None
+    # The credential itself, for the one story that checks what was signed with it.
+    shown: str = ""
+
+    def __repr__(self) -> str:
+        return f"Ask({self.caller!r})"
 
     @property
     def origin_row(self) -> list[str | None]:
@@ -50,5 +55,6 @@ class Signer:
     agent_put_replaces: bool
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool
+    public_url: str
     turns: Turns = field(default_factory=Turns)
     counters: Counter[str] = field(default_factory=Counter)

@@ -60,7 +60,7 @@ async def create(signer: Signer, message: CreateCredentialRoute, ask: Ask[Proven
                 raise SecretAbsent
             insist_on_fit(signer.sealer, tenant, secret, row, said)
             result = await connection.fetchval(
-                _CREATE, tenant, ask.caller.key_hash, route, secret, row["version"], text, said.priority, mac, now,
+                _CREATE, tenant, ask.caller.standing, route, secret, row["version"], text, said.priority, mac, now,
                 *closing(ask, outcome, secretId=secret, hostPattern=said.host_pattern),
             )  # fmt: skip
             if result == "full":
@@ -97,7 +97,7 @@ async def _change(
     text, mac = seal_route(sealer, tenant, route, secret, said)
     told = {"secretId": secret, "hostPattern": said.host_pattern, "changed": sorted(message.changes)}
     result = await connection.fetchval(
-        _CHANGE, tenant, ask.caller.key_hash, route, row["mac"], secret, row["version"], text, said.priority, mac,
+        _CHANGE, tenant, ask.caller.standing, route, row["mac"], secret, row["version"], text, said.priority, mac,
         *closing(ask, outcome, **told),
     )  # fmt: skip
     return outcome if result == "done" else None
@@ -108,7 +108,7 @@ async def delete(signer: Signer, message: DeleteCredentialRoute, ask: Ask[Proven
     outcome = Done({"deleted": message.route})
     async with turn(signer, ask.caller.tenant) as connection:
         result = await connection.fetchval(
-            _DELETE, ask.caller.tenant, ask.caller.key_hash, message.route, *closing(ask, outcome)
+            _DELETE, ask.caller.tenant, ask.caller.standing, message.route, *closing(ask, outcome)
         )
     if result == "absent":
         raise CredentialRouteAbsent

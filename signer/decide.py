@@ -22,7 +22,7 @@ from signer import orders
 from signer.case import Case
 from signer.consider import ToWrite, consider
 from signer.context import Ask, Signer
-from signer.proofs import ProvenAgent, ProvenTenant
+from signer.proofs import ProvenAgent, ProvenSession, ProvenTenant
 from signer.turns import TooManyWaiting
 
 log = logger(__name__)
@@ -38,11 +38,14 @@ class Unclaimed(Exception):
     """The approval was decided by somebody else, or expired, before this signature could be written."""
 
 
-async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent]) -> tuple[Outcome, bool]:
-    """Judge an order by the agent's sealed policies, then sign, queue or refuse it."""
-    if ask.caller.agent != message.agent:
+async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent] | Ask[ProvenSession]) -> tuple[Outcome, bool]:
+    """Judge an order by the agent's sealed policies, then sign, queue or refuse it.
+
+    An owner or admin may ask in an agent's place; the agent's policies judge it all the same.
+    """
+    if isinstance(ask.caller, ProvenAgent) and ask.caller.agent != message.agent:
         raise Forbidden("An agent signs only with its own wallet.", code="other_agent")
-    ref = AgentRef(ask.caller.tenant, ask.caller.agent)
+    ref = AgentRef(ask.caller.tenant, message.agent)
 
     def case() -> Case:
         prepared = None if isinstance(message, SignTypedData) else message.prepared
@@ -170,7 +173,8 @@ async def _write(connection: Any, case: Case, step: ToWrite) -> str:
     caller = case.ask.caller
     guard = Guard(
         epoch=caller.epoch if isinstance(caller, ProvenAgent) else None,
-        caller_key=caller.key_hash if isinstance(caller, ProvenTenant) else None,
+        caller_key=caller.standing if isinstance(caller, ProvenTenant) else None,
         claim=case.claim.approval_id if case.claim else None,
+        claim_user=caller.user if isinstance(caller, ProvenSession) else None,
     )
     return await ledger.write(connection, case.ref, step.facts, step.record, guard)

@@ -5,16 +5,18 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.identity.mfa import MfaPolicy
 from signer.sealing import Sealer, Tampered, fields
 
 JUDGING_MAC = "judging-mac"
 
 
 class Judging(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """`approvalConfig` as far as it decides; defaults are those of a tenant that saved nothing."""
+    """`approvalConfig` and `authAbuseConfig.mfa` as far as they decide; who saved nothing has the defaults."""
 
     auto_expire_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = 86_400
     uncovered_effects: Literal["queue", "allow", "refuse"] = "queue"
+    mfa: MfaPolicy = MfaPolicy()
 
 
 DEFAULT = Judging()

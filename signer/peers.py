@@ -5,15 +5,25 @@ from custody.protocol import messages as m
 # The uid of the operator (root, or the owner of the state folder) is matched separately.
 API = frozenset(
     {
-        m.CreateTenant, m.DeleteTenant, m.PutJudgingConfig, m.CreateAgents, m.DeleteAgent, m.ReplacePolicies,
-        m.MintAgentToken,
-        m.RevokeAgentTokens, m.SignEvm, m.SignTypedData, m.SignSolana, m.Approve, m.Deny, m.PublicKeys, m.Status,
-        m.BroadcastOutcome, m.CreateSecret, m.RotateSecret, m.DeleteSecret, m.CreateCredentialRoute,
-        m.ChangeCredentialRoute, m.DeleteCredentialRoute,
+        # tenants, agents, secrets, signing
+        m.CreateTenant, m.DeleteTenant, m.PutConfig, m.CreateAgents, m.DeleteAgent, m.ReplacePolicies, m.MintAgentToken,
+        m.RevokeAgentTokens, m.CreateSecret, m.RotateSecret, m.DeleteSecret, m.CreateCredentialRoute,
+        m.ChangeCredentialRoute, m.DeleteCredentialRoute, m.SignEvm, m.SignTypedData, m.SignSolana, m.Approve, m.Deny,
+        m.BroadcastOutcome, m.CheckRequestSignature, m.PublicKeys, m.Status,
+        # administration of a tenant
+        m.PutAppClients, m.DeleteAppClient, m.NewAppSecret, m.RevokeAppSecret, m.NewSigningKey, m.RevokeSigningKey,
+        m.Freeze, m.Unfreeze, m.PutMember, m.RemoveMember,
+        # people
+        m.NewNonce, m.SignInWithWallet, m.NewEmailCode, m.SignInWithEmail, m.RefreshSession, m.NewDeviceCode,
+        m.PollDeviceCode, m.LookAtDevice, m.DecideDevice, m.EndSession,
+        m.SwitchTenant,
+        # second factors
+        m.NewSignInChallenge, m.SignInWithPasskey, m.EnrolTotp, m.ConfirmTotp, m.RemoveTotp, m.NewRecoveryCodes,
+        m.EnrolSms, m.ConfirmSms, m.NewSmsCode, m.NewPasskeyChallenge, m.RegisterPasskey, m.RemovePasskey, m.StepUp,
     }
 )  # fmt: skip
 SCHEDULER = frozenset({m.BroadcastOutcome, m.Status})
-OPERATOR = frozenset({m.Status})
+OPERATOR = frozenset({m.Status, m.CreatePlatformKey, m.RevokePlatformKey, m.ListPlatformKeys})
 PROXY = frozenset({m.RevealForRoute, m.PublicKeys, m.Status})
 
 type Table = dict[str, frozenset[type]]

@@ -1,19 +1,27 @@
 """Who asks, derived from the credential itself and from nothing the api says (design 2)."""
 
 from collections import OrderedDict
+from datetime import datetime
+from uuid import UUID
 
 import msgspec
 
-from custody.kit import tokens
+from custody.identity.mfa import Action, MfaPolicy, counted, is_fresh, max_age
+from custody.kit import clock, tokens
 from custody.kit.callers import Proof
 from custody.kit.db import Pool
 from custody.kit.errors import Forbidden, Unauthenticated
-from custody.kit.jwt import TokenKeys
+from custody.kit.jwt import BadToken, SessionClaims, TokenKeys
+from custody.kit.shapes import Role
+from signer.judging import JudgingSeals
 from signer.sealing import Sealer, Tampered, fields
 
 _CACHED = 10_000
 TENANT_KEY_MAC = "tenant-key-mac"
 PLATFORM_KEY_MAC = "platform-key-mac"
+MEMBERSHIP_MAC = "membership-mac"
+APP_CLIENT_MAC = "app-client-mac"
+APP_SECRET_MAC = "app-secret-mac"  # noqa: S105 - the name of a purpose
 PLATFORM = "platform"
 
 
@@ -43,12 +51,52 @@ class ProvenAgent(msgspec.Struct, frozen=True):
         return f"agent:{self.agent}:{self.incarnation}"
 
 
-class ProvenTenant(msgspec.Struct, frozen=True):
-    """A tenant key that the signer itself sealed. Every write checks again that it is not revoked."""
+class SessionRevoked(BadProof):
+    """This session has ended, or its person is no longer of this tenant; sign in again."""
+
+
+class WrongRole(Forbidden):
+    """Your role in this tenant does not allow that."""
+
+
+class MfaRequired(Forbidden):
+    """Show a second factor first: this needs recent multi-factor authentication."""
+
+
+class ProvenTenant(msgspec.Struct, frozen=True, kw_only=True):
+    """Whoever acts for a tenant: by itself the holder of a tenant key that the signer sealed.
+
+    `standing` is what every write checks again, so that nothing is done for a credential that ended meanwhile: the hash
+    of a tenant's key or of an app client's secret, or a session's id and the MAC of the membership it acts by.
+    """
 
     tenant: str
-    key_hash: bytes
+    standing: bytes
     principal: str
+
+
+class ProvenAppClient(ProvenTenant, frozen=True, kw_only=True):
+    """A server integration with a secret of an enabled app client."""
+
+    client: str
+
+
+class ProvenSession(ProvenTenant, frozen=True, kw_only=True):
+    """A person signed in to a tenant, with the role and the policy of this moment."""
+
+    user: str
+    session: str
+    role: Role
+    mfa_at: int | None
+    policy: MfaPolicy
+    methods: tuple[str, ...]
+
+    def need(self, roles: frozenset[Role], action: Action | None) -> None:
+        """Raise unless the role is one of these and, for an action, a second factor is recent enough."""
+        if self.role not in roles:
+            raise WrongRole
+        if action is not None and not is_fresh(self.policy, action, self.mfa_at, int(clock.now().timestamp())):
+            raise MfaRequired(action=action, methods=list(self.methods), maxAgeSeconds=max_age(self.policy, action))
 
 
 class ProvenPlatform(msgspec.Struct, frozen=True):
@@ -56,23 +104,34 @@ class ProvenPlatform(msgspec.Struct, frozen=True):
 
     principal: str
     scopes: tuple[str, ...] | None
+    # False: the deployment does not look at scopes.
+    scoped: bool = True
 
     def need(self, scope: str) -> None:
         """Raise WrongKind unless the key has the scope (None: it has all)."""
-        if self.scopes is not None and scope not in self.scopes:
+        if self.scoped and self.scopes is not None and scope not in self.scopes:
             raise WrongKind(f"This platform key lacks the scope {scope}.")
 
 
 Proven = ProvenAgent | ProvenTenant | ProvenPlatform
 
 
+def membership_content(tenant: str, user: str, role: Role, since: datetime) -> bytes:
+    """What the MAC of a membership is of; who was removed and comes back has another `since`."""
+    return fields(tenant, user, role, clock.unix_microseconds(since))
+
+
 class Proofs:
     """Checks proofs against token keys and sealed key rows."""
 
-    def __init__(self, pool: Pool, sealer: Sealer, token_keys: TokenKeys) -> None:
+    def __init__(
+        self, pool: Pool, sealer: Sealer, token_keys: TokenKeys, judging: JudgingSeals, *, scoped: bool = True
+    ) -> None:
         self._pool = pool
         self._sealer = sealer
         self._token_keys = token_keys
+        self._judging = judging
+        self._scoped = scoped
         self._tenants: OrderedDict[bytes, ProvenTenant] = OrderedDict()
 
     def agent(self, proof: Proof | None) -> ProvenAgent:
@@ -98,7 +157,7 @@ class Proofs:
             raise BadProof
         # Somebody who can write the database must not be able to add a key of his own.
         self._check(row["mac"], TENANT_KEY_MAC, row["tenant_id"], fields(row["tenant_id"], hashed))
-        proven = ProvenTenant(row["tenant_id"], hashed, f"tenant-key:{row['prefix']}")
+        proven = ProvenTenant(tenant=row["tenant_id"], standing=hashed, principal=f"tenant-key:{row['prefix']}")
         self._tenants[hashed] = proven
         if len(self._tenants) > _CACHED:
             self._tenants.popitem(last=False)
@@ -118,13 +177,54 @@ class Proofs:
         self._check(
             row["mac"], PLATFORM_KEY_MAC, PLATFORM, fields(hashed, *(["*"] if scopes is None else sorted(scopes)))
         )
-        return ProvenPlatform(f"platform-key:{row['prefix']}", scopes)
+        return ProvenPlatform(f"platform-key:{row['prefix']}", scopes, self._scoped)
 
-    async def tenant_or_agent(self, proof: Proof | None) -> ProvenAgent | ProvenTenant:
-        """Whichever of the two it is."""
-        if proof is not None and proof.kind == "agent":
+    async def session(self, proof: Proof) -> ProvenSession:
+        """The person behind an access token, with role and policy as they are now: one round trip."""
+        claims = self._token_keys.read(proof.value)
+        if not isinstance(claims, SessionClaims):
+            raise BadToken
+        row = await self._pool.fetchrow(
+            "SELECT * FROM session_proof($1, $2, $3, $4)", claims.sid, claims.sub, claims.tid, claims.iat
+        )
+        if row is None:
+            raise SessionRevoked
+        mac, role = row["membership_mac"], row["role"]
+        self._check(
+            mac, MEMBERSHIP_MAC, claims.tid, membership_content(claims.tid, claims.sub, role, row["member_since"])
+        )
+        judging = self._judging.open(claims.tid, row["config_version"], row["judging"], row["judging_mac"])
+        return ProvenSession(
+            tenant=claims.tid, standing=UUID(claims.sid).bytes + mac, principal=f"user:{claims.sub}", user=claims.sub,
+            session=claims.sid, role=role, mfa_at=counted(claims.mfa_at, row["mfa_counts_from"]), policy=judging.mfa,
+            methods=tuple(row["methods"]),
+        )  # fmt: skip
+
+    async def app_client(self, proof: Proof) -> ProvenAppClient:
+        """The app client behind `<tenant>/<client>:<secret>`."""
+        # From the right: the id of a tenant may have a colon, a secret of ours never has.
+        app_id, _, secret = proof.value.rpartition(":")
+        # Both ids are compared with the row's; the secret alone finds it.
+        hashed = tokens.digest(secret)
+        row = await self._pool.fetchrow("SELECT * FROM find_app_secret($1)", hashed)
+        if row is None or app_id != f"{row['tenant_id']}/{row['client_id']}" or not row["enabled"]:
+            raise BadProof
+        tenant, client = row["tenant_id"], row["client_id"]
+        self._check(row["mac"], APP_SECRET_MAC, tenant, fields(tenant, client, hashed))
+        self._check(row["client_mac"], APP_CLIENT_MAC, tenant, fields(tenant, client, row["document"], "enabled"))
+        return ProvenAppClient(tenant=tenant, standing=hashed, principal=f"app-client:{client}", client=client)
+
+    async def anybody(self, proof: Proof | None) -> Proven:
+        """Whoever it is."""
+        if proof is None:
+            raise BadProof
+        if proof.kind == "agent":
             return self.agent(proof)
-        return await self.tenant(proof)
+        if proof.kind == "platform_key":
+            return await self.platform(proof)
+        if proof.kind == "session":
+            return await self.session(proof)
+        return await (self.app_client(proof) if proof.kind == "app_client" else self.tenant(proof))
 
     def _check(self, mac: bytes, purpose: str, tenant: str, content: bytes) -> None:
         try:

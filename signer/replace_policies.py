@@ -78,7 +78,7 @@ async def _try(  # noqa: PLR0913 - one try needs all that the story has
         _REPLACE, caller.tenant, agent, incarnation, caller.epoch if isinstance(caller, ProvenAgent) else None, version,
         signer.policies.seal(caller.tenant, agent, incarnation, version, [row_of(rule) for rule in new]),
         [r.id for r in new], [r.type for r in new], [r.enabled for r in new], [r.config for r in new],
-        caller.key_hash if isinstance(caller, ProvenTenant) else None, caller.principal, *ask.key_row, packed(outcome),
+        caller.standing if isinstance(caller, ProvenTenant) else None, caller.principal, *ask.key_row, packed(outcome),
         "agent" if is_agent else "system", agent if is_agent else caller.principal,
         f'{{"version":{version},"rules":{len(new)}}}', ask.origin_row,
     )  # fmt: skip

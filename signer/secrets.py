@@ -62,7 +62,7 @@ async def create(signer: Signer, message: CreateSecret, ask: Ask[ProvenTenant]) 
     try:
         async with turn(signer, tenant) as connection:
             result = await connection.fetchval(
-                _CREATE, tenant, ask.caller.key_hash, secret, message.name, message.description, expires_at,
+                _CREATE, tenant, ask.caller.standing, secret, message.name, message.description, expires_at,
                 signer.sealer.key_version, blob, now, *closing(ask, outcome, name=message.name, version=1),
             )  # fmt: skip
     except asyncpg.UniqueViolationError as problem:
@@ -99,7 +99,7 @@ async def _rotate(
     version = row["version"] + 1
     outcome = Done({"id": secret, "name": row["name"], "version": version, "rotatedAt": clock.iso(now)})
     result = await connection.fetchval(
-        _ROTATE, tenant, ask.caller.key_hash, secret, version, sealer.key_version,
+        _ROTATE, tenant, ask.caller.standing, secret, version, sealer.key_version,
         sealer.seal(value, place(tenant, secret, version, row["expires_at"])), fits_header, now,
         "secret.rotated" if message.rotate else "secret.updated",
         *closing(ask, outcome, name=row["name"], version=version),
@@ -112,7 +112,7 @@ async def delete(signer: Signer, message: DeleteSecret, ask: Ask[ProvenTenant]) 
     outcome = Done({"deleted": message.secret})
     async with turn(signer, ask.caller.tenant) as connection:
         result = await connection.fetchval(
-            _DELETE, ask.caller.tenant, ask.caller.key_hash, message.secret, clock.now(), *closing(ask, outcome)
+            _DELETE, ask.caller.tenant, ask.caller.standing, message.secret, clock.now(), *closing(ask, outcome)
         )
     if result == "absent":
         raise SecretAbsent

@@ -4,7 +4,6 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +11,29 @@ import asyncpg
 import msgspec
 
 from custody.kit import errors
+from custody.kit.callers import Proof
 from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
 from custody.protocol import messages as m
 from custody.protocol.framing import BadFrame, frame, read_frame
-from signer import agents, approvals, credential_routes, peers, replace_policies, secrets, tenants
+from signer import peers
 from signer.context import Ask, Signer
-from signer.decide import decide
 from signer.idempotency import IdempotencyRace, earlier
-from signer.proofs import Proven
+from signer.proofs import BadProof, Proven
 from signer.reveal import reveal
 from signer.sealing import Tampered
+from signer.table import TABLE, Row
 
 log = logger(__name__)
 _KINDS: tuple[tuple[type[errors.CustodyError], str], ...] = (
     (errors.Invalid, "BadOrder"), (errors.Unauthenticated, "BadProof"), (errors.Forbidden, "Forbidden"),
     (errors.NotFound, "NotFound"),
-    (errors.Conflict, "Conflict"), (errors.Frozen, "Frozen"), (errors.Unavailable, "Unavailable"),
+    (errors.Conflict, "Conflict"), (errors.Frozen, "Frozen"), (errors.TooMany, "TooMany"),
+    (errors.Unavailable, "Unavailable"),
 )  # fmt: skip
 _RACE_TRIES = 3
 # Everybody may connect; who says nothing is not kept.
 _HELLO_SECONDS = 5.0
-Story = Callable[[Signer, Any, Ask[Any]], Awaitable[m.Outcome]]
-
-_STORIES: dict[type, Story] = {
-    m.CreateTenant: tenants.create, m.DeleteTenant: tenants.delete, m.PutJudgingConfig: tenants.put_config,
-    m.CreateAgents: agents.create, m.DeleteAgent: agents.delete, m.MintAgentToken: agents.mint_token,
-    m.RevokeAgentTokens: agents.revoke_tokens, m.ReplacePolicies: replace_policies.replace, m.Deny: approvals.deny,
-    m.CreateSecret: secrets.create, m.RotateSecret: secrets.rotate, m.DeleteSecret: secrets.delete,
-    m.CreateCredentialRoute: credential_routes.create, m.ChangeCredentialRoute: credential_routes.change,
-    m.DeleteCredentialRoute: credential_routes.delete,
-}  # fmt: skip
 
 
 class Server:
@@ -179,26 +170,26 @@ class Server:
             return await _note_outcome(signer, body, Ask(None, request.origin, None)), False
         if isinstance(body, m.RevealForRoute):
             return await reveal(signer, body, signer.proofs.agent(request.proof)), False
-        caller = await self._proven(request)
-        ask: Ask[Any] = Ask(caller, request.origin, request.idempotency)
-        if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):
-            return await decide(signer, body, ask)
-        if (answer := await earlier(signer, ask)) is not None:
+        row = TABLE[type(body)]
+        caller = await self._proven(row, request.proof)
+        # Without a caller there is nobody whose key it could be.
+        key = request.idempotency if caller is not None else None
+        ask: Ask[Any] = Ask(caller, request.origin, key, _shown(request.proof))
+        if not row.replays_itself and (answer := await earlier(signer, ask)) is not None:
             return answer, True
-        if isinstance(body, m.Approve):
-            return await approvals.approve(signer, body, ask)
-        return await _STORIES[type(body)](signer, body, ask), False
+        told = await row.story(signer, body, ask)
+        return told if isinstance(told, tuple) else (told, False)
 
-    async def _proven(self, request: m.Request) -> Proven:
+    async def _proven(self, row: Row, proof: Proof | None) -> Proven | None:
         """Who asks, from the proof alone; and only the kind of caller that this message takes."""
-        proofs, body = self._signer.proofs, request.body
-        if isinstance(body, m.SignEvm | m.SignTypedData | m.SignSolana):
-            return proofs.agent(request.proof)
-        if isinstance(body, m.ReplacePolicies):
-            return await proofs.tenant_or_agent(request.proof)
-        if isinstance(body, m.CreateTenant | m.DeleteTenant):
-            return await proofs.platform(request.proof)
-        return await proofs.tenant(request.proof)
+        if proof is None and (not row.by or row.proof_optional):
+            return None
+        if proof is None:
+            raise BadProof
+        row.check_kind(proof.kind)
+        caller = await self._signer.proofs.anybody(proof)
+        row.admit(caller)
+        return caller
 
 
 async def _note_outcome(signer: Signer, body: m.BroadcastOutcome, ask: Ask[None]) -> m.Outcome:
@@ -207,6 +198,13 @@ async def _note_outcome(signer: Signer, body: m.BroadcastOutcome, ask: Ask[None]
             "SELECT outcome_write($1, $2, $3, $4)", body.tenant, body.tx_id, body.outcome, ask.origin_row
         )
     return m.Done({"result": result})
+
+
+def _shown(proof: Proof | None) -> str:
+    """The secret that a caller signs with, where it is the one he shows."""
+    if proof is None:
+        return ""
+    return proof.value.rpartition(":")[2] if proof.kind == "app_client" else proof.value
 
 
 def _reply(number: int, outcome: m.Outcome, replayed: bool) -> bytes:
@@ -220,7 +218,10 @@ def _reply(number: int, outcome: m.Outcome, replayed: bool) -> bytes:
 
 def _failed(problem: errors.CustodyError) -> m.Failed:
     kind = next((name for kind, name in _KINDS if isinstance(problem, kind)), "Internal")
-    return m.Failed(kind, problem.code, problem.message, problem.context)  # type: ignore[arg-type]
+    context = problem.context
+    if isinstance(problem, errors.TooMany):
+        context = {**context, "retry_after": problem.retry_after}
+    return m.Failed(kind, problem.code, problem.message, context)  # type: ignore[arg-type]
 
 
 def _peer_uid(writer: asyncio.StreamWriter) -> int:

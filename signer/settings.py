@@ -11,7 +11,7 @@ from custody.kit import environment
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The signer's settings. Nothing here is secret; key files are read by who needs them."""
+    """The signer's settings; key files are read by who needs them."""
 
     production: bool
     home: Path
@@ -26,8 +26,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     agent_put_replaces: bool
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool
+    scoped_platform_keys: bool
     pool_size: int
     chains: table.ChainTable
+
+    def __repr__(self) -> str:
+        return "Settings()"
 
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
@@ -47,6 +51,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         agent_put_replaces=environment.choice(source, "SERVICE_AGENT_POLICY_PUT", ("tighten", "replace")) == "replace",
         allow_broad_secret_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
         allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
+        scoped_platform_keys=environment.flag(source, "SERVICE_SCOPED_PLATFORM_KEYS", default=True),
         pool_size=environment.integer(source, "SERVICE_SIGNER_CONNECTIONS", 8, low=2, high=64),
         chains=table.load(source),
     )

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from datetime import datetime
 from typing import Any
 
 import asyncpg
@@ -11,15 +12,30 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from custody.kit import clock, ids
-from custody.kit.jwt import AgentClaims, TokenKeys
+from custody.kit.jwt import AgentClaims, SessionClaims, TokenKeys
 from custody.kit.logs import logger
+from custody.kit.shapes import Role
 from signer.sealing import Context, Sealer, Tampered
 
 log = logger(__name__)
 PLATFORM = "platform"
 _PURPOSE = "token-key"
+ACCESS_SECONDS = 900
 # Any number that only this story uses: two signers that start at once make one key, not two.
 _ADVISORY_LOCK = 7_160_003
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A person signed in to one tenant: what an access token says of it."""
+
+    id: str
+    user: str
+    tenant: str
+    role: Role
+    provider: str
+    amr: tuple[str, ...]
+    mfa_at: datetime | None
+    generation: int
 
 
 class Minter:
@@ -30,7 +46,7 @@ class Minter:
         self._key = key
         self._issuer = issuer
         self.public = public
-        self.keys = TokenKeys(public)
+        self.keys = TokenKeys(public, issuer)
 
     def agent_token(self, tenant: str, agent: str, incarnation: str, epoch: int, ttl_seconds: int) -> str:
         """A token that dies with the agent's incarnation, its epoch, or after `ttl_seconds`."""
@@ -41,12 +57,20 @@ class Minter:
         )  # fmt: skip
         return jwt.encode(msgspec.structs.asdict(claims), self._key, algorithm="EdDSA", headers={"kid": self._kid})
 
+    def session_token(self, session: Session) -> str:
+        """A person's access token, for 900 seconds."""
+        issued = int(clock.now().timestamp())
+        claims = SessionClaims(
+            iss=self._issuer, sub=session.user, sid=session.id, tid=session.tenant, role=session.role, scope="session",
+            amr=list(session.amr), mfa_at=int(session.mfa_at.timestamp()) if session.mfa_at else None, iat=issued,
+            exp=issued + ACCESS_SECONDS, jti=ids.new_uuid(),
+        )  # fmt: skip
+        return jwt.encode(msgspec.structs.asdict(claims), self._key, algorithm="EdDSA", headers={"kid": self._kid})
+
     def jwks(self) -> list[dict[str, str]]:
-        """The public keys as JWKs (RFC 8037)."""
-        return [
-            {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": kid, "x": _base64url(raw)}
-            for kid, raw in sorted(self.public.items())
-        ]
+        """The public keys as JWKs (RFC 8037), and whose tokens they are for."""
+        common = {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "issuer": self._issuer}
+        return [{**common, "kid": kid, "x": _base64url(raw)} for kid, raw in sorted(self.public.items())]
 
 
 async def load_or_make(connection: asyncpg.Connection, sealer: Sealer, issuer: str) -> Minter:

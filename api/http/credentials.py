@@ -4,18 +4,31 @@ What is found here serves reading and early refusal. Everything that acts is pro
 """
 
 import asyncio
+import base64
 import time
 from collections import OrderedDict
 from typing import Any
 
 from sanic import Request
 
-from api.http.who import Who
-from custody.kit import tokens
-from custody.kit.callers import AgentCaller, Caller, Origin, PlatformCaller, Proof, TenantCaller
+from api.http.who import Kind, Who
+from custody.identity.mfa import counted, is_fresh, max_age
+from custody.kit import clock, tokens
+from custody.kit.callers import (
+    AgentCaller,
+    AppClientCaller,
+    Caller,
+    Origin,
+    PlatformCaller,
+    Proof,
+    SessionCaller,
+    TenantCaller,
+)
 from custody.kit.db import Pool
 from custody.kit.errors import Forbidden, Invalid, Unauthenticated
-from custody.kit.jwt import AgentClaims, TokenKeys, UnknownKey
+from custody.kit.jwt import AgentClaims, Claims, SessionClaims, TokenKeys, UnknownKey
+from custody.people import store as people
+from custody.people.store import Standing
 from custody.ports import Ports
 from custody.protocol.messages import Done, PublicKeys
 
@@ -23,6 +36,7 @@ from custody.protocol.messages import Done, PublicKeys
 BELIEVED_SECONDS = 1.0
 _CACHED = 20_000
 _MAX_KEY_CHARACTERS = 512
+_MAX_BASIC_CHARACTERS = 1024
 _HEADERS = ("x-service-key", "x-service-platform-key", "authorization")
 
 
@@ -36,6 +50,18 @@ class NoCredential(Unauthenticated):
 
 class BadCredential(Unauthenticated):
     """The credential is not valid."""
+
+
+class SessionRevoked(Unauthenticated):
+    """This session has ended, or you are no longer a member of its tenant; sign in again."""
+
+
+class WrongRole(Forbidden):
+    """Your role in this tenant does not allow that."""
+
+
+class MfaRequired(Forbidden):
+    """Show a second factor first: this needs recent multi-factor authentication."""
 
 
 class WrongKind(Forbidden):
@@ -87,20 +113,25 @@ class Credentials:
             raise AmbiguousCredentials
         if not given:
             raise NoCredential
-        caller = await self._find(given[0], request.headers[given[0]], origin, acts=acts)
-        return _allowed(caller, who)
+        value = request.headers[given[0]]
+        if given[0] == "authorization" and value[:6].lower() == "basic ":
+            return _allowed(await self._app_client(request, value[6:], origin), who)
+        return await self._bearer_or_key(given[0], value, origin, who, acts=acts)
 
-    async def _find(self, header: str, value: str, origin: Origin, *, acts: bool) -> Caller:
+    async def _bearer_or_key(self, header: str, value: str, origin: Origin, who: Who, *, acts: bool) -> Caller:
         if not value.isascii():
             raise BadCredential
         if header == "x-service-key":
-            return await self._tenant(value, origin)
+            return _allowed(await self._tenant(value, origin), who)
         if header == "x-service-platform-key":
-            return await self._platform(value, origin)
+            return _allowed(await self._platform(value, origin), who)
         scheme, _, token = value.partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise BadCredential("Authorization must be: Bearer <token>.")
-        return await self._agent(token.strip(), origin, acts=acts)
+        claims = await self._verified(token.strip(), origin)
+        if isinstance(claims, SessionClaims):
+            return await self._session(token.strip(), claims, origin, who)
+        return _allowed(await self._agent(token.strip(), claims, origin, acts=acts), who)
 
     async def _tenant(self, value: str, origin: Origin) -> TenantCaller:
         if len(value) > _MAX_KEY_CHARACTERS:
@@ -112,9 +143,44 @@ class Credentials:
             if row is None:
                 raise BadCredential
             self._believed.put(hashed, row)
+        principal = f"tenant-key:{row['prefix']}"
         return TenantCaller(
-            proof=Proof("tenant_key", value), origin=origin, tenant=row["tenant_id"], key_prefix=row["prefix"]
+            proof=Proof("tenant_key", value), origin=origin, tenant=row["tenant_id"], principal=principal
         )
+
+    async def _app_client(self, request: Request, encoded: str, origin: Origin) -> AppClientCaller:
+        """Basic credentials whose user name is the app id, said once more in `X-Service-App-Id`. Spec 2/5."""
+        try:
+            if len(encoded) > _MAX_BASIC_CHARACTERS:
+                raise BadCredential
+            value = base64.b64decode(encoded.strip(), validate=True).decode("ascii")
+        except ValueError:
+            raise BadCredential("Authorization must be: Basic <base64 of app id:app secret>.") from None
+        # From the right: the id of a tenant may have a colon, a secret of ours never has.
+        app_id, _, secret = value.rpartition(":")
+        if request.headers.get("x-service-app-id") != app_id:
+            raise BadCredential("X-Service-App-Id must be the user name of the Basic credential.")
+        row = await self._ports.pool.fetchrow("SELECT * FROM find_app_secret($1)", tokens.digest(secret))
+        if row is None or not row["enabled"] or app_id != f"{row['tenant_id']}/{row['client_id']}":
+            raise BadCredential
+        return AppClientCaller(
+            proof=Proof("app_client", value), origin=origin, tenant=row["tenant_id"], client=row["client_id"],
+            principal=f"app-client:{row['client_id']}",
+        )  # fmt: skip
+
+    async def _session(self, token: str, claims: SessionClaims, origin: Origin, who: Who) -> SessionCaller:
+        """The person behind an access token; what he may do is asked each time, for it may end at any moment."""
+        standing = await people.standing(self._ports.pool, claims)
+        if standing is None:
+            raise SessionRevoked
+        caller = SessionCaller(
+            proof=Proof("session", token), origin=origin, tenant=claims.tid, principal=f"user:{claims.sub}",
+            user=claims.sub, session=claims.sid, role=standing.role,
+            mfa_at=counted(claims.mfa_at, standing.mfa_counts_from),
+        )  # fmt: skip
+        _allowed(caller, who)
+        _admit(caller, standing, who)
+        return caller
 
     async def _platform(self, value: str, origin: Origin) -> PlatformCaller:
         if len(value) > _MAX_KEY_CHARACTERS:
@@ -122,29 +188,29 @@ class Credentials:
         row = await self._ports.pool.fetchrow("SELECT prefix, scopes FROM find_platform_key($1)", tokens.digest(value))
         if row is None:
             raise BadCredential
-        scopes = tuple(row["scopes"]) if row["scopes"] is not None else None
+        scoped = row["scopes"] is not None and self._ports.deployment.scoped_platform_keys
+        scopes = tuple(row["scopes"]) if scoped else None
         return PlatformCaller(
             proof=Proof("platform_key", value), origin=origin, key_prefix=row["prefix"], scopes=scopes
         )
 
-    async def _agent(self, token: str, origin: Origin, *, acts: bool) -> AgentCaller:
-        claims = await self._verified(token, origin)
+    async def _agent(self, token: str, claims: AgentClaims, origin: Origin, *, acts: bool) -> AgentCaller:
         key = (claims.tid, claims.sub, claims.inc, claims.epoch)
         if not acts and self._believed.get(key) is None:
             await _not_revoked(self._ports.pool, claims)
             self._believed.put(key, True)
         return AgentCaller(proof=Proof("agent", token), origin=origin, tenant=claims.tid, agent=claims.sub)
 
-    async def _verified(self, token: str, origin: Origin) -> AgentClaims:
+    async def _verified(self, token: str, origin: Origin) -> Claims:
         try:
-            return self._token_keys.verify(token)
+            return self._token_keys.read(token)
         except UnknownKey:
             # A key we have not heard of: ask the signer, once for all who wait, for nobody else's word counts.
             async with self._asking:
                 if self._believed.get("jwks") is None:
                     self._token_keys = TokenKeys.from_jwks(await public_keys(self._ports, origin))
                     self._believed.put("jwks", True)
-            return self._token_keys.verify(token)
+            return self._token_keys.read(token)
 
 
 async def public_keys(ports: Ports, origin: Origin) -> list[dict[str, str]]:
@@ -161,10 +227,27 @@ async def _not_revoked(pool: Pool, claims: AgentClaims) -> None:
         raise BadCredential("This token was revoked; ask the tenant for a new one.", code="token_revoked")
 
 
-def _allowed(caller: Caller, who: Who) -> Caller:
-    kind = {TenantCaller: "tenant_key", AgentCaller: "agent_token", PlatformCaller: "platform_key"}[type(caller)]
-    if kind not in who.kinds:
+_KINDS: dict[type[Caller], Kind] = {
+    TenantCaller: "tenant_key", AgentCaller: "agent_token", PlatformCaller: "platform_key", SessionCaller: "session",
+    AppClientCaller: "app_client",
+}  # fmt: skip
+
+
+def _admit(caller: SessionCaller, standing: Standing, who: Who) -> None:
+    """Raise unless the person's role will do and, for an action, a second factor is recent enough."""
+    if caller.role not in who.roles:
+        raise WrongRole
+    if who.action is None:
+        return
+    if not is_fresh(standing.mfa, who.action, caller.mfa_at, int(clock.now().timestamp())):
+        seconds = max_age(standing.mfa, who.action)
+        raise MfaRequired(action=who.action, methods=list(standing.methods), maxAgeSeconds=seconds)
+
+
+def _allowed[C: Caller](caller: C, who: Who) -> C:
+    if _KINDS[type(caller)] not in who.kinds:
         raise WrongKind
-    if isinstance(caller, PlatformCaller) and caller.scopes is not None and who.scope not in caller.scopes:
+    scopes = caller.scopes if isinstance(caller, PlatformCaller) else None
+    if who.scope is not None and scopes is not None and who.scope not in scopes:
         raise MissingScope(f"This platform key lacks the scope {who.scope}.")
     return caller

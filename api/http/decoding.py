@@ -1,6 +1,7 @@
 """Strict decoding of bodies and queries: unknown fields, duplicate keys and wrong types are named. Decisions 1."""
 
 import json  # noqa: TID251 - only it shows duplicate keys
+import re
 from typing import Any
 
 import msgspec
@@ -22,6 +23,10 @@ class BadQuery(Invalid):
     """A query parameter is not what this route takes."""
 
 
+class BadHeader(Invalid):
+    """A header is not what this route takes."""
+
+
 def body_of(request: Request, endpoint: Endpoint) -> Any:
     """The decoded body; an empty one is `{}`."""
     content = request.body
@@ -35,6 +40,8 @@ def body_of(request: Request, endpoint: Endpoint) -> Any:
     if endpoint.lenient is not None:
         _refuse_retired(content, endpoint.lenient)
     try:
+        if endpoint.oauth:
+            return msgspec.convert(_respelled(content, endpoint.body), endpoint.body)
         return msgspec.json.decode(content, type=endpoint.body)
     except msgspec.ValidationError as problem:
         raise BadBody(_sentence(problem), fields=_fields(problem)) from None
@@ -55,6 +62,35 @@ def query_of(request: Request, endpoint: Endpoint) -> Any:
         return msgspec.convert(given, endpoint.query, strict=False)
     except msgspec.ValidationError as problem:
         raise BadQuery(_sentence(problem), fields=_fields(problem)) from None
+
+
+def headers_of(request: Request, endpoint: Endpoint) -> Any:
+    """The headers that the route declares, each at most once."""
+    given: dict[str, str] = {}
+    for field in msgspec.structs.fields(endpoint.headers):
+        values = request.headers.getall(field.encode_name, [])
+        if len(values) > 1:
+            raise BadHeader(f"{field.encode_name} is given more than once.", fields=[field.encode_name])
+        if values:
+            given[field.encode_name] = values[0]
+    try:
+        return msgspec.convert(given, endpoint.headers)
+    except msgspec.ValidationError as problem:
+        raise BadHeader(_sentence(problem), fields=_fields(problem)) from None
+
+
+def _respelled(content: bytes, shape: Any) -> Any:
+    """The body with fields in snake case, whichever of the two spellings each had."""
+    document = msgspec.json.decode(content)
+    if not isinstance(document, dict):
+        return document
+    for snake in shape.__struct_fields__:
+        camel = re.sub(r"_(.)", lambda found: found[1].upper(), snake)
+        if camel != snake and camel in document:
+            if snake in document:
+                raise BadBody(f"The key {snake!r} is given in both spellings.", code="duplicate_key", fields=[snake])
+            document[snake] = document.pop(camel)
+    return document
 
 
 def _look_through(content: bytes) -> None:

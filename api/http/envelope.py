@@ -7,7 +7,8 @@ from sanic.response import HTTPResponse
 
 from api.http.errors import status_of
 from custody.kit.answers import Outcome
-from custody.kit.errors import CustodyError, TooMany, Unavailable
+from custody.kit.errors import CustodyError, Invalid
+from custody.people.device_types import OAuthRefused
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 JSON = "application/json"
@@ -40,13 +41,24 @@ def failed(problem: CustodyError, request_id: str) -> HTTPResponse:
     status = status_of(problem)
     data = {"code": problem.code, **problem.context}
     response = HTTPResponse(_encode({"ok": False, "error": problem.message, "data": data}), status, content_type=JSON)
-    if isinstance(problem, TooMany | Unavailable):
-        response.headers["Retry-After"] = str(problem.retry_after)
+    if (seconds := getattr(problem, "retry_after", None)) is not None:
+        response.headers["Retry-After"] = str(seconds)
     if allow := problem.context.get("allow"):
         response.headers["Allow"] = ", ".join(allow)
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
+
+
+def refused(problem: Invalid) -> HTTPResponse:
+    """A bad request as RFC 6749 5.2 has it: `error` is the word for programs. Only routes that declare `oauth`."""
+    error = problem.code if isinstance(problem, OAuthRefused) else "invalid_request"
+    body: dict[str, Any] = {"ok": False, "error": error, "error_description": problem.message}
+    if "interval" in problem.context:
+        body["interval"] = problem.context["interval"]
+    return HTTPResponse(
+        _encode(body | {"data": {"code": problem.code, **problem.context}}), status_of(problem), content_type=JSON
+    )
 
 
 def faulted(request_id: str) -> HTTPResponse:

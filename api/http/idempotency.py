@@ -1,21 +1,37 @@
-"""The api's half of `Idempotency-Key`: check it, hash it, and describe the request it names. Decisions 6."""
+"""The api's half of `Idempotency-Key`: check it, hash it, keep twins apart, and say what became of it. Decisions 6."""
 
 import hashlib
 import hmac
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 from sanic import Request
+from sanic.response import HTTPResponse
 
 from api.http.endpoint import Endpoint
-from custody.kit.callers import Caller, IdempotencyKey
-from custody.kit.errors import Invalid
+from custody.idempotency.counts import Counter, Counts
+from custody.kit.callers import Caller, IdempotencyKey, PlatformCaller, TenantCaller
+from custody.kit.errors import Conflict, Invalid
 
 _PRINTABLE = re.compile(r"[\x20-\x7e]{8,255}")
+
+# What an answer with a code says of its key.
+_REFUSED: dict[str, Counter] = {
+    "idempotency_mismatch": "conflicts", "idempotency_in_flight": "in_flight_conflicts",
+    "idempotency_secret_shown": "suppressed_auth_responses", "bad_idempotency_key": "invalid_keys",
+}  # fmt: skip
 
 
 class BadIdempotencyKey(Invalid):
     """An Idempotency-Key has 8 to 255 printable ASCII characters."""
+
+
+class IdempotencyInFlight(Conflict):
+    """A request with this Idempotency-Key is being worked on; ask again in a second."""
+
+    retry_after = 1
 
 
 def with_key(caller: Caller, request: Request, endpoint: Endpoint) -> Caller:
@@ -33,3 +49,64 @@ def with_key(caller: Caller, request: Request, endpoint: Endpoint) -> Caller:
         f"{endpoint.method} {endpoint.contract_path}", hashlib.sha256(given.encode()).digest(), said.digest()
     )
     return msgspec.structs.replace(caller, idempotency=key)
+
+
+class InFlight:
+    """The keys that this process is working on. Twins in other processes meet in the database and get a replay."""
+
+    def __init__(self) -> None:
+        self._keys: set[tuple[str, ...] | tuple[str, str, bytes]] = set()
+
+    @contextmanager
+    def hold(self, caller: Caller | None, endpoint: Endpoint) -> Iterator[None]:
+        """Hold a request's key while it is worked on; IdempotencyInFlight for its twin.
+
+        An order's twin waits in its agent's queue instead and gets the replay.
+        """
+        if caller is None or caller.idempotency is None or endpoint.queues:
+            yield
+            return
+        name = (_principal(caller), caller.idempotency.route, caller.idempotency.key_hash)
+        if name in self._keys:
+            raise IdempotencyInFlight
+        self._keys.add(name)
+        try:
+            yield
+        finally:
+            self._keys.discard(name)
+
+
+def _principal(caller: Caller) -> str:
+    if isinstance(caller, TenantCaller):
+        return f"{caller.tenant} {caller.principal}"
+    return f"platform {caller.key_prefix}" if isinstance(caller, PlatformCaller) else caller.proof.value
+
+
+def count(counts: Counts, endpoint: Endpoint, request: Request, response: HTTPResponse) -> None:
+    """Count what a request with a key came to, for the tenant that asked; strangers and operators are not counted."""
+    tenant = getattr(request.ctx, "tenant", None)
+    if tenant is None or endpoint.method == "GET" or "idempotency-key" not in request.headers:
+        return
+    replayed = "Idempotency-Replayed" in response.headers
+    code, stored = getattr(request.ctx, "code", None), getattr(request.ctx, "stored", False)
+    for counter in counted(endpoint, response.status, code, replayed=replayed, stored=stored):
+        counts.add(tenant, counter)
+
+
+def counted(endpoint: Endpoint, status: int, code: str | None, *, replayed: bool, stored: bool) -> list[Counter]:
+    """What one answer to a request with a key counts as.
+
+    `code` is that of an error, `stored` says that a refusal was written down (a policy's, with its transaction).
+    """
+    if not endpoint.hardened:
+        return ["observed", "skipped_unsafe_context"]
+    if code in _REFUSED:
+        return ["observed", _REFUSED[code]]
+    if replayed:
+        return ["observed", "replayed"]
+    if status >= 500:
+        return ["observed", "reserved", "store_errors" if status == 503 else "released_on_error"]
+    if status >= 400 and not stored:
+        return ["observed", "reserved", "released_on_error"]
+    done: list[Counter] = ["observed", "reserved", "completed"]
+    return [*done, "suppressed_auth_responses"] if endpoint.shows_secret else done

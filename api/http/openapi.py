@@ -28,6 +28,18 @@ SCHEMES = {
         "name": "X-Service-Platform-Key",
         "description": "The operator's key.",
     },
+    "session": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A person's access token; x-service-roles says which roles may call, x-service-mfa for which "
+        "action a second factor must have been shown recently.",
+    },
+    "app_client": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "An app client: its app id (said again in X-Service-App-Id) and its secret.",
+    },
 }
 _REF = "#/components/schemas/{name}"
 _ERROR = {
@@ -105,7 +117,13 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
             "content": {"application/json": {"schema": schemas[repr(endpoint.body)]}},
         }
     if endpoint.hardened:
-        operation["x-service-hardening"] = {"headers": _HARDENING, "requiredByDeployment": True}
+        operation["x-service-hardening"] = {
+            "headers": _HARDENING, "requiredByDeployment": True, "signatureRequiredByDeployment": not endpoint.unsigned,
+        }  # fmt: skip
+    if endpoint.who.roles:
+        operation["x-service-roles"] = sorted(endpoint.who.roles)
+    if endpoint.who.action:
+        operation["x-service-mfa"] = endpoint.who.action
     if scope := endpoint.who.scope:
         operation["x-service-scope"] = scope
     return operation
@@ -138,9 +156,20 @@ def _parameters(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, A
             {"name": name, "in": "query", "required": False, "schema": _present(kind)}
             for name, kind in schema["properties"].items()
         ]
+    if endpoint.headers is not None:
+        schema = msgspec.json.schema(endpoint.headers)["$defs"][endpoint.headers.__name__]
+        parameters += [
+            {"name": name, "in": "header", "required": False, "schema": _present(kind)}
+            for name, kind in schema["properties"].items()
+        ]
     if endpoint.hardened and "public" not in endpoint.who.kinds:
         shape = {"type": "string", "minLength": 8, "maxLength": 255, "pattern": "^[\\x20-\\x7e]{8,255}$"}
         parameters.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": shape})
+        parameters += [
+            {"name": name, "in": "header", "required": False, "schema": {"type": "string", "maxLength": 1024}}
+            for key, name in _HARDENING.items()
+            if key != "idempotencyKey"
+        ]
     return parameters
 
 
@@ -182,6 +211,8 @@ def _failures(endpoint: Endpoint) -> list[type[CustodyError]]:
 
 
 def _answer(endpoint: Endpoint, status: int, schema: Any) -> dict[str, Any]:
+    if endpoint.media is not None:
+        return {"description": _TEXTS[status], "content": {endpoint.media: {"schema": schema}}}
     if endpoint.raw_answer:
         return _plain(_TEXTS[status], schema)
     good = status < 202 or status == 200

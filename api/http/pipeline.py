@@ -10,13 +10,13 @@ import msgspec
 from sanic import Request
 from sanic.response import HTTPResponse
 
-from api.http import decoding, envelope, idempotency
+from api.http import addresses, decoding, envelope, hardening, idempotency
 from api.http.credentials import Credentials
 from api.http.endpoint import PATH_SHAPES, Endpoint
 from api.http.metrics import observe
 from api.http.rate_limit import RateLimit, RateLimited
 from api.settings import Settings
-from custody.kit import ids, stages
+from custody.kit import clock, ids, stages
 from custody.kit.answers import Outcome
 from custody.kit.callers import AgentCaller, Caller, Origin, TenantCaller
 from custody.kit.db import DatabaseAway
@@ -53,7 +53,13 @@ class Pipeline:
         self._ports = ports
         self._credentials = Credentials(ports)
         self._limit = RateLimit(settings)
+        self._in_flight = idempotency.InFlight()
+        self._settings = settings
         self._trusted = [ipaddress.ip_network(part) for part in settings.trusted_proxies]
+
+    async def close(self) -> None:
+        """Let go of what the pipeline itself holds open."""
+        await self._limit.close()
 
     def handler(self, endpoint: Endpoint) -> Callable[..., Coroutine[Any, Any, HTTPResponse]]:
         """The handler of one endpoint."""
@@ -64,7 +70,8 @@ class Pipeline:
             try:
                 response = await self._run(endpoint, request, request_id, path)
             except CustodyError as problem:
-                response = _refusal(problem, request_id)
+                request.ctx.code = problem.code
+                response = _refusal(problem, endpoint, request_id)
             except DatabaseAway as problem:
                 log.warning("the database is away", extra={"request_id": request_id, "reason": type(problem).__name__})
                 response = envelope.failed(DatabaseUnavailable(), request_id)
@@ -72,6 +79,7 @@ class Pipeline:
                 log.exception("unexpected", extra={"request_id": request_id, "route": endpoint.contract_path})
                 response = envelope.faulted(request_id)
             response.headers.update(getattr(request.ctx, "limits", {}))
+            idempotency.count(self._ports.counts, endpoint, request, response)
             seconds = time.perf_counter() - started
             observe(endpoint.method, endpoint.contract_path, response.status, seconds)
             if response.status >= 500 or endpoint.hardened:
@@ -80,7 +88,8 @@ class Pipeline:
                     extra={"request_id": request_id, "method": endpoint.method, "route": endpoint.contract_path,
                            "status": response.status, "ms": round(seconds * 1000, 2), **taken},
                 )  # fmt: skip
-            return finished(response, request_id, endpoint.private)
+            # Caches do not know our headers for credentials, so what depends on one is for nobody else.
+            return finished(response, request_id, endpoint.private or "public" not in endpoint.who.kinds)
 
         return handle
 
@@ -89,26 +98,39 @@ class Pipeline:
         origin = Origin(request_id, address, _user_agent(request))
         caller = await self._admitted(endpoint, request, origin, address)
         if caller is not None:
+            request.ctx.tenant = caller.tenant if isinstance(caller, TenantCaller | AgentCaller) else None
             caller = idempotency.with_key(caller, request, endpoint)
-        arguments = [self._argument(kind, endpoint, request, caller, path) for kind in endpoint.arguments]
-        return _answer(endpoint, await endpoint.handler(*arguments))
+        if caller is not None and endpoint.hardened:
+            await hardening.check(self._ports, self._settings, endpoint, request, caller, clock.now())
+        arguments = [self._argument(kind, endpoint, request, caller or origin, path) for kind in endpoint.arguments]
+        with self._in_flight.hold(caller, endpoint):
+            result = await endpoint.handler(*arguments)
+        # A policy's refusal is written down with its order; nothing else that is refused is.
+        request.ctx.stored = endpoint.queues and isinstance(result, Outcome)
+        return _answer(endpoint, result)
 
     async def _admitted(self, endpoint: Endpoint, request: Request, origin: Origin, address: str) -> Caller | None:
         try:
             caller = await self._credentials.caller(request, endpoint.who, origin, acts=endpoint.hardened)
-        except CustodyError:
-            # Who guesses credentials is counted by where he comes from.
+        except Exception:
+            # Who guesses credentials is counted by where he comes from, whatever becomes of the guess.
             request.ctx.limits = await self._limit.count(None, address)
             raise
         if endpoint.tag != "Health":
             request.ctx.limits = await self._limit.count(caller, address)
+        if endpoint.limit is not None:
+            # The narrower of the two is what the caller has to know.
+            request.ctx.limits = await self._limit.count_small(endpoint.limit, address) or request.ctx.limits
         return caller
 
     def _argument(
-        self, kind: str, endpoint: Endpoint, request: Request, caller: Caller | None, path: dict[str, str]
+        self, kind: str, endpoint: Endpoint, request: Request, asker: Caller | Origin, path: dict[str, str]
     ) -> Any:
         if kind == "ports":
             return self._ports
+        caller = asker if isinstance(asker, Caller) else None
+        if kind == "origin":
+            return caller.origin if caller is not None else asker
         if kind == "caller":
             return caller
         if kind == "agent":
@@ -117,26 +139,13 @@ class Pipeline:
             return decoding.body_of(request, endpoint)
         if kind == "query":
             return decoding.query_of(request, endpoint)
+        if kind == "headers":
+            return decoding.headers_of(request, endpoint)
         name = kind.removeprefix("path:")
         return _path_value(caller, name, path[name])
 
     def _address(self, request: Request) -> str:
-        peer: str = request.ip or ""
-        forwarded = request.headers.get("x-forwarded-for")
-        if not forwarded or not self._is_trusted(peer):
-            return peer
-        # From the right: the first address that none of our own proxies has is the client's.
-        for part in reversed([part.strip() for part in forwarded.split(",")]):
-            if not self._is_trusted(part):
-                return str(part[:64])
-        return peer
-
-    def _is_trusted(self, address: str) -> bool:
-        try:
-            found = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        return any(found in network for network in self._trusted)
+        return addresses.client_of(request.ip or "", request.headers.getall("x-forwarded-for", []), self._trusted)
 
 
 def _user_agent(request: Request) -> str | None:
@@ -161,9 +170,12 @@ def finished(response: HTTPResponse, request_id: str, private: bool = True) -> H
     return response
 
 
-def _refusal(problem: CustodyError, request_id: str) -> HTTPResponse:
+def _refusal(problem: CustodyError, endpoint: Endpoint, request_id: str) -> HTTPResponse:
     headers = problem.context.pop("headers", {}) if isinstance(problem, RateLimited) else {}
-    response = envelope.failed(problem, request_id)
+    if endpoint.oauth and isinstance(problem, Invalid):
+        response = envelope.refused(problem)
+    else:
+        response = envelope.failed(problem, request_id)
     response.headers.update(headers)
     return response
 
@@ -205,6 +217,8 @@ def _answer(endpoint: Endpoint, result: Any) -> HTTPResponse:
         return response
     if isinstance(result, HTTPResponse):
         return result
+    if endpoint.media is not None:
+        return HTTPResponse(result, 200, content_type=f"{endpoint.media}; charset=utf-8")
     if isinstance(result, Outcome):
         return envelope.answered(result)
     if isinstance(result, Listed):

@@ -1,16 +1,26 @@
 """Every route: the table of contents."""
 
 from api.http.endpoint import Endpoint
-from api.routes import approvals, dashboard, system
+from api.routes import approvals, dashboard, device, system
 from api.routes.agents import agents, policies
+from api.routes.auth import device as auth_device
+from api.routes.auth import mfa, passkeys, providers, sessions, sign_in
+from api.routes.platform import members
 from api.routes.platform import tenants as platform_tenants
 from api.routes.secrets import credential_routes, secrets
-from api.routes.tenants import tenants
+from api.routes.tenants import app_clients, freeze, oversight, signing_keys, tenants
 from api.routes.vault import decisions, history, sign
 
 ROUTES = (
     system.health,
     system.routes,
+    providers.routes,
+    sign_in.routes,
+    sessions.routes,
+    mfa.routes,
+    passkeys.routes,
+    auth_device.routes,
+    device.routes,
     agents.routes,
     policies.routes,
     sign.routes,
@@ -21,7 +31,12 @@ ROUTES = (
     secrets.routes,
     credential_routes.routes,
     tenants.routes,
+    app_clients.routes,
+    signing_keys.routes,
+    oversight.routes,
+    freeze.routes,
     platform_tenants.routes,
+    members.routes,
 )
 
 

@@ -4,8 +4,17 @@ from typing import Any
 
 import msgspec
 
-from custody.agents.types import Agent, AgentTaken, BatchBody, BatchFailure, BatchResult, NewAgentBody
-from custody.kit.callers import TenantCaller
+from custody.agents.types import (
+    Agent,
+    AgentTaken,
+    BatchBody,
+    BatchFailure,
+    BatchResult,
+    NewAgentBody,
+    PoliciesByAdmins,
+)
+from custody.identity.roles import ADMINS
+from custody.kit.callers import SessionCaller, TenantCaller
 from custody.kit.errors import Invalid
 from custody.ports import Ports
 from custody.protocol.client import asked
@@ -31,6 +40,8 @@ async def create_many(ports: Ports, caller: TenantCaller, body: BatchBody) -> An
     """Make those agents of a batch that can be made; each of the others is named with its reason."""
     if len(body.agents) > MAX_BATCH:
         raise BatchTooLarge
+    if body.apply_policies and isinstance(caller, SessionCaller) and caller.role not in ADMINS:
+        raise PoliciesByAdmins
     wanted: dict[str, NewAgent] = {}
     errors: list[BatchFailure] = []
     for item in body.agents:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from custody.kit.errors import Conflict, NotFound
+from custody.kit.errors import Conflict, Forbidden, NotFound
 from custody.kit.shapes import AgentId, DisplayName, Duration
 from custody.policies.types import PolicyRule
 
@@ -15,6 +15,10 @@ class AgentAbsent(NotFound):
 
 class AgentTaken(Conflict):
     """An agent with this id already exists."""
+
+
+class PoliciesByAdmins(Forbidden):
+    """Only an owner or admin gives policies to agents; leave out applyPolicies."""
 
 
 class WalletAddresses(msgspec.Struct, frozen=True):
@@ -80,6 +84,9 @@ class AgentToken(msgspec.Struct, frozen=True, rename="camel"):
     tenant_id: str
     scope: str
     expires_in: str
+
+    def __repr__(self) -> str:
+        return f"AgentToken({self.agent_id})"
 
 
 class Deleted(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from custody.cli import places
 from custody.cli.settings import MODULES, PROCESSES, Settings, load
@@ -27,10 +28,23 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--expires-in", default="24h", metavar="TIME", help="how long its token is good for (24h)")
     run.add_argument("--ca", type=Path, metavar="FILE", help="the proxy's CA certificate, if it lies elsewhere")
     commands.add_parser("migrate", help="bring the database up to date and write each process' address")
+    _declare_platform_keys(commands)
     commands.add_parser("demo", help="walk through the service that runs here")
     commands.add_parser("doctor", help="say what is wrong with this installation and how to mend it")
     commands.add_parser("openapi", help="print the contract")
     return top
+
+
+def _declare_platform_keys(commands: Any) -> None:
+    top = commands.add_parser("platform-keys", help="make, list and revoke platform keys with scopes")
+    acts = top.add_subparsers(dest="act", required=True, metavar="create|list|revoke")
+    create = acts.add_parser("create", help="make a key, which is shown this once")
+    create.add_argument("--name", required=True, help="what it is for, to tell it from the others")
+    scope = "what it may do, for example platform:tenant:read; give it as often as you need"
+    create.add_argument("--scope", required=True, action="append", help=scope)
+    acts.add_parser("list", help="show every key, but not what only its holder knows")
+    revoke = acts.add_parser("revoke", help="end a key at once")
+    revoke.add_argument("id", help="the id that `list` shows")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,6 +95,10 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         from custody.cli import doctor  # noqa: PLC0415
 
         return asyncio.run(doctor.run(settings))
+    if chosen.command == "platform-keys":
+        from custody.cli import platform_keys  # noqa: PLC0415
+
+        return asyncio.run(platform_keys.run(settings, chosen))
     if chosen.command == "demo":
         from custody.cli import demo  # noqa: PLC0415
 

@@ -1,8 +1,7 @@
 """Every variable of the environment, looked at before anything starts. Decisions 2.
 
 Each process reads its own strictly; this table only brings a mistake to the operator's eyes at once, by its name,
-instead of into the log of a process that will not start. A switch for safety that this version cannot keep stops the
-start, because to ignore it silently would be a lie; any other that has no effect is named.
+instead of into the log of a process that will not start. A variable that has no effect is named.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from custody.credentials.patterns import InvalidPattern, compile_host
 from custody.credentials.target import MalformedTarget, parse_target
 from custody.kit import environment as read
 from custody.kit.environment import BadSetting
+from custody.tenants import presets
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
@@ -73,6 +73,10 @@ def _hosts(environment: Mapping[str, str], name: str) -> None:
             raise BadSetting(name, f"{part!r}: {problem.message}") from None
 
 
+def _presets(environment: Mapping[str, str], name: str) -> None:
+    presets.load(environment)
+
+
 def _public_url(environment: Mapping[str, str], name: str) -> None:
     """Over plain http what is sent can be read on its way; only a first look on this machine may."""
     parts = urlsplit(read.public_url(environment))
@@ -80,14 +84,20 @@ def _public_url(environment: Mapping[str, str], name: str) -> None:
         raise BadSetting(name, "must be https unless it names this machine (localhost)")
 
 
+def _address(*schemes: str) -> _Reader:
+    """An address that may carry a password, so a wrong one is not repeated."""
+
+    def check(environment: Mapping[str, str], name: str) -> None:
+        parts = urlsplit(environment[name].strip())
+        if parts.scheme not in schemes or not parts.hostname:
+            raise BadSetting(name, f"must look like {schemes[0]}://host")
+
+    return check
+
+
 def _rate_limit_store(environment: Mapping[str, str], name: str) -> None:
-    if read.text(environment, name, "memory") != "memory":
-        raise BadSetting(name, "this version counts in memory only; leave it unset")
-
-
-def _never(environment: Mapping[str, str], name: str) -> None:
-    if read.flag(environment, name, default=False):
-        raise BadSetting(name, "this version cannot enforce it yet; leave it unset or false")
+    if environment[name].strip() != "memory":
+        _address("redis", "rediss", "valkey", "valkeys")(environment, name)
 
 
 _KNOWN: dict[str, _Reader] = {
@@ -130,10 +140,21 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_RATE_LIMIT_MAX": _number(0),
     "SERVICE_RATE_LIMIT_ANONYMOUS_MAX": _number(0),
     "SERVICE_RATE_LIMIT_WINDOW_SECONDS": _number(1),
+    "SERVICE_RATE_LIMIT_NONCE": _number(0),
+    "SERVICE_RATE_LIMIT_VERIFY": _number(0),
+    "SERVICE_RATE_LIMIT_CODES": _number(0),
+    "SERVICE_RATE_LIMIT_REFRESH": _number(0),
+    "SERVICE_RATE_LIMIT_DEVICE_CODE": _number(0),
+    "SERVICE_RATE_LIMIT_DEVICE_TOKEN": _number(0),
     "SERVICE_RATE_LIMIT_STORE": _rate_limit_store,
     "SERVICE_TRUSTED_PROXIES": _any,
-    "SERVICE_REQUIRE_REQUEST_EXPIRY": _never,
-    "SERVICE_REQUIRE_AUTH_SIGNATURE": _never,
+    "SERVICE_SCOPED_PLATFORM_KEYS": _flag,
+    "SERVICE_TENANT_PRESETS_FILE": _presets,
+    "SERVICE_REQUIRE_REQUEST_EXPIRY": _flag,
+    "SERVICE_REQUIRE_AUTH_SIGNATURE": _flag,
+    "SERVICE_SMTP_URL": _address("smtp", "smtps"),
+    "SERVICE_SMS_URL": _address("https", "http"),
+    "SERVICE_SMS_MAX_PER_HOUR": _number(0),
     # A client's: `custody run` reads some and sets the others.
     "SERVICE_URL": _url("http", "https"),
     "SERVICE_PROXY_URL": _url("http"),

@@ -12,3 +12,6 @@ class Outcome(msgspec.Struct, frozen=True):
     data: Any
     error: str | None = None
     headers: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Outcome({self.status})"

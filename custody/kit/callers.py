@@ -4,11 +4,13 @@ from typing import Literal
 
 import msgspec
 
+from custody.kit.shapes import Role
+
 
 class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The raw credential that a caller showed; the signer derives tenant and agent from it, never from the api."""
 
-    kind: Literal["agent", "tenant_key", "platform_key"]
+    kind: Literal["agent", "tenant_key", "platform_key", "session", "app_client"]
     value: str
 
     def __repr__(self) -> str:
@@ -40,10 +42,25 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TenantCaller(Caller, frozen=True, kw_only=True):
-    """A program that holds the tenant's API key."""
+    """Whoever acts for a tenant: by itself a program that holds the tenant's API key."""
 
     tenant: str
-    key_prefix: str
+    principal: str
+
+
+class SessionCaller(TenantCaller, frozen=True, kw_only=True):
+    """A person, signed in to one tenant; `mfa_at` is when a second factor was last shown, in Unix seconds."""
+
+    user: str
+    session: str
+    role: Role
+    mfa_at: int | None
+
+
+class AppClientCaller(TenantCaller, frozen=True, kw_only=True):
+    """A server integration with the secret of one of the tenant's app clients."""
+
+    client: str
 
 
 class AgentCaller(Caller, frozen=True, kw_only=True):

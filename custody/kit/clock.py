@@ -1,6 +1,6 @@
 """The one place where processes read the time. SQL reads it through `service_now()`."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 def now() -> datetime:
@@ -11,3 +11,13 @@ def now() -> datetime:
 def iso(moment: datetime) -> str:
     """ISO 8601 with `Z` and milliseconds, as every answer shows time. Decisions 1."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def unix_microseconds(moment: datetime) -> int:
+    """The Unix time of a moment, to the last digit that the database keeps."""
+    return (moment - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
+
+
+def of_unix(seconds: int) -> datetime:
+    """The moment of a Unix time."""
+    return datetime.fromtimestamp(seconds, UTC)

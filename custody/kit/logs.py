@@ -14,7 +14,9 @@ from custody.kit import clock
 
 _SECRET = re.compile(
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # a JWT
-    r"|\b(?:ck|pk|whsec|sk)_[A-Za-z0-9_\-+/=]{16,}"  # our own credentials
+    # Our own credentials: keys of tenants and of the platform, secrets of app clients and for signing requests, refresh
+    # tokens, device codes, secrets of webhooks and of others; in a word of their own, or after a line end in JSON.
+    r"|(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:ck|pk|as|rsk|rt|dc|whsec|sk)_[A-Za-z0-9_\-+/=]{16,}"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"  # user and password in an address
 )
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}

@@ -4,7 +4,7 @@ msgspec searches a pattern, and Python's `$` also matches before a trailing newl
 closed with `\\Z` and has a length. A test sends each of them a newline.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -14,6 +14,9 @@ Uuid = Annotated[
     str,
     Meta(min_length=36, max_length=36, pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z"),
 ]
+# What a member of a tenant may be (decisions 5); what each may do is in custody.identity.roles.
+Role = Literal["owner", "admin", "developer", "billing", "viewer", "member"]
+ClientId = Annotated[str, Meta(min_length=3, max_length=64, pattern=r"^[a-z0-9][a-z0-9_-]{2,63}\Z")]
 # What people read in one line: no control characters. Postgres keeps no NUL in any text.
 DisplayName = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+\Z")]
 HashOrAddress = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z]+\Z")]

@@ -15,6 +15,16 @@ def new_api_key(kind: str) -> str:
     return f"{kind}_{secrets.token_urlsafe(32)}"  # noqa: TID251 - this is the place
 
 
+def new_nonce() -> str:
+    """A nonce of letters and digits alone, as EIP-4361 wants it; 128 bits."""
+    return secrets.token_hex(16)  # noqa: TID251 - this is the place
+
+
+def new_digits() -> str:
+    """Six random digits; only as good as the count of guesses beside it."""
+    return f"{secrets.randbelow(1_000_000):06d}"
+
+
 def digest(token: str) -> bytes:
     """The SHA-256 under which a credential is stored and looked up."""
     return hashlib.sha256(token.encode()).digest()

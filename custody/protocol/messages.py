@@ -13,12 +13,13 @@ from msgspec import Meta
 from custody.chains.orders import EvmOrder, EvmPrepared, SolanaOrder, SolanaPrepared, TypedDataOrder
 from custody.credentials.types import RouteFields
 from custody.kit.callers import IdempotencyKey, Origin, Proof
-from custody.kit.shapes import AgentId, DisplayName, TenantId, Uuid
+from custody.kit.shapes import AgentId, Digest, DisplayName, Role, TenantId, Uuid
 from custody.policies.types import PolicyRule, Result
 
 VERSION = 1
 MAX_FRAME = 1024 * 1024
 # Characters; the bound that counts, 64 KiB of UTF-8, is checked where the value is sealed.
+Code = Annotated[str, Meta(min_length=1, max_length=64)]
 SecretValue = Annotated[str, Meta(min_length=1, max_length=65_536)]
 
 
@@ -30,12 +31,18 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True
 
 
 class CreateTenant(_Message, frozen=True):
-    """Platform key. `api_key` None: the signer makes one and shows it once; else a raw key, or its SHA-256 in hex."""
+    """Platform key, or a session, whose person becomes the owner.
+
+    `api_key` None: the signer makes one and shows it once; else a raw key, or its SHA-256 in hex.
+    """
 
     id: TenantId
     name: DisplayName
     webhook_url: str | None = None
     api_key: str | None = None
+
+    def __repr__(self) -> str:
+        return "CreateTenant()"
 
 
 class DeleteTenant(_Message, frozen=True):
@@ -44,11 +51,15 @@ class DeleteTenant(_Message, frozen=True):
     id: TenantId
 
 
-class PutJudgingConfig(_Message, frozen=True):
-    """Tenant key. The whole document, and apart from it the part that the signer judges by, which it seals."""
+class PutConfig(_Message, frozen=True):
+    """Tenant side. The whole document, and apart from it the part that the signer judges by, which it seals.
+
+    `judging["mfa"]` absent and `app_clients` None: they stay as they are. Only a person may change them.
+    """
 
     document: str
     judging: dict[str, Any]
+    app_clients: list[dict[str, Any]] | None = None
 
 
 class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -195,6 +206,294 @@ class RevealForRoute(_Message, frozen=True):
     route: Uuid
 
 
+# ---- people: without a proof, because the message brings it
+
+
+class NewNonce(_Message, frozen=True):
+    """A nonce for a wallet's message; single use, five minutes."""
+
+
+class SignInWithWallet(_Message, frozen=True):
+    """An EIP-4361 message with its signature. `by_contract`: its contract agreed (EIP-1271), by the api's word.
+
+    Fails with `contract_needed`, once for a nonce, where nothing is wrong but that the wallet did not sign itself.
+    """
+
+    message: Annotated[str, Meta(max_length=8192)]
+    signature: Annotated[str, Meta(max_length=16_384)]
+    tenant: TenantId | None = None
+    by_contract: bool = False
+
+    def __repr__(self) -> str:
+        return "SignInWithWallet()"
+
+
+class NewEmailCode(_Message, frozen=True):
+    """A code for an address, which the api mails. The answer has none when the address asked too often."""
+
+    email: Annotated[str, Meta(max_length=254)]
+
+
+class SignInWithEmail(_Message, frozen=True):
+    """The code that was mailed."""
+
+    email: Annotated[str, Meta(max_length=254)]
+    code: Code
+    tenant: TenantId | None = None
+
+    def __repr__(self) -> str:
+        return "SignInWithEmail()"
+
+
+class NewSignInChallenge(_Message, frozen=True):
+    """What a passkey signs to sign in; the answer is WebAuthn's JSON."""
+
+
+class SignInWithPasskey(_Message, frozen=True):
+    """A passkey's assertion."""
+
+    credential: dict[str, Any]
+    tenant: TenantId | None = None
+
+    def __repr__(self) -> str:
+        return "SignInWithPasskey()"
+
+
+class RefreshSession(_Message, frozen=True):
+    """The refresh token, which this uses up."""
+
+    refresh_token: Annotated[str, Meta(max_length=512)]
+
+    def __repr__(self) -> str:
+        return "RefreshSession()"
+
+
+class NewDeviceCode(_Message, frozen=True):
+    """A device asks to be signed in by somebody else's hand."""
+
+    tenant: TenantId
+    client: str | None = None
+    native_kind: Literal["bundle", "package"] | None = None
+    native_id: str | None = None
+
+
+class PollDeviceCode(_Message, frozen=True):
+    """The device asks whether it was approved; `Done` has a session or an `error` of RFC 8628."""
+
+    device_code: Annotated[str, Meta(max_length=128)]
+    client: str | None = None
+    native_kind: Literal["bundle", "package"] | None = None
+    native_id: str | None = None
+
+    def __repr__(self) -> str:
+        return "PollDeviceCode()"
+
+
+# ---- people: with their session
+
+
+class EndSession(_Message, frozen=True):
+    """Revoke one of the person's own sessions; None: this one."""
+
+    session: Uuid | None = None
+
+
+class SwitchTenant(_Message, frozen=True):
+    """A token for another tenant that the person is a member of."""
+
+    tenant: TenantId
+
+
+class LookAtDevice(_Message, frozen=True):
+    """What a device that shows this code asks for."""
+
+    user_code: Annotated[str, Meta(max_length=32)]
+
+
+class DecideDevice(_Message, frozen=True):
+    """Let the device that shows this code in, or not."""
+
+    user_code: Annotated[str, Meta(max_length=32)]
+    approve: bool
+
+
+class EnrolTotp(_Message, frozen=True):
+    """A new authenticator seed; it counts once a code of it was shown."""
+
+
+class ConfirmTotp(_Message, frozen=True):
+    """The first code of the new seed. The answer is a session, with recovery codes if there were none."""
+
+    code: Code
+
+    def __repr__(self) -> str:
+        return "ConfirmTotp()"
+
+
+class RemoveTotp(_Message, frozen=True):
+    """The authenticator no longer counts."""
+
+
+class NewRecoveryCodes(_Message, frozen=True):
+    """Ten new codes; the older ones are gone."""
+
+
+class EnrolSms(_Message, frozen=True):
+    """A phone number; the answer has the code that the api sends to it."""
+
+    phone: Annotated[str, Meta(max_length=16)]
+
+
+class ConfirmSms(_Message, frozen=True):
+    """The code that was sent to the new number; the answer is a session."""
+
+    code: Code
+
+    def __repr__(self) -> str:
+        return "ConfirmSms()"
+
+
+class NewSmsCode(_Message, frozen=True):
+    """A code for the enrolled number; the answer has it, and the number, for the api to send."""
+
+
+class NewPasskeyChallenge(_Message, frozen=True):
+    """What a passkey signs to be registered, or to step up; the answer is WebAuthn's JSON."""
+
+    purpose: Literal["register", "step_up"]
+
+
+class RegisterPasskey(_Message, frozen=True):
+    """A new passkey with its attestation."""
+
+    credential: dict[str, Any]
+    name: DisplayName | None = None
+
+    def __repr__(self) -> str:
+        return "RegisterPasskey()"
+
+
+class RemovePasskey(_Message, frozen=True):
+    """One of the person's own."""
+
+    passkey: Uuid
+
+
+class StepUp(_Message, frozen=True):
+    """A second factor: a code, or a passkey's assertion. The answer is a session with fresh MFA."""
+
+    method: Literal["totp", "recovery", "sms", "passkey"]
+    code: Code | None = None
+    credential: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"StepUp({self.method})"
+
+
+# ---- administration of a tenant
+
+
+class PutMember(_Message, frozen=True):
+    """Platform key. Make a user a member, or change the role; it counts at once, for living sessions too."""
+
+    tenant: TenantId
+    user: Uuid
+    role: Role
+
+
+class RemoveMember(_Message, frozen=True):
+    """Platform key. The user's sessions no longer reach the tenant."""
+
+    tenant: TenantId
+    user: Uuid
+
+
+class PutAppClients(_Message, frozen=True):
+    """Session. App clients as documents: only new ones, one by one made or replaced, or the whole list."""
+
+    clients: list[dict[str, Any]]
+    mode: Literal["create", "upsert", "replace_all"]
+
+
+class DeleteAppClient(_Message, frozen=True):
+    """Session. Its secrets go with it."""
+
+    client: str
+
+
+class NewAppSecret(_Message, frozen=True):
+    """Session. Shown once; the one before it serves for another 24 hours."""
+
+    client: str
+
+
+class RevokeAppSecret(_Message, frozen=True):
+    """Session. It ends at once."""
+
+    client: str
+    secret: Uuid
+
+
+class NewSigningKey(_Message, frozen=True):
+    """Session. Shown once; those before it serve for another seven days."""
+
+
+class RevokeSigningKey(_Message, frozen=True):
+    """Session. It ends at once."""
+
+    key: Uuid
+
+
+class Freeze(_Message, frozen=True):
+    """Tenant key or session. Nothing of the agent (None: of the tenant) is signed until it is unfrozen."""
+
+    agent: AgentId | None = None
+    reason: str | None = None
+
+
+class Unfreeze(_Message, frozen=True):
+    """Session."""
+
+    agent: AgentId | None = None
+
+
+class CheckRequestSignature(_Message, frozen=True):
+    """Any proof, or none. Whether `X-Service-Signature` fits the request, and has not been used before."""
+
+    method: str
+    path: str
+    timestamp: str | None
+    expires_at: str | None
+    idempotency_key: str
+    body_sha256: Digest
+    signature: Annotated[str, Meta(max_length=1024)]
+    key_id: str | None = None
+    signer_id: str | None = None
+
+    def __repr__(self) -> str:
+        return "CheckRequestSignature()"
+
+
+# ---- the operator's commands, with the platform key
+
+
+class CreatePlatformKey(_Message, frozen=True):
+    """A key with these scopes alone, shown once."""
+
+    name: DisplayName
+    scopes: Annotated[list[str], Meta(min_length=1, max_length=32)]
+
+
+class RevokePlatformKey(_Message, frozen=True):
+    """It ends at once; the one of the key file can only be changed in the file."""
+
+    key: Uuid
+
+
+class ListPlatformKeys(_Message, frozen=True):
+    """All of them, without what only their holders know."""
+
+
 # ---- without a proof
 
 
@@ -260,6 +559,9 @@ class Done(_Message, frozen=True):
 
     data: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return "Done()"
+
 
 class Revealed(_Message, frozen=True):
     """The answer to `RevealForRoute`: the value, and the route as the signer sealed it, which is what counts."""
@@ -278,8 +580,9 @@ class Failed(_Message, frozen=True):
     """What did not happen, as one of a few kinds, with a sentence for people and a code for programs."""
 
     kind: Literal[
-        "BadOrder", "BadProof", "Forbidden", "NotFound", "Conflict", "Frozen", "Stale", "Unavailable", "Internal"
-    ]
+        "BadOrder", "BadProof", "Forbidden", "NotFound", "Conflict", "Frozen", "TooMany", "Stale", "Unavailable",
+        "Internal",
+    ]  # fmt: skip
     code: str
     message: str
     context: dict[str, Any] = {}
@@ -287,10 +590,15 @@ class Failed(_Message, frozen=True):
 
 Signing = SignEvm | SignTypedData | SignSolana
 Body = (
-    CreateTenant | DeleteTenant | PutJudgingConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
+    CreateTenant | DeleteTenant | PutConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
     | RevokeAgentTokens | CreateSecret | RotateSecret | DeleteSecret | CreateCredentialRoute | ChangeCredentialRoute
     | DeleteCredentialRoute | RevealForRoute | SignEvm | SignTypedData | SignSolana | Approve | Deny | PublicKeys
-    | Status | BroadcastOutcome
+    | Status | BroadcastOutcome | NewNonce | SignInWithWallet | NewEmailCode | SignInWithEmail | NewSignInChallenge
+    | SignInWithPasskey | RefreshSession | NewDeviceCode | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice
+    | DecideDevice | EnrolTotp | ConfirmTotp | RemoveTotp | NewRecoveryCodes | EnrolSms | ConfirmSms | NewSmsCode
+    | NewPasskeyChallenge | RegisterPasskey | RemovePasskey | StepUp | PutMember | RemoveMember | PutAppClients
+    | DeleteAppClient | NewAppSecret | RevokeAppSecret | NewSigningKey | RevokeSigningKey | Freeze | Unfreeze
+    | CheckRequestSignature | CreatePlatformKey | RevokePlatformKey | ListPlatformKeys
 )  # fmt: skip
 Outcome = Signed | Queued | Refused | NeedsPreparation | Done | Revealed | Failed
 

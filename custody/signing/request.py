@@ -11,7 +11,7 @@ from custody.agents import store as agents
 from custody.agents.types import AgentAbsent
 from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder
 from custody.kit import ids, stages
-from custody.kit.callers import AgentCaller
+from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
@@ -31,8 +31,11 @@ from custody.signing.prepare import Preparation, prepare_evm, prepare_solana
 from custody.signing.types import SigningResult, queued, refused, signed_evm, signed_solana, signed_typed_data
 from custody.transactions import store as transactions
 
+# An owner or admin may ask in an agent's place.
+Asker = AgentCaller | SessionCaller
 
-async def evm(ports: Ports, caller: AgentCaller, ref: AgentRef, order: EvmOrder) -> SigningResult:
+
+async def evm(ports: Ports, caller: Asker, ref: AgentRef, order: EvmOrder) -> SigningResult:
     """Sign an EVM transaction, and broadcast it if asked."""
     chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
     sender = await _sender(ports, ref) if chain and chain.rpc_urls else ""
@@ -42,12 +45,12 @@ async def evm(ports: Ports, caller: AgentCaller, ref: AgentRef, order: EvmOrder)
     return await unhurried(_ask(ports, caller, ref, message, preparation))
 
 
-async def typed_data(ports: Ports, caller: AgentCaller, ref: AgentRef, order: TypedDataOrder) -> SigningResult:
+async def typed_data(ports: Ports, caller: Asker, ref: AgentRef, order: TypedDataOrder) -> SigningResult:
     """Sign an EIP-712 document."""
     return await unhurried(_ask(ports, caller, ref, SignTypedData(ref.agent, ids.new_uuid(), order), Preparation()))
 
 
-async def solana(ports: Ports, caller: AgentCaller, ref: AgentRef, order: SolanaOrder) -> SigningResult:
+async def solana(ports: Ports, caller: Asker, ref: AgentRef, order: SolanaOrder) -> SigningResult:
     """Sign a Solana transaction, and broadcast it if asked."""
     with stages.timed("prepare"):
         preparation = await prepare_solana(ports, ports.chains.find(order.chain_id))
@@ -71,9 +74,7 @@ async def unhurried[T](story: Coroutine[Any, Any, T]) -> T:
     return await asyncio.shield(task)
 
 
-async def _ask(
-    ports: Ports, caller: AgentCaller, ref: AgentRef, message: Signing, preparation: Preparation
-) -> SigningResult:
+async def _ask(ports: Ports, caller: Asker, ref: AgentRef, message: Signing, preparation: Preparation) -> SigningResult:
     with stages.timed("signer"):
         answered = await ports.signer.ask(message, caller)
     outcome = answered.outcome

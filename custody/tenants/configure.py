@@ -3,42 +3,45 @@
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
+from custody.identity import app_clients
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Invalid
-from custody.policies.kinds import KINDS
 from custody.ports import Ports
 from custody.protocol.client import asked
-from custody.protocol.messages import PutJudgingConfig
+from custody.protocol.messages import PutConfig
 from custody.tenants import store
-from custody.tenants.types import FLAGS, TenantConfigBody
-
-
-class UnknownFlag(Invalid):
-    """This feature flag is not known."""
-
-
-class UnknownPolicyType(Invalid):
-    """This type of policy is not known."""
+from custody.tenants.rules import checked
+from custody.tenants.types import TenantConfigBody
 
 
 async def put_config(ports: Ports, caller: TenantCaller, body: TenantConfigBody) -> Any:
     """Replace the whole configuration; a body that GET gave is accepted back."""
     if body.tenant_id not in (None, caller.tenant):
         raise Invalid("tenantId must be the tenant's own id.", code="wrong_tenant_id", fields=["tenantId"])
-    if unknown := sorted(set(body.feature_flags) - set(FLAGS)):
-        raise UnknownFlag(
-            f"featureFlags: {unknown[0]!r} is not known; the flags are {', '.join(FLAGS)}.", fields=["featureFlags"]
-        )
-    if unknown := sorted(set(body.policy_exposure) - set(KINDS)):
-        raise UnknownPolicyType(
-            f"policyExposure: {unknown[0]!r} is not a type of policy; the types are {', '.join(KINDS)}.",
-            fields=["policyExposure"],
-        )
-    document = msgspec.json.encode(msgspec.structs.replace(body, tenant_id=caller.tenant)).decode()
-    judging = {
+    body = checked(msgspec.structs.replace(body, tenant_id=caller.tenant))
+    # What decides is no part of the document: the signer keeps it, and the document only shows.
+    document = msgspec.structs.replace(body, auth_abuse_config=UNSET, app_clients=UNSET)
+    message = PutConfig(msgspec.json.encode(document).decode(), _judging(body), _clients(body))
+    data = await asked(ports.signer, message, caller)
+    if (stored := data["stored"]) is None:
+        # Too long to be kept with the answer; so it is no repetition of one either.
+        return await store.get_config(ports.pool, caller.tenant, ports.presets)
+    return data.replayed_or(store.shown_config(caller.tenant, stored["document"], stored["judging"], stored["clients"]))
+
+
+def _judging(body: TenantConfigBody) -> dict[str, Any]:
+    said: dict[str, Any] = {
         "autoExpireSeconds": body.approval_config.auto_expire_seconds,
         "uncoveredEffects": body.approval_config.uncovered_effects,
     }
-    data = await asked(ports.signer, PutJudgingConfig(document, judging), caller)
-    return data.replayed_or(await store.get_config(ports.pool, caller.tenant))
+    if body.auth_abuse_config is not UNSET and body.auth_abuse_config.mfa is not UNSET:
+        said["mfa"] = msgspec.to_builtins(body.auth_abuse_config.mfa)
+    return said
+
+
+def _clients(body: TenantConfigBody) -> list[dict[str, Any]] | None:
+    if body.app_clients is UNSET:
+        return None
+    return [msgspec.to_builtins(app_clients.check(client)) for client in body.app_clients]

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from custody.kit.callers import PlatformCaller
+from custody.kit.callers import PlatformCaller, SessionCaller
 from custody.ports import Ports
 from custody.protocol.client import asked
 from custody.protocol.messages import CreateTenant
 from custody.tenants.types import CreatedTenant, NewTenantBody, PlatformTenantBody, RegisteredTenant
 
 
-async def register(ports: Ports, caller: PlatformCaller, body: NewTenantBody) -> Any:
-    """Make a tenant that brings its own key."""
+async def register(ports: Ports, caller: PlatformCaller | SessionCaller, body: NewTenantBody) -> Any:
+    """Make a tenant that brings its own key; a person who asks becomes its owner."""
     data = await asked(ports.signer, CreateTenant(body.id, body.name, body.webhook_url, body.api_key_hash), caller)
     return data.replayed_or(RegisteredTenant(data["id"], data["name"], data["apiKeyHash"], data["createdAt"]))
 

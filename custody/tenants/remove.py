@@ -1,4 +1,4 @@
-"""The end of a tenant, and the end of tenant-wide default policies. Spec 2/4.4."""
+"""The end of a tenant, and of routes that are no more. Spec 2/4.3, 4.4."""
 
 from typing import Any, NoReturn
 
@@ -8,7 +8,7 @@ from custody.kit.callers import PlatformCaller
 from custody.ports import Ports
 from custody.protocol.client import asked
 from custody.protocol.messages import DeleteTenant
-from custody.tenants.types import DefaultPoliciesRetired, DeletedTenant
+from custody.tenants.types import DefaultPoliciesRetired, DeletedTenant, TenantWebhookRetired
 
 
 async def remove(ports: Ports, caller: PlatformCaller, tenant: str) -> Any:
@@ -20,3 +20,8 @@ async def remove(ports: Ports, caller: PlatformCaller, tenant: str) -> Any:
 def refuse_retired() -> NoReturn:
     """410 for any valid credential; nothing is written."""
     raise DefaultPoliciesRetired
+
+
+def refuse_webhook() -> NoReturn:
+    """The same for a tenant's one webhook."""
+    raise TenantWebhookRetired

@@ -1,11 +1,48 @@
 """Queries of tenants. What looks across tenants goes through the listed SECURITY DEFINER functions."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import msgspec
 
+from custody.identity.app_clients import AppClient
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.paging import Listed, Page
-from custody.tenants.types import FLAGS, Stats, Tenant, TenantAbsent, TenantConfig, TenantConfigBody
+from custody.tenants.credential_types import AppClientAbsent, AppSecret, SigningKey, StoredAppClient, status_of
+from custody.tenants.types import (
+    FLAGS,
+    Member,
+    PresentAuthAbuseConfig,
+    Stats,
+    Tenant,
+    TenantAbsent,
+    TenantConfig,
+    TenantConfigBody,
+)
+
+_CONFIG = (
+    "SELECT c.document, c.judging, (SELECT array_agg(a.document ORDER BY a.created_at DESC, a.id) FROM app_clients a "
+    "WHERE a.tenant_id = $1) AS clients FROM (VALUES ($1)) AS t (id) LEFT JOIN tenant_config c ON c.tenant_id = t.id"
+)
+_CLIENTS = (
+    "SELECT document, created_at, updated_at FROM app_clients WHERE tenant_id = $1 ORDER BY created_at DESC, id "
+    "LIMIT $2 OFFSET $3"
+)
+_HAS_CLIENT = "SELECT EXISTS (SELECT FROM app_clients WHERE tenant_id = $1 AND id = $2)"
+_SECRETS = (
+    "SELECT id, prefix, created_at, retires_at, revoked_at FROM app_secrets WHERE tenant_id = $1 AND client_id = $2 "
+    "ORDER BY created_at DESC, id LIMIT $3 OFFSET $4"
+)
+_COUNT_SECRETS = "SELECT count(*) FROM app_secrets WHERE tenant_id = $1 AND client_id = $2"
+_KEYS = (
+    "SELECT id, prefix, created_at, retires_at, revoked_at FROM signing_keys WHERE tenant_id = $1 "
+    "ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
+)
+_MEMBERS = (
+    "SELECT m.user_id, m.role, m.created_at, p.email, p.wallet FROM memberships m, user_profile(m.user_id) p "
+    "WHERE m.tenant_id = $1 ORDER BY m.created_at DESC, m.user_id LIMIT $2 OFFSET $3"
+)
 
 
 async def get(pool: Pool, tenant: str) -> Tenant:
@@ -19,16 +56,79 @@ async def get(pool: Pool, tenant: str) -> Tenant:
     )
 
 
-async def get_config(pool: Pool, tenant: str) -> TenantConfig:
-    """The configuration as it is read: what was saved over the defaults (every feature on)."""
+async def get_config(pool: Pool, tenant: str, presets: Mapping[str, str]) -> TenantConfig:
+    """The configuration as it is read: what was saved, else the tenant's preset, over the defaults (every flag on)."""
     async with tenant_scope(pool, tenant) as connection:
-        text = await connection.fetchval("SELECT document FROM tenant_config WHERE tenant_id = $1", tenant)
+        row = await connection.fetchrow(_CONFIG, tenant)
+    return shown_config(tenant, row["document"] or presets.get(tenant), row["judging"], row["clients"] or ())
+
+
+def shown_config(tenant: str, text: str | None, judging: str | None, clients: Iterable[str]) -> TenantConfig:
+    """A configuration as it is read, from the documents of which it consists; None where nothing was saved."""
     saved = msgspec.json.decode(text, type=TenantConfigBody) if text else TenantConfigBody()
+    auth = msgspec.json.decode(judging, type=PresentAuthAbuseConfig) if judging else None
     return TenantConfig(
         tenant_id=tenant, display_name=saved.display_name, policy_exposure=saved.policy_exposure,
-        approval_config=saved.approval_config,
-        feature_flags=dict.fromkeys(FLAGS, True) | saved.feature_flags,
+        policy_templates=saved.policy_templates, secret_route_presets=saved.secret_route_presets,
+        approval_config=saved.approval_config, feature_flags=dict.fromkeys(FLAGS, True) | saved.feature_flags,
+        theme=saved.theme, auth_abuse_config=auth or PresentAuthAbuseConfig(),
+        app_clients=tuple(msgspec.json.decode(client, type=AppClient) for client in clients),
     )  # fmt: skip
+
+
+async def app_clients(pool: Pool, tenant: str, page: Page) -> Listed:
+    """A tenant's app clients, the newest first."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(_CLIENTS, tenant, page.limit, page.offset)
+        total = await connection.fetchval("SELECT count(*) FROM app_clients WHERE tenant_id = $1", tenant)
+    found = [
+        StoredAppClient.of(
+            tenant, msgspec.json.decode(row["document"], type=AppClient), clock.iso(row["created_at"]),
+            clock.iso(row["updated_at"]),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return Listed(found, total)
+
+
+async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Listed:
+    """What is told of an app client's secrets, the newest first; AppClientAbsent if there is no such client."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(_SECRETS, tenant, client, page.limit, page.offset)
+        total = await connection.fetchval(_COUNT_SECRETS, tenant, client)
+        if not total and not await connection.fetchval(_HAS_CLIENT, tenant, client):
+            raise AppClientAbsent
+    return Listed([AppSecret(app_id=f"{tenant}/{client}", **_life(row)) for row in rows], total)
+
+
+async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed:
+    """What is told of a tenant's request-signing keys, the newest first."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(_KEYS, tenant, page.limit, page.offset)
+        total = await connection.fetchval("SELECT count(*) FROM signing_keys WHERE tenant_id = $1", tenant)
+    return Listed([SigningKey(**_life(row)) for row in rows], total)
+
+
+async def members(pool: Pool, tenant: str, page: Page) -> Listed:
+    """A tenant's members, the newest first; TenantAbsent if there is no such tenant."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(_MEMBERS, tenant, page.limit, page.offset)
+        total = await connection.fetchval("SELECT count(*) FROM memberships WHERE tenant_id = $1", tenant)
+        if not total and not await connection.fetchval("SELECT EXISTS (SELECT FROM tenants WHERE id = $1)", tenant):
+            raise TenantAbsent
+    found = [
+        Member(str(row["user_id"]), row["role"], row["email"], row["wallet"], clock.iso(row["created_at"]))
+        for row in rows
+    ]
+    return Listed(found, total)
+
+
+def _life(row: Any) -> dict[str, Any]:
+    retires_at, revoked_at = row["retires_at"], row["revoked_at"]
+    return {
+        "id": str(row["id"]), "prefix": row["prefix"], "status": status_of(retires_at, revoked_at, clock.now()),
+        "created_at": clock.iso(row["created_at"]), "retires_at": clock.iso(retires_at) if retires_at else None,
+    }  # fmt: skip
 
 
 async def platform_get(pool: Pool, tenant: str) -> Tenant:

@@ -1,12 +1,15 @@
-"""A tenant and its configuration. Spec 2/2.1, 2.2, decisions 3, 4, 5."""
+"""A tenant, its configuration and its members. Spec 2/2.1 to 2.3, decisions 3, 4, 5, 10."""
 
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from custody.identity.app_clients import AppClient
+from custody.identity.mfa import MfaPolicy
+from custody.identity.theme import PolicyTemplates, SecretRoutePresets, Theme
 from custody.kit.errors import Gone, NotFound
-from custody.kit.shapes import DisplayName, TenantId, Url
+from custody.kit.shapes import DisplayName, Reason, Role, TenantId, Url, Uuid
 
 FLAGS = (
     "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue",
@@ -23,6 +26,14 @@ class DefaultPoliciesRetired(Gone):
     """Default policies are retired; set policies on each agent with PUT /agents/:agentId/policies."""
 
 
+class TenantWebhookRetired(Gone):
+    """A tenant's webhook is retired; use /webhooks, and PUT /agents/:agentId/policies for policies."""
+
+
+class MemberAbsent(NotFound):
+    """This user is not a member of this tenant."""
+
+
 class NewTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """`apiKeyHash` is the SHA-256 of the tenant's key (64 lower-case hex digits), or a raw key, which is hashed."""
 
@@ -30,6 +41,9 @@ class NewTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     name: DisplayName
     api_key_hash: Annotated[str, Meta(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+\Z")]
     webhook_url: Url | None = None
+
+    def __repr__(self) -> str:
+        return f"NewTenantBody({self.id})"
 
 
 class PlatformTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -56,6 +70,9 @@ class CreatedTenant(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     api_key: str
     created_at: str
+
+    def __repr__(self) -> str:
+        return f"CreatedTenant({self.id})"
 
 
 class Tenant(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -97,21 +114,107 @@ class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     uncovered_effects: Literal["queue", "allow", "refuse"] = "queue"
 
 
-class TenantConfigBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """A full replacement; an omitted field is unset, and readers use its default."""
+class AuthAbuseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How recent a second factor must be; without `mfa` that stays as it is."""
 
-    tenant_id: TenantId | None = None
+    mfa: MfaPolicy | UnsetType = UNSET
+
+
+class ShownConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """What people see of a tenant, and what they may begin with; nothing of it decides anything."""
+
     display_name: DisplayName | None = None
     policy_exposure: dict[str, Literal["visible", "enforced", "hidden"]] = {}
-    approval_config: ApprovalConfig = ApprovalConfig()
+    policy_templates: PolicyTemplates = ()
+    secret_route_presets: SecretRoutePresets = ()
     feature_flags: dict[str, bool] = {}
+    theme: Theme | None = None
+
+
+class TenantConfigBody(ShownConfig, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A full replacement; an omitted field is unset, and readers use its default.
+
+    But `authAbuseConfig` and `appClients` stay as they are where they are omitted, and only people change them.
+    """
+
+    tenant_id: TenantId | None = None
+    approval_config: ApprovalConfig = ApprovalConfig()
+    auth_abuse_config: AuthAbuseConfig | UnsetType = UNSET
+    app_clients: Annotated[tuple[AppClient, ...], Meta(max_length=50)] | UnsetType = UNSET
+
+
+class PresentAuthAbuseConfig(msgspec.Struct, frozen=True):
+    """How recent a second factor must be."""
+
+    mfa: MfaPolicy = MfaPolicy()
 
 
 class TenantConfig(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A tenant's configuration with the defaults filled in."""
+    """A tenant's configuration with the defaults filled in; a PUT takes it back."""
 
     tenant_id: str
     display_name: str | None = None
     policy_exposure: dict[str, Any] = {}
+    policy_templates: PolicyTemplates = ()
+    secret_route_presets: SecretRoutePresets = ()
     approval_config: ApprovalConfig = ApprovalConfig()
     feature_flags: dict[str, bool] = {}
+    theme: Theme | None = None
+    auth_abuse_config: PresentAuthAbuseConfig = PresentAuthAbuseConfig()
+    app_clients: tuple[AppClient, ...] = ()
+
+
+class FreezeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why; whoever meets the freeze is told."""
+
+    reason: Reason | None = None
+
+
+class FrozenAgent(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether an agent is frozen, since when and why."""
+
+    agent_id: str
+    frozen: bool
+    frozen_at: str | None
+    reason: str | None
+
+
+class FrozenTenant(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether a tenant is frozen, since when and why."""
+
+    tenant_id: str
+    frozen: bool
+    frozen_at: str | None
+    reason: str | None
+
+
+class MemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A user, and what he becomes in the tenant."""
+
+    user_id: Uuid
+    role: Role
+
+
+class Membership(msgspec.Struct, frozen=True, rename="camel"):
+    """A user's role in a tenant."""
+
+    tenant_id: str
+    user_id: str
+    role: Role
+    created_at: str
+
+
+class Member(msgspec.Struct, frozen=True, rename="camel"):
+    """A member of a tenant as the operator sees him."""
+
+    user_id: str
+    role: Role
+    email: str | None
+    wallet_address: str | None
+    created_at: str
+
+
+class RemovedMember(msgspec.Struct, frozen=True):
+    """Who is no longer a member."""
+
+    deleted: str

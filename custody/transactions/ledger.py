@@ -163,11 +163,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """What must still hold when the record is written: the token's epoch, or the tenant key; and the approval."""
+    """What must still hold when the record is written: the token's epoch, or the caller's standing; and the approval.
+
+    `claim_user` is the person who approved, if it was one.
+    """
 
     epoch: int | None = None
     caller_key: bytes | None = None
     claim: str | None = None
+    claim_user: str | None = None
 
 
 async def write(connection: Any, ref: AgentRef, facts: Facts, record: Record, guard: Guard) -> str:
@@ -178,7 +182,7 @@ async def write(connection: Any, ref: AgentRef, facts: Facts, record: Record, gu
     fields = tuple(getattr(record, name) for name in Record.__struct_fields__)
     result = await connection.fetchval(
         _WRITE, ref.tenant, ref.agent, facts.incarnation, guard.epoch, facts.ledger_version, facts.policy_version,
-        facts.config_version, guard.caller_key, guard.claim, None, fields,
+        facts.config_version, guard.caller_key, guard.claim, guard.claim_user, fields,
     )  # fmt: skip
     return str(result)
 

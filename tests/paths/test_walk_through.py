@@ -1,5 +1,6 @@
 """What a newcomer sees: `custody up` walks through the service, and nothing is left when it stops. Design 10."""
 
+import contextlib
 import json
 import os
 import re
@@ -111,7 +112,8 @@ def test_the_demo_can_be_repeated_from_another_terminal(walk: Walk) -> None:
 
 
 def test_every_command_of_the_readme_answers_as_it_says(walk: Walk) -> None:
-    agent, policies, small, queue, approved, dashboard, refused, route, explained = walk.readme
+    agent, policies, small, queue, approved, dashboard, refused, route, explained, *people = walk.readme
+    mailed, session, joined, by_a_person, decided = people
 
     assert agent["data"]["id"] == "buyer"
     assert len(policies["data"]) == 2
@@ -123,6 +125,11 @@ def test_every_command_of_the_readme_answers_as_it_says(walk: Walk) -> None:
     assert route["data"]["hostPattern"] == "api.github.com"
     assert explained["data"]["reason"] == "matched"
     assert explained["data"]["matched"]["id"] == route["data"]["id"]
+    assert "expiresAt" in mailed["data"]
+    assert session["data"]["user"]["email"] == "ada@example.com"
+    assert joined["data"]["role"] == "owner"
+    assert by_a_person["data"]["status"] == "approved"
+    assert decided["data"][0]["resolvedByUserId"] == session["data"]["user"]["id"]
 
 
 def test_a_stop_leaves_no_process(walk: Walk) -> None:
@@ -132,8 +139,8 @@ def test_a_stop_leaves_no_process(walk: Walk) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
-    ports = [str(listener.getsockname()[1]) for listener in listeners]
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(6)]
+    *ports, mail = [str(listener.getsockname()[1]) for listener in listeners]
     for listener in listeners:
         listener.close()
     names = (
@@ -141,7 +148,8 @@ def _environment(home: Path) -> dict[str, str]:
         "SERVICE_METRICS_PORT_SCHEDULER",
     )  # fmt: skip
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
-    return {**kept, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home), **dict(zip(names, ports, strict=True))}
+    kept |= {"PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home), "SERVICE_SMTP_URL": f"smtp://localhost:{mail}"}
+    return {**kept, **dict(zip(names, ports, strict=True))}
 
 
 def _readme_answers(home: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
@@ -153,12 +161,26 @@ def _readme_answers(home: Path, environment: dict[str, str]) -> list[dict[str, A
         "http://127.0.0.1:3200": f"http://127.0.0.1:{environment['SERVICE_API_PORT']}",
         ".custody/": f"{home}/",
         ".venv/bin/python": sys.executable,
+        ".venv/bin/custody": f"{PROJECT}/.venv/bin/custody",
+        "localhost:8025": environment["SERVICE_SMTP_URL"].removeprefix("smtp://"),
     }
     for usual, here in places.items():
         assert usual in commands
         commands = commands.replace(usual, here)
-    said = subprocess.run(["sh", "-e"], input=commands, env=environment, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in said.stdout.splitlines()]
+    with tempfile.TemporaryDirectory() as folder:
+        # A session of its own: when a command fails, the mail server that the shell began goes with it.
+        shell = subprocess.Popen(
+            ["sh", "-e"], cwd=folder, env=environment, text=True, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+        )  # fmt: skip
+        try:
+            said, complaints = shell.communicate(commands, timeout=LONGEST_SECONDS)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+    assert shell.returncode == 0, said + complaints
+    # Beside the answers there is what `custody` says to people.
+    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
 
 
 def _said_until(process: subprocess.Popen[str], last: str) -> str:

@@ -19,9 +19,11 @@ from eth_account.typed_transactions import TypedTransaction
 from hexbytes import HexBytes
 
 from custody.cli import places
-from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, rule
+from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.people import Person, member, says
 from tests.fixtures.server import Service
+from tests.outside.wallet import Wallet
 
 # Far above what the chain table allows for one gas, and for one transaction.
 CAP_PER_GAS, CAP = 500 * 10**9, 10**17
@@ -41,9 +43,31 @@ class Attacker:
         tenant.ok("DELETE", f"/agents/{self.victim.id}/tokens")
         self.token = self._minted()
         self.victim.headers["Authorization"] = f"Bearer {self.token['value']}"
-        self.waiting, self.approved, self.denied = (self.victim.sign(value=v).json()["data"] for v in (60, 51, 52))
+        self.waiting, self.waiting_too, self.approved, self.denied = (
+            self.victim.sign(value=value).json()["data"] for value in (60, 61, 51, 52)
+        )
         tenant.ok("POST", f"/approvals/{self.approved['approvalId']}/approve", {})
         tenant.ok("POST", f"/approvals/{self.denied['approvalId']}/deny", {})
+        self._know_people()
+
+    def _know_people(self) -> None:
+        """Sessions of all kinds passed by as well; the owner's has its second factor, and is what he would like."""
+        self.owner, self.fallen = (member(self.service, self.tenant, "owner", mfa=True) for _ in range(2))
+        self.plain = member(self.service, self.tenant, "owner")
+        self.stranger = member(self.service, self.own, "owner", mfa=True)
+        self.viewer = member(self.service, self.tenant, "viewer", mfa=True)
+        self.gone = member(self.service, self.tenant, "owner", mfa=True)
+        self.gone.ok("POST", "/auth/logout")
+        self.spent = self.plain.session["refreshToken"]
+        self.plain.take(self.plain.refresh().json()["data"])
+        with platform_client(self.service) as platform:
+            members = f"/platform/tenants/{self.tenant.id}/members"
+            platform.ok("POST", members, {"userId": self.fallen.id, "role": "viewer"})
+
+    def close(self) -> None:
+        """Close the clients of the people."""
+        for person in (self.owner, self.fallen, self.plain, self.stranger, self.viewer, self.gone):
+            person.close()
 
     def _minted(self, **body: str) -> dict[str, str]:
         return {"kind": "agent", "value": self.tenant.ok("POST", f"/agents/{self.victim.id}/token", body)["token"]}
@@ -112,7 +136,12 @@ def replace(a: Attacker) -> dict[str, Any]:
 def allow(a: Attacker) -> dict[str, Any]:
     """A configuration that lets everything pass which no rule covers."""
     judging = {"autoExpireSeconds": 0, "uncoveredEffects": "allow"}
-    return {"type": "PutJudgingConfig", "document": "{}", "judging": judging}
+    return {"type": "PutConfig", "document": "{}", "judging": judging}
+
+
+def join(a: Attacker) -> dict[str, Any]:
+    """A membership of the victim's tenant."""
+    return {"type": "PutMember", "tenant": a.tenant.id, "user": a.stranger.id, "role": "owner"}
 
 
 def mint(a: Attacker) -> dict[str, Any]:
@@ -131,6 +160,28 @@ def forged(a: Attacker, key: Any = None, algorithm: str = "EdDSA", **claims: Any
     headers = {"kid": jwt.get_unverified_header(a.token["value"])["kid"]}
     key = Ed25519PrivateKey.generate() if algorithm == "EdDSA" else key
     return {"kind": "agent", "value": jwt.encode(said, key, algorithm, headers=headers)}
+
+
+def forged_session(a: Attacker, person: Person, **claims: Any) -> dict[str, str]:
+    """A person's token that says what he likes, signed with a key of his own."""
+    token = person.session["token"]
+    said = jwt.decode(token, options={"verify_signature": False}) | claims
+    headers = {"kid": jwt.get_unverified_header(token)["kid"]}
+    value = jwt.encode(said, Ed25519PrivateKey.generate(), "EdDSA", headers=headers)
+    return {"kind": "session", "value": value}
+
+
+async def wallet_of_another(a: Attacker) -> Any:
+    """Sign in as the owner, with a message of his that somebody else signed."""
+    nonce = (await a.say({"type": "NewNonce"}))["data"]["nonce"]
+    text = says(a.service, nonce).text(a.owner.wallet.address)
+    return await a.say({"type": "SignInWithWallet", "message": text, "signature": Wallet().sign(text)})
+
+
+async def guessed_code(a: Attacker) -> Any:
+    """Sign in by mail with a code that he did not see."""
+    await a.say({"type": "NewEmailCode", "email": "owner@example.com"})
+    return await a.say({"type": "SignInWithEmail", "email": "owner@example.com", "code": "no code"})
 
 
 def from_node(**said: int) -> dict[str, Any]:
@@ -196,6 +247,67 @@ WAYS: dict[str, Way] = {
     "another token as the agent": lambda a: a.say(mint(a), a.token),
     "another token as another tenant": lambda a: a.say(mint(a), a.own_key),
 }
+PEOPLE: dict[str, Way] = {
+    "a forged session": lambda a: a.say(approve(a), forged_session(a, a.owner)),
+    "a session of a tenant that it is not of": lambda a: a.say(
+        approve(a), forged_session(a, a.stranger, tid=a.tenant.id)
+    ),
+    "a second factor that a session never showed": lambda a: a.say(
+        approve(a), forged_session(a, a.plain, mfa_at=int(time.time()))
+    ),
+    "a session without a second factor": lambda a: a.say(approve(a), _session(a.plain)),
+    "a session of another tenant": lambda a: a.say(approve(a), _session(a.stranger)),
+    "a session that ended": lambda a: a.say(approve(a), _session(a.gone)),
+    "a role that its token still has": lambda a: a.say(approve(a), _session(a.fallen)),
+    "a viewer": lambda a: a.say(approve(a), _session(a.viewer)),
+    "a session as a tenant's key": lambda a: a.say(approve(a), _tenant_key(a.owner.session["token"])),
+    "a session as an agent": lambda a: a.say(order(a), {"kind": "agent", "value": a.owner.session["token"]}),
+    "an agent as a session": lambda a: a.say(approve(a), {"kind": "session", "value": a.token["value"]}),
+    "a refresh token as a session": lambda a: a.say(
+        approve(a), {"kind": "session", "value": a.owner.session["refreshToken"]}
+    ),
+    "an app client that he made up": lambda a: a.say(
+        replace(a), {"kind": "app_client", "value": f"{a.tenant.id}/server:app_{'A' * 43}"}
+    ),
+    "stepping up without evidence": lambda a: a.say({"type": "StepUp", "method": "totp"}, _session(a.plain)),
+    "stepping up with a code that is none": lambda a: a.say(
+        {"type": "StepUp", "method": "recovery", "code": "AAAA-AAAA"}, _session(a.plain)
+    ),
+    "stepping up with a passkey that is none": lambda a: a.say(
+        {"type": "StepUp", "method": "passkey", "credential": {"id": "x"}}, _session(a.plain)
+    ),
+    "confirming an authenticator that was not begun": lambda a: a.say(
+        {"type": "ConfirmTotp", "code": "000000"}, _session(a.plain)
+    ),
+    "a wallet of another": wallet_of_another,
+    "a code by mail that he did not see": guessed_code,
+    "a passkey that is none": lambda a: a.say({"type": "SignInWithPasskey", "credential": {"id": "x"}}),
+    "a refresh token that he made up": lambda a: a.say({"type": "RefreshSession", "refresh_token": "rt_" + "A" * 75}),
+    "a refresh token that was used": lambda a: a.say({"type": "RefreshSession", "refresh_token": a.spent}),
+    "letting a device in as nobody": lambda a: a.say({"type": "DecideDevice", "user_code": "x", "approve": True}),
+    "letting a device in as an agent": lambda a: a.say(
+        {"type": "DecideDevice", "user_code": "x", "approve": True}, a.token
+    ),
+    "going over to the victim's tenant": lambda a: a.say(
+        {"type": "SwitchTenant", "tenant": a.tenant.id}, _session(a.stranger)
+    ),
+    "making himself a member with a tenant's key": lambda a: a.say(join(a), a.own_key),
+    "making himself a member as an owner": lambda a: a.say(join(a), _session(a.owner)),
+    "an app client with a tenant's key": lambda a: a.say(
+        {"type": "PutAppClients", "clients": [{"id": "his", "name": "His"}], "mode": "create"}, a.key
+    ),
+    "a secret of an app client without a second factor": lambda a: a.say(
+        {"type": "NewAppSecret", "client": "server"}, _session(a.plain)
+    ),
+    "a key that signs requests as a viewer": lambda a: a.say({"type": "NewSigningKey"}, _session(a.viewer)),
+    "a looser second factor with a tenant's key": lambda a: a.say(
+        {"type": "PutConfig", "document": "{}", "judging": {"mfa": {"requireFor": {"approvals": False}}}}, a.key
+    ),
+    "a platform key through the api": lambda a: a.say(
+        {"type": "CreatePlatformKey", "name": "His", "scopes": ["platform:tenant:write"]}, _platform_key(a)
+    ),
+}
+WAYS |= PEOPLE
 STATEMENTS = {
     "reading a key": "SELECT blob FROM sealed",
     "writing a signature": "UPDATE transactions SET status = 'signed', signature = 'x'",
@@ -218,6 +330,35 @@ STATEMENTS = {
     "calling claim_unsent": "SELECT claim_unsent(1)",
     "an audit row of the signer": "SELECT audit_append('agent', 'a', 'tx.signed', 'transaction', 'x', '{}', '{}')",
     "another role": "SET ROLE custody_signer",
+    "a user": "INSERT INTO users (id, created_at) VALUES (gen_random_uuid(), now())",
+    "a wallet of his to the owner's account": "UPDATE identities SET user_id = user_id",
+    "a membership": "INSERT INTO memberships SELECT * FROM memberships",
+    "a role": "UPDATE memberships SET role = 'owner'",
+    "a session": "INSERT INTO sessions SELECT * FROM sessions",
+    "a second factor in a session": "UPDATE sessions SET mfa_at = now()",
+    "reviving a session": "UPDATE sessions SET revoked_at = NULL",
+    "reading sessions": "SELECT mac FROM sessions",
+    "an earlier generation": "UPDATE sessions SET generation = 1",
+    "a nonce": "INSERT INTO sign_in_nonces (nonce_hash, expires_at) VALUES ('x', now())",
+    "reading codes": "SELECT mac FROM sign_in_codes",
+    "more tries for a code": "UPDATE sign_in_codes SET tries = 0",
+    "forgetting guesses": "DELETE FROM attempts",
+    "a factor": "INSERT INTO factors SELECT * FROM factors",
+    "removing factors": "DELETE FROM factors",
+    "an older step again": "UPDATE factors SET last_step = 0",
+    "an enrolment": "UPDATE enrolments SET mac = 'x'",
+    "a recovery code again": "UPDATE recovery_codes SET used_at = NULL",
+    "a passkey": "UPDATE passkeys SET public_key = 'x'",
+    "a challenge": "INSERT INTO challenges (challenge_hash, purpose, expires_at) VALUES ('x', 'step_up', now())",
+    "letting a device in": "UPDATE device_codes SET status = 'approved'",
+    "an app client": "UPDATE app_clients SET enabled = true",
+    "an app secret": "UPDATE app_secrets SET revoked_at = NULL",
+    "a signing key": "UPDATE signing_keys SET revoked_at = NULL",
+    "forgetting a signature": "DELETE FROM used_signatures",
+    "calling session_proof": "SELECT * FROM session_proof(gen_random_uuid(), gen_random_uuid(), 't', 0)",
+    "calling count_attempt": "SELECT count_attempt('x', 1, 1)",
+    "calling demand_key": "SELECT demand_key('t', 'x')",
+    "an audit row of a session": "SELECT audit_append('user', 'a', 'session.began', 'session', 'x', '{}', '{}')",
 }
 
 
@@ -236,7 +377,9 @@ def attacker(postgres_home: places.Home, worker_id: str) -> Iterator[Attacker]:
         new_tenant(service) as tenant,
         new_tenant(service) as own,
     ):
-        yield Attacker(service, tenant, own)
+        made = Attacker(service, tenant, own)
+        yield made
+        made.close()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -269,12 +412,27 @@ async def test_no_fee_that_a_node_is_said_to_ask_for_is_paid_above_the_cap(attac
     assert paid["gas"] * paid["maxFeePerGas"] <= CAP
 
 
-@pytest.mark.parametrize("way", ["signing", "approving"])
+async def test_a_device_that_nobody_let_in_gets_no_session(attacker: Attacker) -> None:
+    code = (await attacker.say({"type": "NewDeviceCode", "tenant": attacker.tenant.id}))["data"]["deviceCode"]
+
+    answers = [await attacker.say({"type": "PollDeviceCode", "device_code": given}) for given in (code, "made up")]
+
+    assert [answer["data"]["error"] for answer in answers] == ["authorization_pending", "expired_token"]
+    assert all("token" not in answer["data"] for answer in answers)
+
+
+WITHIN: dict[str, Way] = {
+    "signing": lambda a: a.say(order(a), a.token),
+    "approving": lambda a: a.say(approve(a, "waiting"), a.key),
+    "approving as the owner": lambda a: a.say(approve(a, "waiting_too"), _session(a.owner)),
+}
+
+
+@pytest.mark.parametrize("way", WITHIN)
 async def test_the_drill_would_notice_a_signature(attacker: Attacker, way: str) -> None:
     before = await _state(attacker)
 
-    within = {"signing": (order(attacker), attacker.token), "approving": (approve(attacker), attacker.key)}
-    answer = await attacker.say(*within[way])
+    answer = await WITHIN[way](attacker)
 
     assert answer["type"] == "Signed"
     assert await _state(attacker) != before
@@ -294,8 +452,15 @@ _STATE = (
             "tenant_keys",
             "tenant_config",
             "sealed",
+            "memberships",
+            "app_clients",
+            "app_secrets",
+            "signing_keys",
         )
     ),
+    "SELECT md5(string_agg(x::text, '|')) FROM (SELECT id, user_id, mfa_at FROM sessions ORDER BY id) x WHERE $1 <> ''",
+    "SELECT md5(string_agg(x::text, '|')) FROM (SELECT * FROM identities ORDER BY kind, subject) x WHERE $1 <> ''",
+    "SELECT md5(string_agg(x::text, '|')) FROM (SELECT * FROM factors ORDER BY user_id, kind) x WHERE $1 <> ''",
     "SELECT md5(string_agg(x::text, '|')) FROM (SELECT id, token_epoch, policy_version, incarnation FROM agents "
     "WHERE tenant_id = $1 ORDER BY id) x",
     "SELECT count(*) + count(*) FILTER (WHERE id = $1) FROM tenants",
@@ -322,6 +487,10 @@ def _token(agent: Agent) -> dict[str, str]:
 
 def _tenant_key(value: str) -> dict[str, str]:
     return {"kind": "tenant_key", "value": value}
+
+
+def _session(person: Person) -> dict[str, str]:
+    return {"kind": "session", "value": person.session["token"]}
 
 
 def _platform_key(a: Attacker) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """P5: after a busy run no secret is to be found in any log, any table, or any process' listing."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,16 +13,24 @@ from signer.sealing import Context, Sealer
 from tests.fixtures.callers import Agent, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.server import Service
+from tests.outside.sms_gateway import SmsGateway
+from tests.outside.smtp_server import Mailbox
 from tests.promises.searched import any_form, everything
+from tests.promises.secrets_of_people import ADDRESS, PHONE, people_of
 
 
 @pytest.fixture(scope="module")
-def busy(postgres_home: places.Home, worker_id: str) -> Iterator[tuple[Service, dict[str, bytes]]]:
+def busy(
+    postgres_home: places.Home, worker_id: str, mailbox: Mailbox, sms_gateway: SmsGateway
+) -> Iterator[tuple[Service, dict[str, bytes]]]:
     """A deployment in which much went right and wrong, and the secrets that were on their way through it."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_canary")) as service, new_tenant(service) as tenant:
+    world = {"SERVICE_SMTP_URL": mailbox.url, "SERVICE_SMS_URL": sms_gateway.url}
+    database = database_apart(postgres_home, f"{worker_id}_canary")
+    with deployed(database, **world) as service, new_tenant(service) as tenant:
         agent = tenant.agent(rule("spending-limit", maxPerDay="100"), rule("auto-approve-threshold", threshold="5"))
         _be_busy(service, tenant, agent)
-        yield service, asyncio.run(_secrets(service, tenant, agent))
+        of_people = people_of(service, tenant, mailbox, sms_gateway)
+        yield service, asyncio.run(_secrets(service, tenant, agent)) | of_people
 
 
 def test_no_secret_is_in_a_log(busy: tuple[Service, dict[str, bytes]]) -> None:
@@ -47,6 +56,19 @@ def test_no_secret_is_in_a_command_line_or_environment(busy: tuple[Service, dict
         shown = Path(f"/proc/{process.pid}/cmdline").read_bytes() + Path(f"/proc/{process.pid}/environ").read_bytes()
 
         assert [name for name, secret in secrets.items() if any_form(secret, shown)] == []
+
+
+async def test_no_code_that_was_sent_is_in_a_log_or_a_table(
+    busy: tuple[Service, dict[str, bytes]], mailbox: Mailbox, sms_gateway: SmsGateway
+) -> None:
+    codes = [mailbox.code_for(ADDRESS), mailbox.code_for(ADDRESS, after=1), sms_gateway.code_for(PHONE)]
+    async with owner_of(busy[0].database) as owner:
+        text = busy[0].logs() + b"\n".join(await everything(owner)).decode()
+
+    # Not the fraction of a second, nor a part of an id.
+    assert [code for code in codes if re.search(rf"(?<![0-9A-Za-z.-]){code}(?![0-9A-Za-z-])", text)] == []
+    assert ADDRESS not in busy[0].logs()
+    assert PHONE not in busy[0].logs()
 
 
 async def test_a_secret_in_a_table_or_a_log_would_be_found(busy: tuple[Service, dict[str, bytes]]) -> None:

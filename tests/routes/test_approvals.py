@@ -8,8 +8,11 @@ import httpx
 import pytest
 
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from tests.fixtures.postgres import Database
+from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import note, permit
+from tests.routes.tenants.makers import CROWD, crowd, held
 
 FIELDS = {
     "id", "txId", "agentId", "agentName", "status", "requestedAt", "resolvedAt", "resolvedBy", "resolvedByUserId",
@@ -235,3 +238,21 @@ async def test_an_order_changed_behind_our_back_is_not_signed(
 
     assert status in (409, 503), code
     assert item(tenant, approval)["status"] == "pending"
+
+
+async def test_many_who_deny_for_one_agent_keep_nobody_else_from_signing(
+    service: Service, tenant: Tenant, other_tenant: Tenant, cautious: Agent, database: Database
+) -> None:
+    approvals, other = [queued(cautious) for _ in range(CROWD)], other_tenant.agent()
+    acts = [lambda one=one: decided(tenant, one, "deny") for one in approvals]
+    async with (
+        held(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id) as meanwhile,
+        crowd(service, *acts) as denying,
+    ):
+        signed = await asyncio.wait_for(asyncio.to_thread(other.sign), 5)
+        assert not any(one.done() for one in denying)
+        await meanwhile.execute("ROLLBACK")
+        ended = await asyncio.gather(*denying)
+
+    assert signed.status_code == 200
+    assert ended == [(200, "rejected")] * CROWD

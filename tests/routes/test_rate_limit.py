@@ -1,10 +1,13 @@
 """The global limit per client. Spec 1/8, decisions 1."""
 
+import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 
+import asyncpg
 import pytest
 
-from tests.fixtures.callers import Client, Tenant, new_tenant
+from tests.fixtures.callers import Client, Tenant, new_tenant, platform_client
 from tests.fixtures.deployments import partner_of
 from tests.fixtures.server import Service
 
@@ -79,3 +82,52 @@ def test_health_is_never_limited(narrow: Service) -> None:
 
     assert {answer.status_code for answer in answers} == {200}
     assert not any("RateLimit-Limit" in answer.headers for answer in answers)
+
+
+@pytest.mark.parametrize(
+    "forwarded",
+    [
+        # A client writes a line of its own before the one that a proxy appends.
+        [[f"203.0.113.{30 + turn}", "198.51.100.30"] for turn in range(4)],
+        [[f"198.51.100.31:{4000 + turn}"] for turn in range(4)],
+        [[f"2001:db8:1:2::{turn:x}"] for turn in range(4)],
+        [[f"2001:db8:1:3:{turn:x}::1, [2001:db8:1:3::{turn:x}]:80"] for turn in range(4)],
+        [["::ffff:198.51.100.32"], ["198.51.100.32"], ["198.51.100.32:80"], ["::ffff:c633:6420"]],
+    ],
+    ids=["a second line", "ports", "one network", "ports in one network", "IPv4 in IPv6"],
+)
+def test_a_stranger_is_one_however_the_address_is_written(narrow: Service, forwarded: list[list[str]]) -> None:
+    with Client(base_url=narrow.url) as stranger:
+        statuses = [
+            stranger.get("/.well-known/jwks.json", headers=[("X-Forwarded-For", line) for line in lines]).status_code
+            for lines in forwarded
+        ]
+
+    assert statuses == [200, 200, 200, 429]
+
+
+async def test_no_client_forges_the_address_that_is_written_down(narrow: Service, owner: asyncpg.Connection) -> None:
+    with new_tenant(narrow) as tenant:
+        lines = [("X-Forwarded-For", "203.0.113.99"), ("X-Forwarded-For", "198.51.100.40:1234")]
+        assert tenant.post("/agents", json={"id": "a", "name": "A"}, headers=lines).status_code == 201
+        written = "SELECT ip_address FROM audit WHERE tenant_id = $1 AND action = 'agent.created'"
+        seen = await owner.fetch(written, tenant.id)
+
+    assert [row["ip_address"] for row in seen] == ["198.51.100.40"]
+
+
+def test_agents_whose_ids_look_alike_do_not_share_a_limit(narrow: Service) -> None:
+    name = f"v{uuid.uuid4().hex[:8]}"
+    with platform_client(narrow) as platform, ExitStack() as stack:
+        made = [
+            (platform.ok("POST", "/platform/tenants", {"id": tenant, "name": "X"})["apiKey"], agent)
+            for tenant, agent in ((name, "bot:1"), (f"{name}:bot", "1"))
+        ]
+        victim, other = (
+            stack.enter_context(Tenant(base_url=narrow.url, headers={"X-Service-Key": key})).agent(agent_id=agent)
+            for key, agent in made
+        )
+        while other.get(f"/agents/{other.id}").status_code == 200:
+            pass
+
+        assert victim.get(f"/agents/{victim.id}").status_code == 200

@@ -33,9 +33,10 @@ from custody.kit.environment import BadSetting
         ("SERVICE_CHAINS_FILE", "/nowhere/chains.toml"),
         ("SERVICE_DEFAULT_CHAIN_ID", "7"),
         ("SERVICE_RPC_URL_7", "http://localhost"),
-        ("SERVICE_RATE_LIMIT_STORE", "redis://localhost"),
-        # Safety that cannot be kept is refused, never ignored.
-        ("SERVICE_REQUIRE_AUTH_SIGNATURE", "true"),
+        ("SERVICE_RATE_LIMIT_STORE", "memcached://localhost"),
+        ("SERVICE_REQUIRE_AUTH_SIGNATURE", "perhaps"),
+        ("SERVICE_SMTP_URL", "mail.example.com"),
+        ("SERVICE_RATE_LIMIT_NONCE", "many"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(name: str, value: str) -> None:

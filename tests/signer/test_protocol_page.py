@@ -1,4 +1,4 @@
-"""docs/protocol-signer.md against the code, and spoken byte by byte with a running signer."""
+"""docs/protocol-signer.md and its list of messages against the code, and spoken byte by byte with a running signer."""
 
 import re
 import typing
@@ -8,20 +8,25 @@ from typing import Any
 import msgspec
 import pytest
 
+from custody.identity.roles import ADMINS, ANYBODY, BUILDERS
 from custody.protocol import messages
 from signer import peers, secrets, turns
+from signer.table import TABLE
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import SOCKETS, connected, greeted
 
 ANY_UUID = "00000000-0000-4000-8000-000000000000"
 
-PAGE = Path(__file__).parents[2].joinpath("docs/protocol-signer.md").read_text()
-KINDS = ("agent", "tenant_key", "platform_key")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "protocol-signer.md").read_text()
+LIST = (DOCS / "protocol-messages.md").read_text()
+KINDS = ("agent", "tenant_key", "platform_key", "session", "app_client")
+ROLES = {"any": ANYBODY, "builder": BUILDERS, "admin": ADMINS}
 # The smallest body of each message that decodes.
 SAMPLES: dict[str, dict[str, Any]] = {
     "CreateTenant": {"id": "t", "name": "T"},
     "DeleteTenant": {"id": "t"},
-    "PutJudgingConfig": {"document": "{}", "judging": {}},
+    "PutConfig": {"document": "{}", "judging": {}},
     "CreateAgents": {"agents": []},
     "DeleteAgent": {"agent": "a"},
     "ReplacePolicies": {"agent": "a", "policies": []},
@@ -54,21 +59,70 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "ChangeCredentialRoute": {"route": ANY_UUID, "changes": {}},
     "DeleteCredentialRoute": {"route": ANY_UUID},
     "RevealForRoute": {"route": ANY_UUID},
+    "NewNonce": {},
+    "SignInWithWallet": {"message": "m", "signature": "0x00"},
+    "NewEmailCode": {"email": "a@example.com"},
+    "SignInWithEmail": {"email": "a@example.com", "code": "000000"},
+    "NewSignInChallenge": {},
+    "SignInWithPasskey": {"credential": {}},
+    "RefreshSession": {"refresh_token": "rt_"},
+    "NewDeviceCode": {"tenant": "nobody"},
+    "PollDeviceCode": {"device_code": "dc"},
+    "EndSession": {},
+    "SwitchTenant": {"tenant": "t"},
+    "LookAtDevice": {"user_code": "AAAA-AAAA"},
+    "DecideDevice": {"user_code": "AAAA-AAAA", "approve": False},
+    "EnrolTotp": {},
+    "ConfirmTotp": {"code": "000000"},
+    "RemoveTotp": {},
+    "NewRecoveryCodes": {},
+    "EnrolSms": {"phone": "+41790000000"},
+    "ConfirmSms": {"code": "000000"},
+    "NewSmsCode": {},
+    "NewPasskeyChallenge": {"purpose": "register"},
+    "RegisterPasskey": {"credential": {}},
+    "RemovePasskey": {"passkey": ANY_UUID},
+    "StepUp": {"method": "totp", "code": "000000"},
+    "PutMember": {"tenant": "t", "user": ANY_UUID, "role": "viewer"},
+    "RemoveMember": {"tenant": "t", "user": ANY_UUID},
+    "PutAppClients": {"clients": [], "mode": "upsert"},
+    "DeleteAppClient": {"client": "web"},
+    "NewAppSecret": {"client": "web"},
+    "RevokeAppSecret": {"client": "web", "secret": ANY_UUID},
+    "NewSigningKey": {},
+    "RevokeSigningKey": {"key": ANY_UUID},
+    "Freeze": {},
+    "Unfreeze": {},
+    "CheckRequestSignature": {
+        "method": "POST",
+        "path": "/agents",
+        "timestamp": None,
+        "expires_at": None,
+        "idempotency_key": "12345678",
+        "body_sha256": "0" * 64,
+        "signature": "v1=" + "0" * 64,
+    },
+    "CreatePlatformKey": {"name": "n", "scopes": ["platform:tenant:read"]},
+    "RevokePlatformKey": {"key": ANY_UUID},
+    "ListPlatformKeys": {},
     "PublicKeys": {},
     "Status": {},
     "BroadcastOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "refused"},
 }
 
 
-def table(heading: str) -> dict[str, list[str]]:
+def table(heading: str, page: str = PAGE) -> dict[str, list[str]]:
     """The first table of a section: its first column gives the names."""
-    section = PAGE.split(f" {heading}\n", 1)[1].split("\n## ", 1)[0]
+    section = page.split(f" {heading}\n", 1)[1].split("\n## ", 1)[0]
     rows = [line for line in section.splitlines() if line.startswith("|")][2:]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     return {first.strip("`"): rest for first, *rest in cells}
 
 
-MESSAGES = table("4. Messages")
+# Of each message: fields, proofs, processes, what a session needs, answer.
+MESSAGES = {
+    name: row for heading in re.findall(r"^## (.+)$", LIST, re.MULTILINE) for name, row in table(heading, LIST).items()
+}
 
 
 def fields_of(kind: type[msgspec.Struct]) -> list[str]:
@@ -88,6 +142,32 @@ def test_the_page_lists_who_may_send_what() -> None:
     for process, allowed in (peers.SIGN_SOCKET | peers.REVEAL_SOCKET).items():
         listed = {name for name, row in MESSAGES.items() if process in row[2].split(", ")}
         assert listed == {body.__name__ for body in allowed}, process
+
+
+def proofs_of(name: str) -> set[str]:
+    return set(MESSAGES[name][1].split(", ")) - {"none"}
+
+
+def test_the_page_lists_every_kind_of_proof() -> None:
+    assert set(table("3. Requests and replies")) == set(KINDS)
+
+
+def test_the_page_lists_the_proofs_that_a_message_takes() -> None:
+    # What the server answers by itself has no row there; only one of these takes a proof.
+    taken = {kind.__name__: set(row.by) for kind, row in TABLE.items()} | {"RevealForRoute": {"agent"}}
+    assert {name: proofs for name in MESSAGES if (proofs := proofs_of(name))} == {
+        name: proofs for name, proofs in taken.items() if proofs
+    }
+
+
+@pytest.mark.parametrize("kind", [kind for kind, row in TABLE.items() if "session" in row.by])
+def test_the_page_says_what_a_session_needs(kind: type) -> None:
+    roles, _, action = MESSAGES[kind.__name__][3].partition(", ")
+    assert (ROLES[roles], action or None) == (TABLE[kind].roles, TABLE[kind].action)
+
+
+def test_the_page_says_nothing_of_sessions_where_none_is_taken() -> None:
+    assert {name for name, row in MESSAGES.items() if row[3]} == {n for n in MESSAGES if "session" in proofs_of(n)}
 
 
 def test_the_page_lists_every_answer_with_its_fields() -> None:

@@ -1,35 +1,47 @@
-"""P4: what each database role may do, and that no row of another tenant exists for it. Held against docs/map.md too."""
+"""P4: what each database role may do, and that no row of another tenant exists for it; docs/database.md too."""
 
+import hmac
 import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from custody.cli import places
+from custody.identity.request_signature import canonical
 from tests.fixtures.callers import Tenant, new_tenant, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import done_as_tenant
 
-MAP = Path(__file__).parents[2].joinpath("docs/map.md").read_text()
+PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 ROLES = ("api", "signer", "scheduler", "proxy")
 TENANT_TABLES = (
     "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
     "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "outbox", "secrets",
-    "credential_routes", "credential_heads",
+    "credential_routes", "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys",
+    "used_signatures", "idempotency_counts",
 )  # fmt: skip
-GLOBAL_TABLES = ("token_keys", "platform_keys", "tortoise_migrations")
+# What proves who a person is: the signer's alone.
+PEOPLE = (
+    "users", "identities", "sessions", "sign_in_nonces", "sign_in_codes", "challenges", "attempts", "device_codes",
+    "factors", "enrolments", "recovery_codes", "passkeys",
+)  # fmt: skip
+GLOBAL_TABLES = (*PEOPLE, "token_keys", "platform_keys", "tortoise_migrations")
 JUDGED = (
     "tenants", "tenant_keys", "tenant_config", "agents", "policy_heads", "policy_rules", "transactions", "approvals",
     "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys", "secrets", "credential_routes",
-    "credential_heads",
+    "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys", "used_signatures", *PEOPLE,
 )  # fmt: skip
 SIGNERS_ACTIONS = (
     "tx.signed", "tx.approved", "policy.replaced", "key.made", "agent.created", "tenant.created", "secret.rotated",
-    "credential_route.created",
+    "credential_route.created", "user.deactivated", "session.began", "membership.changed", "factor.enrolled",
+    "passkey.added", "device.approved", "app_client.changed", "app_secret.made", "signing_key.made",
+    "platform_key.made",
 )  # fmt: skip
 
 
@@ -100,32 +112,33 @@ async def test_no_process_owns_a_table_or_stands_above_row_level_security(owner:
     assert await owner.fetchval("SELECT rolcanlogin FROM pg_roles WHERE rolname = 'custody_definer'") is False
 
 
-async def test_the_grants_are_exactly_those_of_the_map(owner: asyncpg.Connection) -> None:
+async def test_the_grants_are_exactly_those_of_the_page(owner: asyncpg.Connection) -> None:
     found = {
         (row["relname"], role): "".join(row["privileges"])
         for role in (*ROLES, "definer")
         for row in await owner.fetch(_PRIVILEGES, f"custody_{role}")
     }
 
-    assert {cell: may for cell, may in found.items() if may} == _grants_on_the_map()
+    assert {cell: may for cell, may in found.items() if may} == _grants_on_the_page()
 
 
-async def test_the_proxy_reads_exactly_the_columns_of_the_map(owner: asyncpg.Connection) -> None:
-    found = await owner.fetch(_COLUMNS)
+@pytest.mark.parametrize("role", ["api", "proxy"])
+async def test_a_role_reads_exactly_the_columns_of_the_page(owner: asyncpg.Connection, role: str) -> None:
+    found = await owner.fetch(_COLUMNS, f"custody_{role}")
 
     listed = {
         (table, column)
-        for table, columns in re.findall(r"^\| `(\w+)` \| ((?:`\w+` ?)+) \|$", MAP, re.M)
+        for table, columns in re.findall(rf"^\| {role} \| `(\w+)` \| ((?:`\w+` ?)+) \|$", PAGE, re.M)
         for column in re.findall(r"\w+", columns)
     }
     assert {(row["relname"], row["attname"]) for row in found} == listed
 
 
-async def test_functions_that_look_across_tenants_are_exactly_those_of_the_map(owner: asyncpg.Connection) -> None:
+async def test_functions_that_look_across_tenants_are_exactly_those_of_the_page(owner: asyncpg.Connection) -> None:
     rows = await owner.fetch("SELECT proname, proowner::regrole::text AS owner, proconfig FROM pg_proc WHERE prosecdef")
 
     assert {row["proname"] for row in rows} == set(
-        re.findall(r"^\| `(\w+)` \| (?:api|signer|scheduler|proxy|all)", MAP, re.M)
+        re.findall(r"^\| `(\w+)` \| (?:api|signer|scheduler|proxy|all)", PAGE, re.M)
     )
     assert {row["owner"] for row in rows} == {"custody_definer"}
     assert {tuple(row["proconfig"]) for row in rows} == {("search_path=public, pg_temp",)}
@@ -149,7 +162,9 @@ async def test_the_api_writes_nothing_that_is_judged(api: asyncpg.Connection, ta
         await api.execute(f"UPDATE {table} SET {await _first_column(api, table)} = NULL")
 
 
-@pytest.mark.parametrize("table", ["sealed", "platform_keys", "nonces", "rate", "credential_heads"])
+@pytest.mark.parametrize(
+    "table", ["sealed", "platform_keys", "nonces", "rate", "credential_heads", "used_signatures", *PEOPLE]
+)
 async def test_the_api_does_not_even_read_what_it_need_not(api: asyncpg.Connection, table: str) -> None:
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await api.execute(f"SELECT FROM {table}")
@@ -187,9 +202,9 @@ async def test_only_the_signer_writes_the_signers_actions(apart: Database, name:
 
 
 async def test_an_audit_row_says_who_wrote_it(api: asyncpg.Connection, owner: asyncpg.Connection) -> None:
-    await api.execute(_APPEND, "session.began")
+    await api.execute(_APPEND, "page.seen")
 
-    assert await owner.fetchval("SELECT written_by FROM audit WHERE action = 'session.began'") == "custody_api"
+    assert await owner.fetchval("SELECT written_by FROM audit WHERE action = 'page.seen'") == "custody_api"
 
 
 @pytest.mark.parametrize("table", TENANT_TABLES)
@@ -224,6 +239,7 @@ async def test_no_row_of_another_tenant_is_visible_or_writable(
                 await process.execute(f"UPDATE {table} SET {column} = {column} WHERE {column} = $1", other.id)
                 == "UPDATE 0"
             )
+        if "d" in may:
             assert await process.execute(f"DELETE FROM {table} WHERE {column} = $1", other.id) == "DELETE 0"
     if "w" in may:
         await _cannot_move_a_row(process, table, column, one, other)
@@ -252,9 +268,13 @@ async def test_every_key_of_a_tenant_table_starts_with_the_tenant(owner: asyncpg
     )
 
     first = {(row["name"], row["attname"]) for row in keys if row["name"] not in GLOBAL_TABLES}
-    # An idempotency key of the operator belongs to no tenant, so its foreign key is a column that is null for it.
     assert {name for name, column in first if column == "tenant_id"} == {*TENANT_TABLES} - {"tenants"}
-    assert {cell for cell in first if cell[1] != "tenant_id"} == {("tenants", "id"), ("idempotency", "tenant_row")}
+    # What the operator sent belongs to no tenant, so its foreign key is a column that is null for it; a person belongs
+    # to none either.
+    assert {cell for cell in first if cell[1] != "tenant_id"} == {
+        ("tenants", "id"), ("idempotency", "tenant_row"), ("used_signatures", "tenant_row"),
+        ("memberships", "user_id"), ("sealed", "user_id"),
+    }  # fmt: skip
 
 
 _NAME_A_TENANT = "SELECT set_config('custody.tenant', 'nobody', false)"
@@ -269,14 +289,18 @@ SELECT relname, ARRAY(
 _COLUMNS = """
 SELECT relname, attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
  WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
-   AND (has_column_privilege('custody_proxy', c.oid, attnum, 'SELECT')
-     OR has_column_privilege('custody_proxy', c.oid, attnum, 'INSERT, UPDATE, REFERENCES'))"""
+   AND NOT has_table_privilege($1, c.oid, 'SELECT')
+   AND (has_column_privilege($1, c.oid, attnum, 'SELECT')
+     OR has_column_privilege($1, c.oid, attnum, 'INSERT, UPDATE, REFERENCES'))"""
 
 
-def _grants_on_the_map() -> dict[tuple[str, str], str]:
-    words = {"R": "r", "W": "raud", "appends": "a", "R, and `resend_at`, `resends`": "r", "": ""}
+def _grants_on_the_page() -> dict[tuple[str, str], str]:
+    words = {
+        "R": "r", "W": "raud", "W, no deleting": "rau", "appends": "a", "R, and `resend_at`, `resends`": "r",
+        "some columns": "", "": "",
+    }  # fmt: skip
     cells = {}
-    for line in re.findall(r"^\| `\w+` (?:\|[^|\n]*){4}\|$", MAP, re.M):
+    for line in re.findall(r"^\| `\w+` (?:\|[^|\n]*){4}\|$", PAGE, re.M):
         table, *may = (cell.strip() for cell in line.strip("|").split("|"))
         for role, word in zip(("api", "signer", "scheduler", "definer"), may, strict=True):
             cells[(table.strip("`"), role)] = words[word]
@@ -284,10 +308,11 @@ def _grants_on_the_map() -> dict[tuple[str, str], str]:
 
 
 async def _may(process: asyncpg.Connection, table: str) -> str:
-    reads, writes = await process.fetchrow(
-        "SELECT has_table_privilege($1, 'SELECT'), has_table_privilege($1, 'UPDATE')", table
-    )
-    return ("r" if reads else "") + ("w" if writes else "")
+    may = await process.fetchrow(
+        "SELECT has_table_privilege($1, 'SELECT'), has_table_privilege($1, 'UPDATE'), "
+        "has_table_privilege($1, 'DELETE')", table
+    )  # fmt: skip
+    return "".join(letter for letter, held in zip("rwd", may, strict=True) if held)
 
 
 async def _cannot_move_a_row(process: asyncpg.Connection, table: str, column: str, one: Tenant, other: Tenant) -> None:
@@ -311,3 +336,19 @@ def _fill(service: Service, tenant: Tenant) -> None:
     secret = done_as_tenant(service, tenant.key, "CreateSecret", {"name": "openai", "value": "a value"})["id"]
     fields = {"hostPattern": "api.example.com", "injectAs": "header", "injectKey": "authorization"}
     done_as_tenant(service, tenant.key, "CreateCredentialRoute", {"secret": secret, "fields": fields})
+    with closing(member(service, tenant, "owner", mfa=True)) as person:
+        _administer(person, f"/tenants/{tenant.id}", tenant)
+
+
+def _administer(person: Person, path: str, tenant: Tenant) -> None:
+    person.ok("POST", f"{path}/app-clients", {"id": "web", "name": "Web"})
+    person.ok("POST", f"{path}/app-clients/web/secrets", {})
+    key, content = person.ok("POST", f"{path}/request-signing-keys", {})["signingSecret"], b'{"id":"signed","name":"S"}'
+    said = canonical("POST", "/agents", tenant.id, None, None, "a signed request", content)
+    headers = {
+        "Content-Type": "application/json", "Idempotency-Key": "a signed request",
+        "X-Service-Signature": f"v1={hmac.digest(key.encode(), said, 'sha256').hex()}",
+    }  # fmt: skip
+    assert tenant.post("/agents", content=content, headers=headers).status_code == 201
+    # What a process has counted of keys is written before its figures are shown.
+    assert person.ok("GET", f"{path}/idempotency-metrics")["counters"]["observed"] > 0

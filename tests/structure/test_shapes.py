@@ -10,7 +10,7 @@ GOOD = {
     "DisplayName": "An agent",
     "EvmAddress": "0x" + "aB" * 20, "SolanaAddress": "1" * 32, "DecimalAmount": "10", "Calldata": "0xab",
     "ReferenceId": "r-1",
-    "Duration": "24h", "Digest": "0" * 64, "Reason": "no", "HashOrAddress": "0xabc", "Url": "https://example.com",
+    "Duration": "24h", "Digest": "0" * 64, "ClientId": "web_app-1", "Reason": "no", "HashOrAddress": "0xabc", "Url": "https://example.com",
 }  # fmt: skip
 # What people wrote freely may have lines.
 FREE = {"Reason"}

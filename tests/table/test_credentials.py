@@ -6,11 +6,14 @@ import pytest
 
 from api.http.endpoint import Endpoint
 from api.routes import endpoints
+from tests.table.journeys import JOURNEYS
 from tests.table.world import KINDS, World, fresh
 
 TABLE = endpoints()
 CLOSED = [endpoint for endpoint in TABLE if "public" not in endpoint.who.kinds]
 BY_AGENT = [endpoint for endpoint in CLOSED if "agent" in endpoint.path_names]
+# Nothing is looked at on the way to 410.
+RETIRED = {"PUT /tenants/{id}/webhook"}
 BAD = (
     {"X-Service-Key": "ck_" + "A" * 43},
     {"X-Service-Platform-Key": "pk_" + "A" * 43},
@@ -43,7 +46,7 @@ def test_a_valid_credential_of_another_kind_is_403(world: World, endpoint: Endpo
     answers = {kind: call.sent(world.client(kind)) for kind in KINDS if kind not in endpoint.who.kinds}
 
     assert {kind: answer.status_code for kind, answer in answers.items()} == dict.fromkeys(answers, 403)
-    assert {answer.json()["data"]["code"] for answer in answers.values()} == {"wrong_kind"}
+    assert {answer.json()["data"]["code"] for answer in answers.values()} <= {"wrong_kind"}
 
 
 @pytest.mark.parametrize("endpoint", CLOSED, ids=name)
@@ -57,15 +60,21 @@ def test_two_credentials_together_are_ambiguous(world: World, endpoint: Endpoint
 
 
 @pytest.mark.parametrize(
-    "endpoint", [one for one in CLOSED if one.path_names and "tenant_key" in one.who.kinds], ids=name
+    ("endpoint", "kind"),
+    [
+        pytest.param(one, kind, id=f"{kind} {name(one)}")
+        for one in CLOSED
+        for kind in ("tenant_key", "app_client", "session")
+        if one.path_names and kind in one.who.kinds and name(one) not in RETIRED
+    ],
 )
-def test_what_belongs_to_another_tenant_is_404_as_if_absent(world: World, endpoint: Endpoint) -> None:
+def test_what_belongs_to_another_tenant_is_404_as_if_absent(world: World, endpoint: Endpoint, kind: str) -> None:
     call = world.foreign_call(endpoint)
     path = endpoint.path
     for part in endpoint.path_names:
-        path = path.replace(f"<{part}>", fresh() if part in ("agent", "tenant_id") else str(uuid.uuid4()))
+        path = path.replace(f"<{part}>", fresh() if part in ("agent", "tenant_id", "client_id") else str(uuid.uuid4()))
 
-    theirs, absent = call.sent(world.tenant), call.sent(world.tenant, path=path)
+    theirs, absent = call.sent(world.client(kind)), call.sent(world.client(kind), path=path)
 
     assert (theirs.status_code, absent.status_code) == (404, 404), theirs.text
     assert theirs.json() == absent.json()
@@ -85,9 +94,15 @@ def test_an_agents_token_on_another_agent_is_403_whether_that_exists_or_not(worl
 
 
 @pytest.mark.parametrize(
-    "endpoint", [one for one in CLOSED if one.who.kinds == {"tenant_key", "agent_token"}], ids=name
+    ("endpoint", "kind"),
+    [
+        pytest.param(one, kind, id=f"{kind} {name(one)}")
+        for one in CLOSED
+        for kind in ("agent_token", "app_client", "session")
+        if kind in one.who.kinds and name(one) not in JOURNEYS
+    ],
 )
-def test_an_agent_may_call_what_is_declared_for_it(world: World, endpoint: Endpoint) -> None:
-    answer = world.call(endpoint).sent(world.agent)
+def test_everybody_may_call_what_is_declared_for_him(world: World, endpoint: Endpoint, kind: str) -> None:
+    answer = world.call(endpoint).sent(world.client(kind))
 
     assert answer.status_code in endpoint.returns, answer.text

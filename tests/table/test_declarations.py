@@ -34,7 +34,7 @@ def test_every_route_of_the_specification_is_declared_once_and_spelled_alike() -
 def test_a_route_says_what_it_does_and_what_it_answers(endpoint: Endpoint) -> None:
     assert endpoint.summary.endswith(".")
     assert endpoint.returns
-    assert endpoint.hardened == (endpoint.method != "GET")
+    assert endpoint.hardened == (endpoint.method != "GET" and not endpoint.path.startswith("/auth/"))
     assert not endpoint.shows_secret or endpoint.private
 
 
@@ -69,3 +69,18 @@ def test_the_contract_marks_what_is_hardened_and_who_may_call() -> None:
         operation = paths[endpoint.contract_path][endpoint.method.lower()]
         assert ("x-service-hardening" in operation) == endpoint.hardened
         assert {kind for one in operation["security"] for kind in one} == set(endpoint.who.kinds) - {"public"}
+
+
+def test_only_the_first_key_and_the_brakes_need_no_signature_where_one_is_wanted() -> None:
+    paths = openapi.document(TABLE, "http://localhost:3200")["paths"]
+    unsigned = {
+        f"{method.upper()} {path}"
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+        if operation.get("x-service-hardening", {}).get("signatureRequiredByDeployment") is False
+    }
+
+    assert unsigned == {name for name, endpoint in zip(NAMES, TABLE, strict=True) if endpoint.unsigned}
+    assert unsigned == {
+        "POST /tenants/{id}/request-signing-keys", "POST /tenants/{id}/freeze", "POST /agents/{agentId}/freeze",
+    }  # fmt: skip

@@ -22,7 +22,7 @@ from tests.table.world import KINDS, World
 TABLE = endpoints()
 CONTRACT = schemathesis.openapi.from_dict(openapi.document(TABLE, "http://localhost"))
 CHECKS = (status_code_conformance, content_type_conformance, response_schema_conformance)
-CREDENTIALS = ("authorization", "x-service-key", "x-service-platform-key")
+CREDENTIALS = ("authorization", "x-service-key", "x-service-platform-key", "x-service-app-id")
 FEW = settings(
     max_examples=15, derandomize=True, deadline=None, database=None, phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
@@ -48,10 +48,15 @@ def own_ids(world: World, endpoint: Endpoint) -> dict[str, str]:
         "agent": ("agentId", world.agent.id), "tenant_id": ("id", world.tenant.id),
         "secret_id": ("id", world.route["secretId"]), "route_id": ("id", world.route["id"]),
     }  # fmt: skip
-    return {} if endpoint.method == "DELETE" else dict(known[part] for part in endpoint.path_names if part in known)
+    # Frozen, or without its app clients, the tenant would be of no use to the next law.
+    spoils = endpoint.method == "DELETE" or endpoint.path.endswith(("freeze", "app-clients"))
+    return {} if spoils else dict(known[part] for part in endpoint.path_names if part in known)
 
 
 def callers(world: World, endpoint: Endpoint) -> list[Client]:
+    if endpoint.path.startswith("/auth/"):
+        # Somebody whose session may end.
+        return [world.throwaway()]
     return [world.client(kind) for kind in KINDS if kind in endpoint.who.kinds] or [world.nobody]
 
 

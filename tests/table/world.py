@@ -1,5 +1,7 @@
 """A good request for every declared route, so that a law can be tried on all of them."""
 
+import itertools
+import time
 import uuid
 from collections.abc import Callable
 from functools import cached_property
@@ -10,11 +12,19 @@ import msgspec
 
 from api.http.endpoint import Endpoint
 from tests.fixtures.callers import ADDRESS, Agent, Client, Tenant, new_tenant, platform_client, rule
+from tests.fixtures.forgery import claims_of
+from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
+from tests.outside.sms_gateway import SmsGateway
+from tests.outside.smtp_server import Mailbox
 from tests.routes.orders import note, solana_payment
 from tests.routes.secrets.makers import keep_route, keep_secret, route_fields
+from tests.table.journeys import JOURNEYS, app_client_of
 
-KINDS = ("tenant_key", "agent_token", "platform_key")
+KINDS = ("tenant_key", "agent_token", "platform_key", "app_client", "session")
+# A second factor is recent for 300 seconds.
+RECENT_SECONDS = 200
+_numbers = itertools.count(41_780_000_000)
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -35,34 +45,75 @@ class Call(msgspec.Struct, frozen=True):
 class World:
     """Two tenants with an agent each, and whoever may call."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, mailbox: Mailbox, sms_gateway: SmsGateway) -> None:
+        self.service, self.mailbox, self.sms_gateway = service, mailbox, sms_gateway
         self.platform = platform_client(service)
         self.nobody = Client(base_url=service.url, timeout=30)
         self.tenant, self.other = new_tenant(service), new_tenant(service)
         self.agent = self.tenant.agent()
         self.cautious = self.tenant.agent(rule("auto-approve-threshold", threshold="0"))
         self.foreign = self.other.agent(rule("auto-approve-threshold", threshold="0"))
-        self._service = service
+        self.stranger = sign_in(service)
+        self._owner, self._since = member(service, self.tenant, "owner", mfa=True), time.monotonic()
+        self.app_client = app_client_of(self._owner)
+        self._ready: dict[str, httpx.Client] = {}
 
     def close(self) -> None:
-        for client in (self.platform, self.nobody, self.tenant, self.other):
+        own = (self.platform, self.nobody, self.tenant, self.other, self.stranger, self._owner, self.app_client)
+        for client in (*own, *self._ready.values()):
             client.close()
+
+    @property
+    def owner(self) -> Person:
+        """An owner of the tenant whose second factor is recent."""
+        if time.monotonic() - self._since > RECENT_SECONDS:
+            self._owner.close()
+            self._owner, self._since = member(self.service, self.tenant, "owner", mfa=True), time.monotonic()
+        return self._owner
+
+    def throwaway(self) -> Person:
+        """Somebody who has just signed in, for the first time."""
+        before = self._ready.pop("throwaway", None)
+        if before is not None:
+            before.close()
+        person = sign_in(self.service)
+        self._ready["throwaway"] = person
+        return person
+
+    def phone(self) -> str:
+        """A number nobody has."""
+        return f"+{next(_numbers)}"
 
     def client(self, kind: str) -> Client:
         """Whoever carries a kind of credential."""
-        return {"tenant_key": self.tenant, "agent_token": self.agent, "platform_key": self.platform}[kind]
+        if kind == "session":
+            return self.owner
+        return {
+            "tenant_key": self.tenant, "agent_token": self.agent, "platform_key": self.platform,
+            "app_client": self.app_client,
+        }[kind]  # fmt: skip
 
-    def caller(self, endpoint: Endpoint) -> Client:
-        """One who may call this route."""
-        return next((self.client(kind) for kind in KINDS if kind in endpoint.who.kinds), self.nobody)
+    def caller(self, endpoint: Endpoint) -> httpx.Client:
+        """One who may call this route; where its request is somebody's own, he for whom `call` made the last one."""
+        known = next((self.client(kind) for kind in KINDS if kind in endpoint.who.kinds), self.nobody)
+        return self._ready.get(_name(endpoint), known)
 
     def call(self, endpoint: Endpoint) -> Call:
         """A request that succeeds once."""
-        path = endpoint.path
-        for name, value in self._path_values(endpoint).items():
-            path = path.replace(f"<{name}>", value)
-        body = BODIES[f"{endpoint.method} {endpoint.contract_path}"](self) if endpoint.body is not None else None
+        if _name(endpoint) in JOURNEYS:
+            return self._journey(endpoint)
+        path = _filled(endpoint, self._path_values(endpoint))
+        body = BODIES[_name(endpoint)](self) if endpoint.body is not None else None
         return Call(endpoint.method, path, body)
+
+    def _journey(self, endpoint: Endpoint) -> Call:
+        journey = JOURNEYS[_name(endpoint)](self)
+        before = self._ready.get(_name(endpoint))
+        if before not in (None, self.nobody, self.platform, self._owner, journey.client):
+            before.close()
+        self._ready[_name(endpoint)] = journey.client
+        query = f"?{journey.query}" if journey.query else ""
+        return Call(endpoint.method, _filled(endpoint, journey.path) + query, journey.body)
 
     def foreign_call(self, endpoint: Endpoint) -> Call:
         """The same, on what belongs to the other tenant."""
@@ -70,11 +121,13 @@ class World:
             "agent": lambda: self.foreign.id, "tenant_id": lambda: self.other.id,
             "tx_id": lambda: queued(self.foreign)["txId"], "approval_id": lambda: queued(self.foreign)["approvalId"],
             "secret_id": lambda: keep_secret(self.other)["id"], "route_id": lambda: keep_route(self.other)["id"],
+            "session_id": lambda: str(claims_of(self.stranger.session["token"])["sid"]),
         }  # fmt: skip
+        own = self.call(endpoint)
         path = endpoint.path
         for name in endpoint.path_names:
-            path = path.replace(f"<{name}>", theirs[name]())
-        return Call(endpoint.method, path, self.call(endpoint).json)
+            path = path.replace(f"<{name}>", theirs[name]() if name in theirs else str(uuid.uuid4()))
+        return Call(endpoint.method, path, own.json)
 
     def fresh_agent(self) -> Agent:
         """An agent that may be destroyed."""
@@ -82,7 +135,7 @@ class World:
 
     def fresh_tenant(self) -> Tenant:
         """A tenant that may be destroyed."""
-        tenant = new_tenant(self._service)
+        tenant = new_tenant(self.service)
         tenant.close()
         return tenant
 
@@ -100,7 +153,8 @@ class World:
         if "tx_id" in names:
             return {"agent": self.agent.id, "tx_id": self.agent.sign().json()["data"]["txId"]}
         if "agent" in names:
-            return {"agent": (self.fresh_agent() if endpoint.method == "DELETE" else self.agent).id}
+            spent = endpoint.method == "DELETE" or endpoint.path.endswith("freeze")
+            return {"agent": (self.fresh_agent() if spent else self.agent).id}
         if "tenant_id" in names:
             return {"tenant_id": (self.fresh_tenant() if endpoint.method == "DELETE" else self.tenant).id}
         if "secret_id" in names:
@@ -108,6 +162,17 @@ class World:
         if "route_id" in names:
             return {"route_id": keep_route(self.tenant)["id"]}
         return {}
+
+
+def _name(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.contract_path}"
+
+
+def _filled(endpoint: Endpoint, values: dict[str, str]) -> str:
+    path = endpoint.path
+    for name, value in values.items():
+        path = path.replace(f"<{name}>", value)
+    return path
 
 
 def queued(agent: Agent) -> dict[str, Any]:
@@ -144,5 +209,6 @@ BODIES: dict[str, Callable[[World], Any]] = {
     },
     "POST /tenants": lambda world: {"id": fresh(), "name": "A tenant", "apiKeyHash": uuid.uuid4().hex * 2},
     "PUT /tenants/{id}/config": lambda world: {"displayName": "Shown"},
+    "POST /agents/{agentId}/freeze": lambda world: {"reason": "tried"},
     "POST /platform/tenants": lambda world: {"id": fresh(), "name": "A tenant"},
 }  # fmt: skip

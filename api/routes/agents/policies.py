@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.http.endpoint import Routes
-from api.http.who import agent_token, tenant_key
+from api.http.who import agent_token, tenant_read, tenant_write
 from custody.agents.policies import replace as replace_policies
 from custody.agents.types import AgentAbsent
 from custody.kit.callers import AgentCaller, TenantCaller
@@ -15,7 +15,7 @@ from custody.ports import Ports
 routes = Routes("/agents", tag="Policies")
 
 
-@routes.get("/<agent>/policies", who=tenant_key | agent_token, returns={200: list[PolicyRule]}, fails=(AgentAbsent,))
+@routes.get("/<agent>/policies", who=tenant_read | agent_token, returns={200: list[PolicyRule]}, fails=(AgentAbsent,))
 async def list_all(ports: Ports, agent: AgentRef) -> Any:
     """List an agent's policy rules in the order in which they are judged."""
     return await store.all_of(ports.pool, agent)
@@ -23,7 +23,7 @@ async def list_all(ports: Ports, agent: AgentRef) -> Any:
 
 @routes.put(
     "/<agent>/policies",
-    who=tenant_key | agent_token,
+    who=tenant_write() | agent_token,
     returns={200: list[PolicyRule]},
     fails=(AgentAbsent, InvalidPolicy),
 )

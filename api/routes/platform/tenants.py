@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.http.endpoint import Routes
-from api.http.who import TENANT_READ, TENANT_WRITE, platform
+from api.http.who import TENANT_READ, TENANT_WRITE, anybody, platform
 from custody.kit.callers import PlatformCaller
 from custody.kit.errors import Conflict
 from custody.kit.paging import Page
@@ -51,9 +51,7 @@ async def delete(ports: Ports, caller: PlatformCaller, tenant_id: str) -> Any:
     return await remove.remove(ports, caller, tenant_id)
 
 
-@routes.put(
-    "/tenants/<tenant_id>/policies", who=platform(TENANT_WRITE), returns={410: None}, fails=(DefaultPoliciesRetired,)
-)
+@routes.put("/tenants/<tenant_id>/policies", who=anybody, returns={410: None}, fails=(DefaultPoliciesRetired,))
 async def put_policies(tenant_id: str) -> Any:
     """Retired: set policies on each agent with PUT /agents/{agentId}/policies."""
     return remove.refuse_retired()

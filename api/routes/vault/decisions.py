@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.http.endpoint import Routes
-from api.http.who import tenant_key
+from api.http.who import tenant_decide
 from custody.approvals.types import ApproveBody, ApprovedTransaction, DenyBody, RejectedTransaction
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Conflict, Frozen, UpstreamFailed
@@ -18,7 +18,7 @@ FAILS = (ApprovalAbsent, Conflict, Frozen, UpstreamFailed)
 
 
 @routes.post(
-    "/<agent>/approve/<tx_id>", who=tenant_key, returns={200: ApprovedTransaction, 403: PolicyRefused}, fails=FAILS
+    "/<agent>/approve/<tx_id>", who=tenant_decide(), returns={200: ApprovedTransaction, 403: PolicyRefused}, fails=FAILS
 )
 async def approve(ports: Ports, caller: TenantCaller, agent: AgentRef, tx_id: str, body: ApproveBody) -> Any:
     """Approve a queued transaction: it is judged again by today's policy, signed, and broadcast if the agent asked."""
@@ -26,7 +26,7 @@ async def approve(ports: Ports, caller: TenantCaller, agent: AgentRef, tx_id: st
 
 
 @routes.post(
-    "/<agent>/reject/<tx_id>", who=tenant_key, returns={200: RejectedTransaction}, fails=(ApprovalAbsent, Conflict)
+    "/<agent>/reject/<tx_id>", who=tenant_decide(), returns={200: RejectedTransaction}, fails=(ApprovalAbsent, Conflict)
 )
 async def reject(ports: Ports, caller: TenantCaller, agent: AgentRef, tx_id: str, body: DenyBody) -> Any:
     """Reject a queued transaction; it can never be signed afterwards."""

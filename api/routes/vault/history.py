@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.http.endpoint import Routes
-from api.http.who import agent_token, tenant_key
+from api.http.who import agent_token, tenant_read
 from custody.agents.types import AgentAbsent
 from custody.kit.paging import Page
 from custody.kit.refs import AgentRef
@@ -12,7 +12,7 @@ from custody.transactions import history, store
 from custody.transactions.types import PendingItem, Transaction, TransactionAbsent, TransactionPage, TransactionQuery
 
 routes = Routes("/vault", tag="Transactions")
-WHO = tenant_key | agent_token
+WHO = tenant_read | agent_token
 
 
 @routes.get("/<agent>/pending", who=WHO, returns={200: list[PendingItem]}, fails=(AgentAbsent,))

@@ -3,9 +3,9 @@
 from typing import Any
 
 from api.http.endpoint import Routes
-from api.http.who import agent_token
+from api.http.who import admin_mfa, agent_token
 from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder
-from custody.kit.callers import AgentCaller
+from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.errors import Frozen, UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
@@ -18,12 +18,13 @@ UNDECIDED = {202: Pending, 403: PolicyRefused, 429: PolicyRefused}
 
 @routes.post(
     "/<agent>/sign",
-    who=agent_token,
+    who=agent_token | admin_mfa("vaultSigning"),
     returns={200: EvmSigned, **UNDECIDED},
     fails=(UpstreamFailed, Frozen),
     private=True,
+    queues=True,
 )
-async def sign(ports: Ports, caller: AgentCaller, agent: AgentRef, body: EvmOrder) -> Any:
+async def sign(ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: EvmOrder) -> Any:
     """Sign an EVM transaction, queue it for approval, or refuse it.
 
     The agent's policies decide. Hard policies come first; the auto-approve threshold only queues.
@@ -33,12 +34,15 @@ async def sign(ports: Ports, caller: AgentCaller, agent: AgentRef, body: EvmOrde
 
 @routes.post(
     "/<agent>/sign-typed-data",
-    who=agent_token,
+    who=agent_token | admin_mfa("vaultSigning"),
     returns={200: TypedDataSigned, **UNDECIDED},
     fails=(Frozen,),
     private=True,
+    queues=True,
 )
-async def sign_typed_data(ports: Ports, caller: AgentCaller, agent: AgentRef, body: TypedDataOrder) -> Any:
+async def sign_typed_data(
+    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: TypedDataOrder
+) -> Any:
     """Sign an EIP-712 document (eth_signTypedData_v4), queue it, or refuse it.
 
     Permits, orders and authorizations are judged as what they move or allow.
@@ -48,12 +52,13 @@ async def sign_typed_data(ports: Ports, caller: AgentCaller, agent: AgentRef, bo
 
 @routes.post(
     "/<agent>/sign-solana",
-    who=agent_token,
+    who=agent_token | admin_mfa("vaultSigning"),
     returns={200: SolanaSigned, **UNDECIDED},
     fails=(UpstreamFailed, Frozen),
     private=True,
+    queues=True,
 )
-async def sign_solana(ports: Ports, caller: AgentCaller, agent: AgentRef, body: SolanaOrder) -> Any:
+async def sign_solana(ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: SolanaOrder) -> Any:
     """Sign a Solana transaction, queue it, or refuse it.
 
     Every instruction is recognised or the request is refused; `to` and `value` must equal what the bytes do.

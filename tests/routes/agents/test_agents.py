@@ -1,11 +1,15 @@
 """Agents and batches of them. Spec 1/2.2, 4.1, decisions 1 (batch)."""
 
+from contextlib import closing
 from typing import Any
 
 import asyncpg
 import pytest
 
 from tests.fixtures.callers import Agent, Tenant, rule
+from tests.fixtures.people import member
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
 
 
 def test_an_agent_is_created_with_two_wallets(tenant: Tenant) -> None:
@@ -162,6 +166,25 @@ def test_bad_policies_fail_the_whole_batch(tenant: Tenant, policies: Any) -> Non
 
         assert answer.status_code == 400, answer.text
     assert tenant.get("/agents/b-1").status_code == 404
+
+
+@pytest.mark.parametrize(("role", "status"), [("owner", 200), ("admin", 200), ("developer", 403)])
+def test_of_people_only_an_admin_gives_policies_to_new_agents(
+    service: Service, tenant: Tenant, role: str, status: int
+) -> None:
+    named, policies = [{"id": "with", "name": "x"}], [rule("rate-limit", maxTxPerHour=1)]
+    with closing(member(service, tenant, role, mfa=True)) as somebody:
+        given = somebody.post("/agents/batch", json={"agents": named, "applyPolicies": policies})
+        without = somebody.post("/agents/batch", json={"agents": [{"id": "none", "name": "x"}], "applyPolicies": []})
+        with greeted(service) as wire:
+            body = {"agents": [{"id": "late", "name": "x", "platform_id": None}], "policies": policies}
+            outcome = wire.ask("CreateAgents", body, {"kind": "session", "value": somebody.session["token"]})
+
+    assert (given.status_code, without.status_code) == (status, 200)
+    assert (outcome["type"] == "Done") == (status == 200)
+    if status == 403:
+        assert given.json()["data"]["code"] == outcome["code"] == "policies_by_admins"
+        assert [one["id"] for one in tenant.ok("GET", "/agents")] == ["none"]
 
 
 def test_a_batch_of_a_hundred_is_made_and_one_more_is_400(tenant: Tenant) -> None:

@@ -1,5 +1,6 @@
 """Tenants as the operator sees them. Spec 2/4.4."""
 
+import asyncio
 import uuid
 from typing import Any
 
@@ -8,6 +9,10 @@ import pytest
 
 from custody.kit import tokens
 from tests.fixtures.callers import Client, Tenant, rule
+from tests.fixtures.postgres import Database
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
+from tests.routes.tenants.makers import held, somebody_waits
 
 
 def body(**changed: Any) -> dict[str, Any]:
@@ -122,6 +127,44 @@ async def test_deleting_a_tenant_takes_everything_it_had(
     assert as_platform.get(f"/platform/tenants/{tenant.id}").status_code == 404
 
 
+async def test_a_key_that_is_revoked_while_its_deletion_waits_deletes_nothing(
+    service: Service, as_platform: Client, tenant: Tenant, database: Database, owner: asyncpg.Connection
+) -> None:
+    tenant.agent()
+    key_id, key = _scoped_key(service)
+    with Client(base_url=service.url, headers={"X-Service-Platform-Key": key}, timeout=30) as operator:
+        async with held(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id):
+            deleting = asyncio.create_task(asyncio.to_thread(operator.delete, f"/platform/tenants/{tenant.id}"))
+            await somebody_waits(owner, "delete_tenant")
+            assert _as_operator(service, "RevokePlatformKey", {"key": key_id})["type"] == "Done"
+        answer = await deleting
+
+    assert answer.status_code == 401
+    assert as_platform.get(f"/platform/tenants/{tenant.id}").status_code == 200
+
+
+async def test_a_revocation_waits_for_the_tenant_that_its_key_is_making(
+    service: Service, as_platform: Client, database: Database, owner: asyncpg.Connection
+) -> None:
+    key_id, key = _scoped_key(service)
+    wanted = body()
+    taken = "INSERT INTO tenants (id, name) VALUES ($1, 'x')"
+    with Client(base_url=service.url, headers={"X-Service-Platform-Key": key}, timeout=30) as operator:
+        async with held(database, taken, wanted["id"]) as meanwhile:
+            making = asyncio.create_task(asyncio.to_thread(operator.post, "/platform/tenants", json=wanted))
+            await somebody_waits(owner, "create_tenant")
+            revoking = asyncio.create_task(
+                asyncio.to_thread(_as_operator, service, "RevokePlatformKey", {"key": key_id})
+            )
+            await somebody_waits(owner, "UPDATE platform_keys")
+            await meanwhile.execute("ROLLBACK")
+            answer, revoked = await making, await revoking
+
+    # The key held until its tenant was there, and not a moment longer.
+    assert (answer.status_code, revoked["type"]) == (201, "Done")
+    as_platform.ok("DELETE", f"/platform/tenants/{wanted['id']}")
+
+
 def test_nobody_acts_for_a_deleted_tenant(as_platform: Client, tenant: Tenant) -> None:
     agent = tenant.agent()
     as_platform.ok("DELETE", f"/platform/tenants/{tenant.id}")
@@ -151,3 +194,13 @@ async def test_a_scoped_platform_key_does_only_what_its_scopes_say(
 
     assert (forged.status_code, write.status_code) == (200, 403)
     assert write.json()["data"]["code"] == "missing_scope"
+
+
+def _as_operator(service: Service, name: str, said: dict[str, Any]) -> Any:
+    with greeted(service, "operator") as wire:
+        return wire.ask(name, said, {"kind": "platform_key", "value": service.platform_key})
+
+
+def _scoped_key(service: Service) -> tuple[str, str]:
+    made = _as_operator(service, "CreatePlatformKey", {"name": "a test", "scopes": ["platform:tenant:write"]})["data"]
+    return made["id"], made["key"]

@@ -2,11 +2,14 @@
 
 import hashlib
 import uuid
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from tests.fixtures.callers import Client, Tenant, rule
+from tests.fixtures.callers import Agent, Client, Tenant, rule
+from tests.fixtures.people import Person, member
+from tests.fixtures.server import Service
 
 FLAGS = {
     "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue",
@@ -166,3 +169,37 @@ def test_what_no_rule_covers_goes_where_the_configuration_says(tenant: Tenant, w
     agent = tenant.agent(rule("spending-limit", maxPerDay="1000", asset="evm:31337:0x" + "33" * 20))
 
     assert agent.sign(value=1).status_code == status
+
+
+def test_a_person_who_makes_a_tenant_becomes_its_owner(person: Person, as_nobody: Client) -> None:
+    given = registration(apiKeyHash="a-key-of-its-own-" + uuid.uuid4().hex)
+
+    answer = person.post("/tenants", json=given)
+
+    assert (answer.status_code, answer.json()["data"]["id"]) == (201, given["id"])
+    assert person.switch(given["id"])["tenant"] == {"id": given["id"], "name": "A tenant", "role": "owner"}
+    headers = {"X-Service-Key": given["apiKeyHash"]}
+    assert as_nobody.get(f"/tenants/{given['id']}", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("taken", ["personal-x", "platform"])
+def test_a_person_takes_no_reserved_id(person: Person, taken: str) -> None:
+    assert person.post("/tenants", json=registration(id=taken)).status_code == 400
+
+
+def test_nobody_else_makes_tenants(tenant: Tenant, agent: Agent, as_nobody: Client) -> None:
+    answers = [one.post("/tenants", json=registration()) for one in (tenant, agent, as_nobody)]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 401]
+
+
+def test_the_webhook_of_a_tenant_is_retired_for_everybody(
+    service: Service, tenant: Tenant, agent: Agent, as_platform: Client, as_nobody: Client
+) -> None:
+    path = f"/tenants/{tenant.id}/webhook"
+    with closing(member(service, tenant, "viewer")) as viewer:
+        answers = [one.put(path, json={"webhookUrl": 7}) for one in (tenant, agent, as_platform, viewer)]
+
+    assert {answer.status_code for answer in answers} == {410}
+    assert {answer.json()["data"]["code"] for answer in answers} == {"tenant_webhook_retired"}
+    assert as_nobody.put(path, json={}).status_code == 401

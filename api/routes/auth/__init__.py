@@ -1,0 +1,1 @@
+"""Routes below this part of the address."""

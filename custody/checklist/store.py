@@ -1,0 +1,43 @@
+"""The one query of the security checklist."""
+
+import msgspec
+
+from custody.checklist.types import Facts, Judging
+from custody.identity.app_clients import AppClient
+from custody.kit import clock
+from custody.kit.db import Pool, tenant_scope
+from custody.kit.deployment import Deployment
+from custody.policies.kinds import KINDS
+
+_SOFT = [name for name, kind in KINDS.items() if not kind.hard]
+_FACTS = """
+SELECT (SELECT c.judging FROM tenant_config c WHERE c.tenant_id = $1) AS judging,
+       (SELECT count(*) FROM memberships m WHERE m.tenant_id = $1 AND m.role = 'owner') AS owners,
+       (SELECT count(*) FROM memberships m WHERE m.tenant_id = $1 AND m.role = 'admin') AS admins,
+       (SELECT count(*) FROM memberships m WHERE m.tenant_id = $1 AND m.role IN ('owner', 'admin')
+           AND cardinality(mfa_methods(m.user_id)) = 0) AS admins_without_factor,
+       (SELECT max(k.created_at) FROM signing_keys k WHERE k.tenant_id = $1 AND k.revoked_at IS NULL
+           AND k.retires_at IS NULL) AS newest_signing_key,
+       (SELECT count(*) FROM agents a WHERE a.tenant_id = $1 AND NOT EXISTS (
+           SELECT FROM policy_rules r WHERE r.tenant_id = $1 AND r.agent_id = a.id AND r.enabled
+              AND r.type <> ALL ($2))) AS agents_without_hard_rule,
+       (SELECT array_agg(c.document) FROM app_clients c WHERE c.tenant_id = $1) AS app_clients,
+       (SELECT min(s.created_at) FROM app_secrets s WHERE s.tenant_id = $1 AND s.revoked_at IS NULL
+           AND (s.retires_at IS NULL OR s.retires_at > service_now())) AS oldest_app_secret,
+       (SELECT min(k.created_at) FROM tenant_keys k WHERE k.tenant_id = $1
+           AND k.revoked_at IS NULL) AS oldest_tenant_key
+"""
+
+
+async def facts(pool: Pool, tenant: str, deployment: Deployment) -> Facts:
+    """What the checklist looks at, in one statement."""
+    async with tenant_scope(pool, tenant) as connection:
+        row = await connection.fetchrow(_FACTS, tenant, _SOFT)
+    return Facts(
+        now=clock.now(), deployment=deployment,
+        judging=msgspec.json.decode(row["judging"], type=Judging) if row["judging"] else Judging(),
+        owners=row["owners"], admins=row["admins"], admins_without_factor=row["admins_without_factor"],
+        newest_signing_key=row["newest_signing_key"], agents_without_hard_rule=row["agents_without_hard_rule"],
+        app_clients=tuple(msgspec.json.decode(client, type=AppClient) for client in row["app_clients"] or ()),
+        oldest_app_secret=row["oldest_app_secret"], oldest_tenant_key=row["oldest_tenant_key"],
+    )  # fmt: skip

@@ -1,0 +1,19 @@
+"""Queries of idempotency figures."""
+
+from custody.idempotency.types import TTL_MS, Counters, IdempotencyMetrics
+from custody.kit import clock
+from custody.kit.db import Pool, tenant_scope
+
+_NAMES = Counters.__struct_fields__
+
+
+async def get(pool: Pool, tenant: str) -> IdempotencyMetrics:
+    """What was counted for a tenant since its first request with a key."""
+    async with tenant_scope(pool, tenant) as connection:
+        row = await connection.fetchrow("SELECT * FROM idempotency_counts WHERE tenant_id = $1", tenant)
+    now = clock.iso(clock.now())
+    if row is None:
+        return IdempotencyMetrics(tenant, now, None, None, TTL_MS, Counters())
+    counters = Counters(**{name: row[name] for name in _NAMES})
+    times = clock.iso(row["window_started_at"]), clock.iso(row["last_seen_at"])
+    return IdempotencyMetrics(tenant, now, *times, TTL_MS, counters)

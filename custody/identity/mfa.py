@@ -1,0 +1,50 @@
+"""How recent a second factor must be, by a tenant's policy. Spec 2/2.3, decisions 5."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Action = Literal[
+    "vaultSigning", "keyImport", "keyExport", "recoveryCodes", "tenantAdmin", "signers", "webhooks", "audit", "intents",
+    "approvals",
+]  # fmt: skip
+Seconds = Annotated[int, Meta(ge=30, le=3600)]
+
+
+class DisableFor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What the tenant forbids altogether, whatever the deployment allows."""
+
+    key_import: bool = False
+    key_export: bool = False
+
+
+class MfaPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`authAbuseConfig.mfa`; the defaults are those of a tenant that saved nothing."""
+
+    max_age_seconds: Seconds = 300
+    max_age_for: dict[Action, Seconds] = {}
+    require_for: dict[Action, bool] = {}
+    disable_for: DisableFor = DisableFor()
+    allow_delegated_signer_automation: bool = True
+    allow_key_quorum_automation: bool = True
+
+
+def max_age(policy: MfaPolicy, action: Action) -> int:
+    """Seconds for which a second factor serves this action."""
+    return policy.max_age_for.get(action, policy.max_age_seconds)
+
+
+def is_fresh(policy: MfaPolicy, action: Action, mfa_at: int | None, now: int) -> bool:
+    """Whether a factor shown at `mfa_at` (Unix seconds) is recent enough now; a time yet to come never is."""
+    if not policy.require_for.get(action, True):
+        return True
+    return mfa_at is not None and 0 <= now - mfa_at <= max_age(policy, action)
+
+
+def counted(mfa_at: int | None, counts_from: int | None) -> int | None:
+    """`mfa_at` of a token, where it still counts: not when it is of before the person's factors changed.
+
+    `counts_from` is of the session (SQL `mfa_counts_from`): None says that nothing which it showed counts any more.
+    """
+    return mfa_at if mfa_at is not None and counts_from is not None and mfa_at >= counts_from else None

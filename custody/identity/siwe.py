@@ -1,0 +1,207 @@
+"""Sign-in with Ethereum: the message of EIP-4361, read strictly, and where and when it is good. Spec 1/5, decisions 5.
+
+What a wallet shows to a person must be exactly what is read here, so the grammar is followed to the letter: every
+line in its place, one line end, nothing after the last field. Whether the nonce is ours and whose signature it is, is
+decided elsewhere.
+"""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from custody.chains.evm.address import checksum
+from custody.identity.instants import read_instant
+from custody.kit.errors import Invalid, Unauthenticated
+
+MAX_CHARACTERS: Final = 8 * 1024
+MAX_AGE: Final = timedelta(minutes=10)
+SKEW: Final = timedelta(seconds=30)
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_LOOPBACK: Final = ("localhost", "127.0.0.1")
+
+_ESCAPED = r"%[0-9A-Fa-f]{2}"
+_NAME = r"[A-Za-z0-9\-._~!$&'()*+,;=]"
+_AUTHORITY = rf"(?:(?:{_NAME}|{_ESCAPED}|:)*@)?(?:\[[0-9A-Fa-f:.]+\]|(?:{_NAME}|{_ESCAPED})+)(?::[0-9]*)?"
+_PCHAR = rf"(?:{_NAME}|{_ESCAPED}|[:@])"
+_REST = rf"(?:{_PCHAR}|/)*(?:\?(?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?"
+_URI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?://{_AUTHORITY}(?=[/?#]|\Z)|(?!//)){_REST}\Z")
+_OPENING = re.compile(
+    rf"(?:([A-Za-z][A-Za-z0-9+.\-]*)://)?({_AUTHORITY}) wants you to sign in with your Ethereum account:\Z"
+)
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\Z")
+_EMPTY = re.compile(r"\Z")
+# RFC 3986's reserved and unreserved characters, and the space: visible ASCII without "%<>\^`{|}.
+_STATEMENT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]*\Z")
+_VERSION = re.compile(r"1\Z")
+_CHAIN = re.compile(r"[1-9][0-9]{0,15}\Z")
+_NONCE = re.compile(r"[A-Za-z0-9]{8,64}\Z")
+_REQUEST_ID = re.compile(rf"{_PCHAR}*\Z")
+_TIME = re.compile(r"[0-9TZ:.+\-]{20,40}\Z")
+_WEB = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
+
+
+class SiweMalformed(Invalid):
+    """The sign-in message is not one of EIP-4361."""
+
+
+class SiweDomainMismatch(Unauthenticated):
+    """The sign-in message was made for another site."""
+
+
+class SiweNotValidNow(Unauthenticated):
+    """The sign-in message is not valid at this time."""
+
+
+class SiweMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A sign-in message in its fields; the address is in EIP-55, all times are in UTC."""
+
+    domain: str
+    scheme: str | None = None
+    address: str
+    statement: str | None = None
+    uri: str
+    version: str
+    chain_id: int
+    nonce: str
+    issued_at: datetime
+    expiration_time: datetime | None = None
+    not_before: datetime | None = None
+    request_id: str | None = None
+    resources: tuple[str, ...] = ()
+
+
+class _Lines:
+    """The lines of a message, taken one after the other; what stands wrong is SiweMalformed naming the line."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        self._at = 0
+
+    @property
+    def ended(self) -> bool:
+        return self._at == len(self._lines)
+
+    def starts(self, tag: str) -> bool:
+        return not self.ended and self._lines[self._at].startswith(tag)
+
+    def take(self, pattern: re.Pattern[str], expected: str, tag: str = "") -> re.Match[str]:
+        if self.ended:
+            raise SiweMalformed(f"Line {self._at + 1} is missing; expected {expected}.")
+        line = self._lines[self._at]
+        self._at += 1
+        found = pattern.match(line, len(tag)) if line.startswith(tag) else None
+        if found is None:
+            raise self.wrong(expected)
+        return found
+
+    def field(self, tag: str, pattern: re.Pattern[str], expected: str) -> str:
+        return self.take(pattern, f'"{tag}" and {expected}', tag)[0]
+
+    def moment(self, tag: str) -> datetime:
+        moment = read_instant(self.field(tag, _TIME, "a date and time with a zone"))
+        if moment is None:
+            raise self.wrong("an existing date and time")
+        return moment
+
+    def end(self) -> None:
+        if not self.ended:
+            self._at += 1
+            raise self.wrong("the end of the message, or an optional field in its order")
+
+    def wrong(self, expected: str) -> SiweMalformed:
+        """The complaint about the line taken last."""
+        return SiweMalformed(f"Line {self._at} of the sign-in message is wrong; expected {expected}.")
+
+
+def parse(text: str) -> SiweMessage:
+    """Read a message of at most 8 KiB, or raise SiweMalformed with a sentence that names the line."""
+    if len(text) > MAX_CHARACTERS:
+        raise SiweMalformed(f"The sign-in message is longer than {MAX_CHARACTERS} characters.")
+    lines = _Lines(text)
+    # Arguments are evaluated in the order in which they stand, which is the order of the fields.
+    opening = lines.take(_OPENING, 'the site and " wants you to sign in with your Ethereum account:"')
+    message = SiweMessage(
+        scheme=opening[1],
+        domain=opening[2],
+        address=_address(lines),
+        statement=_statement(lines),
+        uri=lines.field("URI: ", _URI, "a URI"),
+        version=lines.field("Version: ", _VERSION, "1"),
+        chain_id=int(lines.field("Chain ID: ", _CHAIN, "a number")),
+        nonce=lines.field("Nonce: ", _NONCE, "8 to 64 letters and digits"),
+        issued_at=lines.moment("Issued At: "),
+        expiration_time=lines.moment("Expiration Time: ") if lines.starts("Expiration Time: ") else None,
+        not_before=lines.moment("Not Before: ") if lines.starts("Not Before: ") else None,
+        request_id=lines.field("Request ID: ", _REQUEST_ID, "an id") if lines.starts("Request ID: ") else None,
+        resources=_resources(lines) if lines.starts("Resources:") else (),
+    )
+    lines.end()
+    return message
+
+
+def check(message: SiweMessage, *, domains: frozenset[str], now: datetime) -> None:
+    """Raise SiweDomainMismatch unless it is for one of our `host[:port]`, SiweNotValidNow unless it is good now.
+
+    The domain is what the wallet compared with the page it was asked by; the URI is what the session is for. A
+    message for another site that a person was lured to sign must not open a session here, so both must be ours.
+    """
+    uri = _WEB.match(message.uri)
+    if message.domain.lower() not in domains or uri is None or uri[1].lower() not in domains:
+        raise SiweDomainMismatch
+    if message.scheme is not None and message.scheme.lower() not in _DEFAULT_PORTS:
+        raise SiweDomainMismatch
+    if message.issued_at > now + SKEW:
+        raise SiweNotValidNow("The sign-in message was issued in the future; check the clock.")
+    if message.issued_at < now - MAX_AGE:
+        raise SiweNotValidNow("The sign-in message is older than 10 minutes; sign a new one.")
+    if message.expiration_time is not None and message.expiration_time <= now:
+        raise SiweNotValidNow("The sign-in message has expired; sign a new one.")
+    if message.not_before is not None and message.not_before > now + SKEW:
+        raise SiweNotValidNow("The sign-in message is not valid yet.")
+
+
+def domains_of(public_url: str) -> frozenset[str]:
+    """Each `host[:port]`, in lower case, by which browsers may name the site at this address.
+
+    On a scheme's default port both spellings count; on loopback so do `localhost` and `127.0.0.1` with that port.
+    """
+    parts = urlsplit(public_url)
+    default = _DEFAULT_PORTS.get(parts.scheme)
+    if not parts.hostname or default is None:
+        raise ValueError("the public URL must be an http or https address")
+    port = parts.port or default
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    hosts = {host, *_LOOPBACK} if host in (*_LOOPBACK, "[::1]") else {host}
+    written = {f"{name}:{port}" for name in hosts}
+    return frozenset(written | hosts if port == default else written)
+
+
+def _address(lines: _Lines) -> str:
+    address = lines.take(_ADDRESS, "an address: 0x and 40 hexadecimal digits")[0]
+    # EIP-4361 demands the checksum, also of an address that is written in one case.
+    if address != checksum(address):
+        raise lines.wrong("the address in its EIP-55 checksum spelling")
+    lines.take(_EMPTY, "an empty line")
+    return address
+
+
+def _statement(lines: _Lines) -> str | None:
+    """The statement between two empty lines; without one the two lines stand together."""
+    # The grammar would allow a statement that looks like this field; nobody means it, but some could be deceived by it.
+    if lines.starts("URI: "):
+        lines.take(_EMPTY, "a statement or an empty line")
+    statement = lines.take(_STATEMENT, "a statement of letters, digits, spaces and -._~:/?#[]@!$&'()*+,;=")[0]
+    if statement:
+        lines.take(_EMPTY, "an empty line after the statement")
+    return statement or None
+
+
+def _resources(lines: _Lines) -> tuple[str, ...]:
+    lines.take(_EMPTY, '"Resources:" alone', "Resources:")
+    found = []
+    while not lines.ended:
+        found.append(lines.field("- ", _URI, "a URI"))
+    return tuple(found)

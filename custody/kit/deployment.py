@@ -1,0 +1,16 @@
+"""What the operator has set for every tenant, as far as it is told to them. Decisions 2."""
+
+from typing import Literal
+
+import msgspec
+
+
+class Deployment(msgspec.Struct, frozen=True, kw_only=True):
+    """The switches of this deployment; the defaults are those of the variables."""
+
+    public_url: str = "http://localhost:3200"
+    require_request_expiry: bool = False
+    require_auth_signature: bool = False
+    empty_policy: Literal["allow", "deny"] = "allow"
+    allow_broad_routes: bool = False
+    scoped_platform_keys: bool = True

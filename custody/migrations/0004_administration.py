@@ -1,0 +1,14 @@
+"""What a tenant's owners and the deployment's operator do: clients, keys, members, freezing, figures."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0003_people")]  # type: ignore[misc]
+    operations = sql(__name__)

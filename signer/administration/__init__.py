@@ -1,0 +1,1 @@
+"""The signer's stories about a tenant's administration: clients, keys, configuration, freezing."""

@@ -1,0 +1,319 @@
+"""Basic credentials of app clients: where they count, and when they stop. Spec 2/5, decisions 5, 9."""
+
+import base64
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from api.http.endpoint import Endpoint
+from api.routes import endpoints
+from tests.fixtures.callers import Client, Tenant, new_tenant
+from tests.fixtures.deployments import partner_of
+from tests.fixtures.people import Person, member, sign_in
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
+
+ABSENT = "00000000-0000-0000-0000-000000000000"
+# Wherever the specification says `tenant`, but for what a person or the tenant itself decides. Said here once more:
+# a route that is declared wrongly must fail here.
+TAKEN = {
+    "POST /agents", "GET /agents", "GET /agents/{agentId}", "DELETE /agents/{agentId}", "POST /agents/{agentId}/token",
+    "POST /agents/batch", "GET /agents/{agentId}/balance", "DELETE /agents/{agentId}/tokens",
+    "GET /agents/{agentId}/policies", "PUT /agents/{agentId}/policies", "GET /dashboard/{agentId}",
+    "GET /vault/{agentId}/pending", "GET /vault/{agentId}/history", "GET /vault/{agentId}/transactions",
+    "GET /vault/{agentId}/transactions/{txId}", "GET /approvals", "GET /approvals/stats",
+    "GET /tenants/{id}", "GET /tenants/{id}/config", "POST /secrets", "GET /secrets", "GET /secrets/{id}",
+    "PUT /secrets/{id}", "DELETE /secrets/{id}", "POST /secrets/{id}/rotate", "POST /secrets/routes",
+    "GET /secrets/routes", "PUT /secrets/routes/{id}", "DELETE /secrets/routes/{id}", "POST /secrets/routes/explain",
+    # Retired: 410, whoever asks.
+    "PUT /tenants/{id}/webhook", "PUT /platform/tenants/{id}/policies",
+}  # fmt: skip
+
+
+def name(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.contract_path}"
+
+
+CLOSED = [endpoint for endpoint in endpoints() if "public" not in endpoint.who.kinds]
+
+
+class Integration:
+    """A server of the tenant's, with an app client of its own and a secret."""
+
+    def __init__(self, owner: Person, client_id: str) -> None:
+        self.owner, self.client_id = owner, client_id
+        self.app_id = f"{owner.tenant}/{client_id}"
+        self.path = f"/tenants/{owner.tenant}/app-clients"
+        owner.ok("POST", self.path, {"id": client_id, "name": "A server"})
+        self.made = self.rotate()
+
+    @property
+    def secret(self) -> str:
+        return str(self.made["appSecret"])
+
+    def rotate(self) -> dict[str, Any]:
+        made: dict[str, Any] = self.owner.ok("POST", f"{self.path}/{self.client_id}/secrets", {})
+        return made
+
+    def shown(self, *, user: str | None = None, secret: str | None = None, app_id: Any = "same") -> dict[str, str]:
+        """The two headers; each part is what it should be unless the test says otherwise."""
+        pair = f"{self.app_id if user is None else user}:{self.secret if secret is None else secret}"
+        basic = {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+        return basic | ({} if app_id is None else {"X-Service-App-Id": self.app_id if app_id == "same" else app_id})
+
+    def tried(self, client: Client, **changed: Any) -> list[httpx.Response]:
+        """Read and act with it."""
+        headers = self.shown(**changed)
+        return [
+            client.get("/agents", headers=headers),
+            client.post("/agents", json={"id": f"a-{uuid.uuid4().hex[:8]}", "name": "A"}, headers=headers),
+        ]
+
+    def at_signer(self, service: Service) -> dict[str, Any]:
+        """What the signer itself says to an act of it."""
+        proof = {"kind": "app_client", "value": f"{self.app_id}:{self.secret}"}
+        with greeted(service) as wire:
+            told: dict[str, Any] = wire.ask("RevokeAgentTokens", {"agent": "absent"}, proof)
+        return told
+
+
+@pytest.fixture
+def integration(as_owner: Person) -> Integration:
+    return Integration(as_owner, "server")
+
+
+def statuses(answers: list[httpx.Response]) -> list[int]:
+    return [answer.status_code for answer in answers]
+
+
+def test_it_reads_and_acts_for_its_tenant(
+    tenant: Tenant, other_tenant: Tenant, integration: Integration, as_nobody: Client
+) -> None:
+    tenant.ok("POST", "/agents", {"id": "seen", "name": "Seen"})
+    other_tenant.ok("POST", "/agents", {"id": "hidden", "name": "Hidden"})
+
+    assert [one["id"] for one in as_nobody.ok("GET", "/agents", **integration.shown())] == ["seen"]
+    assert as_nobody.get("/agents/hidden", headers=integration.shown()).status_code == 404
+    assert statuses(integration.tried(as_nobody)) == [200, 201]
+
+
+async def test_what_it_does_is_written_down_under_its_name(
+    integration: Integration, as_nobody: Client, owner: asyncpg.Connection
+) -> None:
+    request_id = str(uuid.uuid4())
+    headers = {**integration.shown(), "X-Request-Id": request_id}
+
+    assert as_nobody.post("/agents", json={"id": "made", "name": "Made"}, headers=headers).status_code == 201
+
+    row = await owner.fetchrow("SELECT * FROM audit WHERE request_id = $1", request_id)
+    assert (row["actor_id"], row["action"], row["written_by"]) == (
+        "app-client:server",
+        "agent.created",
+        "custody_signer",
+    )
+
+
+def test_every_route_that_takes_it_is_in_this_files_list() -> None:
+    assert {name(endpoint) for endpoint in CLOSED if "app_client" in endpoint.who.kinds} == TAKEN
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=name)
+def test_it_may_call_what_it_should_and_no_more(
+    service: Service, shared: Integration, as_nobody: Client, endpoint: Endpoint
+) -> None:
+    path = endpoint.path.replace("<tenant_id>", shared.owner.tenant)
+    for part in endpoint.path_names:
+        path = path.replace(f"<{part}>", "absent" if part in ("agent", "client_id") else ABSENT)
+    # A body that nobody takes: whoever may call is told so, and nothing happens.
+    body = {"surplus": 1} if endpoint.body is not None else None
+
+    answer = as_nobody.request(endpoint.method, path, json=body, headers=shared.shown())
+
+    refused = not answer.is_success and answer.json()["data"]["code"] == "wrong_kind"
+    assert refused == (name(endpoint) not in TAKEN), answer.text
+    assert answer.status_code != 401
+
+
+@pytest.fixture(scope="module")
+def shared(service: Service) -> Iterator[Integration]:
+    """One for the tests that change nothing of it."""
+    with new_tenant(service) as tenant, closing(member(service, tenant, "owner", mfa=True)) as chief:
+        yield Integration(chief, "shared")
+
+
+# ---- what is no credential
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"secret": "x"}, {"secret": ""}, {"user": ""}, {"user": "server"}, {"app_id": None}, {"app_id": ""},
+        {"app_id": "other/server"}, {"user": "other/server", "app_id": "other/server"}, {"secret": "app_" + "A" * 43},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_part_that_is_wrong_is_401(integration: Integration, as_nobody: Client, changed: dict[str, Any]) -> None:
+    assert statuses(integration.tried(as_nobody, **changed)) == [401, 401]
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "Basic", "Basic ", "Basic !!!!", "Basic YTpi\nx", "Basic " + "A" * 2000, "Basic /w==", "Basic 4oKsOng=",
+        "Digest YTpi", "Basic YTpi YTpi", "Basic YTpi=",
+    ],
+)  # fmt: skip
+def test_a_header_that_is_mangled_is_401(as_nobody: Client, spelled: str) -> None:
+    try:
+        answer = as_nobody.get("/agents", headers={"Authorization": spelled, "X-Service-App-Id": "a"})
+    except httpx.LocalProtocolError:
+        return
+    assert answer.status_code == 401
+
+
+def test_the_case_of_the_scheme_does_not_matter(integration: Integration, as_nobody: Client) -> None:
+    shown = integration.shown()
+    shown["Authorization"] = shown["Authorization"].replace("Basic", "bAsIc")
+
+    assert as_nobody.get("/agents", headers=shown).status_code == 200
+
+
+def test_a_secret_is_for_its_own_client_only(as_owner: Person, integration: Integration, as_nobody: Client) -> None:
+    other = Integration(as_owner, "another")
+
+    swapped = {"user": other.app_id, "app_id": other.app_id}
+    assert statuses(integration.tried(as_nobody, **swapped)) == [401, 401]
+
+
+def test_with_another_credential_it_is_ambiguous(tenant: Tenant, integration: Integration, as_nobody: Client) -> None:
+    answer = as_nobody.get("/agents", headers={**integration.shown(), "X-Service-Key": tenant.key})
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "ambiguous_credentials")
+
+
+def test_it_is_no_person_and_no_tenant_key_before_the_signer(
+    service: Service, tenant: Tenant, integration: Integration
+) -> None:
+    value = f"{integration.app_id}:{integration.secret}"
+    with greeted(service) as wire:
+        for kind, code in (("session", "BadProof"), ("tenant_key", "BadProof"), ("agent", "Forbidden")):
+            assert wire.ask("CreateAgents", {"agents": []}, {"kind": kind, "value": value})["kind"] == code
+        for message in ("Approve", "Deny"):
+            told = wire.ask(message, {"approval_id": ABSENT}, {"kind": "app_client", "value": value})
+            assert (told["kind"], told["code"]) == ("Forbidden", "wrong_kind")
+
+
+# ---- when it stops
+
+
+def stopped(service: Service, integration: Integration, client: Client) -> None:
+    assert statuses(integration.tried(client)) == [401, 401]
+    assert integration.at_signer(service)["kind"] == "BadProof"
+
+
+def test_a_revoked_secret_ends_at_once(service: Service, integration: Integration, as_nobody: Client) -> None:
+    assert statuses(integration.tried(as_nobody)) == [200, 201]
+
+    path = f"{integration.path}/{integration.client_id}/secrets/{integration.made['id']}"
+    assert integration.owner.delete(path).status_code == 200
+
+    stopped(service, integration, as_nobody)
+
+
+def test_a_disabled_client_ends_at_once(service: Service, integration: Integration, as_nobody: Client) -> None:
+    assert statuses(integration.tried(as_nobody)) == [200, 201]
+
+    integration.owner.ok("PUT", integration.path, {"id": "server", "name": "A server", "enabled": False})
+
+    stopped(service, integration, as_nobody)
+    integration.owner.ok("PUT", integration.path, {"id": "server", "name": "A server", "enabled": True})
+    assert statuses(integration.tried(as_nobody)) == [200, 201]
+
+
+def test_a_deleted_client_ends_at_once(service: Service, integration: Integration, as_nobody: Client) -> None:
+    assert integration.owner.delete(f"{integration.path}/server").status_code == 200
+
+    stopped(service, integration, as_nobody)
+    # One of the same name is another.
+    again = Integration(integration.owner, "server")
+    assert statuses(integration.tried(as_nobody)) == [401, 401]
+    assert statuses(again.tried(as_nobody)) == [200, 201]
+
+
+async def test_a_secret_that_was_superseded_serves_for_another_day(
+    service: Service, integration: Integration, as_nobody: Client, owner: asyncpg.Connection
+) -> None:
+    newer = integration.rotate()
+
+    assert statuses(integration.tried(as_nobody)) == [200, 201]
+    assert statuses(integration.tried(as_nobody, secret=newer["appSecret"])) == [200, 201]
+
+    left = "SELECT extract(epoch FROM retires_at - now()) FROM app_secrets WHERE id = $1"
+    assert 86_000 < await owner.fetchval(left, integration.made["id"]) <= 86_400
+    day = "UPDATE app_secrets SET retires_at = retires_at - interval '1 day' WHERE id = $1"
+    await owner.execute(day, integration.made["id"])
+    stopped(service, integration, as_nobody)
+    assert statuses(integration.tried(as_nobody, secret=newer["appSecret"])) == [200, 201]
+
+
+# ---- somebody writes the database
+
+TAMPERED = {
+    "a disabled client switched on": "UPDATE app_clients SET enabled = true WHERE tenant_id = $1 AND id = 'server'",
+    "a document changed": "UPDATE app_clients SET document = document || ' ' WHERE tenant_id = $1 AND id = 'server'",
+    "a secret moved to another client": "UPDATE app_secrets SET client_id = 'another' WHERE tenant_id = $1",
+    "a MAC taken away": "UPDATE app_secrets SET mac = '' WHERE tenant_id = $1",
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+async def test_a_client_that_the_signer_did_not_write_does_nothing(
+    service: Service, tenant: Tenant, integration: Integration, owner: asyncpg.Connection, what: str
+) -> None:
+    Integration(integration.owner, "another")
+    if what.startswith("a disabled"):
+        integration.owner.ok("PUT", integration.path, {"id": "server", "name": "A server", "enabled": False})
+    if "another client" in what:
+        integration.app_id = f"{tenant.id}/another"
+    await owner.execute(TAMPERED[what], tenant.id)
+
+    assert integration.at_signer(service)["kind"] == "BadProof"
+
+
+# ---- what is kept
+
+
+async def test_no_secret_is_kept_or_logged(
+    service: Service, integration: Integration, as_nobody: Client, owner: asyncpg.Connection
+) -> None:
+    integration.tried(as_nobody)
+    tail = integration.secret[-30:]
+
+    for table in ("app_clients", "app_secrets", "audit", "idempotency"):
+        for row in await owner.fetch(f"SELECT t::text AS row FROM {table} t"):
+            assert tail not in row["row"], table
+    assert tail not in service.logs()
+    assert integration.shown()["Authorization"][6:][-30:] not in service.logs()
+
+
+def test_the_id_of_a_tenant_may_have_a_colon(service: Service, as_nobody: Client) -> None:
+    with closing(sign_in(service)) as owner:
+        tenant = f"a:b:{uuid.uuid4().hex[:8]}"
+        owner.ok("POST", "/tenants", {"id": tenant, "name": "Colons", "apiKeyHash": uuid.uuid4().hex * 2})
+        owner.enrol_totp()
+        owner.switch(tenant)
+
+        assert statuses(Integration(owner, "server").tried(as_nobody)) == [200, 201]
+
+
+def test_a_credential_that_is_no_text_is_refused_and_counted(service: Service) -> None:
+    headers = [(b"Authorization", b"Basic \xc3\xa9"), (b"X-Service-App-Id", b"x")]
+    with partner_of(service, SERVICE_RATE_LIMIT_ANONYMOUS_MAX="3") as narrow, Client(base_url=narrow.url) as stranger:
+        statuses = [stranger.get("/agents", headers=headers).status_code for _ in range(5)]
+
+    assert statuses == [401, 401, 401, 429, 429]

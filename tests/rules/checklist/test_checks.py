@@ -1,0 +1,104 @@
+"""Each item of the security checklist, from the facts that decide it. Spec 2/4.3."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from custody.checklist import checks
+from custody.checklist.run import told
+from custody.checklist.types import Facts, Judging
+from custody.identity.app_clients import AppClient
+from custody.identity.mfa import MfaPolicy
+from custody.kit.deployment import Deployment
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+GOOD = Facts(
+    now=NOW, owners=1, newest_signing_key=NOW, oldest_tenant_key=NOW, oldest_app_secret=NOW,
+    deployment=Deployment(
+        public_url="https://custody.example.com", require_request_expiry=True, require_auth_signature=True,
+        empty_policy="deny",
+    ),
+)  # fmt: skip
+
+
+def ago(days: int) -> datetime:
+    return NOW - timedelta(days=days)
+
+
+def policy(**changed: Any) -> Judging:
+    return Judging(mfa=MfaPolicy(**changed))
+
+
+def client(url: str, **changed: Any) -> tuple[AppClient, ...]:
+    return (AppClient(id="web-app", name="Web", allowed_origins=(url,), **changed),)
+
+
+CASES: list[tuple[str, dict[str, Any], str]] = [
+    ("mfa-policy", {"judging": policy(require_for={"audit": False})}, "warning"),
+    ("mfa-policy", {"judging": policy(require_for={"tenantAdmin": False})}, "fail"),
+    ("mfa-policy", {"judging": policy(require_for={"vaultSigning": False, "audit": False})}, "fail"),
+    ("mfa-policy", {"judging": policy(require_for={"tenantAdmin": True})}, "pass"),
+    ("mfa-policy", {"judging": policy(max_age_seconds=900)}, "pass"),
+    ("mfa-policy", {"judging": policy(max_age_seconds=901)}, "warning"),
+    ("mfa-policy", {"judging": policy(max_age_for={"audit": 3600})}, "warning"),
+    ("owners", {"owners": 0, "admins": 1}, "warning"),
+    ("second-factors", {"admins_without_factor": 1}, "fail"),
+    ("request-signing-keys", {"newest_signing_key": None}, "warning"),
+    ("request-signing-keys", {"newest_signing_key": ago(180)}, "pass"),
+    ("request-signing-keys", {"newest_signing_key": ago(181)}, "warning"),
+    ("request-hardening", {"deployment": Deployment(require_request_expiry=True)}, "warning"),
+    ("request-hardening", {"deployment": Deployment(require_auth_signature=True)}, "warning"),
+    ("empty-policy", {"deployment": Deployment(empty_policy="allow")}, "warning"),
+    ("agent-rules", {"agents_without_hard_rule": 1}, "pass"),
+    ("agent-rules", {"agents_without_hard_rule": 1, "deployment": Deployment(empty_policy="allow")}, "fail"),
+    ("agent-rules", {"agents_without_hard_rule": 0, "deployment": Deployment(empty_policy="allow")}, "pass"),
+    ("app-client-origins", {"app_clients": client("http://localhost:3000")}, "warning"),
+    ("app-client-origins", {"app_clients": client("http://localhost:3000", environment="development")}, "pass"),
+    ("app-client-origins", {"app_clients": client("http://localhost:3000", enabled=False)}, "pass"),
+    ("app-client-origins", {"app_clients": client("https://app.example.com")}, "pass"),
+    ("app-secrets", {"oldest_app_secret": None}, "pass"),
+    ("app-secrets", {"oldest_app_secret": ago(90)}, "pass"),
+    ("app-secrets", {"oldest_app_secret": ago(91)}, "warning"),
+    ("approval-expiry", {"judging": Judging(auto_expire_seconds=0)}, "warning"),
+    ("uncovered-effects", {"judging": Judging(uncovered_effects="allow")}, "fail"),
+    ("uncovered-effects", {"judging": Judging(uncovered_effects="refuse")}, "pass"),
+    ("tenant-key", {"oldest_tenant_key": ago(366)}, "warning"),
+    ("public-url", {"deployment": Deployment(public_url="http://localhost:3200")}, "warning"),
+    ("public-url", {"deployment": Deployment(public_url="http://custody.example.com")}, "fail"),
+    ("secret-routes", {"deployment": Deployment(allow_broad_routes=True)}, "warning"),
+    ("platform-scopes", {"deployment": Deployment(scoped_platform_keys=False)}, "warning"),
+]
+
+
+@pytest.mark.parametrize(("item", "changed", "status"), CASES)
+def test_an_item_says_what_the_facts_come_to(item: str, changed: dict[str, Any], status: str) -> None:
+    facts = msgspec.structs.replace(GOOD, **changed)
+
+    found = {one.id: one for one in told("t", facts).items}[item]
+
+    assert found.status == status
+    assert bool(found.remediation) is (status != "pass")
+
+
+def test_a_tenant_in_which_all_is_well_passes_everything() -> None:
+    found = told("t", GOOD)
+
+    assert {one.id: one.status for one in found.items} == {one.id: "pass" for one in found.items}
+    assert (found.summary.passed, found.summary.warning, found.summary.fail) == (len(checks.CHECKS), 0, 0)
+
+
+def test_each_item_has_a_name_of_its_own_and_can_go_wrong() -> None:
+    ids = [one.id for one in told("t", GOOD).items]
+
+    assert len(set(ids)) == len(ids)
+    assert {item for item, _, status in CASES if status != "pass"} == set(ids)
+
+
+def test_the_summary_counts_the_items() -> None:
+    found = told("t", msgspec.structs.replace(GOOD, admins_without_factor=2, deployment=Deployment()))
+
+    assert msgspec.to_builtins(found)["summary"] == {
+        status: sum(one.status == status for one in found.items) for status in ("pass", "warning", "fail")
+    }

@@ -1,0 +1,279 @@
+"""Requests that only the person who is ready for them can make: a code of his own, a key of his tenant's."""
+
+import base64
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+import pyotp
+
+from tests.fixtures.callers import Client, Tenant, new_tenant
+from tests.fixtures.forgery import claims_of
+from tests.fixtures.people import Person, fresh_address, member, says, sign_in
+from tests.outside.authenticator import Authenticator
+from tests.outside.wallet import Wallet
+from tests.routes.auth.devices import GRANT_TYPE, Device, decide, new_device
+from tests.routes.auth.factors import code_at
+
+if TYPE_CHECKING:
+    from tests.table.world import World
+
+APP_CLIENT = {"id": "keeper", "name": "A client"}
+
+
+class Journey(msgspec.Struct):
+    """A request's caller, what stands in its path, its body and its query."""
+
+    client: httpx.Client
+    path: dict[str, str] = {}
+    body: Any = None
+    query: str = ""
+
+
+def _verify(world: "World") -> Journey:
+    signed = Wallet().sign_in(says(world.service, world.nobody.ok("GET", "/auth/nonce")["nonce"]))
+    return Journey(world.nobody, body={"message": signed.message, "signature": signed.signature})
+
+
+def _email(world: "World") -> Journey:
+    address = fresh_address()
+    world.nobody.ok("POST", "/auth/email/send", {"email": address})
+    return Journey(world.nobody, body={"email": address, "code": world.mailbox.code_for(address)})
+
+
+def _refresh(world: "World") -> Journey:
+    person = sign_in(world.service)
+    return Journey(person, body={"refreshToken": person.session["refreshToken"]})
+
+
+def _other_session(world: "World") -> Journey:
+    person = sign_in(world.service)
+    with closing(sign_in(world.service, person.wallet)) as elsewhere:
+        return Journey(person, {"session_id": claims_of(elsewhere.session["token"])["sid"]})
+
+
+def _alone(world: "World") -> Journey:
+    return Journey(sign_in(world.service))
+
+
+def _switch(world: "World") -> Journey:
+    person = sign_in(world.service)
+    return Journey(person, body={"tenantId": person.tenant})
+
+
+def _confirm_totp(world: "World") -> Journey:
+    person = sign_in(world.service)
+    seed = person.ok("POST", "/auth/mfa/totp/enroll", {})["secret"]
+    return Journey(person, body={"code": pyotp.TOTP(seed).now()})
+
+
+def _enrolled(world: "World") -> Person:
+    person = sign_in(world.service)
+    person.enrol_totp()
+    return person
+
+
+def _step_up_totp(world: "World") -> Journey:
+    person = _enrolled(world)
+    return Journey(person, body={"code": code_at(person.seed, 1)})
+
+
+def _step_up_recovery(world: "World") -> Journey:
+    person = _enrolled(world)
+    return Journey(person, body={"code": person.recovery_codes.pop()})
+
+
+def _with_passkey(world: "World") -> tuple[Person, Authenticator, str]:
+    person, device = sign_in(world.service), Authenticator(f"http://localhost:{world.service.port}")
+    credential = device.create(person.ok("POST", "/auth/passkeys/register/options", {}))
+    made = person.ok("POST", "/auth/passkeys/register/verify", {"credential": credential})
+    return person, device, made["id"]
+
+
+def _register(world: "World") -> Journey:
+    person, device = sign_in(world.service), Authenticator(f"http://localhost:{world.service.port}")
+    return Journey(person, body={"credential": device.create(person.ok("POST", "/auth/passkeys/register/options", {}))})
+
+
+def _step_up_passkey(world: "World") -> Journey:
+    person, device, _ = _with_passkey(world)
+    return Journey(person, body={"credential": device.get(person.ok("POST", "/auth/mfa/passkey/options", {}))})
+
+
+def _log_in(world: "World") -> Journey:
+    person, device, _ = _with_passkey(world)
+    return Journey(person, body={"credential": device.get(person.ok("POST", "/auth/passkeys/login/options", {}))})
+
+
+def _remove_passkey(world: "World") -> Journey:
+    person, device, passkey = _with_passkey(world)
+    # What was added just now is itself the recent factor, once it was shown.
+    shown = device.get(person.ok("POST", "/auth/mfa/passkey/options", {}))
+    person.take(person.ok("POST", "/auth/mfa/passkey/step-up", {"credential": shown}))
+    return Journey(person, {"passkey_id": passkey})
+
+
+def _began_sms(world: "World") -> tuple[Person, str]:
+    person, phone = sign_in(world.service), world.phone()
+    person.ok("POST", "/auth/mfa/sms/enroll", {"phone": phone})
+    return person, phone
+
+
+def _confirm_sms(world: "World") -> Journey:
+    person, phone = _began_sms(world)
+    return Journey(person, body={"code": world.sms_gateway.code_for(phone)})
+
+
+def _with_sms(world: "World") -> tuple[Person, str]:
+    person, phone = _began_sms(world)
+    person.take(person.ok("POST", "/auth/mfa/sms/verify", {"code": world.sms_gateway.code_for(phone)}))
+    return person, phone
+
+
+def _step_up_sms(world: "World") -> Journey:
+    person, phone = _with_sms(world)
+    person.ok("POST", "/auth/mfa/sms/send", {})
+    return Journey(person, body={"code": world.sms_gateway.code_for(phone, after=1)})
+
+
+def _with_device(world: "World") -> tuple[Person, Device]:
+    """Somebody new each time: a person may look at few codes."""
+    person = sign_in(world.service)
+    return person, new_device(world.nobody, person.tenant)
+
+
+def _device_token(world: "World") -> Journey:
+    person, device = _with_device(world)
+    assert decide(person, device).is_success
+    return Journey(person, body={"grant_type": GRANT_TYPE, "device_code": device.code["device_code"]})
+
+
+def _look_at_device(world: "World") -> Journey:
+    person, device = _with_device(world)
+    return Journey(person, query=f"user_code={device.code['user_code']}")
+
+
+def _decide(world: "World") -> Journey:
+    person, device = _with_device(world)
+    return Journey(person, body={"user_code": device.code["user_code"], "action": "approve"})
+
+
+def _new_app_client(world: "World") -> Journey:
+    path = f"/tenants/{world.tenant.id}/app-clients"
+    # A tenant has few of them.
+    world.owner.delete(f"{path}/{APP_CLIENT['id']}")
+    return Journey(world.owner, {"tenant_id": world.tenant.id}, APP_CLIENT)
+
+
+def _app_client(world: "World") -> Journey:
+    journey = _new_app_client(world)
+    world.owner.ok("POST", f"/tenants/{world.tenant.id}/app-clients", APP_CLIENT)
+    return Journey(journey.client, {**journey.path, "client_id": APP_CLIENT["id"]})
+
+
+def _app_secret(world: "World") -> Journey:
+    journey = _app_client(world)
+    made = world.owner.ok("POST", f"/tenants/{world.tenant.id}/app-clients/{APP_CLIENT['id']}/secrets", {})
+    return Journey(journey.client, {**journey.path, "app_secret_id": made["id"]})
+
+
+def _no_signing_key(world: "World") -> Journey:
+    path = f"/tenants/{world.tenant.id}/request-signing-keys"
+    for key in world.owner.ok("GET", path):
+        world.owner.delete(f"{path}/{key['id']}")
+    return Journey(world.owner, {"tenant_id": world.tenant.id})
+
+
+def _signing_key(world: "World") -> Journey:
+    journey = _no_signing_key(world)
+    made = world.owner.ok("POST", f"/tenants/{world.tenant.id}/request-signing-keys", {})
+    return Journey(journey.client, {**journey.path, "key_id": made["id"]})
+
+
+def _new_member(world: "World") -> Journey:
+    person = sign_in(world.service)
+    person.close()
+    body = {"userId": person.id, "role": "viewer"}
+    return Journey(world.platform, {"tenant_id": world.tenant.id}, body)
+
+
+def _member(world: "World") -> Journey:
+    journey = _new_member(world)
+    world.platform.ok("POST", f"/platform/tenants/{world.tenant.id}/members", journey.body)
+    return Journey(world.platform, {"tenant_id": world.tenant.id, "user_id": journey.body["userId"]})
+
+
+def _unfreeze_agent(world: "World") -> Journey:
+    agent = world.fresh_agent()
+    world.tenant.ok("POST", f"/agents/{agent.id}/freeze", {})
+    return Journey(world.owner, {"agent": agent.id})
+
+
+def _freeze_tenant(world: "World") -> Journey:
+    tenant: Tenant = new_tenant(world.service)
+    return Journey(tenant, {"tenant_id": tenant.id}, {"reason": "tried"})
+
+
+def _unfreeze_tenant(world: "World") -> Journey:
+    with new_tenant(world.service) as tenant:
+        owner = member(world.service, tenant, "owner", mfa=True)
+        tenant.ok("POST", f"/tenants/{tenant.id}/freeze", {})
+    return Journey(owner, {"tenant_id": tenant.id})
+
+
+JOURNEYS: dict[str, Callable[["World"], Journey]] = {
+    "POST /auth/verify": _verify,
+    "POST /auth/email/send": lambda world: Journey(world.nobody, body={"email": fresh_address()}),
+    "POST /auth/email/verify": _email,
+    "POST /auth/refresh": _refresh,
+    "POST /auth/logout": _alone,
+    "DELETE /auth/sessions/{id}": _other_session,
+    "POST /auth/session/tenant": _switch,
+    "POST /auth/mfa/totp/enroll": _alone,
+    "POST /auth/mfa/totp/verify": _confirm_totp,
+    "POST /auth/mfa/totp/step-up": _step_up_totp,
+    "DELETE /auth/mfa/totp": lambda world: Journey(_enrolled(world)),
+    "POST /auth/mfa/recovery-codes": lambda world: Journey(_enrolled(world)),
+    "POST /auth/mfa/recovery-codes/step-up": _step_up_recovery,
+    "POST /auth/mfa/passkey/options": lambda world: Journey(_with_passkey(world)[0]),
+    "POST /auth/mfa/passkey/step-up": _step_up_passkey,
+    "POST /auth/mfa/sms/enroll": lambda world: Journey(sign_in(world.service), body={"phone": world.phone()}),
+    "POST /auth/mfa/sms/verify": _confirm_sms,
+    "POST /auth/mfa/sms/send": lambda world: Journey(_with_sms(world)[0]),
+    "POST /auth/mfa/sms/step-up": _step_up_sms,
+    "POST /auth/passkeys/register/options": _alone,
+    "POST /auth/passkeys/register/verify": _register,
+    "POST /auth/passkeys/login/verify": _log_in,
+    "DELETE /auth/passkeys/{id}": _remove_passkey,
+    "POST /auth/device/code": lambda world: Journey(world.nobody, body={"tenantId": world.tenant.id}),
+    "POST /auth/device/token": _device_token,
+    "GET /auth/device/request": _look_at_device,
+    "POST /auth/device/verify": _decide,
+    "POST /tenants/{id}/app-clients": _new_app_client,
+    "PUT /tenants/{id}/app-clients": _new_app_client,
+    "DELETE /tenants/{id}/app-clients/{clientId}": _app_client,
+    "GET /tenants/{id}/app-clients/{clientId}/secrets": _app_client,
+    "POST /tenants/{id}/app-clients/{clientId}/secrets": _app_client,
+    "DELETE /tenants/{id}/app-clients/{clientId}/secrets/{secretId}": _app_secret,
+    "POST /tenants/{id}/request-signing-keys": _no_signing_key,
+    "DELETE /tenants/{id}/request-signing-keys/{keyId}": _signing_key,
+    "POST /platform/tenants/{id}/members": _new_member,
+    "DELETE /platform/tenants/{id}/members/{userId}": _member,
+    "POST /agents/{agentId}/unfreeze": _unfreeze_agent,
+    "POST /tenants/{id}/freeze": _freeze_tenant,
+    "POST /tenants/{id}/unfreeze": _unfreeze_tenant,
+}
+
+
+def app_client_of(owner: Person) -> Client:
+    """A server integration of a tenant, with a secret of its own client."""
+    path = f"/tenants/{owner.tenant}/app-clients"
+    owner.ok("POST", path, {"id": "integration", "name": "An integration"})
+    secret = owner.ok("POST", f"{path}/integration/secrets", {})["appSecret"]
+    app_id = f"{owner.tenant}/integration"
+    shown = base64.b64encode(f"{app_id}:{secret}".encode()).decode()
+    return Client(
+        base_url=owner.base_url, headers={"Authorization": f"Basic {shown}", "X-Service-App-Id": app_id}, timeout=30
+    )
