@@ -22,7 +22,8 @@ DATABASE_SECONDS = 30.0
 
 async def serve(given: settings.Settings) -> None:
     """Run until SIGTERM or SIGINT; a job that runs is allowed to end."""
-    pool = await db.open_pool_when_there(given.database_url, size=2, seconds=DATABASE_SECONDS)
+    # Two for each job that runs alone: one holds its lock.
+    pool = await db.open_pool_when_there(given.database_url, size=8, seconds=DATABASE_SECONDS)
     ports = Ports(pool=pool, signer=SignerClient(str(given.sign_socket), "scheduler"), chains=given.chains, rpc=Rpc())
     clockwork = AsyncIOScheduler()
     runner = Runner(ports)

@@ -9,11 +9,15 @@ from custody.signing import resend
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One job; it gives back how many things it did."""
+    """One job; it gives back how many things it did.
+
+    `alone`: of all schedulers on the database at most one runs it at a time. The others claim their work row by row.
+    """
 
     name: str
     every_seconds: float
     run: Callable[[Ports], Awaitable[int]]
+    alone: bool = False
 
 
 JOBS = (Job("resend", 1.0, resend.resend),)

@@ -1,7 +1,9 @@
-"""Run one job: timed, counted, and never the end of the process."""
+"""Run one job: alone where it must be, timed, counted, written down, and never the end of the process."""
 
 import asyncio
+import contextlib
 import time
+from collections.abc import AsyncIterator
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -15,6 +17,10 @@ RUNS = Counter("custody_job_runs_total", "Runs of a job by how they ended", ["jo
 DONE = Counter("custody_job_items_total", "Things a job did", ["job"])
 SECONDS = Histogram("custody_job_seconds", "Time of one run", ["job"])
 LAST_SUCCESS = Gauge("custody_job_last_success_timestamp_seconds", "When a job last ended well", ["job"])
+# Jobs run several times a second; what they leave in the database for people need not.
+_WRITE_DOWN_SECONDS = 5.0
+# Held for the whole run and freed with its transaction, so a scheduler that dies leaves no lock behind.
+_ALONE = "SELECT pg_try_advisory_xact_lock(hashtextextended('custody-job:' || $1, 0))"
 
 
 class Runner:
@@ -23,27 +29,50 @@ class Runner:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._running: set[asyncio.Future[None]] = set()
+        self._written_down: dict[tuple[str, bool], float] = {}
 
     async def run(self, job: Job) -> None:
         """One run; the next one comes whatever became of it."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._running.add(ended)
+        began = time.monotonic()
         try:
-            with SECONDS.labels(job.name).time():
-                done = await job.run(self._ports)
+            async with self._alone(job) as mine:
+                if not mine:
+                    RUNS.labels(job.name, "another_scheduler").inc()
+                    return
+                with SECONDS.labels(job.name).time():
+                    done = await job.run(self._ports)
+            RUNS.labels(job.name, "done").inc()
+            DONE.labels(job.name).inc(done)
+            LAST_SUCCESS.labels(job.name).set(time.time())  # noqa: TID251 - a metric in this unit
+            await self._write_down(job, good=True, items=done, seconds=time.monotonic() - began)
         except DatabaseAway as problem:
             RUNS.labels(job.name, "database_away").inc()
             log.warning("the database is away", extra={"job": job.name, "reason": type(problem).__name__})
         except Exception:  # the edge of the process
             RUNS.labels(job.name, "failed").inc()
             log.exception("job failed", extra={"job": job.name})
-        else:
-            RUNS.labels(job.name, "done").inc()
-            DONE.labels(job.name).inc(done)
-            LAST_SUCCESS.labels(job.name).set(time.time())  # noqa: TID251 - a metric in this unit
+            with contextlib.suppress(*DatabaseAway):
+                await self._write_down(job, good=False, items=0, seconds=time.monotonic() - began)
         finally:
             self._running.discard(ended)
             ended.set_result(None)
+
+    @contextlib.asynccontextmanager
+    async def _alone(self, job: Job) -> AsyncIterator[bool]:
+        if not job.alone:
+            yield True
+            return
+        async with self._ports.pool.acquire() as connection, connection.transaction():
+            yield await connection.fetchval(_ALONE, job.name)
+
+    async def _write_down(self, job: Job, *, good: bool, items: int, seconds: float) -> None:
+        now, key = time.monotonic(), (job.name, good)
+        if now - self._written_down.get(key, -_WRITE_DOWN_SECONDS) < _WRITE_DOWN_SECONDS:
+            return
+        await self._ports.pool.execute("SELECT job_ended($1, $2, $3, $4)", job.name, good, items, int(seconds * 1000))
+        self._written_down[key] = now
 
     async def ended(self) -> None:
         """Wait for what runs, for a bounded time."""

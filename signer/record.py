@@ -94,6 +94,7 @@ def _slot_fields(judged: Judged, charges: dict[str, int]) -> dict[str, Any]:
     return {
         "slot_state": "sent" if judged.built.broadcast else "open", "slot_address": facts.address,
         "slot_charges": _text(after), "slot_from": slot.tx_id if slot else None,
+        "slot_was": slot.state if slot else None,
         "replaces_tx_id": slot.tx_id if slot else None, "moved_assets": list(moved),
         "moved_hours": [charge.hour for charge in moved.values()],
         "moved_amounts": [charge.amount for charge in moved.values()],
@@ -130,7 +131,8 @@ def approval_content(tenant: str, agent: str, incarnation: str, tx_id: str, appr
 
 _BLANK: dict[str, Any] = dict.fromkeys(
     ("replaces_tx_id", "nonce", "tx_hash", "signature", "signed_bytes", "slot_from", "slot_state", "slot_address",
-     "slot_charges", "spend_assets", "spend_amounts", "approval", "approval_mac", "expire_seconds", "idem_answer")
+     "slot_charges", "spend_assets", "spend_amounts", "approval", "approval_mac", "expire_seconds", "idem_answer",
+     "slot_was", "budgets", "policy_hash")
 ) | {"moved_assets": [], "moved_hours": [], "moved_amounts": []}  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from custody.kit import clock
 from custody.kit.answers import Outcome
 from custody.kit.callers import Origin
 from custody.kit.errors import CustodyError
@@ -30,9 +31,10 @@ async def ready(ports: Ports) -> Any:
     checks: dict[str, Any] = {
         "database": {"ok": database}, "schema": {"ok": schema}, "signer": {"ok": await _signer(ports)},
         # Import sessions are rows of the same database, never this process' memory.
-        "importSessionStore": {"ok": database, "source": "database"}, "jobs": {},
+        "importSessionStore": {"ok": database, "source": "database"},
+        "jobs": await _jobs(ports) if schema else {},
     }  # fmt: skip
-    good = all(check.get("ok", True) for check in checks.values())
+    good = all(check.get("ok", True) for name, check in checks.items() if name != "jobs")
     return (
         Ready("ready", checks)
         if good
@@ -46,6 +48,19 @@ async def _database(ports: Ports) -> tuple[bool, bool]:
             return True, await ports.pool.fetchval("SELECT schema_version()") == newest()
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return False, False
+
+
+async def _jobs(ports: Ports) -> dict[str, dict[str, str | None]]:
+    """When each job last ended well: told, never judged, for what matters less than signing must not stop it."""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            rows = await ports.pool.fetch("SELECT name, last_success_at FROM jobs ORDER BY name")
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        return {}
+    return {
+        row["name"]: {"lastSuccessAt": clock.iso(row["last_success_at"]) if row["last_success_at"] else None}
+        for row in rows
+    }
 
 
 async def _signer(ports: Ports) -> bool:

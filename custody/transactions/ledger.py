@@ -160,6 +160,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     metadata: str
     origin: list[str | None]
     events: str
+    slot_was: str | None
+    budgets: str | None
+    policy_hash: bytes | None
 
 
 class Guard(msgspec.Struct, frozen=True):

@@ -22,7 +22,8 @@ PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 ROLES = ("api", "signer", "scheduler", "proxy")
 TENANT_TABLES = (
     "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
-    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "outbox", "secrets",
+    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed", "outbox",
+    "events", "secrets",
     "credential_routes", "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys",
     "used_signatures", "idempotency_counts",
 )  # fmt: skip
@@ -31,7 +32,7 @@ PEOPLE = (
     "users", "identities", "sessions", "sign_in_nonces", "sign_in_codes", "challenges", "attempts", "device_codes",
     "factors", "enrolments", "recovery_codes", "passkeys",
 )  # fmt: skip
-GLOBAL_TABLES = (*PEOPLE, "token_keys", "platform_keys", "tortoise_migrations")
+GLOBAL_TABLES = (*PEOPLE, "jobs", "token_keys", "platform_keys", "tortoise_migrations")
 JUDGED = (
     "tenants", "tenant_keys", "tenant_config", "agents", "policy_heads", "policy_rules", "transactions", "approvals",
     "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys", "secrets", "credential_routes",

@@ -1,0 +1,14 @@
+"""What every later part of the work after an answer stands on."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0004_administration")]  # type: ignore[misc]
+    operations = sql(__name__)

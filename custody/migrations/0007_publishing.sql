@@ -1,0 +1,3 @@
+-- Numbering events, making deliveries of them, and claiming what is due.
+
+SELECT 1;

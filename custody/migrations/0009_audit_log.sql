@@ -1,0 +1,3 @@
+-- The sealed log over the audit rows, and its checkpoints.
+
+SELECT 1;

@@ -1,0 +1,3 @@
+-- What ends by itself: approvals that nobody decided, and rows that nobody needs any more.
+
+SELECT 1;

@@ -1,0 +1,3 @@
+-- What receipts, simulation and back-tests read.
+
+SELECT 1;

@@ -1,0 +1,14 @@
+"""Reading and writing anew everything that a master key sealed."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0011_receipts")]  # type: ignore[misc]
+    operations = sql(__name__)

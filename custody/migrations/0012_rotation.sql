@@ -1,0 +1,3 @@
+-- Reading and writing anew everything that a master key sealed.
+
+SELECT 1;
