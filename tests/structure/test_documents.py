@@ -112,11 +112,11 @@ def strings_in(file: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_operate_lists_exactly_the_variables_that_code_knows() -> None:
+def test_the_page_lists_exactly_the_variables_that_code_knows() -> None:
     name = re.compile(r"(SERVICE_[A-Z][A-Z_]*?)_?(?:\d+|<\w+>)?\Z")
     files = [file for folder in CODE for file in (ROOT / folder).rglob("*.py")]
     known = {match[1] for file in files for string in strings_in(file) if (match := name.match(string))}
-    listed = {match[1] for span in re.findall(r"`([^`]+)`", text("operate.md")) if (match := name.match(span))}
+    listed = {match[1] for span in re.findall(r"`([^`]+)`", text("environment.md")) if (match := name.match(span))}
     assert listed - known == set(), "listed, but no code knows it"
     assert known - listed == set(), "code knows it, but it is not listed"
 
