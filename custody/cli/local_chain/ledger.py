@@ -107,9 +107,9 @@ class Ledger:
         )  # fmt: skip
         return unsigned.as_signed_transaction(FAUCET, CHAIN_ID)
 
-    def call(self, sender: bytes, to: bytes, value: int, data: bytes) -> bytes:
+    def call(self, sender: bytes, to: bytes, value: int, data: bytes, gas: int = BLOCK_GAS) -> bytes:
         """Execute without keeping anything; raises py-evm's Revert or another VMError."""
-        return bytes(self._chain.get_transaction_result(self._pretend(sender, to, value, data), self._head()))
+        return bytes(self._chain.get_transaction_result(self._pretend(sender, to, value, data, gas), self._head()))
 
     def estimate(self, sender: bytes, to: bytes, value: int, data: bytes) -> int:
         """The gas a transaction would need."""
@@ -118,9 +118,9 @@ class Ledger:
     def _head(self) -> Any:
         return self._chain.get_canonical_head()
 
-    def _pretend(self, sender: bytes, to: bytes, value: int, data: bytes) -> Any:
+    def _pretend(self, sender: bytes, to: bytes, value: int, data: bytes, gas: int = BLOCK_GAS) -> Any:
         nonce = self.state().get_nonce(sender)
         unsigned = self._builder.create_unsigned_transaction(
-            nonce=nonce, gas_price=0, gas=BLOCK_GAS, to=to, value=value, data=data
+            nonce=nonce, gas_price=0, gas=min(gas, BLOCK_GAS), to=to, value=value, data=data
         )
         return SpoofTransaction(unsigned, from_=sender)

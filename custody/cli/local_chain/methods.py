@@ -7,7 +7,7 @@ from eth.exceptions import Revert, VMError
 
 from custody.cli.local_chain import views
 from custody.cli.local_chain.json_rpc import Method, RpcFailure
-from custody.cli.local_chain.ledger import CHAIN_ID, NOBODY, TIP
+from custody.cli.local_chain.ledger import BLOCK_GAS, CHAIN_ID, NOBODY, TIP
 from custody.cli.local_chain.node import Node
 from custody.cli.local_chain.views import hexed
 
@@ -62,8 +62,9 @@ class Methods:
         return hex(self._state(at).get_nonce(_bytes(who)))
 
     def _call(self, asked: Mapping[str, str], _at: str = "latest", *_: object) -> str:
+        gas = int(asked.get("gas", hex(BLOCK_GAS)), 16)
         try:
-            return hexed(self._ledger.call(*_order(asked)))
+            return hexed(self._ledger.call(*_order(asked), gas))
         except VMError as problem:
             raise _failed(problem) from problem
 
