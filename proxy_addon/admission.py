@@ -17,12 +17,12 @@ from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany, Unavail
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
 from custody.kit.logs import logger
 from proxy_addon import inject, refuse
-from proxy_addon.addresses import host_allowed
 from proxy_addon.audit import AuditTrail
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
 from proxy_addon.known import Credential, Known, Standing, StoreAway, caller_of
 from proxy_addon.peer import Peer
+from proxy_addon.private_hosts import host_allowed
 from proxy_addon.rate import Windows
 from proxy_addon.refuse import Refusal
 from proxy_addon.settings import Settings

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakValueDictionary
 
+from custody.kit.addresses import refusal
 from custody.kit.logs import logger
 from proxy_addon import refuse
-from proxy_addon.addresses import refusal
 from proxy_addon.exchange import Ticket
 from proxy_addon.refuse import Refusal
 

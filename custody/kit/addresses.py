@@ -1,15 +1,12 @@
-"""Which addresses the proxy may dial. Design 8, decisions 2.
+"""Which addresses may be dialled when somebody else names where to. Design 8, decisions 2.
 
-Guarantees: only global unicast addresses, unless the operator names the host; an address that carries another one
-inside (mapped, translated, tunnelled) is refused without looking at what it carries; a metadata service of a cloud,
-which gives keys to whoever asks, is never dialled.
+Guarantees: only global unicast addresses, unless the operator lets the host be private; an address that carries
+another one inside (mapped, translated, tunnelled) is refused without looking at what it carries; a metadata service
+of a cloud, which gives keys to whoever asks, is never dialled.
 """
 
-from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, Literal
-
-from custody.credentials.patterns import HostPattern
 
 Reason = Literal[
     "loopback", "private", "link_local", "metadata", "multicast", "reserved", "unspecified", "cgnat", "nat64", "6to4",
@@ -59,13 +56,6 @@ def refusal(address: str, *, private_allowed: bool) -> Reason | None:
         return "metadata"
     reason = _reason(parsed)
     return None if private_allowed and reason in _PRIVATE else reason
-
-
-def host_allowed(host: str, patterns: Sequence[HostPattern], *, port: int | None = None) -> bool:
-    """Say whether the operator lets this host have a private address. A pattern without a port is for every port."""
-    return any(
-        pattern.matches_name(host) and (not pattern.port_written or pattern.port == port) for pattern in patterns
-    )
 
 
 def _reason(address: IPv4Address | IPv6Address) -> Reason | None:
