@@ -9,7 +9,7 @@ import uvloop
 
 from custody.kit import db, logs, tokens
 from custody.kit.logs import logger
-from signer import harden, master_key, peers, settings
+from signer import harden, master_key, peers, settings, statement_keys
 from signer.context import Signer
 from signer.heads import Heads
 from signer.judging import JudgingSeals
@@ -54,6 +54,7 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
     async with pool.acquire() as connection:
         try:
             minter = await load_or_make(connection, sealer, given.issuer)
+            statements = await statement_keys.load_or_make(connection, sealer)
         except Tampered:
             raise master_key.MasterKeyProblem(
                 f"The master key {given.master_key_file} does not open what is sealed in this database. "
@@ -68,6 +69,7 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         pool=pool,
         sealer=sealer,
         minter=minter,
+        statement_keys=statements,
         proofs=Proofs(pool, sealer, minter.keys, judging, scoped=given.scoped_platform_keys),
         policies=PolicySeals(sealer, heads),
         judging=judging,

@@ -13,6 +13,7 @@ from signer.judging import JudgingSeals
 from signer.policies import PolicySeals
 from signer.proofs import Proofs
 from signer.sealing import Sealer
+from signer.statement_keys import StatementKeys
 from signer.tokens import Minter
 from signer.turns import Turns
 
@@ -47,6 +48,7 @@ class Signer:
     pool: Pool
     sealer: Sealer
     minter: Minter
+    statement_keys: StatementKeys
     proofs: Proofs
     policies: PolicySeals
     judging: JudgingSeals

@@ -162,7 +162,7 @@ class Server:
     async def _story(self, request: m.Request) -> tuple[m.Outcome, bool]:
         signer, body = self._signer, request.body
         if isinstance(body, m.PublicKeys):
-            return m.Done({"keys": signer.minter.jwks()}), False
+            return m.Done({"keys": signer.minter.jwks() + signer.statement_keys.jwks(signer.public_url)}), False
         if isinstance(body, m.Status):
             counters = {"version": m.VERSION, "counters": dict(signer.counters), "waiting": len(self._tasks)}
             return m.Done(counters), False

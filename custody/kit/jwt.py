@@ -74,7 +74,8 @@ class TokenKeys:
 
     @classmethod
     def from_jwks(cls, jwks: list[dict[str, str]]) -> "TokenKeys":
-        """From the JWK set the signer publishes."""
+        """From the JWK set the signer publishes; keys of another use, such as receipts, verify no token."""
+        jwks = [key for key in jwks if key["use"] == "sig"]
         public = {key["kid"]: base64.urlsafe_b64decode(key["x"] + "==") for key in jwks}
         return cls(public, next((key["issuer"] for key in jwks), ""))
 

@@ -24,11 +24,12 @@ def test_the_public_keys_are_a_jwk_set_without_private_parts(as_nobody: Client) 
 
     keys = answer.json()["keys"]
     assert set(answer.json()) == {"keys"}
-    assert len(keys) == 1
-    assert {key: keys[0][key] for key in ("kty", "crv", "alg", "use")} == {
-        "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig",
-    }  # fmt: skip
-    assert "d" not in keys[0]
+    # The first verifies tokens, the others what their use says; each is a key of its own.
+    assert [key["use"] for key in keys] == ["sig", "receipt", "checkpoint"]
+    assert len({key["kid"] for key in keys}) == len({key["x"] for key in keys}) == 3
+    for key in keys:
+        assert {name: key[name] for name in ("kty", "crv", "alg")} == {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA"}
+        assert "d" not in key
 
 
 def test_the_contract_is_served(as_nobody: Client) -> None:
