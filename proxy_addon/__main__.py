@@ -4,9 +4,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 from prometheus_client import start_http_server
 
@@ -19,6 +18,7 @@ from proxy_addon.admission import Admission
 from proxy_addon.audit import AuditTrail
 from proxy_addon.dial import Dialler, Lookup, system_lookup
 from proxy_addon.exchange import Exchange
+from proxy_addon.kept import kept
 from proxy_addon.keys import Keys
 from proxy_addon.known import Known
 from proxy_addon.listener import Listener
@@ -51,10 +51,10 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     _start_metrics(given, trail)
     running = [
-        _kept(work)
-        for work in (
-            known.listen(given.database_url), known.forget(), trail.write(), listener.watch_the_clock(),
-            listener.watch_the_agents(),
+        asyncio.ensure_future(kept(begin))
+        for begin in (
+            partial(known.listen, given.database_url), known.forget, trail.write, listener.watch_the_clock,
+            listener.watch_the_agents,
         )
     ]  # fmt: skip
     await listener.open()
@@ -78,19 +78,6 @@ async def _load(keys: Keys) -> None:
         except Unavailable:
             if asyncio.get_running_loop().time() > deadline:
                 raise
-
-
-def _kept(work: Coroutine[Any, Any, None]) -> "asyncio.Future[None]":
-    """Work for as long as we run; should it ever fail, we end, and the supervisor starts us anew."""
-
-    def ended(task: "asyncio.Future[None]") -> None:
-        if not task.cancelled() and (problem := task.exception()):
-            log.error("work that must go on has ended", exc_info=problem)
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    task = asyncio.ensure_future(work)
-    task.add_done_callback(ended)
-    return task
 
 
 def _ended(exchange: Exchange, trail: AuditTrail) -> None:

@@ -20,6 +20,8 @@ DatabaseAway = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
     asyncpg.OperatorInterventionError,
+    # Told by a server that ends a connection, until its goodbye arrives: "another operation is in progress".
+    asyncpg.InternalClientError,
     OSError,
     TimeoutError,
 )
