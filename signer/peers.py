@@ -13,6 +13,8 @@ API = frozenset(
         # administration of a tenant
         m.PutAppClients, m.DeleteAppClient, m.NewAppSecret, m.RevokeAppSecret, m.NewSigningKey, m.RevokeSigningKey,
         m.Freeze, m.Unfreeze, m.PutMember, m.RemoveMember,
+        # webhooks
+        m.CreateWebhook, m.ChangeWebhook, m.DeleteWebhook, m.SendWebhookTest, m.RetryDelivery, m.ReplayDelivery,
         # people
         m.NewNonce, m.SignInWithWallet, m.NewEmailCode, m.SignInWithEmail, m.RefreshSession, m.NewDeviceCode,
         m.PollDeviceCode, m.LookAtDevice, m.DecideDevice, m.EndSession,
@@ -22,7 +24,7 @@ API = frozenset(
         m.EnrolSms, m.ConfirmSms, m.NewSmsCode, m.NewPasskeyChallenge, m.RegisterPasskey, m.RemovePasskey, m.StepUp,
     }
 )  # fmt: skip
-SCHEDULER = frozenset({m.BroadcastOutcome, m.Status})
+SCHEDULER = frozenset({m.SignDelivery, m.BroadcastOutcome, m.Expire, m.Status})
 OPERATOR = frozenset({m.Status, m.CreatePlatformKey, m.RevokePlatformKey, m.ListPlatformKeys})
 PROXY = frozenset({m.RevealForRoute, m.PublicKeys, m.Status})
 

@@ -12,16 +12,18 @@ from custody.identity.mfa import Action
 from custody.identity.roles import ADMINS, ANYBODY, BUILDERS
 from custody.kit.shapes import Role
 from custody.protocol import messages as m
-from signer import agents, approvals, credential_routes, decide, replace_policies, secrets
+from signer import agents, approvals, credential_routes, decide, expiry, replace_policies, secrets
 from signer.administration import (
     app_clients,
     app_secrets,
     config,
+    deliveries,
     freeze,
     platform_keys,
     request_signatures,
     signing_keys,
     tenants,
+    webhooks,
 )
 from signer.context import Ask, Signer
 from signer.people import devices, email_codes, members, passkeys, recovery, sessions, sign_in, sms, step_up, totp
@@ -108,6 +110,14 @@ TABLE: dict[type, Row] = {
     m.RevokeSigningKey: _of_admin(signing_keys.revoke),
     m.Freeze: Row(story=freeze.freeze, by=DECIDER, action="approvals"),
     m.Unfreeze: _of_admin(freeze.unfreeze, "approvals"),
+    # webhooks
+    m.CreateWebhook: _of_admin(webhooks.create, "webhooks"),
+    m.ChangeWebhook: _of_admin(webhooks.change, "webhooks"),
+    m.DeleteWebhook: _of_admin(webhooks.delete, "webhooks"),
+    m.SendWebhookTest: _of_admin(deliveries.send_test, "webhooks"),
+    m.RetryDelivery: _of_admin(deliveries.retry, "webhooks"),
+    m.ReplayDelivery: _of_admin(deliveries.replay, "webhooks"),
+    m.SignDelivery: Row(story=webhooks.sign),
     # the operator: members, and keys of his own
     m.PutMember: Row(story=members.put, by=PLATFORM_KEY, scope=members.WRITE_SCOPE),
     m.RemoveMember: Row(story=members.remove, by=PLATFORM_KEY, scope=members.WRITE_SCOPE),
@@ -131,6 +141,8 @@ TABLE: dict[type, Row] = {
     m.SignSolana: _signs(decide.decide),
     m.Approve: Row(story=approvals.approve, by=DECIDER, action="approvals"),
     m.Deny: Row(story=approvals.deny, by=DECIDER, action="approvals"),
+    # of the scheduler: the database's clock is the evidence
+    m.Expire: Row(story=expiry.expire),
     # people: the message is the evidence
     m.NewNonce: Row(story=sign_in.new_nonce),
     m.SignInWithWallet: Row(story=sign_in.with_wallet),

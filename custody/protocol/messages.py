@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from custody.chains.orders import EvmOrder, EvmPrepared, SolanaOrder, SolanaPrepared, TypedDataOrder
 from custody.credentials.types import RouteFields
@@ -21,6 +21,11 @@ MAX_FRAME = 1024 * 1024
 # Characters; the bound that counts, 64 KiB of UTF-8, is checked where the value is sealed.
 Code = Annotated[str, Meta(min_length=1, max_length=64)]
 SecretValue = Annotated[str, Meta(min_length=1, max_length=65_536)]
+Description = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*\Z")]
+EventNames = Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(min_length=1, max_length=32)]
+MaxRetries = Annotated[int, Meta(ge=0, le=10)]
+# A day at most: ten retries are over before what is sent is forgotten.
+RetryBackoffMs = Annotated[int, Meta(ge=1000, le=86_400_000)]
 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -474,6 +479,68 @@ class CheckRequestSignature(_Message, frozen=True):
         return "CheckRequestSignature()"
 
 
+# ---- webhooks
+
+
+class CreateWebhook(_Message, frozen=True):
+    """Session. An endpoint of the tenant; its secret is shown once. `events` None: all there are, later ones too."""
+
+    url: Annotated[str, Meta(max_length=2048)]
+    events: EventNames | None = None
+    description: Description | None = None
+    max_retries: MaxRetries = 5
+    retry_backoff_ms: RetryBackoffMs = 60_000
+
+
+class ChangeWebhook(_Message, frozen=True):
+    """Session. What is left out stays."""
+
+    webhook: Uuid
+    url: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
+    events: EventNames | UnsetType | None = UNSET
+    enabled: bool | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+    max_retries: MaxRetries | UnsetType = UNSET
+    retry_backoff_ms: RetryBackoffMs | UnsetType = UNSET
+
+
+class DeleteWebhook(_Message, frozen=True):
+    """Session. Its secret goes at once, the row when nothing speaks of it any more."""
+
+    webhook: Uuid
+
+
+class SendWebhookTest(_Message, frozen=True):
+    """Session. One delivery of the event `webhook.test`, tried once."""
+
+    webhook: Uuid
+
+
+class RetryDelivery(_Message, frozen=True):
+    """Session. A failed delivery is due now; what it was tried before still counts."""
+
+    delivery: Uuid
+
+
+class ReplayDelivery(_Message, frozen=True):
+    """Session. The event of a delivery that is over goes out again, as a new delivery."""
+
+    delivery: Uuid
+
+
+class SignDelivery(_Message, frozen=True):
+    """No proof; from the scheduler. The headers with which a delivery to a living, enabled endpoint goes out."""
+
+    tenant: TenantId
+    endpoint: Uuid
+    delivery: Uuid
+    timestamp: Annotated[int, Meta(ge=0)]
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"SignDelivery({self.delivery})"
+
+
 # ---- the operator's commands, with the platform key
 
 
@@ -503,6 +570,13 @@ class PublicKeys(_Message, frozen=True):
 
 class Status(_Message, frozen=True):
     """Liveness and counters."""
+
+
+class Expire(_Message, frozen=True):
+    """End an approval that nobody decided; it must be due on the database's clock."""
+
+    tenant: TenantId
+    approval: Uuid
 
 
 class BroadcastOutcome(_Message, frozen=True):
@@ -593,12 +667,13 @@ Body = (
     CreateTenant | DeleteTenant | PutConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
     | RevokeAgentTokens | CreateSecret | RotateSecret | DeleteSecret | CreateCredentialRoute | ChangeCredentialRoute
     | DeleteCredentialRoute | RevealForRoute | SignEvm | SignTypedData | SignSolana | Approve | Deny | PublicKeys
-    | Status | BroadcastOutcome | NewNonce | SignInWithWallet | NewEmailCode | SignInWithEmail | NewSignInChallenge
+    | Status | Expire | BroadcastOutcome | NewNonce | SignInWithWallet | NewEmailCode | SignInWithEmail | NewSignInChallenge
     | SignInWithPasskey | RefreshSession | NewDeviceCode | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice
     | DecideDevice | EnrolTotp | ConfirmTotp | RemoveTotp | NewRecoveryCodes | EnrolSms | ConfirmSms | NewSmsCode
     | NewPasskeyChallenge | RegisterPasskey | RemovePasskey | StepUp | PutMember | RemoveMember | PutAppClients
     | DeleteAppClient | NewAppSecret | RevokeAppSecret | NewSigningKey | RevokeSigningKey | Freeze | Unfreeze
     | CheckRequestSignature | CreatePlatformKey | RevokePlatformKey | ListPlatformKeys
+    | CreateWebhook | ChangeWebhook | DeleteWebhook | SendWebhookTest | RetryDelivery | ReplayDelivery | SignDelivery
 )  # fmt: skip
 Outcome = Signed | Queued | Refused | NeedsPreparation | Done | Revealed | Failed
 

@@ -25,7 +25,7 @@ TENANT_TABLES = (
     "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed", "outbox",
     "events", "secrets",
     "credential_routes", "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys",
-    "used_signatures", "idempotency_counts",
+    "used_signatures", "idempotency_counts", "webhook_endpoints", "deliveries",
 )  # fmt: skip
 # What proves who a person is: the signer's alone.
 PEOPLE = (
@@ -36,13 +36,14 @@ GLOBAL_TABLES = (*PEOPLE, "jobs", "token_keys", "platform_keys", "tortoise_migra
 JUDGED = (
     "tenants", "tenant_keys", "tenant_config", "agents", "policy_heads", "policy_rules", "transactions", "approvals",
     "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys", "secrets", "credential_routes",
-    "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys", "used_signatures", *PEOPLE,
+    "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys", "used_signatures",
+    "webhook_endpoints", "deliveries", *PEOPLE,
 )  # fmt: skip
 SIGNERS_ACTIONS = (
     "tx.signed", "tx.approved", "policy.replaced", "key.made", "agent.created", "tenant.created", "secret.rotated",
     "credential_route.created", "user.deactivated", "session.began", "membership.changed", "factor.enrolled",
     "passkey.added", "device.approved", "app_client.changed", "app_secret.made", "signing_key.made",
-    "platform_key.made",
+    "platform_key.made", "webhook.created",
 )  # fmt: skip
 
 

@@ -1,0 +1,33 @@
+"""The events that an endpoint may subscribe to. Spec 2/6."""
+
+from collections.abc import Iterable
+from typing import Final, Literal, get_args
+
+from custody.kit.errors import Invalid
+
+Subscribable = Literal[
+    "tx.pending", "tx.approved", "tx.denied", "tx.signed", "spend.threshold", "policy.violation",
+    "user.unlinked_account",
+]  # fmt: skip
+SUBSCRIBABLE: Final[tuple[str, ...]] = get_args(Subscribable)
+# Sent on request alone; nobody subscribes to it.
+TEST: Final = "webhook.test"
+
+
+class UnknownEvent(Invalid):
+    """There is no such event to subscribe to."""
+
+
+def ordered(events: Iterable[str] | None) -> list[str] | None:
+    """Events once each, in the order of the list above; UnknownEvent for another. None stays: every one there is."""
+    if events is None:
+        return None
+    given = set(events)
+    if unknown := sorted(given.difference(SUBSCRIBABLE)):
+        raise UnknownEvent(f"events: {unknown[0][:64]!r} is not one of {', '.join(SUBSCRIBABLE)}.", fields=["events"])
+    return [name for name in SUBSCRIBABLE if name in given]
+
+
+def subscribed(events: list[str] | None, event: str) -> bool:
+    """Whether an endpoint with these events takes this one; None: every one there is, later ones too."""
+    return event != TEST and (events is None or event in events)
