@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from custody.expiry import expire, retain
 from custody.ports import Ports
 from custody.signing import resend
 
@@ -20,4 +21,8 @@ class Job(msgspec.Struct, frozen=True):
     alone: bool = False
 
 
-JOBS = (Job("resend", 1.0, resend.resend),)
+JOBS = (
+    Job("resend", 1.0, resend.resend),
+    Job("expire", 1.0, expire.expire),
+    Job("retain", 60.0, retain.retain, alone=True),
+)

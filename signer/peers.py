@@ -8,8 +8,8 @@ API = frozenset(
         # tenants, agents, secrets, signing
         m.CreateTenant, m.DeleteTenant, m.PutConfig, m.CreateAgents, m.DeleteAgent, m.ReplacePolicies, m.MintAgentToken,
         m.RevokeAgentTokens, m.CreateSecret, m.RotateSecret, m.DeleteSecret, m.CreateCredentialRoute,
-        m.ChangeCredentialRoute, m.DeleteCredentialRoute, m.SignEvm, m.SignTypedData, m.SignSolana, m.Approve, m.Deny,
-        m.BroadcastOutcome, m.CheckRequestSignature, m.PublicKeys, m.Status,
+        m.ChangeCredentialRoute, m.DeleteCredentialRoute, m.SignEvm, m.SignTypedData, m.SignSolana,
+        m.ReplaceEvm, m.Approve, m.Deny, m.BroadcastOutcome, m.CheckRequestSignature, m.PublicKeys, m.Status,
         # administration of a tenant
         m.PutAppClients, m.DeleteAppClient, m.NewAppSecret, m.RevokeAppSecret, m.NewSigningKey, m.RevokeSigningKey,
         m.Freeze, m.Unfreeze, m.PutMember, m.RemoveMember,
@@ -24,7 +24,7 @@ API = frozenset(
         m.EnrolSms, m.ConfirmSms, m.NewSmsCode, m.NewPasskeyChallenge, m.RegisterPasskey, m.RemovePasskey, m.StepUp,
     }
 )  # fmt: skip
-SCHEDULER = frozenset({m.SignDelivery, m.BroadcastOutcome, m.Expire, m.Status})
+SCHEDULER = frozenset({m.SignDelivery, m.ChainOutcome, m.Expire, m.Status})
 OPERATOR = frozenset({m.Status, m.CreatePlatformKey, m.RevokePlatformKey, m.ListPlatformKeys})
 PROXY = frozenset({m.RevealForRoute, m.PublicKeys, m.Status})
 

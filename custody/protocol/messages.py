@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.chains.orders import EvmOrder, EvmPrepared, SolanaOrder, SolanaPrepared, TypedDataOrder
 from custody.credentials.types import RouteFields
 from custody.kit.callers import IdempotencyKey, Origin, Proof
-from custody.kit.shapes import AgentId, Digest, DisplayName, Role, TenantId, Uuid
+from custody.kit.shapes import AgentId, DecimalAmount, Digest, DisplayName, HashOrAddress, Role, TenantId, Uuid
 from custody.policies.types import PolicyRule, Result
 
 VERSION = 1
@@ -182,6 +182,17 @@ class SignSolana(_Message, frozen=True):
     tx_id: Uuid
     order: SolanaOrder
     prepared: SolanaPrepared | None = None
+
+
+class ReplaceEvm(_Message, frozen=True):
+    """Agent token. The order that `replaces` is, with its nonce and higher fees; None: as much higher as is needed."""
+
+    agent: AgentId
+    tx_id: Uuid
+    replaces: Uuid
+    max_fee_per_gas: DecimalAmount | None = None
+    max_priority_fee_per_gas: DecimalAmount | None = None
+    prepared: EvmPrepared | None = None
 
 
 class Approve(_Message, frozen=True):
@@ -580,11 +591,25 @@ class Expire(_Message, frozen=True):
 
 
 class BroadcastOutcome(_Message, frozen=True):
-    """What a node said of a signed order: that it has it, or that it refused it (which changes nothing)."""
+    """A node has the bytes of a signed order."""
 
     tenant: TenantId
     tx_id: Uuid
-    outcome: Literal["sent", "refused"]
+    outcome: Literal["sent"]
+
+
+class ChainOutcome(_Message, frozen=True):
+    """What became of a signed order, as a node showed it: from a scheduler alone, and only at final depth.
+
+    `block` and `block_hash` (on Solana: the slot alone) say where; `by` is the hash that took the nonce, if it is ours.
+    """
+
+    tenant: TenantId
+    tx_id: Uuid
+    outcome: Literal["sent", "confirmed", "reverted", "replaced", "expired"]
+    block: Annotated[int, Meta(ge=0)] | None = None
+    block_hash: HashOrAddress | None = None
+    by: HashOrAddress | None = None
 
 
 # ---- answers
@@ -666,9 +691,9 @@ Signing = SignEvm | SignTypedData | SignSolana
 Body = (
     CreateTenant | DeleteTenant | PutConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
     | RevokeAgentTokens | CreateSecret | RotateSecret | DeleteSecret | CreateCredentialRoute | ChangeCredentialRoute
-    | DeleteCredentialRoute | RevealForRoute | SignEvm | SignTypedData | SignSolana | Approve | Deny | PublicKeys
-    | Status | Expire | BroadcastOutcome | NewNonce | SignInWithWallet | NewEmailCode | SignInWithEmail | NewSignInChallenge
-    | SignInWithPasskey | RefreshSession | NewDeviceCode | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice
+    | DeleteCredentialRoute | RevealForRoute | SignEvm | SignTypedData | SignSolana | ReplaceEvm | Approve | Deny
+    | PublicKeys | Status | Expire | BroadcastOutcome | ChainOutcome | NewNonce | SignInWithWallet | NewEmailCode
+    | SignInWithEmail | NewSignInChallenge | SignInWithPasskey | RefreshSession | NewDeviceCode | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice
     | DecideDevice | EnrolTotp | ConfirmTotp | RemoveTotp | NewRecoveryCodes | EnrolSms | ConfirmSms | NewSmsCode
     | NewPasskeyChallenge | RegisterPasskey | RemovePasskey | StepUp | PutMember | RemoveMember | PutAppClients
     | DeleteAppClient | NewAppSecret | RevokeAppSecret | NewSigningKey | RevokeSigningKey | Freeze | Unfreeze

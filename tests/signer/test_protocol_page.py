@@ -114,6 +114,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "SignDelivery": {"tenant": "t", "endpoint": ANY_UUID, "delivery": ANY_UUID, "timestamp": 1, "body": b"{}"},
     "PublicKeys": {},
     "Status": {},
+    "Expire": {"tenant": "t", "approval": ANY_UUID},
     "BroadcastOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "refused"},
 }
 
