@@ -3,6 +3,7 @@
 What comes out is not released here: it becomes true, and may leave, with the write.
 """
 
+import functools
 from collections.abc import Callable
 
 import msgspec
@@ -44,9 +45,25 @@ def consider(signer: Signer, case: Case, facts: Facts | None, *, locked: bool) -
     None: the policies do not hang together. Without the row's lock that is mostly a change that was just being
     committed, so it is read again; under the lock it is tampering.
     """
-    facts, earlier = _admit(case, facts)
+    facts, earlier = admit(case, facts)
     if earlier is not None:
         return earlier, True
+    judged = weigh(signer, case, facts, locked=locked)
+    if judged is None:
+        return None
+    verdict = judged.verdict
+    if verdict.decision == "sign":
+        return _signed(signer, judged)
+    if case.claim is not None:
+        # Refused on today's policy: nothing is written, the item stays for another decision.
+        return Refused(case.tx_id, list(verdict.results), record.why(verdict)), False
+    if verdict.decision == "queue":
+        return _queued(signer, judged)
+    return _refused(judged)
+
+
+def weigh(signer: Signer, case: Case, facts: Facts, *, locked: bool) -> Judged | None:
+    """What the policies say of an order, whether it is signed then or only asked about; None as above."""
     try:
         rules = signer.policies.open(
             case.ref.tenant, case.ref.agent, facts.incarnation, facts.head, facts.policy_version, facts.rules
@@ -61,19 +78,12 @@ def consider(signer: Signer, case: Case, facts: Facts | None, *, locked: bool) -
         )
         raise Sealed(code="policy_tampered") from None
     built = case.draft.build(facts)
-    verdict = judge(rules, built.subject, _judged_facts(signer, case, facts, judging))
-    judged = Judged(case, facts, built, verdict)
-    if verdict.decision == "sign":
-        return _signed(signer, judged)
-    if case.claim is not None:
-        # Refused on today's policy: nothing is written, the item stays for another decision.
-        return Refused(case.tx_id, list(verdict.results), record.why(verdict)), False
-    if verdict.decision == "queue":
-        return _queued(signer, judged, judging.auto_expire_seconds)
-    return _refused(judged)
+    against = _judged_facts(signer, case, facts, judging)
+    verdict = judge(rules.rules, built.subject, against)
+    return Judged(case, facts, built, verdict, rules, against, judging.auto_expire_seconds)
 
 
-def _admit(case: Case, facts: Facts | None) -> tuple[Facts, Outcome | None]:
+def admit(case: Case, facts: Facts | None) -> tuple[Facts, Outcome | None]:
     """Is this caller still who it was, is the agent free to act, was this asked before?"""
     caller = case.ask.caller
     if facts is None:
@@ -121,7 +131,8 @@ def _signed(signer: Signer, judged: Judged) -> ToWrite | tuple[Outcome, bool]:
         return NeedsPreparation(), False
     produced = _produce(signer, judged.case, judged.facts, final.unlock)
     outcome = record.signed_outcome(judged, produced)
-    return ToWrite(judged.facts, record.of_signed(judged, final.nonce, produced, outcome), outcome)
+    seal = functools.partial(signer.sealer.mac, record.RECORD_MAC, judged.case.ref.tenant)
+    return ToWrite(judged.facts, record.of_signed(judged, final.nonce, produced, outcome, seal), outcome)
 
 
 def _produce(signer: Signer, case: Case, facts: Facts, unlock: Callable[[bytes], Unlocked]) -> Produced:
@@ -140,14 +151,14 @@ def _produce(signer: Signer, case: Case, facts: Facts, unlock: Callable[[bytes],
     return wallet.sign()
 
 
-def _queued(signer: Signer, judged: Judged, expire_seconds: int) -> ToWrite:
+def _queued(signer: Signer, judged: Judged) -> ToWrite:
     case, verdict = judged.case, judged.verdict
     outcome = Queued(case.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict))
     content = record.approval_content(
         case.ref.tenant, case.ref.agent, judged.facts.incarnation, case.tx_id, outcome.approval_id, case.draft.digest
     )
     mac = signer.sealer.mac(record.APPROVAL_MAC, case.ref.tenant, content)
-    return ToWrite(judged.facts, record.of_queued(judged, outcome, mac, expire_seconds), outcome)
+    return ToWrite(judged.facts, record.of_queued(judged, outcome, mac), outcome)
 
 
 def _refused(judged: Judged) -> ToWrite:

@@ -5,6 +5,7 @@ import functools
 import msgspec
 
 from custody.kit import ids
+from custody.policies.fingerprint import policy_hash
 from custody.policies.rules import ParsedRule, parse
 from custody.policies.types import PolicyRule
 from signer.heads import Heads
@@ -14,6 +15,13 @@ POLICY_MAC = "policy-mac"
 Row = tuple[str, str, bool, str]  # id, type, enabled, config as stored
 
 _rows_decoder = msgspec.json.Decoder(list[Row])
+
+
+class RuleSet(msgspec.Struct, frozen=True):
+    """A whole set as the judge takes it, and the hash by which receipts know it."""
+
+    rules: tuple[ParsedRule, ...]
+    hash: bytes
 
 
 class PolicySeals:
@@ -35,7 +43,7 @@ class PolicySeals:
         head: tuple[int | None, int | None, bytes | None],
         version: int,
         rules: str,
-    ) -> tuple[ParsedRule, ...]:
+    ) -> RuleSet:
         """The rules of a set that is whole, ours and current; Tampered or RolledBack otherwise.
 
         A missing head is a refusal: deleting rules is loosening too.
@@ -64,9 +72,10 @@ def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list
 
 
 @functools.lru_cache(maxsize=4096)
-def _parsed(rules: str) -> tuple[ParsedRule, ...]:
+def _parsed(rules: str) -> RuleSet:
     # Keyed by the exact text that was just authenticated, so a cached set is always the stored one.
     stored = [
         PolicyRule(id=i, type=t, enabled=e, config=msgspec.json.decode(c)) for i, t, e, c in _rows_decoder.decode(rules)
     ]
-    return parse(stored, ids.new_uuid)
+    parsed = parse(stored, ids.new_uuid)
+    return RuleSet(parsed, policy_hash(parsed))

@@ -1,5 +1,6 @@
 """What is written about a judged order: pure translation from verdict and signature to ledger, audit and events."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -7,10 +8,13 @@ import msgspec
 
 from custody.chains.types import Effect
 from custody.kit import clock
+from custody.policies.budgets import Budget, budgets
 from custody.policies.types import Alert, Result, Verdict
+from custody.policies.types import Facts as JudgedFacts
 from custody.protocol.messages import Outcome, Queued, Refused, Signed
 from custody.transactions.ledger import Charge, Facts, Record
 from signer.draft import Built, Produced
+from signer.policies import RuleSet
 from signer.proofs import ProvenAgent
 from signer.sealing import fields
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
 APPROVAL_MAC = "approval-mac"
+RECORD_MAC = "record-mac"
 
 
 def why(verdict: Verdict) -> str:
@@ -49,6 +54,15 @@ class Judged(msgspec.Struct, frozen=True):
     facts: Facts
     built: Built
     verdict: Verdict
+    rules: RuleSet
+    # What the verdict was given on: the ledger's figures without the slot that the order takes over.
+    against: JudgedFacts
+    expire_seconds: int
+
+    @property
+    def budgets(self) -> list[Budget]:
+        """Every rolling limit, before and after this order."""
+        return budgets(self.rules.rules, self.built.subject, self.facts.spend, self.against, self.verdict.charges)
 
 
 def signed_outcome(judged: Judged, produced: Produced) -> Signed:
@@ -68,14 +82,18 @@ def signed_outcome(judged: Judged, produced: Produced) -> Signed:
     )
 
 
-def of_signed(judged: Judged, nonce: int | None, produced: Produced, outcome: Signed) -> Record:
-    """The record of a signature: with its slot, its spend and its events."""
+def of_signed(
+    judged: Judged, nonce: int | None, produced: Produced, outcome: Signed, seal: Callable[[bytes], bytes]
+) -> Record:
+    """The record of a signature: with its slot, its spend and its events, and under a MAC for its receipt."""
     claim = judged.case.claim
     charges = {asset: amount for asset, amount in judged.verdict.charges.items() if amount > 0}
     answer = _pack.encode(outcome)
+    # Limits on what the order does not touch say nothing of it.
+    touched = [budget for budget in judged.budgets if budget.asset in charges]
     return _record(
-        judged, outcome, "signed", nonce=nonce, tx_hash=produced.tx_hash, signature=produced.signature,
-        signed_bytes=produced.raw, spend_assets=list(charges) or None,
+        judged, outcome, "signed", seal, budgets=_text(touched), nonce=nonce, tx_hash=produced.tx_hash,
+        signature=produced.signature, signed_bytes=produced.raw, spend_assets=list(charges) or None,
         spend_amounts=[str(amount) for amount in charges.values()] or None, counts_rate=claim is None, answer=answer,
         idem_answer=answer if claim else None, action="tx.approved" if claim else "tx.signed",
         events=_signed_events(judged, outcome), **_slot_fields(judged, charges),
@@ -101,13 +119,13 @@ def _slot_fields(judged: Judged, charges: dict[str, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_queued(judged: Judged, outcome: Queued, mac: bytes, expire_seconds: int) -> Record:
+def of_queued(judged: Judged, outcome: Queued, mac: bytes) -> Record:
     """The record of an order that a person must decide; its MAC keeps it from being swapped meanwhile."""
     data = {"approvalId": outcome.approval_id, "txId": outcome.tx_id, **_money(judged.built)}
     events = [{"event": "tx.pending", "data": data | {"policyResults": outcome.results}}]
     return _record(
         judged, outcome, "pending_approval", counts_rate=True, approval=outcome.approval_id, approval_mac=mac,
-        expire_seconds=expire_seconds, answer=_pack.encode(outcome), action="tx.queued", events=_text(events),
+        expire_seconds=judged.expire_seconds, answer=_pack.encode(outcome), action="tx.queued", events=_text(events),
     )  # fmt: skip
 
 
@@ -132,14 +150,41 @@ def approval_content(tenant: str, agent: str, incarnation: str, tx_id: str, appr
 _BLANK: dict[str, Any] = dict.fromkeys(
     ("replaces_tx_id", "nonce", "tx_hash", "signature", "signed_bytes", "slot_from", "slot_state", "slot_address",
      "slot_charges", "spend_assets", "spend_amounts", "approval", "approval_mac", "expire_seconds", "idem_answer",
-     "slot_was", "budgets", "policy_hash")
+     "slot_was", "budgets")
 ) | {"moved_assets": [], "moved_hours": [], "moved_amounts": []}  # fmt: skip
 
 
-def _record(judged: Judged, outcome: Outcome, status: str, **given: Any) -> Record:
+def signed_content(  # noqa: PLR0913 - everything that a receipt states
+    *, tenant: str, agent: str, incarnation: str, tx_id: str, kind: str, digest: bytes, tx_hash: str | None,
+    signature: str, policy_version: int, policy_hash: bytes, effects: str, policy_results: str, budgets: str,
+    approval: str | None, principal: str,
+) -> bytes:  # fmt: skip
+    """What the MAC of a signed order's record is made over."""
+    return fields(
+        "signed", tenant, agent, incarnation, tx_id, kind, digest, tx_hash or "", signature,
+        policy_version, policy_hash, effects, policy_results, budgets, approval or "", principal,
+    )  # fmt: skip
+
+
+def _record(
+    judged: Judged, outcome: Outcome, status: str, seal: Callable[[bytes], bytes] | None = None, **given: Any
+) -> Record:
     case, built, caller = judged.case, judged.built, judged.case.ask.caller
     is_agent = isinstance(caller, ProvenAgent)
     route, key_hash, fingerprint = case.ask.key_row
+    effects = _text([shown(effect) for effect in built.subject.effects])
+    results = _text(judged.verdict.results)
+    metadata = _metadata(judged, outcome)
+    if seal is not None:
+        # In the audit row, which no role can change: what a receipt states later is what was written here.
+        content = signed_content(
+            tenant=case.ref.tenant, agent=case.ref.agent, incarnation=judged.facts.incarnation, tx_id=case.tx_id,
+            kind=built.kind, digest=case.draft.digest, tx_hash=given["tx_hash"], signature=given["signature"],
+            policy_version=judged.facts.policy_version, policy_hash=judged.rules.hash, effects=effects,
+            policy_results=results, budgets=given["budgets"], approval=case.claim.approval_id if case.claim else None,
+            principal=caller.principal,
+        )  # fmt: skip
+        metadata["recordMac"] = seal(content).hex()
     return Record(
         **(_BLANK | given),
         tx=case.tx_id,
@@ -154,9 +199,10 @@ def _record(judged: Judged, outcome: Outcome, status: str, **given: Any) -> Reco
         reference_id=built.reference_id,
         order_text=case.draft.order_text,
         digest=case.draft.digest,
-        effects=_text([_shown(effect) for effect in built.subject.effects]),
-        policy_results=_text(judged.verdict.results),
+        effects=effects,
+        policy_results=results,
         policy_version=judged.facts.policy_version,
+        policy_hash=judged.rules.hash,
         fee=str(built.fee.amount) if built.fee else None,
         hour=hour_of(judged.facts.now),
         resolved_at=judged.facts.now if case.claim else None,
@@ -166,7 +212,7 @@ def _record(judged: Judged, outcome: Outcome, status: str, **given: Any) -> Reco
         fingerprint=fingerprint,
         actor_type="agent" if is_agent else "system",
         actor_id=case.ref.agent if is_agent else caller.principal,
-        metadata=_text(_metadata(judged, outcome)),
+        metadata=_text(metadata),
         origin=case.ask.origin_row,
     )
 
@@ -175,18 +221,18 @@ def _text(value: Any) -> str:
     return _json.encode(value).decode()
 
 
-def _shown(effect: Effect) -> dict[str, Any]:
+def shown(effect: Effect) -> dict[str, Any]:
     """An effect as answers and approvers see it. Decisions 4."""
-    shown: dict[str, Any] = {
+    found: dict[str, Any] = {
         "kind": effect.kind, "asset": effect.asset, "amount": str(effect.amount), "from": effect.from_, "to": effect.to,
     }  # fmt: skip
     if effect.spender is not None:
-        shown["spender"] = effect.spender
+        found["spender"] = effect.spender
     if effect.unlimited:
-        shown["unlimited"] = True
+        found["unlimited"] = True
     if effect.label is not None:
-        shown["label"] = effect.label
-    return shown
+        found["label"] = effect.label
+    return found
 
 
 def _metadata(judged: Judged, outcome: Outcome) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def _only_tighter(signer: Signer, caller: ProvenAgent, row: Any, new: tuple[Pars
     try:
         old = signer.policies.open(
             caller.tenant, caller.agent, caller.incarnation, head, row["policy_version"], row["rules"] or "[]"
-        )
+        ).rules
     except Tampered:
         raise Sealed(code="policy_tampered") from None
     if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
