@@ -32,7 +32,7 @@ PEOPLE = (
     "users", "identities", "sessions", "sign_in_nonces", "sign_in_codes", "challenges", "attempts", "device_codes",
     "factors", "enrolments", "recovery_codes", "passkeys",
 )  # fmt: skip
-GLOBAL_TABLES = (*PEOPLE, "jobs", "token_keys", "platform_keys", "tortoise_migrations")
+GLOBAL_TABLES = (*PEOPLE, "jobs", "retention", "token_keys", "platform_keys", "tortoise_migrations")
 JUDGED = (
     "tenants", "tenant_keys", "tenant_config", "agents", "policy_heads", "policy_rules", "transactions", "approvals",
     "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys", "secrets", "credential_routes",
@@ -299,7 +299,7 @@ SELECT relname, attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oi
 def _grants_on_the_page() -> dict[tuple[str, str], str]:
     words = {
         "R": "r", "W": "raud", "W, no deleting": "rau", "appends": "a", "R, and `resend_at`, `resends`": "r",
-        "some columns": "", "": "",
+        "R, deletes": "rd", "R, appends, deletes": "rad", "some columns": "", "": "",
     }  # fmt: skip
     cells = {}
     for line in re.findall(r"^\| `\w+` (?:\|[^|\n]*){4}\|$", PAGE, re.M):
