@@ -11,12 +11,13 @@ from prometheus_client import start_http_server
 
 from custody.kit import authority, db, logs
 from custody.kit.errors import Unavailable
+from custody.kit.resolver import Lookup, system_lookup
 from custody.protocol.client import SignerClient
 from proxy_addon import metrics, settings
 from proxy_addon.addon import Addon
 from proxy_addon.admission import Admission
 from proxy_addon.audit import AuditTrail
-from proxy_addon.dial import Dialler, Lookup, system_lookup
+from proxy_addon.dial import Dialler
 from proxy_addon.exchange import Exchange
 from proxy_addon.kept import kept
 from proxy_addon.keys import Keys

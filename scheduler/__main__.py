@@ -10,24 +10,34 @@ from prometheus_client import start_http_server
 
 from custody.chains.rpc import Rpc
 from custody.kit import db, logs
+from custody.kit.resolver import Lookup, system_lookup
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
+from custody.webhooks import targets
+from custody.webhooks.deliver import Deliveries
+from custody.webhooks.receiver import Outside
 from scheduler import settings
-from scheduler.jobs import JOBS
+from scheduler.jobs import with_deliveries
 from scheduler.run import Runner
 
 log = logs.logger("scheduler")
 DATABASE_SECONDS = 30.0
 
 
-async def serve(given: settings.Settings) -> None:
-    """Run until SIGTERM or SIGINT; a job that runs is allowed to end."""
+async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> None:
+    """Run until SIGTERM or SIGINT; what runs then is allowed to end. `lookup` resolves the names of receivers."""
     # Two for each job that runs alone: one holds its lock.
     pool = await db.open_pool_when_there(given.database_url, size=8, seconds=DATABASE_SECONDS)
     ports = Ports(pool=pool, signer=SignerClient(str(given.sign_socket), "scheduler"), chains=given.chains, rpc=Rpc())
+    deliveries = Deliveries(
+        Outside(
+            private_allowed=targets.loopback_allowed(given.public_url), extra_ca_file=given.webhook_extra_ca_file,
+            lookup=lookup,
+        )
+    )  # fmt: skip
     clockwork = AsyncIOScheduler()
-    runner = Runner(ports)
-    for job in JOBS:
+    runner, jobs = Runner(ports), with_deliveries(deliveries)
+    for job in jobs:
         clockwork.add_job(
             runner.run, "interval", args=[job], seconds=job.every_seconds, max_instances=1, coalesce=True, id=job.name
         )
@@ -39,9 +49,10 @@ async def serve(given: settings.Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    log.info("working", extra={"jobs": [job.name for job in JOBS]})
+    log.info("working", extra={"jobs": [job.name for job in jobs]})
     await stop.wait()
     clockwork.shutdown(wait=False)
+    await deliveries.close(ports)
     await runner.ended()
     await ports.signer.close()
     await ports.rpc.close()

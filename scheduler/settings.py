@@ -17,13 +17,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sign_socket: Path
     metrics_port: int
     chains: table.ChainTable
+    public_url: str
+    webhook_extra_ca_file: Path | None
 
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
     """Read and check; raises ValueError with the variable's name and what it should be."""
+    extra = source.get("SERVICE_WEBHOOK_EXTRA_CA_FILE", "").strip()
     return Settings(
         database_url=environment.url_from_home(source, "scheduler"),
         sign_socket=environment.sign_socket(source),
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_SCHEDULER", 3292),
         chains=table.load(source),
+        public_url=environment.public_url(source),
+        webhook_extra_ca_file=Path(extra) if extra else None,
     )

@@ -17,12 +17,13 @@ import pytest
 
 from custody.kit import db
 from custody.kit.jwt import AgentClaims
+from custody.kit.resolver import system_lookup
 from custody.protocol.client import SignerClient
 from proxy_addon import settings
 from proxy_addon.addon import Addon
 from proxy_addon.admission import Admission
 from proxy_addon.audit import QUEUE, AuditTrail
-from proxy_addon.dial import Dialler, system_lookup
+from proxy_addon.dial import Dialler
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
 from proxy_addon.known import STALE_SECONDS, Known

@@ -1,0 +1,289 @@
+"""Deliver what is due, to many receivers at once, none of which can delay another. Spec 2/3.2, 6, decisions 7.
+
+A delivery is claimed in the database for a time, which ends by itself if its scheduler dies; the claim already counts
+as an attempt. What is claimed starts at once, so nobody's delivery waits in here for somebody else's. What a receiver
+says is never kept: only its status, or a short word of ours for what went wrong.
+"""
+
+import asyncio
+import secrets
+from itertools import batched
+from typing import Any, Literal
+
+import msgspec
+from prometheus_client import Counter, Gauge, Histogram
+
+from custody.kit import clock
+from custody.kit.callers import Origin
+from custody.kit.db import DatabaseAway
+from custody.kit.errors import Conflict, CustodyError, NotFound, Unavailable
+from custody.kit.ids import new_uuid
+from custody.kit.logs import logger
+from custody.ports import Ports
+from custody.protocol.client import InternalFault, told
+from custody.protocol.messages import SignDelivery
+from custody.version import VERSION
+from custody.webhooks.envelope import envelope
+from custody.webhooks.receiver import Answer, Outside, Receiver
+
+log = logger(__name__)
+# At once over all receivers, and for one of them by how it answered last: fast, slowly, not at all (or never yet).
+AT_ONCE = 1000
+FAST, SLOW, SILENT = 8, 2, 1
+FAST_SECONDS = 1.0
+# A claim covers the signer's time and the receiver's, with room for a machine that is busy.
+CLAIM_SECONDS = 30
+START_WITHIN_SECONDS = 15.0
+SIGN_SECONDS = 5.0
+RETRY_AFTER_MOST = 3600.0
+JITTER = 0.1
+# What never left waits for the signer.
+UNSENT_SECONDS = 2.0
+CLOSE_SECONDS = 12.0
+# Shorter than the job's interval, so that one run ends before the next is due.
+_RUN_SECONDS = 0.2
+_PER_STATEMENT = 500
+_IDLE_SECONDS = 5.0
+_TAMPERED = "sealed_value_tampered"
+
+ATTEMPTS = Counter("custody_webhook_attempts_total", "Attempts to deliver a webhook by how they ended", ["outcome"])
+ATTEMPT_SECONDS = Histogram("custody_webhook_attempt_seconds", "Time from a claim to the receiver's answer")
+WAITED = Histogram(
+    "custody_webhook_due_seconds", "How long a delivery was due before it was taken up",
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600),
+)  # fmt: skip
+UNDER_WAY = Gauge("custody_webhook_attempts_under_way", "Attempts that wait for an answer")
+
+_CLAIM = "SELECT * FROM claim_deliveries($1, $2, $3, $4, $5)"
+_ENDED = "SELECT deliveries_ended($1, $2, $3, $4, $5, $6, $7)"
+Outcome = Literal["delivered", "failed", "gone", "unsent"]
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How one attempt ended. `wait` is in seconds, for another one if there is to be one."""
+
+    tenant: str
+    id: str
+    attempt: int
+    outcome: Outcome
+    error: str | None
+    status: int | None
+    wait: float
+    # After this the claim is over and another attempt may be under way.
+    forget_at: float
+
+
+class _Lane:
+    """What is under way to one endpoint, and how much may be."""
+
+    def __init__(self, receiver: Receiver, now: float) -> None:
+        self.receiver = receiver
+        self.under_way = 0
+        self.width = SILENT
+        self.used_at = now
+
+    def answered(self, seconds: float | None) -> None:
+        """Take note of the time an answer took; None when there was none."""
+        if seconds is None:
+            self.width = SILENT
+        else:
+            self.width = FAST if seconds < FAST_SECONDS else SLOW
+
+
+class Deliveries:
+    """The deliveries of this process; one run of the job takes up what is due, what it began goes on after it."""
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+        self._lanes: dict[Any, _Lane] = {}
+        self._under_way: set[asyncio.Future[None]] = set()
+        self._ended: list[Ended] = []
+        self._woken = asyncio.Event()
+        self._closing = False
+        self._running = asyncio.Lock()
+
+    async def deliver(self, ports: Ports) -> int:
+        """Take up what is due, for a moment; gives back how many deliveries were taken up."""
+        async with self._running:
+            return await self._run(ports)
+
+    async def _run(self, ports: Ports) -> int:
+        until = asyncio.get_running_loop().time() + _RUN_SECONDS
+        taken = 0
+        await self._drop_idle_lanes()
+        while not self._closing:
+            self._woken.clear()
+            await self._settle(ports)
+            claimed = await self._claim(ports)
+            taken += claimed
+            left = until - asyncio.get_running_loop().time()
+            if left <= 0 or not (claimed or self._under_way):
+                break
+            try:
+                # With every answer there is room for another.
+                async with asyncio.timeout(left):
+                    await self._woken.wait()
+            except TimeoutError:
+                break
+        return taken
+
+    async def close(self, ports: Ports) -> None:
+        """Claim nothing more, let what is under way end for a bounded time, and write down how it ended."""
+        self._closing = True
+        self._woken.set()
+        async with self._running:
+            if self._under_way:
+                await asyncio.wait(self._under_way, timeout=CLOSE_SECONDS)
+            for attempt in self._under_way:
+                attempt.cancel()
+            try:
+                await self._settle(ports)
+            except DatabaseAway:
+                log.warning("outcomes are lost: the database is away", extra={"deliveries": len(self._ended)})
+            for lane in self._lanes.values():
+                await lane.receiver.close()
+
+    async def _claim(self, ports: Ports) -> int:
+        room = min(AT_ONCE - len(self._under_way), _PER_STATEMENT)
+        if room <= 0 or self._closing:
+            return 0
+        known = list(self._lanes)
+        rooms = [max(0, lane.width - lane.under_way) for lane in self._lanes.values()]
+        rows = await ports.pool.fetch(_CLAIM, room, CLAIM_SECONDS, SILENT, known, rooms)
+        now = asyncio.get_running_loop().time()
+        for row in rows:
+            if row["problem"] is not None:
+                ATTEMPTS.labels(row["problem"]).inc()
+                continue
+            WAITED.observe((clock.now() - row["due_at"]).total_seconds())
+            lane = self._lanes.get(row["endpoint_id"])
+            if lane is None:
+                lane = self._lanes[row["endpoint_id"]] = _Lane(Receiver(self._outside, row["tenant_id"], FAST), now)
+            lane.under_way += 1
+            self._begin(ports, lane, row, now)
+        return len(rows)
+
+    def _begin(self, ports: Ports, lane: _Lane, row: Any, now: float) -> None:
+        attempt = asyncio.ensure_future(self._attempt(ports, lane, row, now))
+        self._under_way.add(attempt)
+        UNDER_WAY.inc()
+
+        def ended(done: asyncio.Future[None]) -> None:
+            self._under_way.discard(done)
+            UNDER_WAY.dec()
+            lane.under_way -= 1
+            lane.used_at = asyncio.get_running_loop().time()
+            if not done.cancelled() and (fault := done.exception()) is not None:
+                log.error("an attempt failed for a reason of ours", exc_info=fault)
+                self._note(row, now, "failed", error="fault", wait=_wait(row, None))
+            self._woken.set()
+
+        attempt.add_done_callback(ended)
+
+    async def _attempt(self, ports: Ports, lane: _Lane, row: Any, claimed_at: float) -> None:
+        loop = asyncio.get_running_loop()
+        body = _body(row)
+        try:
+            headers = await _signed(ports, row, body)
+        except (Unavailable, TimeoutError) as problem:
+            # A secret that does not open will not the next time either, so that counts and comes to an end.
+            if getattr(problem, "code", None) == _TAMPERED:
+                return self._note(row, claimed_at, "failed", error="unsigned", wait=_wait(row, None))
+            return self._note(row, claimed_at, "unsent", error="signer_away", wait=UNSENT_SECONDS)
+        except (NotFound, Conflict):
+            # Deleted or disabled a moment ago: the next claim says which.
+            return self._note(row, claimed_at, "unsent", error="endpoint_away", wait=UNSENT_SECONDS)
+        except (CustodyError, InternalFault):
+            return self._note(row, claimed_at, "failed", error="unsigned", wait=_wait(row, None))
+        began = loop.time()
+        if began - claimed_at > START_WITHIN_SECONDS:
+            # Whoever stood still for so long may not be the only one any more.
+            return self._note(row, claimed_at, "unsent", error="late", wait=0)
+        answer = await lane.receiver.post(row["url"], headers, body)
+        took = loop.time() - began
+        lane.answered(None if answer.status is None else took)
+        ATTEMPT_SECONDS.observe(took)
+        outcome, error = _judged(answer)
+        self._note(row, claimed_at, outcome, error=error, status=answer.status, wait=_wait(row, answer.retry_after))
+        return None
+
+    def _note(
+        self,
+        row: Any,
+        claimed_at: float,
+        outcome: Outcome,
+        *,
+        error: str | None,
+        wait: float,
+        status: int | None = None,
+    ) -> None:
+        ATTEMPTS.labels(error or outcome).inc()
+        if error is not None:
+            said = {"delivery": str(row["id"]), "endpoint": str(row["endpoint_id"]), "reason": error, "status": status}
+            log.info("a delivery failed", extra=said)
+        self._ended.append(
+            Ended(row["tenant_id"], row["id"], row["attempt"], outcome, error, status, wait, claimed_at + CLAIM_SECONDS)
+        )
+
+    async def _settle(self, ports: Ports) -> None:
+        now = asyncio.get_running_loop().time()
+        self._ended = [one for one in self._ended if one.forget_at > now]
+        for batch in list(batched(self._ended, _PER_STATEMENT)):
+            columns = [
+                [one.tenant for one in batch], [one.id for one in batch], [one.attempt for one in batch],
+                [one.outcome for one in batch], [one.error for one in batch], [one.status for one in batch],
+                [one.wait for one in batch],
+            ]  # fmt: skip
+            # Kept until the database has them, so that an outcome survives a database that is away for a moment.
+            settled = {row[0] for row in await ports.pool.fetch(_ENDED, *columns)}
+            done = {id(one) for one in batch if one.id in settled}
+            self._ended = [one for one in self._ended if id(one) not in done]
+
+    async def _drop_idle_lanes(self) -> None:
+        now = asyncio.get_running_loop().time()
+        idle = [
+            endpoint
+            for endpoint, lane in self._lanes.items()
+            if not lane.under_way and now - lane.used_at > _IDLE_SECONDS
+        ]
+        for endpoint in idle:
+            await self._lanes.pop(endpoint).receiver.close()
+
+
+async def _signed(ports: Ports, row: Any, body: bytes) -> dict[str, str]:
+    order = SignDelivery(
+        row["tenant_id"], str(row["endpoint_id"]), str(row["id"]), int(clock.now().timestamp()), body
+    )  # fmt: skip
+    async with asyncio.timeout(SIGN_SECONDS):
+        headers = await told(ports.signer, order, Origin(new_uuid()))
+    return {"Content-Type": "application/json", "User-Agent": f"Custody-Webhooks/{VERSION}", **headers}
+
+
+def _body(row: Any) -> bytes:
+    if row["body"] is not None:
+        return bytes(row["body"].encode())
+    return envelope(
+        id=str(row["event_id"]), event=row["event"], tenant=row["tenant_id"], agent=row["agent_id"],
+        timestamp=clock.iso(row["created_at"]), data=row["data"],
+    )  # fmt: skip
+
+
+def _judged(answer: Answer) -> tuple[Outcome, str | None]:
+    status = answer.status
+    if status is None:
+        return "failed", answer.problem
+    if 200 <= status < 300:
+        return "delivered", None
+    if status == 410:
+        return "gone", "gone"
+    return "failed", "redirect" if 300 <= status < 400 else "status"
+
+
+def _wait(row: Any, retry_after: float | None) -> float:
+    """Seconds until another attempt: what the endpoint says, more if the receiver asks for it, and a little chance.
+
+    Without chance, what failed at once would come back at once.
+    """
+    least = row["retry_backoff_ms"] / 1000
+    asked = min(retry_after or 0.0, RETRY_AFTER_MOST)
+    return float(max(least, asked) * (1 + JITTER * secrets.randbelow(1001) / 1000))

@@ -1,0 +1,24 @@
+"""From the outbox to numbered events and to deliveries of them. Design 4, P8; decision 0026.
+
+Run alone: one publisher at a time is what lets a reader of events trust that nothing comes below the number it has.
+"""
+
+from prometheus_client import Counter
+
+from custody.ports import Ports
+
+PER_STATEMENT = 500
+MOST_STATEMENTS = 20
+PUBLISHED = Counter("custody_events_published_total", "Events that got their number and their deliveries")
+
+
+async def publish(ports: Ports) -> int:
+    """Publish what waits, the oldest first; gives back how many."""
+    published = 0
+    for _ in range(MOST_STATEMENTS):
+        taken: int = await ports.pool.fetchval("SELECT publish_events($1)", PER_STATEMENT)
+        PUBLISHED.inc(taken)
+        published += taken
+        if taken < PER_STATEMENT:
+            break
+    return published
