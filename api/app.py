@@ -93,6 +93,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
 
     _keep_figures(app, ports, settings)
     _keep_counts(app, ports)
+    _keep_listening(app, ports, settings)
 
     @app.after_server_stop
     async def close(_app: Any) -> None:
@@ -170,6 +171,19 @@ def _keep_counts(app: Sanic[Any, Any], ports: Ports) -> None:
     @app.before_server_stop
     async def last(_app: Any) -> None:
         await write()
+
+
+def _keep_listening(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:
+    """Hear of new events, and at the end send those home who wait for them."""
+
+    async def listen(_app: Any) -> None:
+        await ports.bell.listen(settings.database_url, "custody_events")
+
+    app.add_task(listen)  # type: ignore[arg-type]
+
+    @app.before_server_stop
+    async def last(_app: Any) -> None:
+        await ports.bell.close()
 
 
 def _keep_figures(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:

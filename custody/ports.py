@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from custody.chains.rpc import Rpc
 from custody.chains.table import ChainTable
 from custody.idempotency.counts import Counts
+from custody.kit.bell import Bell
 from custody.kit.db import Pool
 from custody.kit.deployment import Deployment
 from custody.protocol.client import SignerClient
@@ -31,3 +32,5 @@ class Ports:
     # Tenant id -> the document of who saved no configuration.
     presets: Mapping[str, str] = field(default_factory=dict)
     deployment: Deployment = field(default_factory=Deployment)
+    # Who waits for events of a tenant.
+    bell: Bell = field(default_factory=Bell)

@@ -27,13 +27,13 @@ Handler = Callable[..., Awaitable[Any]]
 PATH_SHAPES: dict[str, Any] = {
     "tenant_id": TenantId, "tx_id": Uuid, "approval_id": Uuid, "secret_id": Uuid, "route_id": Uuid,
     "session_id": Uuid, "passkey_id": Uuid, "key_id": Uuid, "app_secret_id": Uuid, "user_id": Uuid,
-    "client_id": ClientId,
+    "client_id": ClientId, "webhook_id": Uuid, "delivery_id": Uuid,
 }  # fmt: skip
 # How a path parameter is spelled in the contract.
 SPELLED = {
     "agent": "agentId", "tx_id": "txId", "approval_id": "id", "tenant_id": "id", "secret_id": "id", "route_id": "id",
     "session_id": "id", "passkey_id": "id", "key_id": "keyId", "app_secret_id": "secretId", "user_id": "userId",
-    "client_id": "clientId",
+    "client_id": "clientId", "webhook_id": "id", "delivery_id": "id",
 }  # fmt: skip
 
 
@@ -54,7 +54,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     limit: Limit | None
     queues: bool
     raw_answer: bool
-    media: Literal["text/html", "text/csv"] | None
+    media: Literal["text/html", "text/csv", "text/event-stream"] | None
     oauth: bool
     lenient: type[CustodyError] | None
     path_names: tuple[str, ...]
@@ -124,7 +124,7 @@ def _endpoint(  # noqa: PLR0913 - this is the declaration itself
     limit: Limit | None = None,
     queues: bool = False,
     raw_answer: bool = False,
-    media: Literal["text/html", "text/csv"] | None = None,
+    media: Literal["text/html", "text/csv", "text/event-stream"] | None = None,
     oauth: bool = False,
     lenient: type[CustodyError] | None = None,
 ) -> Endpoint:

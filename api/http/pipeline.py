@@ -4,20 +4,21 @@ import ipaddress
 import re
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
 from sanic import Request
 from sanic.response import HTTPResponse
 
-from api.http import addresses, decoding, envelope, hardening, idempotency
+from api.http import addresses, decoding, envelope, hardening, idempotency, streams
 from api.http.credentials import Credentials
 from api.http.endpoint import PATH_SHAPES, Endpoint
 from api.http.metrics import observe
 from api.http.rate_limit import RateLimit, RateLimited
 from api.settings import Settings
 from custody.kit import clock, ids, stages
-from custody.kit.answers import Outcome
+from custody.kit.answers import Outcome, Streamed
 from custody.kit.callers import AgentCaller, Caller, Origin, TenantCaller
 from custody.kit.db import DatabaseAway
 from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound, Unavailable
@@ -107,6 +108,10 @@ class Pipeline:
             result = await endpoint.handler(*arguments)
         # A policy's refusal is written down with its order; nothing else that is refused is.
         request.ctx.stored = endpoint.queues and isinstance(result, Outcome)
+        if isinstance(result, Streamed):
+            # What is admitted now may not be for as long as the answer lasts.
+            again = partial(self._credentials.caller, request, endpoint.who, origin, acts=False)
+            return streams.response(result, again)
         return _answer(endpoint, result)
 
     async def _admitted(self, endpoint: Endpoint, request: Request, origin: Origin, address: str) -> Caller | None:

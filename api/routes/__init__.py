@@ -1,7 +1,7 @@
 """Every route: the table of contents."""
 
 from api.http.endpoint import Endpoint
-from api.routes import approvals, dashboard, device, system
+from api.routes import approvals, dashboard, device, events, system
 from api.routes.agents import agents, policies
 from api.routes.auth import device as auth_device
 from api.routes.auth import mfa, passkeys, providers, sessions, sign_in
@@ -9,7 +9,9 @@ from api.routes.platform import members
 from api.routes.platform import tenants as platform_tenants
 from api.routes.secrets import credential_routes, secrets
 from api.routes.tenants import app_clients, freeze, oversight, signing_keys, tenants
-from api.routes.vault import decisions, history, sign
+from api.routes.vault import decisions, history, replace, sign
+from api.routes.webhooks import deliveries
+from api.routes.webhooks import endpoints as webhooks
 
 ROUTES = (
     system.health,
@@ -24,6 +26,7 @@ ROUTES = (
     agents.routes,
     policies.routes,
     sign.routes,
+    replace.routes,
     decisions.routes,
     history.routes,
     approvals.routes,
@@ -37,6 +40,9 @@ ROUTES = (
     freeze.routes,
     platform_tenants.routes,
     members.routes,
+    webhooks.routes,
+    deliveries.routes,
+    events.routes,
 )
 
 

@@ -1,5 +1,6 @@
 """Outcomes that must be remembered although they are no success: returned, because raising would undo them."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -15,3 +16,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Outcome({self.status})"
+
+
+class Streamed(msgspec.Struct, frozen=True):
+    """An answer that is sent piece by piece, for as long as the caller may have it.
+
+    `chunks` takes what looks at his credential once more, and raises when it does not serve any longer.
+    """
+
+    media: str
+    chunks: Callable[[Callable[[], Awaitable[object]]], AsyncIterator[bytes]]
+
+    def __repr__(self) -> str:
+        return f"Streamed({self.media})"

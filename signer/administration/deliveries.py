@@ -16,12 +16,17 @@ from signer.administration.webhooks import WebhookAbsent, WebhookDisabled
 from signer.context import Ask, Signer
 from signer.proofs import ProvenSession
 
-# Locked, so that the scheduler does not take it up meanwhile; its endpoint, so that it stays as it was looked at.
+# The endpoint first, as everybody locks them, so that it stays as it was looked at; then the delivery, so that the
+# scheduler does not take it up meanwhile.
+_HOLD = (
+    "SELECT FROM webhook_endpoints WHERE tenant_id = $1 AND id = (SELECT endpoint_id FROM deliveries "
+    "WHERE tenant_id = $1 AND id = $2) FOR SHARE"
+)
 _READ = (
     "SELECT d.*, e.url AS url_now, e.events, e.enabled, e.deleted_at, e.max_retries, EXISTS (SELECT FROM events v "
     "WHERE v.tenant_id = d.tenant_id AND v.number = d.event_number) AS event_kept FROM deliveries d "
     "JOIN webhook_endpoints e ON e.tenant_id = d.tenant_id AND e.id = d.endpoint_id "
-    "WHERE d.tenant_id = $1 AND d.id = $2 FOR UPDATE OF d FOR SHARE OF e"
+    "WHERE d.tenant_id = $1 AND d.id = $2 FOR UPDATE OF d"
 )
 _RETRY = "UPDATE deliveries SET next_retry_at = service_now() WHERE tenant_id = $1 AND id = $2 RETURNING *"
 _REPLAY = (
@@ -134,6 +139,7 @@ async def send_test(signer: Signer, message: SendWebhookTest, ask: Ask[ProvenSes
 
 
 async def _read(connection: Any, ask: Ask[ProvenSession], delivery: str) -> Any:
+    await connection.execute(_HOLD, ask.caller.tenant, delivery)
     row = await connection.fetchrow(_READ, ask.caller.tenant, delivery)
     if row is None:
         raise DeliveryAbsent

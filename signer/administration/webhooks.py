@@ -25,11 +25,6 @@ MAX_ENDPOINTS = 50
 SECRET_BYTES = 32
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what every secret begins with
 _PURPOSE = "webhook-secret"
-# A deleted one stays while deliveries speak of it, and a day more, for those that are being made of it right now.
-_CLEAR = (
-    "DELETE FROM webhook_endpoints e WHERE tenant_id = $1 AND deleted_at < service_now() - interval '1 day' "
-    "AND NOT EXISTS (SELECT FROM deliveries d WHERE d.tenant_id = e.tenant_id AND d.endpoint_id = e.id)"
-)
 _COUNT = "SELECT count(*) FROM webhook_endpoints WHERE tenant_id = $1 AND deleted_at IS NULL"
 _ADD = (
     "INSERT INTO webhook_endpoints (tenant_id, id, url, events, description, max_retries, retry_backoff_ms) "
@@ -73,7 +68,6 @@ async def create(signer: Signer, message: CreateWebhook, ask: Ask[ProvenSession]
     shown = SECRET_PREFIX + base64.b64encode(os.urandom(SECRET_BYTES)).decode()
     blob = signer.sealer.seal(shown.encode(), _place(tenant, webhook))
     async with acting(signer, ask) as connection:
-        await connection.execute(_CLEAR, tenant)
         if await connection.fetchval(_COUNT, tenant) >= MAX_ENDPOINTS:
             raise TooManyWebhooks
         row = await connection.fetchrow(
