@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder
+from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder, stored_evm
 from custody.kit import clock
 from custody.kit.errors import Conflict, NotFound, Unavailable
 from custody.kit.refs import AgentRef
 from custody.protocol.messages import Approve, Deny, Done, Outcome
-from signer import orders
+from signer import orders, replace
 from signer.case import Case, Claim
 from signer.context import Ask, Signer
 from signer.decide import Busy, Unclaimed, settle
@@ -21,9 +21,7 @@ from signer.turns import TooManyWaiting
 
 _READ = "SELECT * FROM approval_read($1, $2, $3, $4)"
 _DENY = "SELECT deny_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
-_KINDS: dict[str, type[EvmOrder | TypedDataOrder | SolanaOrder]] = {
-    "evm": EvmOrder, "typed_data": TypedDataOrder, "solana": SolanaOrder,
-}  # fmt: skip
+_KINDS: dict[str, type[TypedDataOrder | SolanaOrder]] = {"typed_data": TypedDataOrder, "solana": SolanaOrder}
 
 
 class ApprovalAbsent(NotFound):
@@ -48,9 +46,10 @@ async def approve(signer: Signer, message: Approve, ask: Ask[ProvenTenant]) -> t
     When today's hard rules refuse, nothing is written and the item stays pending.
     """
     row = await _pending(signer, ask.caller, message)
-    order = msgspec.json.decode(row["order_text"], type=_KINDS[row["kind"]])
+    order = _order(row)
     prepared = message.evm if row["kind"] == "evm" else message.solana
-    draft = orders.draft(order, prepared, signer.chains, approving=True)
+    replaced = await replace.stored(signer, AgentRef(ask.caller.tenant, row["agent_id"]), order, str(row["tx_id"]))
+    draft = orders.draft(order, prepared, signer.chains, approving=True, replaced=replaced)
     _check_order(signer, ask.caller.tenant, row, draft.digest)
     # Compared with what will be signed, not with a column beside it.
     if message.digest not in (None, draft.digest.hex()) or message.approval_id not in (None, str(row["id"])):
@@ -67,6 +66,11 @@ async def approve(signer: Signer, message: Approve, ask: Ask[ProvenTenant]) -> t
         # Somebody else was faster: say what became of it.
         await _pending(signer, ask.caller, message)
         raise ApprovalExpired from None
+
+
+def _order(row: Any) -> EvmOrder | TypedDataOrder | SolanaOrder:
+    kind, text = row["kind"], row["order_text"]
+    return stored_evm(text) if kind == "evm" else msgspec.json.decode(text, type=_KINDS[kind])
 
 
 def _check_order(signer: Signer, tenant: str, row: Any, digest: bytes) -> None:

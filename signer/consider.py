@@ -20,7 +20,7 @@ from custody.transactions.ledger import Facts
 from signer import record
 from signer.case import AgentAbsent, Case, KeyReused, Sealed
 from signer.context import Signer
-from signer.draft import NeedsNode, Produced, Unlocked
+from signer.draft import NeedsNode, Produced, Unlocked, taken_over
 from signer.heads import RolledBack
 from signer.judging import Judging
 from signer.proofs import BadProof, ProvenAgent, TokenRevoked
@@ -108,8 +108,8 @@ def _judged_facts(signer: Signer, case: Case, facts: Facts, judging: Judging) ->
     """The ledger's figures as the judge sees them: a slot that is taken over does not count twice."""
     spend = {asset: Spend(day, week) for asset, (day, week) in facts.spend.items()}
     floor: dict[str, int] = {}
-    if facts.slot is not None and facts.slot.state == "open":
-        for asset, charge in facts.slot.charges.items():
+    if (slot := taken_over(case.draft, facts.slot)) is not None:
+        for asset, charge in slot.charges.items():
             amount = floor[asset] = int(charge.amount)
             known = spend.get(asset, Spend(0, 0))
             # The same edges as the statement that summed: a bucket counts while any of its hour is in the window.

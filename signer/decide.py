@@ -43,9 +43,7 @@ async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent] | Ask[P
 
     An owner or admin may ask in an agent's place; the agent's policies judge it all the same.
     """
-    if isinstance(ask.caller, ProvenAgent) and ask.caller.agent != message.agent:
-        raise Forbidden("An agent signs only with its own wallet.", code="other_agent")
-    ref = AgentRef(ask.caller.tenant, message.agent)
+    ref = acting_for(ask, message.agent)
 
     def case() -> Case:
         prepared = None if isinstance(message, SignTypedData) else message.prepared
@@ -53,6 +51,13 @@ async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent] | Ask[P
         return Case(ref=ref, tx_id=message.tx_id, draft=draft, ask=ask)
 
     return await settle(signer, ref, case)
+
+
+def acting_for(ask: Ask[ProvenAgent] | Ask[ProvenSession], agent: str) -> AgentRef:
+    """The agent whose wallet is asked for; an agent has only its own."""
+    if isinstance(ask.caller, ProvenAgent) and ask.caller.agent != agent:
+        raise Forbidden("An agent signs only with its own wallet.", code="other_agent")
+    return AgentRef(ask.caller.tenant, agent)
 
 
 async def settle(signer: Signer, ref: AgentRef, make_case: Callable[[], Case]) -> tuple[Outcome, bool]:
@@ -92,7 +97,7 @@ async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | 
     try:
         async with signer.pool.acquire() as connection, connection.transaction():
             await ledger.lock(connection, case.ref)
-            facts = await ledger.read(connection, _question(case))
+            facts = await ledger.read(connection, question_of(case))
             step = consider(signer, case, facts, locked=True)
             if not isinstance(step, ToWrite):
                 return step
@@ -109,7 +114,7 @@ async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
     """One optimistic try; None when something changed between the read and the write."""
     with stages.timed("read"):
         async with signer.pool.acquire() as connection:
-            facts = await ledger.read(connection, _question(case))
+            facts = await ledger.read(connection, question_of(case))
     with stages.timed("judge_and_sign"):
         step = consider(signer, case, facts, locked=False)
     if not isinstance(step, ToWrite):
@@ -160,7 +165,8 @@ async def _after_broken_commit(signer: Signer, case: Case, step: ToWrite) -> tup
             await asyncio.sleep(0.05)
 
 
-def _question(case: Case) -> Question:
+def question_of(case: Case) -> Question:
+    """What the read must know of an order."""
     draft = case.draft
     return Question(
         ref=case.ref, purpose=draft.purpose, tx_id=case.tx_id, principal=case.ask.caller.principal, key=case.ask.key,

@@ -11,7 +11,7 @@ import msgspec
 from custody.chains.table import Chain, ChainTable
 from custody.chains.types import Effect, Subject
 from custody.kit.errors import Invalid
-from custody.transactions.ledger import Facts
+from custody.transactions.ledger import Facts, Slot
 
 
 class UnknownChain(Invalid):
@@ -75,7 +75,15 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     pending_nonce: int | None = None
     nonce: int | None = None
     takes_open_slot: bool = False
+    replaces: str | None = None
     build: Callable[[Facts], Built]
+
+
+def taken_over(draft: Draft, slot: Slot | None) -> Slot | None:
+    """The slot that an order may take although one of ours has it: an open one, or the one of what it replaces."""
+    if slot is None or slot.state == "seen":
+        return None
+    return slot if slot.state == "open" or slot.tx_id == draft.replaces else None
 
 
 def chain_of(chains: ChainTable, chain_id: int | None, family: str) -> Chain:

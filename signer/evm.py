@@ -14,6 +14,8 @@ from custody.kit.errors import Conflict, Invalid
 from custody.kit.shapes import MAX_UINT256
 from custody.transactions.ledger import Facts
 from signer.draft import Built, Draft, FeeAboveCap, Final, NeedsNode, Produced, Unlocked, chain_of, digest_of, text_of
+from signer.raised import Replaced, raised_fees
+from signer.sealing import Tampered
 
 MAX_AHEAD = 10_000
 MAX_NONCE = 2**53
@@ -35,7 +37,11 @@ class NonceGap(Invalid):
     """A transaction with this nonce could not be mined, because lower nonces are missing."""
 
 
-def draft(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable) -> Draft:
+class AlreadyReplaced(Conflict):
+    """Another transaction has taken this nonce since."""
+
+
+def draft(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable, replaced: Replaced | None = None) -> Draft:
     chain = chain_of(chains, order.chain_id, "evm")
     # Written into the order: what a person approves must not follow a later change of the active chain.
     order = msgspec.structs.replace(order, chain_id=chain.id)
@@ -46,20 +52,24 @@ def draft(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable) -> 
     data = bytes.fromhex((order.data or "").removeprefix("0x"))
     _caller_fees(order, chain)
     text = text_of(order)
+    if replaced is not None:
+        _check_same(replaced.transaction, (chain.id, order.nonce, to, value, data))
 
     def build(facts: Facts) -> Built:
-        gas_limit, max_fee, priority = _fees(order, prepared, chain, data)
+        if replaced is not None:
+            _check_replaced(replaced, facts)
+        gas_limit, max_fee, priority = _fees(order, prepared, chain, data, replaced)
         effects, calls = calldata.decode(to, value, data, chain.id, facts.address.lower())
         fee = Effect("fee", EVM_NATIVE, gas_limit * max_fee, from_=facts.address.lower(), label="at most")
 
         def finish() -> Final:
             if order.broadcast and prepared is None:
                 raise NeedsNode
-            nonce = _nonce(order, prepared, facts)
+            nonce = _nonce(order, prepared, facts) if replaced is None else replaced.transaction.nonce
             transaction = EvmTransaction(
                 chain_id=chain.id, nonce=nonce, gas_limit=gas_limit, max_fee=max_fee, priority_fee=priority, to=to,
                 value=value,
-                data=data, legacy=prepared.legacy if prepared else False,
+                data=data, legacy=_is_legacy(prepared, replaced),
             )  # fmt: skip
             return Final(nonce, lambda secret: _unlock_evm(secret, transaction))
 
@@ -74,8 +84,32 @@ def draft(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable) -> 
         kind="evm", purpose="evm", order_text=text, digest=digest_of("evm", text.encode()), chain=chain,
         broadcast=order.broadcast,
         pending_nonce=min(prepared.pending_nonce, MAX_NONCE) if prepared else None, nonce=order.nonce,
-        takes_open_slot=order.broadcast and order.nonce is None, build=build,
+        takes_open_slot=order.broadcast and order.nonce is None, replaces=replaced.tx_id if replaced else None,
+        build=build,
     )  # fmt: skip
+
+
+def _check_same(before: EvmTransaction, order: tuple[int, int | None, str, int, bytes]) -> None:
+    """A replacement that did something else would be another payment, whatever was judged before."""
+    if (before.chain_id, before.nonce, before.to, before.value, before.data) != order:
+        raise Tampered
+
+
+def _check_replaced(replaced: Replaced, facts: Facts) -> None:
+    """The bytes must be this wallet's, and their nonce still theirs (promise P2)."""
+    if replaced.sender != facts.address:
+        raise Tampered
+    if facts.slot is None or facts.slot.state == "seen":
+        raise NonceUsed("The chain has used this nonce; nothing is left to replace.", code="transaction_final")
+    if facts.slot.tx_id != replaced.tx_id:
+        raise AlreadyReplaced(f"Transaction {facts.slot.tx_id} has replaced this one; replace that.")
+
+
+def _is_legacy(prepared: EvmPrepared | None, replaced: Replaced | None) -> bool:
+    # The two kinds pay in different ways; what is replaced by its own kind can be compared by its nodes.
+    if replaced is not None:
+        return replaced.transaction.legacy
+    return prepared.legacy if prepared else False
 
 
 def _unlock_evm(secret: bytes, transaction: EvmTransaction) -> Unlocked:
@@ -108,8 +142,14 @@ def _caller_fees(order: EvmOrder, chain: Chain) -> None:
         raise Invalid("gasLimit must be at least 21000.", code="gas_limit_too_low")
 
 
-def _fees(order: EvmOrder, prepared: EvmPrepared | None, chain: Chain, data: bytes) -> tuple[int, int, int]:
+def _fees(
+    order: EvmOrder, prepared: EvmPrepared | None, chain: Chain, data: bytes, replaced: Replaced | None
+) -> tuple[int, int, int]:
     """Gas limit, fee and priority fee per gas, all within the chain's caps."""
+    if replaced is not None:
+        by_node = (prepared.gas_limit, prepared.max_fee, prepared.priority_fee) if prepared else (0, 0, 0)
+        asked = order.max_fee_per_gas, order.max_priority_fee_per_gas
+        return raised_fees(replaced.transaction, asked, by_node, chain)
     plain_gas = 21_000 if prepared is not None and not data else chain.default_gas
     gas_limit = int(order.gas_limit) if order.gas_limit else (prepared.gas_limit if prepared else plain_gas)
     gas_limit = max(gas_limit, 21_000)

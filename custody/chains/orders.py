@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from custody.kit.shapes import Calldata, ChainId, DecimalAmount, EvmAddress, ReferenceId, SolanaAddress
+from custody.kit.shapes import Calldata, ChainId, DecimalAmount, EvmAddress, ReferenceId, SolanaAddress, Uuid
 
 Nonce = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -23,6 +23,19 @@ class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     max_fee_per_gas: DecimalAmount | None = None
     max_priority_fee_per_gas: DecimalAmount | None = None
     reference_id: ReferenceId | None = None
+
+
+class EvmReplacement(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """The same payment at higher fees, in the nonce of one that is stuck. Made by the signer alone."""
+
+    replaces: Uuid
+
+
+class ReplacementFees(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What a caller wants a replacement to pay; absent: what a node suggests, and enough to be taken."""
+
+    max_fee_per_gas: DecimalAmount | None = None
+    max_priority_fee_per_gas: DecimalAmount | None = None
 
 
 class TypedDataField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,6 +66,31 @@ class SolanaOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     reference_id: ReferenceId | None = None
 
 
+class _Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """An order that is only asked about; its kind says which of the signing routes it would go to."""
+
+
+class EvmQuestion(_Question, frozen=True, tag="evm"):
+    """What would become of an EVM transaction."""
+
+    request: EvmOrder
+
+
+class TypedDataQuestion(_Question, frozen=True, tag="typed_data"):
+    """What would become of an EIP-712 document."""
+
+    request: TypedDataOrder
+
+
+class SolanaQuestion(_Question, frozen=True, tag="solana"):
+    """What would become of a Solana transaction."""
+
+    request: SolanaOrder
+
+
+Question = EvmQuestion | TypedDataQuestion | SolanaQuestion
+
+
 class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a node suggested for an EVM order. Untrusted: the signer caps every figure.
 
@@ -71,3 +109,15 @@ class SolanaPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     blockhash: str
     last_valid_height: int
+
+
+class _Names(msgspec.Struct):
+    """Which of the two kinds of EVM order a stored text is."""
+
+    replaces: str | None = None
+
+
+def stored_evm(text: str) -> EvmOrder:
+    """An EVM order as it was kept: an `EvmReplacement` if it names what it replaces."""
+    kind = EvmReplacement if msgspec.json.decode(text, type=_Names).replaces else EvmOrder
+    return msgspec.json.decode(text, type=kind)

@@ -20,6 +20,8 @@ CONNECT_SECONDS, READ_SECONDS = 2.0, 10.0
 MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_MESSAGE = 300
 METHOD_NOT_FOUND = -32601
+# Questions in one request of `each`; many nodes take a hundred.
+EACH_BATCH = 50
 
 # At its usual level httpx logs every address, path and key included.
 logging.getLogger("httpx").setLevel(logging.WARNING)  # noqa: TID251 - not a logger of ours
@@ -29,6 +31,10 @@ Query = tuple[str, list[Any]]
 
 class RpcUnavailable(UpstreamFailed):
     """No node of this chain could be reached."""
+
+
+class RpcNonsense(RpcUnavailable):
+    """The node answered, and the answer cannot be understood."""
 
 
 class RpcRefused(UpstreamFailed):
@@ -95,6 +101,28 @@ class Rpc:
                 last = problem
         raise last
 
+    async def each(self, urls: Sequence[str], queries: Sequence[Query]) -> list[Any]:
+        """Ask many unrelated things; each place holds its result or what was wrong with this one alone.
+
+        One answer that is too long or makes no sense spoils its batch, and some nodes take no batches or only small
+        ones. So what comes back spoiled is asked again in halves. Raises RpcUnavailable if no node can be reached.
+        """
+        answers: list[Any] = []
+        for begin in range(0, len(queries), EACH_BATCH):
+            answers += await self._halved(urls, queries[begin : begin + EACH_BATCH])
+        return answers
+
+    async def _halved(self, urls: Sequence[str], queries: Sequence[Query]) -> list[Any]:
+        try:
+            answers = await self.batch(urls, queries)
+        except RpcNonsense as problem:
+            answers = [problem] * len(queries)
+        # The same object everywhere is one answer to the whole batch.
+        if len(queries) < 2 or any(answer is not answers[0] or not _failed(answer) for answer in answers):
+            return answers
+        middle = len(queries) // 2
+        return [*await self._halved(urls, queries[:middle]), *await self._halved(urls, queries[middle:])]
+
     async def _ask(self, url: str, queries: Sequence[Query]) -> list[Any]:
         ids = [next(self._ids) for _ in queries]
         requests = [
@@ -106,13 +134,13 @@ class Rpc:
         try:
             decoded = _DECODER.decode(body)
         except (msgspec.MsgspecError, RecursionError) as problem:
-            raise _unavailable(url, "gave an answer that is not JSON-RPC") from problem
+            raise _unavailable(url, "gave an answer that is not JSON-RPC", RpcNonsense) from problem
         found = {one.id: one for one in (decoded if isinstance(decoded, list) else [decoded])}
         # Without an id the node did not get as far as our questions.
         if None in found and (refusal := found[None].error):
             return [_refused(refusal)] * len(ids)
         if any(id_ not in found for id_ in ids):
-            raise _unavailable(url, "left a question unanswered")
+            raise _unavailable(url, "left a question unanswered", RpcNonsense)
         return [_refused(one.error) if one.error else one.result for one in map(found.__getitem__, ids)]
 
     async def _post(self, url: str, content: bytes) -> bytes:
@@ -139,7 +167,7 @@ async def _read(url: str, response: httpx.Response) -> bytes:
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > MAX_RESPONSE_BYTES:
-            raise _unavailable(url, "gave an answer that is too long")
+            raise _unavailable(url, "gave an answer that is too long", RpcNonsense)
     return bytes(body)
 
 
@@ -152,9 +180,13 @@ def _refused(failure: _Failure) -> RpcRefused:
     return RpcRefused(clean(failure.message) or "no reason given", rpc_code=failure.code, data=failure.data)
 
 
-def _unavailable(url: str, what: str) -> RpcUnavailable:
+def _failed(answer: Any) -> bool:
+    return isinstance(answer, RpcRefused | RpcNonsense)
+
+
+def _unavailable(url: str, what: str, kind: type[RpcUnavailable] = RpcUnavailable) -> RpcUnavailable:
     try:
         host = urlsplit(url).hostname or "?"
     except ValueError:
         host = "?"
-    return RpcUnavailable(f"The node at {host} {what}.")
+    return kind(f"The node at {host} {what}.", code="rpc_unavailable")

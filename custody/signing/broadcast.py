@@ -1,4 +1,8 @@
-"""Hand signed bytes to a node, and tell the signer what it said. Decisions 4 (node's answers)."""
+"""Hand signed bytes to a node, and tell the signer that it has them. Decisions 4 (node's answers).
+
+A node that refuses is asked whether it knows the hash before that is believed: `nonce too low` and `already known` are
+also what it says of our own transaction.
+"""
 
 from custody.chains.evm import rpc as evm_rpc
 from custody.chains.solana import rpc as solana_rpc
@@ -21,7 +25,6 @@ async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) 
     try:
         await hand_over(ports, chain, outcome.kind, outcome.raw or b"", outcome.tx_hash or "")
     except UpstreamFailed as problem:
-        await note(ports, tenant, outcome.tx_id, "refused")
         raise NotBroadcast(
             f"{NotBroadcast().message} ({problem.message})",
             code=problem.code,
@@ -29,7 +32,7 @@ async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) 
             txHash=outcome.tx_hash,
             status="signed",
         ) from None
-    await note(ports, tenant, outcome.tx_id, "sent")
+    await _note(ports, tenant, outcome.tx_id)
 
 
 async def hand_over(ports: Ports, chain: Chain | None, kind: str, raw: bytes, tx_hash: str) -> None:
@@ -40,11 +43,9 @@ async def hand_over(ports: Ports, chain: Chain | None, kind: str, raw: bytes, tx
     await deliver(ports.rpc, chain, raw, tx_hash)
 
 
-async def note(ports: Ports, tenant: str, tx_id: str, said: str) -> None:
+async def _note(ports: Ports, tenant: str, tx_id: str) -> None:
     """Tell the signer; if that fails, the scheduler sends again and finds out."""
     try:
-        await ports.signer.tell(
-            BroadcastOutcome(tenant, tx_id, "sent" if said == "sent" else "refused"), Origin(f"broadcast-{tx_id}")
-        )
+        await ports.signer.tell(BroadcastOutcome(tenant, tx_id, "sent"), Origin(f"broadcast-{tx_id}"))
     except CustodyError as problem:
         log.warning("outcome not noted", extra={"tx_id": tx_id, "reason": problem.code})

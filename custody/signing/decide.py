@@ -7,7 +7,7 @@ import msgspec
 from custody.agents import store as agents
 from custody.approvals import store
 from custody.approvals.types import ApproveBody, Approved, ApprovedTransaction, Denied, DenyBody, RejectedTransaction
-from custody.chains.orders import EvmOrder, SolanaOrder
+from custody.chains.orders import SolanaOrder, stored_evm
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import NotFound, UpstreamFailed
 from custody.kit.refs import AgentRef
@@ -72,7 +72,7 @@ async def _approve(
 async def _prepare(ports: Ports, asked_for: store.Asked) -> Preparation:
     """Prepared afresh: what a node said when the order was queued may be hours old."""
     if asked_for.kind == "evm":
-        order = msgspec.json.decode(asked_for.order_text, type=EvmOrder)
+        order = stored_evm(asked_for.order_text)
         chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
         agent = await agents.get(ports.pool, asked_for.agent)
         return await prepare_evm(ports, chain, agent.wallet_addresses.evm, order)

@@ -20,6 +20,7 @@ from custody.protocol.messages import (
     NeedsPreparation,
     Queued,
     Refused,
+    ReplaceEvm,
     Signed,
     SignEvm,
     Signing,
@@ -37,25 +38,37 @@ Asker = AgentCaller | SessionCaller
 
 async def evm(ports: Ports, caller: Asker, ref: AgentRef, order: EvmOrder) -> SigningResult:
     """Sign an EVM transaction, and broadcast it if asked."""
-    chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
-    sender = await _sender(ports, ref) if chain and chain.rpc_urls else ""
-    with stages.timed("prepare"):
-        preparation = await prepare_evm(ports, chain, sender, order)
+    preparation = await prepared_evm(ports, ref, order)
     message = SignEvm(ref.agent, ids.new_uuid(), order, preparation.evm)
-    return await unhurried(_ask(ports, caller, ref, message, preparation))
+    return await unhurried(ask_signer(ports, caller, ref, message, preparation))
 
 
 async def typed_data(ports: Ports, caller: Asker, ref: AgentRef, order: TypedDataOrder) -> SigningResult:
     """Sign an EIP-712 document."""
-    return await unhurried(_ask(ports, caller, ref, SignTypedData(ref.agent, ids.new_uuid(), order), Preparation()))
+    return await unhurried(
+        ask_signer(ports, caller, ref, SignTypedData(ref.agent, ids.new_uuid(), order), Preparation())
+    )
 
 
 async def solana(ports: Ports, caller: Asker, ref: AgentRef, order: SolanaOrder) -> SigningResult:
     """Sign a Solana transaction, and broadcast it if asked."""
-    with stages.timed("prepare"):
-        preparation = await prepare_solana(ports, ports.chains.find(order.chain_id))
+    preparation = await prepared_solana(ports, order)
     message = SignSolana(ref.agent, ids.new_uuid(), order, preparation.solana)
-    return await unhurried(_ask(ports, caller, ref, message, preparation))
+    return await unhurried(ask_signer(ports, caller, ref, message, preparation))
+
+
+async def prepared_evm(ports: Ports, ref: AgentRef, order: EvmOrder) -> Preparation:
+    """What a node says of an EVM order of this agent."""
+    chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
+    sender = await _sender(ports, ref) if chain and chain.rpc_urls else ""
+    with stages.timed("prepare"):
+        return await prepare_evm(ports, chain, sender, order)
+
+
+async def prepared_solana(ports: Ports, order: SolanaOrder) -> Preparation:
+    """What a node says before a Solana order."""
+    with stages.timed("prepare"):
+        return await prepare_solana(ports, ports.chains.find(order.chain_id))
 
 
 async def _sender(ports: Ports, ref: AgentRef) -> str:
@@ -74,7 +87,10 @@ async def unhurried[T](story: Coroutine[Any, Any, T]) -> T:
     return await asyncio.shield(task)
 
 
-async def _ask(ports: Ports, caller: Asker, ref: AgentRef, message: Signing, preparation: Preparation) -> SigningResult:
+async def ask_signer(
+    ports: Ports, caller: Asker, ref: AgentRef, message: Signing | ReplaceEvm, preparation: Preparation
+) -> SigningResult:
+    """Have an order judged and signed, and broadcast what was."""
     with stages.timed("signer"):
         answered = await ports.signer.ask(message, caller)
     outcome = answered.outcome

@@ -1,16 +1,19 @@
 """Send again what was signed to be broadcast but was not seen to arrive. Decisions 4, promise P9.
 
 Rows are claimed with SKIP LOCKED and a time for their next try, so several schedulers share the work and one that
-dies delays it by seconds. Sending the same bytes twice is harmless: they are one transaction.
+dies delays it by seconds. Sending the same bytes twice is harmless: they are one transaction. It ends when a node has
+them, or when `following` finds that none ever will: another transaction took the nonce, or the blockhash expired.
 """
 
 import asyncio
 from typing import Any
 
-from custody.kit.errors import UpstreamFailed
+from custody.kit.callers import Origin
+from custody.kit.errors import CustodyError, UpstreamFailed
 from custody.kit.logs import logger
 from custody.ports import Ports
-from custody.signing.broadcast import hand_over, note
+from custody.protocol.messages import ChainOutcome
+from custody.signing.broadcast import hand_over
 
 log = logger(__name__)
 PER_RUN = 50
@@ -34,5 +37,13 @@ async def _send(ports: Ports, row: Any, gate: asyncio.Semaphore) -> bool:
         except UpstreamFailed as problem:
             log.info("not taken yet", extra={"tx_id": tx_id, "reason": problem.message})
             return False
-        await note(ports, row["tenant_id"], tx_id, "sent")
-        return True
+        return await _note(ports, row["tenant_id"], tx_id)
+
+
+async def _note(ports: Ports, tenant: str, tx_id: str) -> bool:
+    try:
+        await ports.signer.tell(ChainOutcome(tenant, tx_id, "sent"), Origin(f"resend-{tx_id}"))
+    except CustodyError as problem:
+        log.warning("outcome not noted", extra={"tx_id": tx_id, "reason": problem.code})
+        return False
+    return True

@@ -94,32 +94,38 @@ async def is_known(rpc: Rpc, chain: Chain, tx_hash: str) -> bool:
 
 async def balance(rpc: Rpc, chain: Chain, address: str) -> int:
     """Ask for the balance of an address in wei."""
-    return _quantity(await rpc.call(chain.rpc_urls, "eth_getBalance", [address, "latest"]))
+    return quantity(await rpc.call(chain.rpc_urls, "eth_getBalance", [address, "latest"]))
 
 
 async def receipt(rpc: Rpc, chain: Chain, tx_hash: str) -> Receipt | None:
     """Ask for the receipt of a transaction; None while it is not mined."""
-    found = await rpc.call(chain.rpc_urls, "eth_getTransactionReceipt", [tx_hash])
+    return receipt_of(await rpc.call(chain.rpc_urls, "eth_getTransactionReceipt", [tx_hash]), tx_hash)
+
+
+def receipt_of(found: Any, tx_hash: str) -> Receipt | None:
+    """Understand a node's receipt, which must be of this transaction; None while it is not mined."""
     if found is None:
         return None
+    if str(_field(found, "transactionHash")).lower() != tx_hash.lower():
+        raise _nonsense()
     return Receipt(
-        block_number=_quantity(_field(found, "blockNumber")),
+        block_number=quantity(_field(found, "blockNumber")),
         block_hash=str(_field(found, "blockHash")),
-        succeeded=_quantity(_field(found, "status")) == 1,
-        gas_used=_quantity(_field(found, "gasUsed")),
-        effective_gas_price=_quantity(found.get("effectiveGasPrice") or "0x0"),
+        succeeded=quantity(_field(found, "status")) == 1,
+        gas_used=quantity(_field(found, "gasUsed")),
+        effective_gas_price=quantity(found.get("effectiveGasPrice") or "0x0"),
     )
 
 
 async def height(rpc: Rpc, chain: Chain) -> int:
     """Ask for the number of the newest block."""
-    return _quantity(await rpc.call(chain.rpc_urls, "eth_blockNumber", []))
+    return quantity(await rpc.call(chain.rpc_urls, "eth_blockNumber", []))
 
 
 async def transaction_count(rpc: Rpc, chain: Chain, address: str, block: int | str = "latest") -> int:
     """Ask how many transactions of an address the chain had used at a block."""
     at = hex(block) if isinstance(block, int) else block
-    return _quantity(await rpc.call(chain.rpc_urls, "eth_getTransactionCount", [address, at]))
+    return quantity(await rpc.call(chain.rpc_urls, "eth_getTransactionCount", [address, at]))
 
 
 async def call(rpc: Rpc, chain: Chain, to: str, data: bytes) -> bytes:
@@ -146,13 +152,13 @@ async def _ask(rpc: Rpc, chain: Chain, transaction: dict[str, str]) -> _Figures:
         ],
     )
     # A nonce of another chain would leave a gap on this one.
-    if _quantity(chain_id) != chain.id:
-        raise RpcUnavailable(f"The node configured for chain {chain.id} serves chain {_quantity(chain_id)}.")
+    if quantity(chain_id) != chain.id:
+        raise RpcUnavailable(f"The node configured for chain {chain.id} serves chain {quantity(chain_id)}.")
     return _Figures(
-        nonce=_quantity(nonce),
-        balance=_quantity(funds),
+        nonce=quantity(nonce),
+        balance=quantity(funds),
         fees=_fees(chain, block, tip, price),
-        estimate=estimate if isinstance(estimate, RpcRefused) else _quantity(estimate),
+        estimate=estimate if isinstance(estimate, RpcRefused) else quantity(estimate),
     )
 
 
@@ -160,10 +166,10 @@ def _fees(chain: Chain, block: Any, tip: Any, price: Any) -> tuple[int, int, boo
     if isinstance(block, RpcRefused):
         raise block
     if not isinstance(block, dict) or block.get("baseFeePerGas") is None:
-        return _quantity(price), 0, True
-    priority_fee = chain.default_priority_fee_per_gas if isinstance(tip, RpcRefused) else _quantity(tip)
+        return quantity(price), 0, True
+    priority_fee = chain.default_priority_fee_per_gas if isinstance(tip, RpcRefused) else quantity(tip)
     # Twice the base fee holds for six full blocks in a row.
-    return 2 * _quantity(block["baseFeePerGas"]) + priority_fee, priority_fee, False
+    return 2 * quantity(block["baseFeePerGas"]) + priority_fee, priority_fee, False
 
 
 def _gas(chain: Chain, figures: _Figures, order: EvmOrder, sender: str, value: int) -> int:
@@ -190,13 +196,21 @@ def _check_funds(sender: str, chain: Chain, has: int, needs: int) -> None:
 
 
 def _field(answer: Any, name: str) -> Any:
+    if isinstance(answer, UpstreamFailed):
+        raise answer
     if not isinstance(answer, dict) or name not in answer:
         raise _nonsense()
     return answer[name]
 
 
-def _quantity(answer: Any) -> int:
-    if isinstance(answer, RpcRefused):
+def block_hash_of(found: Any) -> str | None:
+    """The hash of a block; None for one that the node does not have."""
+    return None if found is None else str(_field(found, "hash"))
+
+
+def quantity(answer: Any) -> int:
+    """A number as JSON-RPC writes it; raises what is wrong with the answer."""
+    if isinstance(answer, UpstreamFailed):
         raise answer
     try:
         number = int(answer, 16) if isinstance(answer, str) and answer.startswith("0x") else -1

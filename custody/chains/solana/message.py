@@ -73,6 +73,11 @@ def parse(transaction_b64: str) -> SolanaTransaction:
     return SolanaTransaction(message, tuple(transaction.signatures), _instructions(message))
 
 
+def blockhash_of(raw: bytes) -> str:
+    """The blockhash of serialized transaction bytes: once no block takes it any more, they can never land."""
+    return str(VersionedTransaction.from_bytes(raw).message.recent_blockhash)
+
+
 def with_blockhash(message: Message | MessageV0, blockhash: Hash) -> Message | MessageV0:
     """Build the same message anew with another blockhash."""
     header = message.header

@@ -1,6 +1,7 @@
 """What a Solana node is asked before and after signing. Spec 1/4.3, decisions 4."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ from custody.chains.rpc import BroadcastRefused, Rpc, RpcRefused, RpcUnavailable
 from custody.chains.table import Chain
 
 _CONFIRMED = {"commitment": "confirmed"}
+_IN_HISTORY = {"searchTransactionHistory": True}
 
 
 class SignatureStatus(msgspec.Struct, frozen=True):
@@ -22,6 +24,15 @@ class SignatureStatus(msgspec.Struct, frozen=True):
 
 class _Value(msgspec.Struct):
     value: Any
+
+
+class _Context(msgspec.Struct):
+    slot: int
+
+
+class _Validity(msgspec.Struct):
+    context: _Context
+    value: bool
 
 
 class _Blockhash(msgspec.Struct, rename="camel"):
@@ -59,13 +70,53 @@ async def balance(rpc: Rpc, chain: Chain, address: str) -> int:
 
 async def status(rpc: Rpc, chain: Chain, signature: str) -> SignatureStatus | None:
     """Ask how far a transaction is; None while the node has not seen it."""
-    search = {"searchTransactionHistory": True}
-    answer = await rpc.call(chain.rpc_urls, "getSignatureStatuses", [[signature], search])
-    found = _value(answer, list[_Status | None])
-    if not found or found[0] is None:
+    [found] = await statuses(rpc, chain, [signature])
+    if isinstance(found, RpcUnavailable):
+        raise found
+    return found
+
+
+async def statuses(rpc: Rpc, chain: Chain, signatures: Sequence[str]) -> list[SignatureStatus | RpcUnavailable | None]:
+    """How far each transaction is; None for one that the node has never seen, an error for nonsense about one."""
+    answer = await rpc.call(chain.rpc_urls, "getSignatureStatuses", [list(signatures), _IN_HISTORY])
+    found = _value(answer, list[Any])
+    if len(found) != len(signatures):
+        raise _nonsense()
+    return [_status(one) for one in found]
+
+
+def _status(found: Any) -> SignatureStatus | RpcUnavailable | None:
+    if found is None:
         return None
+    try:
+        known = _convert(found, _Status)
+    except RpcUnavailable as problem:
+        return problem
     # A node that no longer says how deep it is has it finalized.
-    return SignatureStatus(found[0].slot, found[0].confirmation_status or "finalized", found[0].err is not None)
+    return SignatureStatus(known.slot, known.confirmation_status or "finalized", known.err is not None)
+
+
+async def expired_at(rpc: Rpc, chain: Chain, blockhashes: Sequence[str]) -> list[int | None]:
+    """The finalized slot at which each blockhash can no longer be used; None where it can, or nobody knows.
+
+    A blockhash that is too new for the finalized block is invalid there as well; only one that is invalid in the newest
+    confirmed block too is past its time.
+    """
+    questions = [
+        ("isBlockhashValid", [blockhash, {"commitment": commitment}])
+        for blockhash in blockhashes
+        for commitment in ("confirmed", "finalized")
+    ]
+    answers = [_invalid_since(answer) for answer in await rpc.each(chain.rpc_urls, questions)]
+    return [final if new is not None else None for new, final in zip(answers[::2], answers[1::2], strict=True)]
+
+
+def _invalid_since(answer: Any) -> int | None:
+    try:
+        said = _convert(answer, _Validity)
+    except RpcUnavailable:
+        return None
+    return None if said.value else said.context.slot
 
 
 async def height(rpc: Rpc, chain: Chain) -> int:
@@ -82,4 +133,8 @@ def _convert[T](answer: Any, kind: type[T]) -> T:
     try:
         return msgspec.convert(answer, kind)
     except msgspec.ValidationError as problem:
-        raise RpcUnavailable("The node gave an answer that makes no sense.") from problem
+        raise _nonsense() from problem
+
+
+def _nonsense() -> RpcUnavailable:
+    return RpcUnavailable("The node gave an answer that makes no sense.")

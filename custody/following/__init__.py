@@ -1,0 +1,1 @@
+"""What became of what was sent: confirmed, reverted, replaced, expired; sent again when nodes forgot it."""

@@ -1,0 +1,90 @@
+"""A stuck EVM transaction again, with the same nonce and higher fees. Decisions 10, promise P2.
+
+It takes the whole sign path: judged by today's rules, queued where they want a person, counted once for its nonce. The
+payment is the one in the bytes that were signed before; a caller chooses nothing but the fees.
+"""
+
+from typing import Any
+
+import msgspec
+
+from custody.chains.evm import signed
+from custody.chains.evm.address import checksum
+from custody.chains.orders import EvmReplacement
+from custody.kit.errors import Conflict
+from custody.kit.refs import AgentRef
+from custody.protocol.messages import Outcome, Queued, Refused, ReplaceEvm, Signed
+from custody.transactions.types import TransactionAbsent
+from signer import orders
+from signer.case import Case
+from signer.context import Ask, Signer
+from signer.decide import acting_for, settle
+from signer.proofs import ProvenAgent, ProvenSession
+from signer.raised import Replaced
+from signer.sealing import Tampered
+
+_READ = "SELECT * FROM replaced_read($1, $2, $3, $4)"
+_decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused).decode
+
+
+class NotReplaceable(Conflict):
+    """Only an EVM transaction that was signed and is not final can be replaced."""
+
+
+async def replace(
+    signer: Signer, message: ReplaceEvm, ask: Ask[ProvenAgent] | Ask[ProvenSession]
+) -> tuple[Outcome, bool]:
+    """Judge the same payment again at higher fees, and sign it for the same nonce; or queue or refuse it."""
+    ref = acting_for(ask, message.agent)
+    row = await _read(signer, ref, message.replaces, message.tx_id)
+    if row["answer"] is not None:
+        return _decode_outcome(row["answer"]), True
+    replaced = _replaced(message.replaces, row)
+    order = _order(message, row, replaced)
+
+    def case() -> Case:
+        draft = orders.draft(order, message.prepared, signer.chains, replaced=replaced)
+        return Case(ref=ref, tx_id=message.tx_id, draft=draft, ask=ask)
+
+    return await settle(signer, ref, case)
+
+
+async def stored(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Replaced | None:
+    """What a queued order replaces, if it replaces something; as it is now, for time has gone by."""
+    if not isinstance(order, EvmReplacement):
+        return None
+    return _replaced(order.replaces, await _read(signer, ref, order.replaces, tx_id))
+
+
+async def _read(signer: Signer, ref: AgentRef, replaces: str, tx_id: str) -> Any:
+    async with signer.pool.acquire() as connection:
+        row = await connection.fetchrow(_READ, ref.tenant, ref.agent, replaces, tx_id)
+    if row is None:
+        raise TransactionAbsent
+    return row
+
+
+def _replaced(tx_id: str, row: Any) -> Replaced:
+    if row["kind"] != "evm":
+        raise NotReplaceable(code="not_evm")
+    if row["status"] in ("confirmed", "failed"):
+        raise NotReplaceable(
+            f"This transaction is {row['status']}; nothing is left to replace.", code="transaction_final"
+        )
+    if row["status"] not in ("signed", "broadcast"):
+        raise NotReplaceable(f"This transaction is {row['status']}: it was never signed.", code="not_signed")
+    try:
+        before = signed.read(row["signed_bytes"])
+    except signed.NotOurs:
+        raise Tampered from None
+    return Replaced(tx_id, before.transaction, before.sender)
+
+
+def _order(message: ReplaceEvm, row: Any, replaced: Replaced) -> EvmReplacement:
+    before = replaced.transaction
+    return EvmReplacement(
+        to=checksum(before.to), value=str(before.value), data="0x" + before.data.hex() if before.data else None,
+        chain_id=before.chain_id, broadcast=row["broadcast"], nonce=before.nonce,
+        max_fee_per_gas=message.max_fee_per_gas, max_priority_fee_per_gas=message.max_priority_fee_per_gas,
+        reference_id=row["reference_id"], replaces=replaced.tx_id,
+    )  # fmt: skip
