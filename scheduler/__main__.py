@@ -24,17 +24,18 @@ log = logs.logger("scheduler")
 DATABASE_SECONDS = 30.0
 
 
-async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> None:
-    """Run until SIGTERM or SIGINT; what runs then is allowed to end. `lookup` resolves the names of receivers."""
+def outside(given: settings.Settings, lookup: Lookup = system_lookup) -> Outside:
+    """The way to the receivers of webhooks."""
+    allowed = targets.loopback_allowed(given.public_url)
+    return Outside(private_allowed=allowed, extra_ca_file=given.webhook_extra_ca_file, lookup=lookup)
+
+
+async def serve(given: settings.Settings, receivers: Outside) -> None:
+    """Run until SIGTERM or SIGINT; what runs then is allowed to end."""
     # Two for each job that runs alone: one holds its lock.
     pool = await db.open_pool_when_there(given.database_url, size=8, seconds=DATABASE_SECONDS)
     ports = Ports(pool=pool, signer=SignerClient(str(given.sign_socket), "scheduler"), chains=given.chains, rpc=Rpc())
-    deliveries = Deliveries(
-        Outside(
-            private_allowed=targets.loopback_allowed(given.public_url), extra_ca_file=given.webhook_extra_ca_file,
-            lookup=lookup,
-        )
-    )  # fmt: skip
+    deliveries = Deliveries(receivers)
     clockwork = AsyncIOScheduler()
     runner, jobs = Runner(ports), with_deliveries(deliveries)
     for job in jobs:
@@ -66,7 +67,7 @@ def main() -> None:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
-    uvloop.run(serve(given))
+    uvloop.run(serve(given, outside(given)))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import msgspec
 from custody.expiry import expire, retain
 from custody.ports import Ports
 from custody.signing import resend
+from custody.webhooks import publish
+from custody.webhooks.deliver import Deliveries
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -22,7 +24,13 @@ class Job(msgspec.Struct, frozen=True):
 
 
 JOBS = (
+    Job("publish", 0.25, publish.publish, alone=True),
     Job("resend", 1.0, resend.resend),
     Job("expire", 1.0, expire.expire),
     Job("retain", 60.0, retain.retain, alone=True),
 )
+
+
+def with_deliveries(deliveries: Deliveries) -> tuple[Job, ...]:
+    """Every job: those of the table, and the one that keeps connections between its runs."""
+    return (*JOBS, Job("deliver", 0.25, deliveries.deliver))

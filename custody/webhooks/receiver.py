@@ -56,9 +56,11 @@ class Outside:
     """The way to all receivers: whom we trust, and which addresses may be dialled."""
 
     def __init__(
-        self, *, private_allowed: bool, extra_ca_file: Path | None = None, lookup: Lookup = system_lookup
-    ) -> None:
+        self, *, private_allowed: bool, extra_ca_file: Path | None = None, lookup: Lookup = system_lookup,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:  # fmt: skip
         self.private_allowed = private_allowed
+        self.answer_seconds = answer_seconds
         self.names = FairResolver(lookup)
         self.trusted = ssl.create_default_context()
         if extra_ca_file is not None:
@@ -80,7 +82,7 @@ class Receiver:
         if not url.startswith("https://") and not (self._outside.private_allowed and url.startswith("http://")):
             return Answer(problem="address_blocked")
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(self._outside.answer_seconds):
                 return await self._post(url, headers, body)
         except (TimeoutError, httpcore.TimeoutException):
             return Answer(problem="timeout")
