@@ -1,0 +1,207 @@
+"""compose.yaml works: its services, with their commands, variables and mounts, as processes of this machine.
+
+No container is made. Each service gets a folder in place of its root, in which its volumes are links to folders that
+services share as they share volumes; Postgres is that of the tests.
+"""
+
+import compileall
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from custody.cli import healthy, places
+from custody.cli.runtime import python_for
+from custody.cli.settings import PROCESSES
+from tests.fixtures.callers import new_tenant
+from tests.fixtures.deployments import database_apart
+from tests.fixtures.images import compose, stages
+from tests.fixtures.server import START_SECONDS, UNLIMITED, free_ports
+from tests.outside.processes import die_with
+
+GIVEN = {"POSTGRES_PASSWORD": "not-this-one", "SERVICE_PUBLIC_URL": "https://custody.example.com"}
+FILE = compose(GIVEN)
+STAGES = stages()
+ROOT = os.geteuid() == 0
+_ORDER = ("signer", "scheduler", "proxy", "api")
+_PORTS = {"SERVICE_API_PORT", "SERVICE_PROXY_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_PROXY",
+          "SERVICE_METRICS_PORT_SCHEDULER"}  # fmt: skip
+
+
+def image_folders() -> dict[str, tuple[int, int]]:
+    """The folders that the image makes outside its sources, with owner and mode."""
+    found: dict[str, tuple[int, int]] = {}
+    for line in STAGES["runtime"].all("RUN"):
+        for word, *given in (part.split() for part in line.split(" && ")):
+            paths = [path for path in given if path.startswith(("/var/", "/run/"))]
+            if word == "mkdir":
+                # With each folder above it, which is made on the way.
+                above = {str(folder): (0, 0o755) for path in paths for folder in Path(path).parents if folder.name}
+                found |= above | dict.fromkeys(paths, (0, 0o755))
+            if word == "chown":
+                found |= {path: (int(given[0].split(":")[0]), found[path][1]) for path in paths}
+            if word == "chmod":
+                found |= {path: (found[path][0], int(given[0], 8)) for path in paths}
+    return dict(sorted(found.items()))
+
+
+IMAGE_FOLDERS = image_folders()
+
+
+def _folder(path: Path, owner: int = 0, mode: int = 0o755) -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    if ROOT:
+        os.chown(path, owner, owner)
+    path.chmod(mode)
+    return path
+
+
+def seconds(text: str) -> int:
+    return int(text.removesuffix("s"))
+
+
+class Composed:
+    """The services of the file on this machine."""
+
+    platform_key = "p" * 40
+
+    def __init__(self, owner_url: str, passwords: dict[str, str]) -> None:
+        # Short, because sockets lie in it; open, because each process has a uid of its own.
+        self.folder = Path(tempfile.mkdtemp(prefix="cc-"))
+        self.folder.chmod(0o755)
+        self._owner_url = owner_url
+        self._python = python_for(places.open_home(self.folder / "python"))
+        if (copied := self.folder / "python" / "runtime" / "project").exists():
+            # As the image does: no process may write beside the sources.
+            compileall.compile_dir(copied, quiet=1)
+        self._ports = dict(zip(sorted(_PORTS), map(str, free_ports(len(_PORTS))), strict=True))
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.url = f"http://127.0.0.1:{self._ports['SERVICE_API_PORT']}"
+        self._mounted: set[str] = set()
+        self._secret("platform_key", self.platform_key)
+        self._earlier_addresses(passwords)
+
+    def _earlier_addresses(self, passwords: dict[str, str]) -> None:
+        """Addresses of another database, as an earlier start would leave them: all tests share the roles' passwords."""
+        folder = _folder(self.folder / "volumes" / "addresses")
+        for process, url in passwords.items():
+            places.write_private(folder / f"{process}.url", url)
+
+    def _secret(self, name: str, value: str) -> None:
+        file = _folder(self.folder / "secrets") / name
+        places.write_private(file, value, owner=places.UIDS["signer"] if ROOT else None)
+
+    def root_of(self, name: str) -> Path:
+        """The folder in place of a container's root: what the image makes, with volumes and secrets mounted."""
+        root, service = _folder(self.folder / name), FILE["services"][name]
+        volumes = dict(reversed(mount.split(":")[:2]) for mount in service.get("volumes", []))
+        for place, (owner, mode) in IMAGE_FOLDERS.items():
+            if (volume := volumes.pop(place, None)) is None:
+                _folder(root / place[1:], owner, mode)
+                continue
+            shared = self.folder / "volumes" / volume
+            if volume not in self._mounted:
+                # As the first mount of an empty volume does.
+                _folder(shared, owner, mode)
+                self._mounted.add(volume)
+            (root / place[1:]).symlink_to(shared)
+        assert volumes == {}, "a volume is mounted where the image has no folder"
+        for secret in service.get("secrets", []):
+            (_folder(root / "run/secrets") / secret).symlink_to(self.folder / "secrets" / secret)
+        return root
+
+    def environment_of(self, name: str, root: Path) -> dict[str, str]:
+        """What image and file say, with places below this root, ports that are free, and Postgres where it is."""
+        said = {**STAGES[name].environment, **FILE["services"][name].get("environment", {})}
+        said = {key: str(value) for key, value in said.items()}
+        for key, value in said.items():
+            for place in ("/var/lib/custody", "/run/custody", "/run/secrets"):
+                said[key] = said[key].replace(place, f"{root}{place}") if value.startswith(place) else said[key]
+        if "SERVICE_DATABASE_URL" in said:
+            said["SERVICE_DATABASE_URL"] = self._owner_url
+        said |= {"HOME": str(root), "PATH": os.environ["PATH"], **UNLIMITED, **self._ports, **self._python.environment}
+        said |= {key: "127.0.0.1" for key in ("SERVICE_API_HOST", "SERVICE_PROXY_HOST") if key in said}
+        if not ROOT:
+            # One uid for all is what production refuses.
+            said |= {"SERVICE_ENV": "development", "SERVICE_PEER_UIDS": ""}
+        return said
+
+    def run(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a service."""
+        service, stage, root = FILE["services"][name], STAGES[name], self.root_of(name)
+        assert service["build"]["target"] == name
+        uid = int(service.get("user", stage.user).split(":")[0]) if ROOT else None
+        words = service.get("command", stage.command)
+        command = [str(self._python.program), "-P", "-m", "custody.cli", *words]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                command, cwd="/", env=self.environment_of(name, root), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                user=uid, group=uid, extra_groups=None if uid is None else [], preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+            )  # fmt: skip
+        self.processes[name] = process
+        return process
+
+    def health_of(self, name: str) -> str | None:
+        """What the health check of a service complains of."""
+        assert STAGES[name].healthcheck[-1] == name
+        try:
+            return healthy.CHECKS[name](self.environment_of(name, self.folder / name))
+        except OSError as problem:
+            return str(problem)
+
+    def wait_until_healthy(self, name: str) -> None:
+        """As `condition: service_healthy` does."""
+        deadline = time.monotonic() + START_SECONDS
+        while complaint := self.health_of(name):
+            assert self.processes[name].poll() is None, self.logs()
+            assert time.monotonic() < deadline, f"{name}: {complaint}\n{self.logs()}"
+            time.sleep(0.05)
+
+    def logs(self) -> str:
+        """What all services said."""
+        return "".join(f"== {file.name}\n{file.read_text()[-3000:]}" for file in sorted(self.folder.glob("*.log")))
+
+    def end(self) -> None:
+        """Leave nothing behind."""
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.folder)
+
+
+@pytest.fixture(scope="module")
+def composed(postgres_home: places.Home, worker_id: str) -> Iterator[Composed]:
+    """Everything that the file names, up in the order that it asks for."""
+    apart = database_apart(postgres_home, f"{worker_id}_composed")
+    passwords = {name: postgres_home.file("db", f"{name}.url").read_text() for name in PROCESSES}
+    running = Composed(apart.owner_url, passwords)
+    try:
+        assert running.run("migrate").wait(60) == 0, running.logs()
+        running.processes.pop("migrate")
+        for name in _ORDER:
+            running.run(name)
+            if name == "signer":
+                running.wait_until_healthy(name)
+        for name in _ORDER:
+            running.wait_until_healthy(name)
+        yield running
+    finally:
+        running.end()
+
+
+def test_an_order_is_signed_and_everything_stops_in_its_time(composed: Composed) -> None:
+    with new_tenant(composed) as tenant:  # type: ignore[arg-type]
+        signed = tenant.agent().sign(nonce=0, gasLimit="21000", maxFeePerGas="1000000000", chainId=1)
+    assert (signed.status_code, signed.json()["ok"]) == (200, True), signed.text
+
+    for name in reversed(_ORDER):
+        process = composed.processes[name]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(seconds(FILE["services"][name]["stop_grace_period"])) == 0, composed.logs()
+        assert composed.health_of(name) is not None
