@@ -10,6 +10,7 @@ API = frozenset(
         m.RevokeAgentTokens, m.CreateSecret, m.RotateSecret, m.DeleteSecret, m.CreateCredentialRoute,
         m.ChangeCredentialRoute, m.DeleteCredentialRoute, m.SignEvm, m.SignTypedData, m.SignSolana,
         m.ReplaceEvm, m.Approve, m.Deny, m.BroadcastOutcome, m.CheckRequestSignature, m.PublicKeys, m.Status,
+        m.Simulate, m.IssueReceipt,
         # administration of a tenant
         m.PutAppClients, m.DeleteAppClient, m.NewAppSecret, m.RevokeAppSecret, m.NewSigningKey, m.RevokeSigningKey,
         m.Freeze, m.Unfreeze, m.PutMember, m.RemoveMember,
@@ -24,8 +25,10 @@ API = frozenset(
         m.EnrolSms, m.ConfirmSms, m.NewSmsCode, m.NewPasskeyChallenge, m.RegisterPasskey, m.RemovePasskey, m.StepUp,
     }
 )  # fmt: skip
-SCHEDULER = frozenset({m.SignDelivery, m.ChainOutcome, m.Expire, m.Status})
-OPERATOR = frozenset({m.Status, m.CreatePlatformKey, m.RevokePlatformKey, m.ListPlatformKeys})
+SCHEDULER = frozenset({m.SignDelivery, m.ChainOutcome, m.Expire, m.SealCheckpoint, m.Status})
+OPERATOR = frozenset(
+    {m.Status, m.CreatePlatformKey, m.RevokePlatformKey, m.ListPlatformKeys, m.RotateKeys, m.AcceptRestore}
+)
 PROXY = frozenset({m.RevealForRoute, m.PublicKeys, m.Status})
 
 type Table = dict[str, frozenset[type]]

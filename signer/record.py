@@ -13,7 +13,7 @@ from custody.policies.types import Alert, Result, Verdict
 from custody.policies.types import Facts as JudgedFacts
 from custody.protocol.messages import Outcome, Queued, Refused, Signed
 from custody.transactions.ledger import Charge, Facts, Record
-from signer.draft import Built, Produced
+from signer.draft import Built, Produced, taken_over
 from signer.policies import RuleSet
 from signer.proofs import ProvenAgent
 from signer.sealing import fields
@@ -105,7 +105,7 @@ def _slot_fields(judged: Judged, charges: dict[str, int]) -> dict[str, Any]:
     if judged.built.kind != "evm":
         return {}
     facts = judged.facts
-    slot = facts.slot if facts.slot is not None and facts.slot.state == "open" else None
+    slot = taken_over(judged.case.draft, facts.slot)
     before = dict(slot.charges) if slot else {}
     moved = {asset: charge for asset, charge in before.items() if asset in charges}
     after = before | {asset: Charge(str(amount), hour_of(facts.now)) for asset, amount in charges.items()}
@@ -155,14 +155,16 @@ _BLANK: dict[str, Any] = dict.fromkeys(
 
 
 def signed_content(  # noqa: PLR0913 - everything that a receipt states
-    *, tenant: str, agent: str, incarnation: str, tx_id: str, kind: str, digest: bytes, tx_hash: str | None,
+    *, tenant: str, agent: str, incarnation: str, tx_id: str, kind: str, chain_id: int | None, to_address: str | None,
+    value: str | None, reference_id: str | None, replaces_tx_id: str | None, digest: bytes, tx_hash: str | None,
     signature: str, policy_version: int, policy_hash: bytes, effects: str, policy_results: str, budgets: str,
-    approval: str | None, principal: str,
+    approval: str | None, by: str,
 ) -> bytes:  # fmt: skip
-    """What the MAC of a signed order's record is made over."""
+    """What the MAC of a signed order's record is made over; `by` is who acted, as the audit row names him."""
     return fields(
-        "signed", tenant, agent, incarnation, tx_id, kind, digest, tx_hash or "", signature,
-        policy_version, policy_hash, effects, policy_results, budgets, approval or "", principal,
+        "signed", tenant, agent, incarnation, tx_id, kind, "" if chain_id is None else chain_id, to_address or "",
+        value or "", reference_id or "", replaces_tx_id or "", digest, tx_hash or "", signature,
+        policy_version, policy_hash, effects, policy_results, budgets, approval or "", by,
     )  # fmt: skip
 
 
@@ -179,10 +181,12 @@ def _record(
         # In the audit row, which no role can change: what a receipt states later is what was written here.
         content = signed_content(
             tenant=case.ref.tenant, agent=case.ref.agent, incarnation=judged.facts.incarnation, tx_id=case.tx_id,
-            kind=built.kind, digest=case.draft.digest, tx_hash=given["tx_hash"], signature=given["signature"],
-            policy_version=judged.facts.policy_version, policy_hash=judged.rules.hash, effects=effects,
-            policy_results=results, budgets=given["budgets"], approval=case.claim.approval_id if case.claim else None,
-            principal=caller.principal,
+            kind=built.kind, chain_id=built.subject.chain_id, to_address=built.to_address, value=built.value,
+            reference_id=built.reference_id, replaces_tx_id=given.get("replaces_tx_id"), digest=case.draft.digest,
+            tx_hash=given["tx_hash"], signature=given["signature"], policy_version=judged.facts.policy_version,
+            policy_hash=judged.rules.hash, effects=effects, policy_results=results, budgets=given["budgets"],
+            approval=case.claim.approval_id if case.claim else None,
+            by=f"agent:{case.ref.agent}" if is_agent else caller.principal,
         )  # fmt: skip
         metadata["recordMac"] = seal(content).hex()
     return Record(

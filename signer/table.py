@@ -9,10 +9,23 @@ from typing import Any
 import msgspec
 
 from custody.identity.mfa import Action
-from custody.identity.roles import ADMINS, ANYBODY, BUILDERS
+from custody.identity.roles import ADMINS, ANYBODY, BUILDERS, READERS
 from custody.kit.shapes import Role
 from custody.protocol import messages as m
-from signer import agents, approvals, credential_routes, decide, expiry, replace_policies, secrets
+from signer import (
+    agents,
+    approvals,
+    audit_log,
+    credential_routes,
+    decide,
+    expiry,
+    following,
+    receipts,
+    replace,
+    replace_policies,
+    secrets,
+    simulate,
+)
 from signer.administration import (
     app_clients,
     app_secrets,
@@ -28,6 +41,7 @@ from signer.administration import (
 from signer.context import Ask, Signer
 from signer.people import devices, email_codes, members, passkeys, recovery, sessions, sign_in, sms, step_up, totp
 from signer.proofs import Proven, ProvenPlatform, ProvenSession, WrongKind
+from signer.rotation import accept, rotate
 
 Story = Callable[[Signer, Any, Ask[Any]], Awaitable[m.Outcome | tuple[m.Outcome, bool]]]
 
@@ -124,6 +138,8 @@ TABLE: dict[type, Row] = {
     m.CreatePlatformKey: Row(story=platform_keys.create, by=PLATFORM_KEY),
     m.RevokePlatformKey: Row(story=platform_keys.revoke, by=PLATFORM_KEY),
     m.ListPlatformKeys: Row(story=platform_keys.list_all, by=PLATFORM_KEY),
+    m.RotateKeys: Row(story=rotate.rotate, by=PLATFORM_KEY),
+    m.AcceptRestore: Row(story=accept.accept, by=PLATFORM_KEY),
     # secrets and credential routes
     m.CreateSecret: _of_tenant(secrets.create, BUILDERS),
     m.RotateSecret: _of_tenant(secrets.rotate, BUILDERS),
@@ -139,10 +155,18 @@ TABLE: dict[type, Row] = {
     m.SignEvm: _signs(decide.decide),
     m.SignTypedData: _signs(decide.decide),
     m.SignSolana: _signs(decide.decide),
+    # about orders and signatures: nothing is changed
+    m.Simulate: Row(story=simulate.simulate, by=TENANT | AGENT, roles=READERS),
+    m.IssueReceipt: Row(story=receipts.issue, by=TENANT | AGENT, roles=READERS),
+    # It reads what is to be replaced first, so the server looks for the earlier answer before that.
+    m.ReplaceEvm: Row(story=replace.replace, by=AGENT | SESSION, action="vaultSigning"),
     m.Approve: Row(story=approvals.approve, by=DECIDER, action="approvals"),
     m.Deny: Row(story=approvals.deny, by=DECIDER, action="approvals"),
     # of the scheduler: the database's clock is the evidence
     m.Expire: Row(story=expiry.expire),
+    m.ChainOutcome: Row(story=following.learn),
+    # the sealed log: nobody asks, and the rows are the evidence
+    m.SealCheckpoint: Row(story=audit_log.seal),
     # people: the message is the evidence
     m.NewNonce: Row(story=sign_in.new_nonce),
     m.SignInWithWallet: Row(story=sign_in.with_wallet),

@@ -1,7 +1,7 @@
 """Every route: the table of contents."""
 
 from api.http.endpoint import Endpoint
-from api.routes import approvals, dashboard, device, events, system
+from api.routes import approvals, audit, dashboard, device, events, system
 from api.routes.agents import agents, policies
 from api.routes.auth import device as auth_device
 from api.routes.auth import mfa, passkeys, providers, sessions, sign_in
@@ -9,7 +9,7 @@ from api.routes.platform import members
 from api.routes.platform import tenants as platform_tenants
 from api.routes.secrets import credential_routes, secrets
 from api.routes.tenants import app_clients, freeze, oversight, signing_keys, tenants
-from api.routes.vault import decisions, history, replace, sign
+from api.routes.vault import decisions, history, receipt, replace, sign, simulate
 from api.routes.webhooks import deliveries
 from api.routes.webhooks import endpoints as webhooks
 
@@ -26,9 +26,11 @@ ROUTES = (
     agents.routes,
     policies.routes,
     sign.routes,
+    simulate.routes,
     replace.routes,
     decisions.routes,
     history.routes,
+    receipt.routes,
     approvals.routes,
     dashboard.routes,
     secrets.routes,
@@ -38,6 +40,7 @@ ROUTES = (
     signing_keys.routes,
     oversight.routes,
     freeze.routes,
+    audit.routes,
     platform_tenants.routes,
     members.routes,
     webhooks.routes,

@@ -21,14 +21,17 @@ from custody.protocol.messages import (
     Done,
     Failed,
     Hello,
+    IssueReceipt,
     Outcome,
     PublicKeys,
+    ReplaceEvm,
     Reply,
     Request,
     RevealForRoute,
     SignEvm,
     SignSolana,
     SignTypedData,
+    Simulate,
     Status,
 )
 
@@ -37,7 +40,9 @@ DEADLINE_SECONDS = 10.0
 # How long a request waits for a signer that restarts; it is back within a second (docs/operate.md).
 RECONNECT_SECONDS = 4.0
 RETRY_SECONDS = 0.02
-REPEATABLE = (SignEvm, SignTypedData, SignSolana, RevealForRoute, PublicKeys, Status)
+REPEATABLE = (
+    SignEvm, SignTypedData, SignSolana, ReplaceEvm, Simulate, IssueReceipt, RevealForRoute, PublicKeys, Status,
+)  # fmt: skip
 
 
 class SignerUnavailable(errors.Unavailable):

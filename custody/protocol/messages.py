@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from custody.chains.orders import EvmOrder, EvmPrepared, SolanaOrder, SolanaPrepared, TypedDataOrder
+from custody.chains.orders import EvmOrder, EvmPrepared, Question, SolanaOrder, SolanaPrepared, TypedDataOrder
 from custody.credentials.types import RouteFields
 from custody.kit.callers import IdempotencyKey, Origin, Proof
 from custody.kit.shapes import AgentId, DecimalAmount, Digest, DisplayName, HashOrAddress, Role, TenantId, Uuid
@@ -193,6 +193,22 @@ class ReplaceEvm(_Message, frozen=True):
     max_fee_per_gas: DecimalAmount | None = None
     max_priority_fee_per_gas: DecimalAmount | None = None
     prepared: EvmPrepared | None = None
+
+
+class Simulate(_Message, frozen=True):
+    """Agent token or a tenant's credential. What signing this would come to; nothing is written, no key is opened."""
+
+    agent: AgentId
+    question: Question
+    evm: EvmPrepared | None = None
+    solana: SolanaPrepared | None = None
+
+
+class IssueReceipt(_Message, frozen=True):
+    """Agent token or a tenant's credential. A signed statement about one signature, from what was recorded with it."""
+
+    agent: AgentId
+    tx_id: Uuid
 
 
 class Approve(_Message, frozen=True):
@@ -572,6 +588,19 @@ class ListPlatformKeys(_Message, frozen=True):
     """All of them, without what only their holders know."""
 
 
+class RotateKeys(_Message, frozen=True):
+    """One act of giving the master key a new version; a step makes one batch anew and says where the next begins."""
+
+    act: Literal["status", "prepare", "begin", "step", "finish", "retire"]
+    table: str | None = None
+    after: Annotated[list[str], Meta(max_length=8)] | None = None
+    force: bool = False
+
+
+class AcceptRestore(_Message, frozen=True):
+    """Take the present state of the database for true, though this signer has seen a later one."""
+
+
 # ---- without a proof
 
 
@@ -588,6 +617,10 @@ class Expire(_Message, frozen=True):
 
     tenant: TenantId
     approval: Uuid
+
+
+class SealCheckpoint(_Message, frozen=True):
+    """Give audit rows that wait their places in the sealed logs; a bounded number of them."""
 
 
 class BroadcastOutcome(_Message, frozen=True):
@@ -692,12 +725,14 @@ Body = (
     CreateTenant | DeleteTenant | PutConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
     | RevokeAgentTokens | CreateSecret | RotateSecret | DeleteSecret | CreateCredentialRoute | ChangeCredentialRoute
     | DeleteCredentialRoute | RevealForRoute | SignEvm | SignTypedData | SignSolana | ReplaceEvm | Approve | Deny
-    | PublicKeys | Status | Expire | BroadcastOutcome | ChainOutcome | NewNonce | SignInWithWallet | NewEmailCode
-    | SignInWithEmail | NewSignInChallenge | SignInWithPasskey | RefreshSession | NewDeviceCode | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice
-    | DecideDevice | EnrolTotp | ConfirmTotp | RemoveTotp | NewRecoveryCodes | EnrolSms | ConfirmSms | NewSmsCode
+    | PublicKeys | Status | Expire | SealCheckpoint | BroadcastOutcome | ChainOutcome | NewNonce | SignInWithWallet | NewEmailCode
+    | SignInWithEmail | NewSignInChallenge | SignInWithPasskey | RefreshSession | NewDeviceCode
+    | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice | DecideDevice | EnrolTotp | ConfirmTotp | RemoveTotp | NewRecoveryCodes | EnrolSms | ConfirmSms | NewSmsCode
     | NewPasskeyChallenge | RegisterPasskey | RemovePasskey | StepUp | PutMember | RemoveMember | PutAppClients
     | DeleteAppClient | NewAppSecret | RevokeAppSecret | NewSigningKey | RevokeSigningKey | Freeze | Unfreeze
     | CheckRequestSignature | CreatePlatformKey | RevokePlatformKey | ListPlatformKeys
+    | RotateKeys | AcceptRestore
+    | Simulate | IssueReceipt
     | CreateWebhook | ChangeWebhook | DeleteWebhook | SendWebhookTest | RetryDelivery | ReplayDelivery | SignDelivery
 )  # fmt: skip
 Outcome = Signed | Queued | Refused | NeedsPreparation | Done | Revealed | Failed

@@ -1,0 +1,1 @@
+"""What would become of an order, and what would have become of past ones under other rules."""

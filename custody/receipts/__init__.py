@@ -1,0 +1,1 @@
+"""Receipts: signed statements about signatures, and what checks them offline."""
