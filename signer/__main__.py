@@ -10,11 +10,13 @@ import uvloop
 from custody.kit import db, logs, tokens
 from custody.kit.logs import logger
 from signer import harden, master_key, peers, settings, statement_keys
+from signer.audit_journal import AuditLog, Journal
 from signer.context import Signer
 from signer.heads import Heads
 from signer.judging import JudgingSeals
 from signer.policies import PolicySeals
 from signer.proofs import PLATFORM, PLATFORM_KEY_MAC, Proofs
+from signer.rotation.keys import Keys
 from signer.sealing import Sealer, Tampered, fields
 from signer.server import Server
 from signer.settings import Settings
@@ -36,6 +38,8 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signer.keys.ask)
+        watching = asyncio.get_running_loop().create_task(signer.keys.watch(), name="keys")
         for server in servers:
             await server.start()
         sockets = [str(given.sign_socket), str(given.reveal_socket)]
@@ -43,7 +47,10 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
         log.info("signing", extra=said | protections)
         await stop.wait()
         await asyncio.gather(*(server.stop() for server in servers))
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
         signer.policies.heads.close()
+        signer.audit_log.journal.close()
     finally:
         await pool.close()
 
@@ -51,6 +58,8 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
 async def _build(pool: db.Pool, given: Settings) -> Signer:
     """Everything a signer consists of; refuses to start with keys that do not belong to this database."""
     sealer = Sealer(await _keyring(pool, given))
+    keys = Keys(pool, given.master_key_file, sealer)
+    await keys.begin()
     async with pool.acquire() as connection:
         try:
             minter = await load_or_make(connection, sealer, given.issuer)
@@ -60,16 +69,21 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
                 f"The master key {given.master_key_file} does not open what is sealed in this database. "
                 "Put the right one back."
             ) from None
+    await keys.register()
     await _register_platform_key(pool, sealer, given)
     (given.home / "signer").mkdir(mode=0o700, exist_ok=True)
     heads = Heads(given.home / "signer" / "heads.log")
     heads.load()
+    journal = Journal(given.home / "signer" / "audit.log")
+    journal.load()
     judging = JudgingSeals(sealer)
     return Signer(
         pool=pool,
         sealer=sealer,
+        keys=keys,
         minter=minter,
         statement_keys=statements,
+        audit_log=AuditLog(journal, given.checkpoint_file),
         proofs=Proofs(pool, sealer, minter.keys, judging, scoped=given.scoped_platform_keys),
         policies=PolicySeals(sealer, heads),
         judging=judging,

@@ -9,9 +9,11 @@ import msgspec
 from custody.chains.table import ChainTable
 from custody.kit.callers import IdempotencyKey, Origin
 from custody.kit.db import Pool
+from signer.audit_journal import AuditLog
 from signer.judging import JudgingSeals
 from signer.policies import PolicySeals
 from signer.proofs import Proofs
+from signer.rotation.keys import Keys
 from signer.sealing import Sealer
 from signer.statement_keys import StatementKeys
 from signer.tokens import Minter
@@ -47,8 +49,10 @@ class Signer:
 
     pool: Pool
     sealer: Sealer
+    keys: Keys
     minter: Minter
     statement_keys: StatementKeys
+    audit_log: AuditLog
     proofs: Proofs
     policies: PolicySeals
     judging: JudgingSeals

@@ -32,6 +32,8 @@ _KINDS: tuple[tuple[type[errors.CustodyError], str], ...] = (
     (errors.Unavailable, "Unavailable"),
 )  # fmt: skip
 _RACE_TRIES = 3
+# Of audit logs that are sealed no more, so many are named.
+MOST_NAMED = 20
 # Everybody may connect; who says nothing is not kept.
 _HELLO_SECONDS = 5.0
 
@@ -122,6 +124,11 @@ class Server:
                 ),
                 False,
             )
+        except asyncpg.InsufficientResourcesError as problem:
+            # Nothing was written, so nothing is released (promise P3).
+            log.error("the database has no room", extra={"reason": type(problem).__name__, "request": name})
+            full = "The database has no room to write; nothing was done. Tell the operator."
+            outcome, replayed = m.Failed("Unavailable", "database_full", full), False
         except Tampered:
             log.error("a sealed value did not open", extra={"request_id": request.origin.request_id, "request": name})
             outcome, replayed = (
@@ -140,6 +147,7 @@ class Server:
 
     async def _tell_story(self, request: m.Request) -> tuple[m.Outcome, bool]:
         looked_again = request.idempotency is None
+        proven_again = False
         for _ in range(_RACE_TRIES):
             try:
                 async with asyncio.timeout(min(max(request.deadline_ms, 0), 60_000) / 1000):
@@ -155,7 +163,12 @@ class Server:
                 if problem.sqlstate == "CU001":
                     continue
                 if problem.sqlstate == "CU002":
-                    raise errors.Unauthenticated from None
+                    # A membership made anew under another version of the master key (docs/recovery.md) stands by
+                    # another MAC; who was really removed is found out by the proof.
+                    if proven_again:
+                        raise errors.Unauthenticated from None
+                    proven_again = True
+                    continue
                 raise
         raise errors.Unavailable
 
@@ -164,8 +177,8 @@ class Server:
         if isinstance(body, m.PublicKeys):
             return m.Done({"keys": signer.minter.jwks() + signer.statement_keys.jwks(signer.public_url)}), False
         if isinstance(body, m.Status):
-            counters = {"version": m.VERSION, "counters": dict(signer.counters), "waiting": len(self._tasks)}
-            return m.Done(counters), False
+            said = {"version": m.VERSION, "counters": dict(signer.counters), "waiting": len(self._tasks)}
+            return m.Done(said | {"stopped_logs": sorted(signer.audit_log.stopped)[:MOST_NAMED]}), False
         if isinstance(body, m.BroadcastOutcome):
             return await _note_outcome(signer, body, Ask(None, request.origin, None)), False
         if isinstance(body, m.RevealForRoute):

@@ -20,6 +20,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reveal_socket: Path
     master_key_file: Path
     platform_key_file: Path
+    checkpoint_file: Path | None
     issuer: str
     peer_uids: dict[str, int]
     empty_policy: str
@@ -45,6 +46,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         reveal_socket=environment.reveal_socket(source),
         master_key_file=environment.path(source, "SERVICE_MASTER_KEY_FILE", home / "master.key"),
         platform_key_file=environment.path(source, "SERVICE_PLATFORM_KEY_FILE", home / "platform.key"),
+        checkpoint_file=_checkpoint_file(source),
         issuer=environment.public_url(source),
         peer_uids=_uids(source.get("SERVICE_PEER_UIDS", "")),
         empty_policy=environment.choice(source, "SERVICE_EMPTY_POLICY", ("allow", "deny")),
@@ -55,6 +57,11 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         pool_size=environment.integer(source, "SERVICE_SIGNER_CONNECTIONS", 8, low=2, high=64),
         chains=table.load(source),
     )
+
+
+def _checkpoint_file(source: Mapping[str, str]) -> Path | None:
+    given = source.get("SERVICE_CHECKPOINT_FILE", "").strip()
+    return Path(given) if given else None
 
 
 def _uids(text: str) -> dict[str, int]:

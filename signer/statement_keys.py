@@ -47,6 +47,10 @@ class StatementKeys:
         """The key that signs for a use."""
         return self._keys[use][0]
 
+    def public(self, use: str) -> list[bytes]:
+        """The public halves of a use, of keys before this one too."""
+        return [key.public for key in self._keys[use]]
+
     def jwks(self, issuer: str) -> list[dict[str, str]]:
         """The public keys as JWKs (RFC 8037), each with its own `use`."""
         common = {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "issuer": issuer}

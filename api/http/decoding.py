@@ -50,14 +50,21 @@ def body_of(request: Request, endpoint: Endpoint) -> Any:
 
 
 def query_of(request: Request, endpoint: Endpoint) -> Any:
-    """The query as the route declares it; parameters it does not know are ignored."""
-    known = {field.encode_name: field for field in msgspec.structs.fields(endpoint.query)}
-    given: dict[str, str] = {}
+    """The query as the route declares it; parameters it does not know are ignored.
+
+    A field whose name ends with a dot takes every parameter whose name begins so.
+    """
+    known = {field.encode_name for field in msgspec.structs.fields(endpoint.query)}
+    given: dict[str, Any] = {}
     for name, values in request.get_args(keep_blank_values=True).items():
-        if name in known:
+        if name in known and not name.endswith("."):
             if len(values) > 1:
                 raise BadQuery(f"{name} is given more than once.", fields=[name])
             given[name] = values[0]
+        elif (family := name[: name.find(".") + 1]) in known:
+            if len(values) > 1:
+                raise BadQuery(f"{name[:128]} is given more than once.", fields=[name[:128]])
+            given.setdefault(family, {})[name.removeprefix(family)] = values[0]
     try:
         return msgspec.convert(given, endpoint.query, strict=False)
     except msgspec.ValidationError as problem:

@@ -1,7 +1,8 @@
 """The one declaration of a route: router, validation, credentials, envelope and OpenAPI all read it.
 
 A handler is one expression. Its parameters are, in this order: the ports, who asks, on what (the path), what (the
-headers, body or query); each is found by its annotation. `media` is what comes instead of JSON; `oauth` takes the
+headers, body or query); each is found by its annotation. `media` is what comes instead of JSON, or
+`media_too`, which the caller may choose; `oauth` takes the
 fields of its body in both spellings and refuses a bad request as RFC 6749 5.2 has it. What is `unsigned` may come
 without a signature even where the deployment wants one; a signature that is there is checked all the same.
 """
@@ -23,6 +24,7 @@ from custody.kit.shapes import ClientId, TenantId, Uuid
 from custody.ports import Ports
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Media = Literal["text/html", "text/csv", "text/event-stream", "application/x-ndjson"]
 Handler = Callable[..., Awaitable[Any]]
 PATH_SHAPES: dict[str, Any] = {
     "tenant_id": TenantId, "tx_id": Uuid, "approval_id": Uuid, "secret_id": Uuid, "route_id": Uuid,
@@ -54,7 +56,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     limit: Limit | None
     queues: bool
     raw_answer: bool
-    media: Literal["text/html", "text/csv", "text/event-stream"] | None
+    media: Media | None
+    media_too: Media | None
     oauth: bool
     lenient: type[CustodyError] | None
     path_names: tuple[str, ...]
@@ -124,7 +127,8 @@ def _endpoint(  # noqa: PLR0913 - this is the declaration itself
     limit: Limit | None = None,
     queues: bool = False,
     raw_answer: bool = False,
-    media: Literal["text/html", "text/csv", "text/event-stream"] | None = None,
+    media: Media | None = None,
+    media_too: Media | None = None,
     oauth: bool = False,
     lenient: type[CustodyError] | None = None,
 ) -> Endpoint:
@@ -148,9 +152,9 @@ def _endpoint(  # noqa: PLR0913 - this is the declaration itself
         method=method, path=path, tag=tag, who=who, handler=handler, returns=returns, fails=fails,
         # Every mutation is sensitive, but for sign-in, whose requests bring their own proof (decisions 6).
         hardened=method != "GET" and not path.startswith("/auth/"), unsigned=unsigned, private=private,
-        shows_secret=shows_secret, limit=limit, queues=queues, raw_answer=raw_answer, media=media, oauth=oauth,
-        lenient=lenient, path_names=names, body=body, query=query, headers=headers, arguments=tuple(arguments),
-        summary=summary, description=rest.strip(),
+        shows_secret=shows_secret, limit=limit, queues=queues, raw_answer=raw_answer, media=media, media_too=media_too,
+        oauth=oauth, lenient=lenient, path_names=names, body=body, query=query, headers=headers,
+        arguments=tuple(arguments), summary=summary, description=rest.strip(),
     )  # fmt: skip
 
 

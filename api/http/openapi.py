@@ -153,9 +153,10 @@ def _parameters(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, A
     if endpoint.query is not None:
         schema = msgspec.json.schema(endpoint.query)["$defs"][endpoint.query.__name__]
         parameters += [
+            _open_parameter(name) if name.endswith(".") else
             {"name": name, "in": "query", "required": False, "schema": _present(kind)}
             for name, kind in schema["properties"].items()
-        ]
+        ]  # fmt: skip
     if endpoint.headers is not None:
         schema = msgspec.json.schema(endpoint.headers)["$defs"][endpoint.headers.__name__]
         parameters += [
@@ -171,6 +172,14 @@ def _parameters(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, A
             if key != "idempotencyKey"
         ]
     return parameters
+
+
+def _open_parameter(name: str) -> dict[str, Any]:
+    """Every parameter that begins so: an object whose members are parameters of their own."""
+    shape = {"type": "object", "maxProperties": 5, "additionalProperties": {"type": "string", "maxLength": 256}}
+    described = f"Parameters whose names begin with `{name}`, such as `{name}kind`."
+    return {"name": name, "in": "query", "required": False, "description": described, "style": "form", "explode": True,
+            "schema": shape}  # fmt: skip
 
 
 def _present(kind: dict[str, Any]) -> dict[str, Any]:
@@ -212,7 +221,8 @@ def _failures(endpoint: Endpoint) -> list[type[CustodyError]]:
 
 def _answer(endpoint: Endpoint, status: int, schema: Any) -> dict[str, Any]:
     if endpoint.media is not None:
-        return {"description": _TEXTS[status], "content": {endpoint.media: {"schema": schema}}}
+        kinds = [kind for kind in (endpoint.media, endpoint.media_too) if kind is not None]
+        return {"description": _TEXTS[status], "content": {kind: {"schema": schema} for kind in kinds}}
     if endpoint.raw_answer:
         return _plain(_TEXTS[status], schema)
     good = status < 202 or status == 200

@@ -18,7 +18,7 @@ from api.http.metrics import observe
 from api.http.rate_limit import RateLimit, RateLimited
 from api.settings import Settings
 from custody.kit import clock, ids, stages
-from custody.kit.answers import Outcome, Streamed
+from custody.kit.answers import Download, Outcome, Streamed
 from custody.kit.callers import AgentCaller, Caller, Origin, TenantCaller
 from custody.kit.db import DatabaseAway
 from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound, Unavailable
@@ -222,6 +222,9 @@ def _answer(endpoint: Endpoint, result: Any) -> HTTPResponse:
         return response
     if isinstance(result, HTTPResponse):
         return result
+    if isinstance(result, Download):
+        kind = f"{result.media}; charset=utf-8"
+        return HTTPResponse(result.content, 200, headers=result.headers, content_type=kind)
     if endpoint.media is not None:
         return HTTPResponse(result, 200, content_type=f"{endpoint.media}; charset=utf-8")
     if isinstance(result, Outcome):

@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--ca", type=Path, metavar="FILE", help="the proxy's CA certificate, if it lies elsewhere")
     commands.add_parser("migrate", help="bring the database up to date and write each process' address")
     _declare_platform_keys(commands)
+    _declare_audit(commands)
     commands.add_parser("demo", help="walk through the service that runs here")
     commands.add_parser("doctor", help="say what is wrong with this installation and how to mend it")
     commands.add_parser("openapi", help="print the contract")
@@ -45,6 +46,18 @@ def _declare_platform_keys(commands: Any) -> None:
     acts.add_parser("list", help="show every key, but not what only its holder knows")
     revoke = acts.add_parser("revoke", help="end a key at once")
     revoke.add_argument("id", help="the id that `list` shows")
+
+
+def _declare_audit(commands: Any) -> None:
+    top = commands.add_parser("audit", help="check what was exported of the audit log")
+    verify = top.add_subparsers(dest="act", required=True, metavar="verify").add_parser(
+        "verify", help="check an NDJSON export, offline"
+    )
+    verify.add_argument("file", type=Path, metavar="FILE", help="the export")
+    keys = "the public keys, as /.well-known/jwks.json gave them; keep a copy that nobody else can write"
+    verify.add_argument("--jwks", type=Path, metavar="FILE", help=keys)
+    earlier = "a checkpoint that you kept: show that the log goes on from it"
+    verify.add_argument("--checkpoint", type=Path, metavar="OLD", help=earlier)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,6 +112,10 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         from custody.cli import platform_keys  # noqa: PLC0415
 
         return asyncio.run(platform_keys.run(settings, chosen))
+    if chosen.command == "audit":
+        from custody.cli import audit  # noqa: PLC0415
+
+        return audit.run(chosen)
     if chosen.command == "demo":
         from custody.cli import demo  # noqa: PLC0415
 

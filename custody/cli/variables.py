@@ -131,6 +131,7 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_PUBLIC_URL": _public_url,
     "SERVICE_MASTER_KEY_FILE": _in_a_folder,
     "SERVICE_PLATFORM_KEY_FILE": _in_a_folder,
+    "SERVICE_CHECKPOINT_FILE": _in_a_folder,
     "SERVICE_CHAINS_FILE": _any,
     "SERVICE_DEFAULT_CHAIN_ID": _any,
     "SERVICE_EMPTY_POLICY": _word("allow", "deny"),

@@ -18,6 +18,17 @@ class Outcome(msgspec.Struct, frozen=True):
         return f"Outcome({self.status})"
 
 
+class Download(msgspec.Struct, frozen=True):
+    """A file: its text, what kind of text, and headers that go with it."""
+
+    content: str
+    media: str
+    headers: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Download({self.media})"
+
+
 class Streamed(msgspec.Struct, frozen=True):
     """An answer that is sent piece by piece, for as long as the caller may have it.
 

@@ -1,0 +1,189 @@
+"""Sealing audit rows: each gets its place in the log of its tenant, and a signed checkpoint says how far the log goes.
+
+Leaves, kept subtrees and checkpoint of one batch commit together, and only then the journal learns of it; killed at any
+moment, the next call goes on from what is committed. A log that is shorter than the journal says, or does not go on
+from what it said, is signed no more until an operator accepts it. docs/audit.md.
+"""
+
+import asyncpg
+import msgspec
+
+from custody.audit import leaf, tree
+from custody.audit.checkpoint import BadCheckpoint, Checkpoint, opened, origin_of, signed
+from custody.kit.logs import logger
+from custody.protocol import messages as m
+from signer.context import Ask, Signer
+
+log = logger(__name__)
+# Of one log in one transaction, and of all logs in one message.
+BATCH = 500
+PER_MESSAGE = 2000
+LOGS_PER_MESSAGE = 100
+# How many waiting rows are counted; more is said as this many.
+BACKLOG = 100_000
+_LOCK = (
+    "SELECT set_config('custody.tenant', $1, true), pg_advisory_xact_lock(hashtextextended('custody-audit:' || $1, 0))"
+)
+_HEAD = "SELECT size, root, frontier, note FROM audit_checkpoints WHERE tenant_id = $1 ORDER BY size DESC LIMIT 1"
+_ROWS = (
+    "SELECT a.* FROM audit_unsealed u JOIN audit a ON a.tenant_id = u.tenant_id AND a.seq = u.seq "
+    "WHERE u.tenant_id = $1 ORDER BY u.seq LIMIT $2"
+)
+_SEAL = "SELECT audit_seal($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+_LEAF = "SELECT hash FROM audit_leaves WHERE tenant_id = $1 AND log_index = $2"
+_NODE = "SELECT hash FROM audit_nodes WHERE tenant_id = $1 AND level = $2 AND position = $3"
+
+
+class Contradicted(Exception):
+    """The log in the database is not the one, grown or equal, that this signer sealed."""
+
+
+class Head(msgspec.Struct, frozen=True):
+    """How far a log goes."""
+
+    size: int = 0
+    root: bytes = tree.root(())
+    frontier: tuple[bytes, ...] = ()
+    note: str = ""
+
+
+async def seal(signer: Signer, _body: m.SealCheckpoint, _ask: Ask[None]) -> m.Done:
+    """Seal what waits, bounded; says how much was sealed, how much waits, and how many logs are signed no more."""
+    audit, sealed = signer.audit_log, 0
+    async with audit.turn, signer.pool.acquire() as connection:
+        try:
+            if not audit.compared:
+                await _compare(signer, connection)
+            for tenant in await _waiting(signer, connection):
+                sealed += await _sealed(signer, connection, tenant)
+                if sealed >= PER_MESSAGE:
+                    audit.after = tenant
+                    break
+        finally:
+            audit.publish()
+        backlog = await connection.fetchval("SELECT audit_backlog($1)", BACKLOG)
+    signer.counters["audit_rows_sealed"] += sealed
+    signer.counters["audit_logs_stopped"] = len(audit.stopped)
+    return m.Done({"sealed": sealed, "waiting": backlog, "stopped": len(audit.stopped)})
+
+
+async def _waiting(signer: Signer, connection: asyncpg.Connection) -> list[str]:
+    audit = signer.audit_log
+    found = [row[0] for row in await connection.fetch("SELECT audit_waiting($1, $2)", audit.after, LOGS_PER_MESSAGE)]
+    # From the beginning again when the end is reached, so that no log waits for ever behind busy ones.
+    audit.after = found[-1] if len(found) == LOGS_PER_MESSAGE else ""
+    return found
+
+
+async def accept_restored(signer: Signer) -> list[str]:
+    """Go on from the logs as the database has them now; gives back those that this signer had seen otherwise.
+
+    For an operator who restored an older database on purpose. Checkpoints that it signed after that copy was made stay
+    true of what was lost, so whoever holds one can show that something was.
+    """
+    audit, accepted = signer.audit_log, []
+    async with audit.turn, signer.pool.acquire() as connection:
+        for tenant, _ in list(audit.journal.sizes()):
+            async with connection.transaction():
+                await connection.execute(_LOCK, tenant)
+                head = await _head(connection, tenant)
+            seen = audit.journal.find(tenant)
+            if seen is not None and (seen.size, seen.root) != (head.size, head.root):
+                audit.journal.accept(tenant, head.size, head.root)
+                accepted.append(tenant)
+        audit.stopped.clear()
+    return accepted
+
+
+async def _compare(signer: Signer, connection: asyncpg.Connection) -> None:
+    """Once after the start: no log may be shorter than it was, whether or not rows of it wait."""
+    audit = signer.audit_log
+    seen = dict(audit.journal.sizes())
+    for row in await connection.fetch("SELECT tenant_id, size FROM audit_sizes($1)", list(seen)):
+        if row["size"] < seen[row["tenant_id"]]:
+            _stop(signer, row["tenant_id"], f"it has {row['size']} rows, and had {seen[row['tenant_id']]}")
+    audit.compared = True
+
+
+async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
+    """Seal one batch of a log; nothing while it is stopped."""
+    audit = signer.audit_log
+    if tenant in audit.stopped:
+        return 0
+    async with connection.transaction():
+        await connection.execute(_LOCK, tenant)
+        try:
+            head = await _known_head(signer, connection, tenant)
+        except Contradicted as problem:
+            _stop(signer, tenant, str(problem))
+            return 0
+        rows = await connection.fetch(_ROWS, tenant, BATCH)
+        if not rows:
+            return 0
+        leaves = [leaf.hash_of(leaf.of_record(row)) for row in rows]
+        frontier, completed = tree.append(head.size, head.frontier, leaves)
+        checkpoint = Checkpoint(origin_of(signer.public_url, tenant), head.size + len(leaves), tree.root(frontier))
+        key = signer.statement_keys.of("checkpoint")
+        note = signed(checkpoint, key.public, key.sign)
+        done = await connection.fetchval(
+            _SEAL, tenant, head.size, [row["seq"] for row in rows], leaves, [level for (level, _), _ in completed],
+            [position for (_, position), _ in completed], [found for _, found in completed], checkpoint.root, frontier,
+            note,
+        )  # fmt: skip
+    if not done:
+        return 0
+    audit.journal.remember(tenant, checkpoint.size, checkpoint.root)
+    audit.notes.append(note)
+    return len(leaves)
+
+
+async def _head(connection: asyncpg.Connection, tenant: str) -> Head:
+    """The newest checkpoint, if it holds together."""
+    row = await connection.fetchrow(_HEAD, tenant)
+    if row is None:
+        return Head()
+    frontier = tuple(row["frontier"])
+    if len(frontier) != row["size"].bit_count() or tree.root(frontier) != row["root"]:
+        raise Contradicted("its newest checkpoint does not hold together")
+    return Head(row["size"], row["root"], frontier, row["note"])
+
+
+async def _known_head(signer: Signer, connection: asyncpg.Connection, tenant: str) -> Head:
+    """The head of a log that is, or goes on from, what this signer has seen. Raises Contradicted."""
+    head, seen = await _head(connection, tenant), signer.audit_log.journal.find(tenant)
+    if seen is None and not head.size:
+        return head
+    if seen is not None and head.size < seen.size:
+        raise Contradicted(f"it has {head.size} rows, and had {seen.size}")
+    if seen is not None and head.size == seen.size:
+        if head.root != seen.root:
+            raise Contradicted(f"its root over {seen.size} rows is another than it was")
+        return head
+    # Longer: sealed by another signer, or by this one before it was killed. Our key signed it, and it must go on.
+    try:
+        signed_head = opened(head.note, signer.statement_keys.public("checkpoint"))
+    except BadCheckpoint:
+        raise Contradicted("its newest checkpoint is not signed by this service") from None
+    if (signed_head.size, signed_head.root) != (head.size, head.root) or not signed_head.origin.endswith(f"/{tenant}"):
+        raise Contradicted("its newest checkpoint is another log's")
+    if seen is not None and not await _goes_on(connection, tenant, seen.size, seen.root, head):
+        raise Contradicted(f"it does not go on from its first {seen.size} rows as they were")
+    return head
+
+
+async def _goes_on(connection: asyncpg.Connection, tenant: str, size: int, root: bytes, head: Head) -> bool:
+    ranges = tree.between(size, head.size)
+    known = {}
+    for level, position in tree.places(ranges):
+        statement, names = (_NODE, (level, position)) if level else (_LEAF, (position,))
+        known[level, position] = await connection.fetchval(statement, tenant, *names)
+    if None in known.values():
+        return False
+    proof = [tree.hash_of(low, high, known.__getitem__) for low, high in ranges]
+    return tree.goes_on(size, root, head.size, head.root, proof)
+
+
+def _stop(signer: Signer, tenant: str, reason: str) -> None:
+    if tenant not in signer.audit_log.stopped:
+        signer.audit_log.stopped[tenant] = reason
+        log.error("an audit log is sealed no more: an older or changed database?", extra={"log": tenant, "why": reason})
