@@ -45,9 +45,35 @@ class EvmNode:
         else:
             self.rpc("dev_fund", address, hex(wei))
 
-    def mine(self) -> None:
-        """Add an empty block."""
-        self.rpc("evm_mine")
+    def mine(self, blocks: int = 1) -> None:
+        """Add blocks; the first has what waits."""
+        for _ in range(blocks):
+            self.rpc("evm_mine")
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Nothing is mined inside but by `mine`."""
+        self.rpc("evm_setAutomine", False)
+        try:
+            yield
+        finally:
+            self.rpc("evm_setAutomine", True)
+
+    def drop(self, tx_hash: str) -> None:
+        """Forget a transaction that waits."""
+        assert self.rpc("anvil_dropTransaction", tx_hash) == tx_hash
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """A reorganization: at the end the chain is what it was before, as if nothing of this had been mined."""
+        moment = self.rpc("evm_snapshot")
+        yield
+        assert self.rpc("evm_revert", moment)
+
+    def waits(self, tx_hash: str) -> bool:
+        """Whether a transaction is there and in no block."""
+        found = self.rpc("eth_getTransactionByHash", tx_hash)
+        return found is not None and found["blockNumber"] is None
 
     def deploy_erc20(self, holder: str, *, symbol: str = "USDX", decimals: int = 6, supply: int = 10**12) -> str:
         """Deploy a token whose whole supply belongs to `holder`; give its address."""

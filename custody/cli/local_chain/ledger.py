@@ -12,6 +12,7 @@ from eth.consensus.applier import ConsensusApplier
 from eth.consensus.noproof import NoProofConsensus
 from eth.constants import BLANK_ROOT_HASH
 from eth.db.atomic import AtomicDB
+from eth.db.backends.memory import MemoryDB
 from eth.estimators.gas import binary_gas_search_1000_tolerance
 from eth.vm.forks.shanghai import ShanghaiVM
 from eth.vm.spoof import SpoofTransaction
@@ -48,6 +49,14 @@ class Mined(msgspec.Struct, frozen=True):
     contract: bytes | None
 
 
+class Snapshot(msgspec.Struct, frozen=True):
+    """A moment of the chain that can be gone back to."""
+
+    store: dict[bytes, bytes]
+    mined: dict[bytes, Mined]
+    in_block: dict[int, bytes]
+
+
 class Ledger:
     """The chain's state. Not safe for several threads at once."""
 
@@ -59,7 +68,8 @@ class Ledger:
             "timestamp": int(clock.now().timestamp()),
         }  # fmt: skip
         wealth: Any = {faucet: {"balance": FAUCET_WEI, "nonce": 0, "code": b"", "storage": {}}}
-        self._chain: Any = _Chain.from_genesis(AtomicDB(), genesis, wealth)
+        self._store = MemoryDB()
+        self._chain: Any = _Chain.from_genesis(AtomicDB(self._store), genesis, wealth)
         self._builder: Any = self._chain.get_vm().get_transaction_builder()
         self.mined: dict[bytes, Mined] = {}
         self.in_block: dict[int, bytes] = {}
@@ -96,6 +106,16 @@ class Ledger:
         header = result.imported_block.header
         self.mined[transaction.hash] = Mined(transaction, header, receipt, computation.is_success, contract)
         self.in_block[header.block_number] = transaction.hash
+
+    def snapshot(self) -> "Snapshot":
+        """The chain as it is now."""
+        return Snapshot(dict(self._store.kv_store), dict(self.mined), dict(self.in_block))
+
+    def revert(self, to: "Snapshot") -> None:
+        """Make the chain what it was: whatever came after it never happened."""
+        self._store = MemoryDB(dict(to.store))
+        self._chain = _Chain(AtomicDB(self._store))
+        self.mined, self.in_block = dict(to.mined), dict(to.in_block)
 
     def fund(self, address: bytes, wei: int) -> Any:
         """Sign a payment out of the faucet."""

@@ -42,6 +42,10 @@ class Methods:
             "eth_getTransactionReceipt": self._receipt,
             "eth_getBlockByNumber": self._block,
             "evm_mine": self._mine,
+            "evm_setAutomine": self._set_automine,
+            "evm_snapshot": lambda: hex(self._node.snapshot()),
+            "evm_revert": lambda number: self._node.revert(int(number, 16)),
+            "anvil_dropTransaction": lambda hash_: hash_ if self._node.drop(_bytes(hash_)) else None,
             "dev_fund": self._fund,
         }
 
@@ -115,8 +119,11 @@ class Methods:
         }
 
     def _mine(self, *_: object) -> str:
-        self._ledger.mine()
+        self._node.mine()
         return "0x0"
+
+    def _set_automine(self, wanted: bool) -> None:
+        self._node.automine = bool(wanted)
 
     def _fund(self, who: str, wei: str | int) -> str:
         return hexed(self._node.fund(_bytes(who), wei if isinstance(wei, int) else int(wei, 0)))

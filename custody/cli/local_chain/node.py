@@ -1,21 +1,26 @@
-"""A node's manners around the ledger: admission, a queue by nonce, mining at once."""
+"""A node's manners around the ledger: admission, a queue by nonce, mining at once or when told to."""
 
 from typing import Any
 
 from eth_utils.exceptions import ValidationError
 
 from custody.cli.local_chain.json_rpc import RpcFailure
-from custody.cli.local_chain.ledger import BLOCK_GAS, CHAIN_ID, Ledger
+from custody.cli.local_chain.ledger import BLOCK_GAS, CHAIN_ID, Ledger, Snapshot
 
 KNOWN_TYPES = (0, 2)
 
 
 class Node:
-    """Takes signed transactions; mines each as soon as its nonce is next, and keeps later ones until then."""
+    """Takes signed transactions; mines each as soon as its nonce is next, and keeps later ones until then.
+
+    With `automine` off it keeps all of them until `mine`. A snapshot can be gone back to once.
+    """
 
     def __init__(self) -> None:
         self.ledger = Ledger()
         self.waiting: dict[bytes, dict[int, Any]] = {}
+        self.automine = True
+        self._snapshots: dict[int, tuple[Snapshot, dict[bytes, dict[int, Any]]]] = {}
 
     def send(self, raw: bytes) -> bytes:
         """Admit a transaction or raise RpcFailure in the words go-ethereum uses; give its hash."""
@@ -27,8 +32,43 @@ class Node:
         if rival is not None and _price(transaction) * 10 < _price(rival) * 11:
             raise RpcFailure("replacement transaction underpriced")
         queue[transaction.nonce] = transaction
-        self._drain(transaction.sender)
+        if self.automine:
+            self._drain(transaction.sender)
         return bytes(transaction.hash)
+
+    def mine(self) -> None:
+        """Mine what waits, a block for each, or one empty block where nothing does."""
+        before = self.ledger.height
+        for sender in list(self.waiting):
+            self._drain(sender)
+        if self.ledger.height == before:
+            self.ledger.mine()
+
+    def drop(self, hash_: bytes) -> bool:
+        """Forget a transaction that waits, as nodes do when they have too many."""
+        for sender, queue in list(self.waiting.items()):
+            for nonce, waiting in list(queue.items()):
+                if waiting.hash == hash_:
+                    del queue[nonce]
+                    if not queue:
+                        del self.waiting[sender]
+                    return True
+        return False
+
+    def snapshot(self) -> int:
+        """Remember this moment; give its number."""
+        number = max(self._snapshots, default=0) + 1
+        self._snapshots[number] = (self.ledger.snapshot(), {who: dict(queue) for who, queue in self.waiting.items()})
+        return number
+
+    def revert(self, number: int) -> bool:
+        """Go back to a moment; it and all later ones are used up."""
+        if number not in self._snapshots:
+            return False
+        chain, self.waiting = self._snapshots[number]
+        self.ledger.revert(chain)
+        self._snapshots = {one: kept for one, kept in self._snapshots.items() if one < number}
+        return True
 
     def fund(self, address: bytes, wei: int) -> bytes:
         """Give money out of the faucet."""
@@ -38,8 +78,10 @@ class Node:
 
     def pending_nonce(self, address: bytes) -> int:
         """The next free nonce after what is mined and what waits without a gap."""
-        # A queue never holds the next nonce itself: that one is mined on arrival.
-        return int(self.ledger.state().get_nonce(address))
+        following = int(self.ledger.state().get_nonce(address))
+        while following in self.waiting.get(address, {}):
+            following += 1
+        return following
 
     def find_waiting(self, hash_: bytes) -> Any | None:
         """A transaction that waits for an earlier nonce."""

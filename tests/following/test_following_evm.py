@@ -1,0 +1,340 @@
+"""What becomes of an EVM transaction after it was sent. Decisions 4 (node's answers, confirmed), promises P2 and P9."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+
+from custody.following.follow import follow
+from tests.fixtures.callers import Agent, Tenant, rule
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
+from tests.following.scheduling import Scheduling, became, record, replaced, scheduling, sent
+from tests.outside.evm_node import EvmNode
+from tests.outside.lying_node import LyingNode
+
+REVERTS = bytes.fromhex("60006000fd")
+DEPTH = 3
+
+
+async def test_mined_is_confirmed_at_depth_and_not_before(payer: Agent, chain: EvmNode, scheduler: Scheduling) -> None:
+    tx = sent(payer)
+
+    for _ in range(DEPTH - 1):
+        await scheduler.look()
+        assert became(payer, tx["id"]) == [("broadcast", None)]
+        chain.mine()
+    await scheduler.look()
+
+    done = record(payer, tx["id"])
+    assert (done["status"], done["statusDetail"]) == ("confirmed", None)
+    assert done["confirmedAt"] >= done["broadcastAt"]
+    receipt = chain.rpc("eth_getTransactionReceipt", tx["txHash"])
+    [(action, evidence)] = await scheduler.audited(tx["id"])
+    assert (action, evidence["block"], evidence["blockHash"], evidence["takenBy"]) == (
+        "tx.confirmed", int(receipt["blockNumber"], 16), receipt["blockHash"], tx["txHash"],
+    )  # fmt: skip
+    assert await scheduler.slot(payer) == (tx["id"], "seen")
+
+
+async def test_reverted_is_failed_at_depth(payer: Agent, chain: EvmNode, scheduler: Scheduling) -> None:
+    tx = sent(payer, 0, to=chain.deploy(REVERTS), data="0xdeadbeef", gasLimit="60000")
+
+    await scheduler.look()
+    assert became(payer, tx["id"]) == [("broadcast", None)]
+    chain.mine(DEPTH)
+    await scheduler.look()
+
+    assert became(payer, tx["id"]) == [("failed", "execution_reverted")]
+    assert record(payer, tx["id"])["confirmedAt"] is None
+
+
+async def test_of_two_for_one_nonce_the_mined_one_is_confirmed_and_the_other_replaced(
+    payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling
+) -> None:
+    payers.ok("PUT", f"/agents/{payer.id}/policies", [rule("spending-limit", maxPerDay="10")])
+    with chain.holding():
+        stuck = sent(payer, 6)
+        better = replaced(payer, stuck["id"])
+        assert (chain.waits(stuck["txHash"]), chain.waits(better["txHash"])) == (False, True)
+        await scheduler.look()
+        assert became(payer, stuck["id"], better["id"]) == [("broadcast", None), ("broadcast", None)]
+        assert chain.waits(better["txHash"]), "what is replaced is not sent again"
+        chain.mine(DEPTH)
+    await scheduler.look()
+
+    assert became(payer, stuck["id"], better["id"]) == [("failed", "replaced"), ("confirmed", None)]
+    [(_, evidence)] = await scheduler.audited(stuck["id"])
+    assert evidence["takenBy"] == better["txHash"]
+    assert payer.ok("GET", f"/dashboard/{payer.id}")["budgets"][0]["spent"] == "6"
+
+
+async def test_the_original_mined_first_makes_the_replacement_replaced(
+    payer: Agent, chain: EvmNode, scheduler: Scheduling
+) -> None:
+    stuck = sent(payer)
+    chain.mine()
+
+    answer = payer.post(f"/vault/{payer.id}/transactions/{stuck['id']}/replace", json={})
+
+    assert answer.status_code == 502
+    assert "nonce too low" in answer.json()["error"]
+    late = answer.json()["data"]
+    assert (late["status"], became(payer, late["txId"])) == ("signed", [("signed", None)])
+    chain.mine(DEPTH)
+    assert await scheduler.send() == 0
+    await scheduler.look()
+    assert became(payer, stuck["id"], late["txId"]) == [("confirmed", None), ("failed", "replaced")]
+    assert await scheduler.send() == 0
+
+
+async def test_one_that_the_caller_sent_himself_takes_the_nonce(
+    payer: Agent, chain: EvmNode, scheduler: Scheduling
+) -> None:
+    kept, ours = two_for_one_nonce(payer, chain)
+
+    chain.mine(DEPTH)
+    await scheduler.look()
+
+    assert became(payer, kept["id"], ours["id"]) == [("confirmed", None), ("failed", "replaced")]
+
+
+async def test_one_that_nobody_here_knows_takes_the_nonce_at_depth_and_not_before(
+    payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection
+) -> None:
+    kept, ours = two_for_one_nonce(payer, chain)
+    # From now on the same key has signed something that this service has never heard of.
+    await owner.execute("UPDATE transactions SET replaces_tx_id = NULL WHERE id = $1", ours["id"])
+    await owner.execute("DELETE FROM transactions WHERE id = $1", kept["id"])
+
+    for _ in range(DEPTH):
+        await scheduler.look()
+        assert became(payer, ours["id"]) == [("broadcast", None)]
+        chain.mine()
+    await scheduler.look()
+
+    assert became(payer, ours["id"]) == [("failed", "replaced")]
+    [(_, evidence)] = await scheduler.audited(ours["id"])
+    assert evidence.keys() == {"outcome", "block", "blockHash"}
+
+
+def two_for_one_nonce(payer: Agent, chain: EvmNode) -> tuple[dict[str, Any], dict[str, Any]]:
+    """One whose bytes only the caller has, and one that took over its nonce; the node has the first."""
+    kept = record(payer, payer.sign(value=1).json()["data"]["txId"])
+    chain.rpc("evm_setAutomine", False)
+    ours = sent(payer, 2)
+    assert ours["replacesTxId"] == kept["id"]
+    chain.drop(ours["txHash"])
+    chain.rpc("eth_sendRawTransaction", kept["signedTransaction"])
+    chain.rpc("evm_setAutomine", True)
+    return kept, ours
+
+
+async def test_what_a_node_forgot_is_sent_again(payer: Agent, chain: EvmNode, scheduler: Scheduling) -> None:
+    with chain.holding():
+        tx = sent(payer)
+        chain.drop(tx["txHash"])
+        assert not chain.waits(tx["txHash"])
+
+        await scheduler.look()
+
+        assert chain.waits(tx["txHash"])
+        assert became(payer, tx["id"]) == [("broadcast", None)]
+
+
+async def test_a_reorganization_before_depth_takes_nothing_for_granted(
+    payer: Agent, chain: EvmNode, scheduler: Scheduling
+) -> None:
+    with chain.holding():
+        tx = sent(payer)
+        with chain.undone():
+            chain.mine(DEPTH - 1)
+            await scheduler.look()
+            assert became(payer, tx["id"]) == [("broadcast", None)]
+        assert chain.rpc("eth_getTransactionReceipt", tx["txHash"]) is None
+        chain.drop(tx["txHash"])
+
+        await scheduler.look()
+
+        assert chain.waits(tx["txHash"])
+        chain.mine(DEPTH)
+    await scheduler.look()
+    assert became(payer, tx["id"]) == [("confirmed", None)]
+
+
+@pytest.mark.parametrize("word", ["confirmed", "reverted", "replaced", "expired", "sent"])
+async def test_a_final_state_never_changes(
+    followed: Service, payer: Agent, chain: EvmNode, scheduler: Scheduling, word: str
+) -> None:
+    with chain.holding():
+        tx = sent(payer)
+        with chain.undone():
+            chain.mine(DEPTH)
+            await scheduler.look()
+        before = record(payer, tx["id"])
+        # The node has changed its mind: it never happened.
+        await scheduler.look()
+        with greeted(followed, "scheduler") as wire:
+            body = {"tenant": payer_tenant(payer), "tx_id": tx["id"], "outcome": word, "block": 1}
+            answer = wire.ask("ChainOutcome", body)
+        chain.drop(tx["txHash"])
+
+    assert answer == {"type": "Done", "data": {"result": "unchanged"}}
+    assert before["status"] == "confirmed"
+    assert record(payer, tx["id"]) == before
+    assert len(await scheduler.audited(tx["id"])) == 1
+
+
+def payer_tenant(payer: Agent) -> str:
+    return str(payer.tenant.id)
+
+
+async def test_only_a_scheduler_says_more_than_sent(followed: Service, payer: Agent) -> None:
+    tx = sent(payer)
+    body = {"tenant": payer_tenant(payer), "tx_id": tx["id"], "outcome": "confirmed", "block": 1}
+
+    with greeted(followed) as wire:
+        assert wire.ask("ChainOutcome", body)["code"] == "message_not_allowed"
+    with greeted(followed, "scheduler") as wire:
+        assert wire.ask("ChainOutcome", {**body, "block": None})["code"] == "no_evidence"
+    assert became(payer, tx["id"]) == [("broadcast", None)]
+
+
+# ---- nodes that lie, or are away
+
+
+def nonsense(method: str, params: list[Any], result: Any) -> Any:
+    return {"blockNumber": "many"} if method == "eth_getTransactionReceipt" else result
+
+
+def another(method: str, params: list[Any], result: Any) -> Any:
+    """The receipt of some other transaction."""
+    return (
+        result and {**result, "transactionHash": "0x" + "77" * 32} if method == "eth_getTransactionReceipt" else result
+    )
+
+
+def orphan(method: str, params: list[Any], result: Any) -> Any:
+    """A receipt from a block that is not the chain's."""
+    return result and {**result, "blockHash": "0x" + "77" * 32} if method == "eth_getTransactionReceipt" else result
+
+
+def long(method: str, params: list[Any], result: Any) -> Any:
+    """An answer that alone is too long for any batch."""
+    return result and {**result, "logs": ["x" * 2**20]} if method == "eth_getTransactionReceipt" else result
+
+
+@pytest.mark.parametrize("lie", [nonsense, another, orphan, long])
+async def test_a_lie_about_one_says_nothing_of_it_and_stops_no_other(
+    payers: Tenant, payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling, lie: Any
+) -> None:
+    honest = payers.agent()
+    chain.fund(honest.evm_address)
+    about, others = sent(payer), sent(honest)
+    chain.mine(DEPTH)
+    evm_liar.lie = lambda method, params, result: lie(method, params, result) if about["txHash"] in params else result
+
+    await scheduler.look()
+
+    assert (became(payer, about["id"]), became(honest, others["id"])) == ([("broadcast", None)], [("confirmed", None)])
+    evm_liar.be_honest()
+    await scheduler.look()
+    assert became(payer, about["id"]) == [("confirmed", None)]
+
+
+async def test_a_receipt_that_is_hidden_while_the_nonce_is_used_is_a_contradiction(
+    payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
+) -> None:
+    tx = sent(payer)
+    chain.mine(DEPTH)
+    evm_liar.lie = lambda method, params, result: None if method == "eth_getTransactionReceipt" else result
+
+    await scheduler.look()
+
+    assert became(payer, tx["id"]) == [("broadcast", None)]
+
+
+async def test_a_node_of_another_chain_is_not_believed(
+    payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
+) -> None:
+    tx = sent(payer)
+    chain.mine(DEPTH)
+    evm_liar.lie = lambda method, params, result: "0x1" if method == "eth_chainId" else result
+
+    assert await scheduler.look() == 0
+
+    assert became(payer, tx["id"]) == [("broadcast", None)]
+
+
+async def test_a_node_that_takes_no_batches_is_asked_one_by_one(
+    payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
+) -> None:
+    tx = sent(payer)
+    chain.mine(DEPTH)
+    evm_liar.takes_batches = False
+
+    await scheduler.look()
+
+    assert became(payer, tx["id"]) == [("confirmed", None)]
+
+
+async def test_a_node_that_is_away_delays_and_loses_nothing(
+    payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
+) -> None:
+    tx = sent(payer)
+    chain.mine(DEPTH)
+    evm_liar.status = 503
+
+    assert await scheduler.look() == 0
+    assert became(payer, tx["id"]) == [("broadcast", None)]
+    evm_liar.status = 200
+    await scheduler.look()
+
+    assert became(payer, tx["id"]) == [("confirmed", None)]
+
+
+# ---- several schedulers
+
+
+async def test_two_schedulers_share_the_work(
+    followed: Service,
+    world: dict[str, str],
+    owner: asyncpg.Connection,
+    payer: Agent,
+    chain: EvmNode,
+    evm_liar: LyingNode,
+    scheduler: Scheduling,
+) -> None:
+    txs = [sent(payer)["id"] for _ in range(6)]
+    chain.mine(DEPTH)
+    await scheduler.look()
+    await owner.execute("UPDATE transactions SET status = 'broadcast', look_at = now() WHERE id = ANY ($1)", txs)
+    await owner.execute("DELETE FROM audit WHERE action = 'tx.confirmed'")
+    evm_liar.be_honest()
+
+    async with scheduling(followed, world, owner) as second:
+        await asyncio.gather(*(follow(one.ports) for one in (scheduler, second, scheduler, second)))
+
+    assert {one[0] for one in became(payer, *txs)} == {"confirmed"}
+    assert evm_liar.count("eth_getTransactionReceipt") == len(txs), "nobody looked at what another had claimed"
+    assert [len(await scheduler.audited(tx)) for tx in txs] == [1] * len(txs)
+
+
+async def test_the_next_look_comes_later_the_older_a_transaction_is(
+    payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection
+) -> None:
+    waits = []
+    with chain.holding():
+        tx = sent(payer)
+        for age in (0, 600, 86_400):
+            await scheduler.grow_old(tx["id"], age)
+            await scheduler.look()
+            waits.append(
+                await owner.fetchval(
+                    "SELECT extract(epoch FROM look_at - now())::float FROM transactions WHERE id = $1", tx["id"]
+                )
+            )
+        chain.drop(tx["txHash"])
+
+    assert [round(wait / 10) * 10 for wait in waits] == [0, 60, 300]
