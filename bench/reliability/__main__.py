@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from bench.reliability import schedulers
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
 from tests.fixtures.server import Service
@@ -42,6 +43,7 @@ def main() -> None:
     began = time.monotonic()
     with killable_postgres() as postgres, deployed(postgres.database, "signer", "api", "scheduler") as service:
         rows = [*_survivals(postgres, service, given.kills, given.stops), *_races(service, given.races)]
+    rows.append(_schedulers(given.scheduler_seconds))
     print(_table(rows))
     print(
         f"{time.monotonic() - began:.0f} s in all; {'every promise held' if _well(rows) else 'NOT EVERY PROMISE HELD'}"
@@ -54,6 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=100, help="how often signer and api are each killed")
     parser.add_argument("--stops", type=int, default=20, help="how often Postgres is stopped without a goodbye")
     parser.add_argument("--races", type=int, default=10, help="rounds of each race")
+    parser.add_argument("--scheduler-seconds", type=float, default=120, help="for how long schedulers are killed")
     return parser.parse_args()
 
 
@@ -91,6 +94,14 @@ def _row(survived: Survived) -> Row:
         len(survived.lost_or_doubled) + len(survived.replayed_differently), len(survived.violations),
         f"{seconds[len(seconds) // 2]:.2f} / {seconds[-1]:.2f}",
     )  # fmt: skip
+
+
+def _schedulers(seconds: float) -> Row:
+    came_to = schedulers.killed(seconds, _say)
+    for problem in [*came_to.lost, *came_to.twice]:
+        _say(problem)
+    asked = f"{came_to.sent} sent, {came_to.expired} expired, {came_to.events} events"
+    return Row("scheduler killed, two", came_to.kills, asked, len(came_to.lost) + len(came_to.twice), 0, "")
 
 
 def _raced(what: str, came_to: Sequence[Race]) -> Row:
