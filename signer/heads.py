@@ -5,6 +5,7 @@ Lines are appended and synced before the change is answered; on start the file i
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -26,6 +27,15 @@ class Heads:
 
     def load(self) -> None:
         """Read what was seen, and write it back compacted."""
+        self._read()
+        self._compact()
+
+    def seen_on_disk(self) -> dict[str, dict[tuple[str, str], int]]:
+        """As `by_tenant`, read from the file; for who looks only, beside a signer that may run."""
+        self._read()
+        return self.by_tenant()
+
+    def _read(self) -> None:
         if self._path.exists():
             for line in self._path.read_text().splitlines():
                 parts = line.split(" ")
@@ -34,7 +44,6 @@ class Heads:
                     self._seen[(parts[0], parts[1], parts[2])] = max(
                         int(parts[3]), self._seen.get((parts[0], parts[1], parts[2]), 0)
                     )
-        self._compact()
 
     def _compact(self) -> None:
         fresh = self._path.with_suffix(".new")
@@ -67,6 +76,18 @@ class Heads:
         self._appended += 1
         if self._appended > COMPACT_AFTER:
             self._compact()
+
+    def by_tenant(self) -> dict[str, dict[tuple[str, str], int]]:
+        """The highest version seen of each agent and incarnation, tenant by tenant."""
+        found: dict[str, dict[tuple[str, str], int]] = {}
+        for (tenant, agent, incarnation), version in self._seen.items():
+            found.setdefault(tenant, {})[(agent, incarnation)] = version
+        return found
+
+    def accept(self, older: Mapping[tuple[str, str, str], int]) -> None:
+        """Take older versions for the newest, because the operator restored them; on disk when this returns."""
+        self._seen.update(older)
+        self._compact()
 
     def close(self) -> None:
         """Close the file."""

@@ -48,11 +48,9 @@ class PolicySeals:
 
         A missing head is a refusal: deleting rules is loosening too.
         """
-        rows = _rows_decoder.decode(rules)
         head_version, count, mac = head
-        if head_version != version or count != len(rows):
-            raise Tampered
-        self._sealer.check_mac(mac, POLICY_MAC, tenant, _content(tenant, agent, incarnation, version, rows))
+        content = content_of_stored(tenant, agent, incarnation, (head_version, count), version, rules)
+        self._sealer.check_mac(mac, POLICY_MAC, tenant, content)
         self.heads.check(tenant, agent, incarnation, version)
         return _parsed(rules)
 
@@ -60,6 +58,16 @@ class PolicySeals:
 def row_of(rule: ParsedRule) -> Row:
     """A rule as it is stored."""
     return rule.id, rule.type, rule.enabled, rule.config
+
+
+def content_of_stored(
+    tenant: str, agent: str, incarnation: str, head: tuple[int | None, int | None], version: int, rules: str
+) -> bytes:
+    """What the MAC of a stored set is made over; Tampered where head, agent and rules do not hang together."""
+    rows = _rows_decoder.decode(rules)
+    if head != (version, len(rows)):
+        raise Tampered
+    return _content(tenant, agent, incarnation, version, rows)
 
 
 def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list[Row]) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from custody.cli import places
+from custody.cli import places, recovery_words
 from custody.cli.settings import MODULES, PROCESSES, Settings, load
 from custody.kit.environment import BadSetting
 
@@ -30,6 +30,8 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("migrate", help="bring the database up to date and write each process' address")
     _declare_platform_keys(commands)
     _declare_audit(commands)
+    _declare_receipt(commands)
+    recovery_words.declare(commands)
     commands.add_parser("demo", help="walk through the service that runs here")
     commands.add_parser("doctor", help="say what is wrong with this installation and how to mend it")
     commands.add_parser("openapi", help="print the contract")
@@ -46,6 +48,18 @@ def _declare_platform_keys(commands: Any) -> None:
     acts.add_parser("list", help="show every key, but not what only its holder knows")
     revoke = acts.add_parser("revoke", help="end a key at once")
     revoke.add_argument("id", help="the id that `list` shows")
+
+
+def _declare_receipt(commands: Any) -> None:
+    top = commands.add_parser("receipt", help="check a receipt, without asking anybody")
+    verify = top.add_subparsers(dest="act", required=True, metavar="verify").add_parser(
+        "verify", help="say what a receipt proves, and what it does not"
+    )
+    verify.add_argument("file", type=Path, metavar="FILE", help="the receipt as the service answered it")
+    keys = "the service's public keys, from /.well-known/jwks.json"
+    verify.add_argument("--jwks", type=Path, required=True, metavar="FILE", help=keys)
+    policies = "policies as the service answered them: are they the ones that judged?"
+    verify.add_argument("--policies", type=Path, metavar="FILE", help=policies)
 
 
 def _declare_audit(commands: Any) -> None:
@@ -104,6 +118,10 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         from custody.cli import up  # noqa: PLC0415
 
         return asyncio.run(up.run(settings, demo=not chosen.no_demo))
+    if chosen.command == "receipt":
+        from custody.cli import receipt  # noqa: PLC0415
+
+        return receipt.run(chosen)
     if chosen.command == "doctor":
         from custody.cli import doctor  # noqa: PLC0415
 
@@ -116,6 +134,18 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         from custody.cli import audit  # noqa: PLC0415
 
         return audit.run(chosen)
+    if chosen.command == "keys":
+        from custody.cli import keys  # noqa: PLC0415
+
+        return asyncio.run(keys.run(settings, chosen))
+    if chosen.command == "backup":
+        from custody.cli import backup  # noqa: PLC0415
+
+        return asyncio.run(backup.run(settings, chosen.folder))
+    if chosen.command == "restore":
+        from custody.cli import restore  # noqa: PLC0415
+
+        return asyncio.run(restore.run(settings, chosen))
     if chosen.command == "demo":
         from custody.cli import demo  # noqa: PLC0415
 
@@ -131,26 +161,11 @@ def _become(module: str, *arguments: str) -> int:
 
 async def _migrate(settings: Settings) -> int:
     from custody.cli.migrate import migrate  # noqa: PLC0415
-    from custody.cli.postgres import EmbeddedPostgres, PostgresFailed  # noqa: PLC0415
+    from custody.cli.owners import owner_url  # noqa: PLC0415
     from custody.cli.supervisor import given_urls  # noqa: PLC0415
 
-    home, server, url = places.open_home(settings.home), None, settings.database_url
-    owner_file = home.file("db", "owner.url")
-    if url is None:
-        server = EmbeddedPostgres(home.file("postgres"), home.file("log", "postgres.log"))
-        try:
-            url = await server.start()
-            places.write_private(owner_file, url + "\n")
-        except PostgresFailed:
-            # It runs already, under `custody up`.
-            server = None
-            if not owner_file.exists():
-                raise
-            url = owner_file.read_text().strip()
-    try:
+    home = places.open_home(settings.home)
+    async with owner_url(settings, home) as url:
         applied = await migrate(url, home, given=given_urls(settings))
-    finally:
-        if server is not None:
-            await server.stop()
     print(f"Applied {', '.join(applied)}." if applied else "The database is up to date.")
     return 0

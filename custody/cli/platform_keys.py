@@ -17,7 +17,7 @@ async def run(settings: Settings, chosen: argparse.Namespace) -> int:
     """Do it and say what was done; 1 with a sentence where it was not."""
     signer = SignerClient(str(environment.sign_socket(settings.environment)), "operator")
     try:
-        data = await asked(signer, _message(chosen), _operator(settings))
+        data = await asked(signer, _message(chosen), operator(settings))
     except CustodyError as problem:
         print(f"custody: {problem.message}", file=sys.stderr)
         return 1
@@ -33,7 +33,8 @@ def _message(chosen: argparse.Namespace) -> Body:
     return RevokePlatformKey(chosen.id) if chosen.act == "revoke" else ListPlatformKeys()
 
 
-def _operator(settings: Settings) -> PlatformCaller:
+def operator(settings: Settings) -> PlatformCaller:
+    """The operator of this state folder, by the platform key of its file."""
     key = settings.platform_key_file.read_text().strip()
     return PlatformCaller(proof=Proof("platform_key", key), origin=Origin(ids.new_uuid()), key_prefix=key[:6])
 

@@ -1,0 +1,1 @@
+"""The versions of the master key in a running signer, everything that they sealed, and writing it anew."""
