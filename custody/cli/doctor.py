@@ -1,6 +1,7 @@
 """`custody doctor`: one line for each thing that must hold, and the cure where it does not. Design 10."""
 
 import asyncio
+import shutil
 import socket
 import stat
 import sys
@@ -13,23 +14,20 @@ import httpx
 import msgspec
 from cryptography import x509
 
-from custody.cli import production, running, variables
+from custody.cli import doctor_database, doctor_work, production, running, variables
+from custody.cli.findings import Finding
 from custody.cli.migrate import MIGRATIONS, missing, names
 from custody.cli.settings import Settings
 from custody.kit import clock, environment
 
-
-class Finding(msgspec.Struct, frozen=True):
-    """What one check found; a cure is there exactly when something is wrong."""
-
-    subject: str
-    found: str
-    cure: str | None = None
+# Less than this, or than this share of a small disk, is soon nothing.
+_ROOM_BYTES, _ROOM_SHARE = 2**31, 0.05
 
 
 async def run(settings: Settings) -> int:
     """Print every finding; 1 when something is wrong."""
     findings = [check(settings) for check in _AT_ONCE] + [await check(settings) for check in _ASKING]
+    findings += await of_the_database(settings)
     for finding in findings:
         print(f"{'ok   ' if finding.cure is None else 'WRONG'}  {finding.subject}: {finding.found}")
         if finding.cure:
@@ -86,6 +84,31 @@ def master_key(settings: Settings) -> Finding:
     return Finding("master key", str(file))
 
 
+def copies(settings: Settings) -> Finding:
+    """How old what must be kept apart is; that there is a copy, nobody here can see."""
+    subject, file = "copies", settings.master_key_file
+    if not file.exists():
+        return Finding(subject, "there is no master key yet that could be copied")
+    changed = clock.of_unix(int(file.stat().st_mtime))
+    hint = "a copy apart from the database must be at least as new (docs/recovery.md)"
+    return Finding(subject, f"the master key was last changed on {changed:%Y-%m-%d}; {hint}")
+
+
+def disk(settings: Settings) -> Finding:
+    """The disk of the state folder has room: a full one stops signing."""
+    folder = next(folder for folder in (settings.home, *settings.home.parents) if folder.exists())
+    usage = shutil.disk_usage(folder)
+    return room(folder, usage.free, usage.total)
+
+
+def room(folder: Path, free: int, total: int) -> Finding:
+    """Whether so many free bytes of so many are enough to go on."""
+    found = f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} at {folder}"
+    if free < min(_ROOM_BYTES, _ROOM_SHARE * total):
+        return Finding("disk", found, "make room: nothing is signed that cannot be written down")
+    return Finding("disk", found)
+
+
 def api_port(settings: Settings) -> Finding:
     """The api's port is free, or taken by the api."""
     subject, address = "api port", (settings.api_host, settings.api_port)
@@ -140,10 +163,32 @@ def proxy_authority(settings: Settings) -> Finding:
     return Finding(subject, f"{certificate}, until {expires:%Y-%m-%d}")
 
 
+async def of_the_database(settings: Settings) -> list[Finding]:
+    """What only a database that answers and is up to date can tell."""
+    url = _owner_url(settings)
+    try:
+        if url is None or await missing(url, names(MIGRATIONS)):
+            return []
+        connection = await asyncpg.connect(url, timeout=10)
+    except (OSError, TimeoutError, asyncpg.PostgresError):
+        # The check of the database says so.
+        return []
+    try:
+        asked = [await check(connection) for check in (*doctor_database.ASKING, *doctor_work.ASKING)]
+    finally:
+        await connection.close(timeout=5)
+    return [*asked, await doctor_database.poolers(settings)]
+
+
+def _owner_url(settings: Settings) -> str | None:
+    file = settings.home / "db" / "owner.url"
+    return settings.database_url or (_readable_text(file) if file.exists() else None)
+
+
 async def database(settings: Settings) -> Finding:
     """The database answers and has every migration."""
     subject, file = "database", settings.home / "db" / "owner.url"
-    url = settings.database_url or (_readable_text(file) if file.exists() else None)
+    url = _owner_url(settings)
     if url is None:
         return Finding(subject, f"no address in {file}", "run `make run` once, or set SERVICE_DATABASE_URL")
     try:
@@ -202,6 +247,7 @@ def _readable_text(file: Path) -> str | None:
 
 
 _AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
-    interpreter, known_variables, for_production, state_folder, master_key, api_port, proxy_port, proxy_authority,
+    interpreter, known_variables, for_production, state_folder, master_key, copies, disk, api_port, proxy_port,
+    proxy_authority,
 )  # fmt: skip
 _ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (database, sign_socket, reveal_socket)

@@ -1,5 +1,6 @@
 """`custody doctor` says what is wrong, and how to mend it. Design 10."""
 
+import os
 import socket
 from pathlib import Path
 
@@ -84,3 +85,24 @@ def test_a_free_port_of_the_proxy_is_well() -> None:
         port = listener.getsockname()[1]
 
     assert doctor.proxy_port(load({"SERVICE_PROXY_PORT": str(port)})).cure is None
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "well"),
+    [(3 * 2**30, 2**40, True), (2**30, 2**40, False), (2**30, 2**33, True), (2**28, 2**33, False)],
+)
+def test_a_disk_without_room_is_wrong(free: int, total: int, well: bool) -> None:
+    found = doctor.room(Path("/var"), free, total)
+
+    assert (found.cure is None) is well
+
+
+def test_the_disk_that_is_looked_at_is_that_of_the_state_folder(tmp_path: Path) -> None:
+    assert f"at {tmp_path}" in doctor.disk(load({"SERVICE_HOME": str(tmp_path / "none" / "yet")})).found
+
+
+def test_how_new_a_copy_of_the_master_key_must_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "master.key").touch()
+    os.utime(tmp_path / "master.key", (0, 1_700_000_000))
+
+    assert "2023-11-14" in doctor.copies(load({"SERVICE_HOME": str(tmp_path)})).found
