@@ -1,4 +1,4 @@
-"""What signing an order would come to right now: asked of a node and of the signer as signing asks them. Decisions 10."""
+"""What signing an order would come to right now: a node and the signer are asked as for signing. Decisions 10."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What signing would come to, before it is done: equal to what signing then does, and nothing is written. Decisions 10."""
+"""What signing would come to: equal to what signing then does, and nothing is written. Decisions 10."""
 
 from contextlib import closing
 from typing import Any
