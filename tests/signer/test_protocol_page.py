@@ -105,6 +105,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "CreatePlatformKey": {"name": "n", "scopes": ["platform:tenant:read"]},
     "RevokePlatformKey": {"key": ANY_UUID},
     "ListPlatformKeys": {},
+    "RotateKeys": {"act": "status"},
+    "AcceptRestore": {},
     "CreateWebhook": {"url": "https://example.com/hook"},
     "ChangeWebhook": {"webhook": ANY_UUID},
     "DeleteWebhook": {"webhook": ANY_UUID},
