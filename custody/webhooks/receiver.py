@@ -89,7 +89,8 @@ class Receiver:
         except NotDialled as problem:
             return Answer(problem=problem.problem)
         except httpcore.ConnectError as problem:
-            return Answer(problem="tls" if isinstance(problem.__cause__, ssl.SSLError) else "connect")
+            # The library hands on what it met as the argument.
+            return Answer(problem="tls" if isinstance(next(iter(problem.args), None), ssl.SSLError) else "connect")
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, OSError):
             return Answer(problem="closed")
 
