@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from custody.audit import seal
 from custody.expiry import expire, retain
+from custody.following import follow
 from custody.ports import Ports
 from custody.signing import resend
 from custody.webhooks import publish
@@ -26,8 +28,10 @@ class Job(msgspec.Struct, frozen=True):
 JOBS = (
     Job("publish", 0.25, publish.publish, alone=True),
     Job("resend", 1.0, resend.resend),
+    Job("follow", 2.0, follow.follow),
     Job("expire", 1.0, expire.expire),
     Job("retain", 60.0, retain.retain, alone=True),
+    Job("seal", 1.0, seal.seal, alone=True),
 )
 
 

@@ -2,7 +2,7 @@
 
 from api.http.endpoint import Endpoint
 from api.routes import approvals, audit, dashboard, device, events, system
-from api.routes.agents import agents, policies
+from api.routes.agents import agents, backtest, funds, policies
 from api.routes.auth import device as auth_device
 from api.routes.auth import mfa, passkeys, providers, sessions, sign_in
 from api.routes.platform import members
@@ -24,7 +24,9 @@ ROUTES = (
     auth_device.routes,
     device.routes,
     agents.routes,
+    funds.routes,
     policies.routes,
+    backtest.routes,
     sign.routes,
     simulate.routes,
     replace.routes,

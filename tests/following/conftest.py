@@ -20,38 +20,38 @@ from tests.outside.solana_node import SolanaNode, running_solana_node
 CHAINS = "[[chains]]\nid = 31337\nconfirmations = 3\n"
 
 
-@pytest.fixture(scope="module")
-def apart(postgres_home: places.Home, worker_id: str, request: pytest.FixtureRequest) -> Database:
+@pytest.fixture(scope="session")
+def apart(postgres_home: places.Home, worker_id: str) -> Database:
     """Rows that no other scheduler touches."""
-    return database_apart(postgres_home, f"{request.module.__name__.rpartition('.')[2]}_{worker_id}")
+    return database_apart(postgres_home, f"following_{worker_id}")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chain() -> Iterator[EvmNode]:
     """Our own local chain, because it can be told when to mine, what to drop, and to go back."""
     with running_evm_node("py-evm") as node:
         yield node
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def evm_liar(chain: EvmNode) -> Iterator[LyingNode]:
     with running_lying_node(chain.url) as node:
         yield node
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster() -> Iterator[SolanaNode]:
     with running_solana_node() as node:
         yield node
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def solana_liar(cluster: SolanaNode) -> Iterator[LyingNode]:
     with running_lying_node(cluster.url) as node:
         yield node
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory, evm_liar: LyingNode, solana_liar: LyingNode) -> dict[str, str]:
     """Where the chains are, for the processes and for the test."""
     file: Path = tmp_path_factory.mktemp("chains") / "chains.toml"
@@ -61,7 +61,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, evm_liar: LyingNode, solana_
     }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def followed(apart: Database, world: dict[str, str]) -> Iterator[Service]:
     with deployed(apart, **world) as running:
         yield running
@@ -76,6 +76,13 @@ async def owner(apart: Database) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture
 async def scheduler(followed: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
+    async with scheduling(followed, world, owner) as hand:
+        yield hand
+
+
+@pytest.fixture
+async def second(followed: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
+    """Another scheduler on the same database."""
     async with scheduling(followed, world, owner) as hand:
         yield hand
 

@@ -35,6 +35,7 @@ class Cluster:
         self._height = 1
         self._last_valid = self._height + BLOCKHASH_BLOCKS
         self._landed: dict[str, int] = {}
+        self._mints: list[str] = []
 
     def table(self) -> Mapping[str, Method]:
         """Every method by its name; those with `dev_` are for tests."""
@@ -44,9 +45,11 @@ class Cluster:
             "getBlockHeight": lambda *_: self._height,
             "getSlot": lambda *_: self._height,
             "getLatestBlockhash": self._blockhash,
+            "isBlockhashValid": lambda one, *_: self._at(one == str(self._svm.latest_blockhash())),
             "getBalance": lambda who, *_: self._at(self._svm.get_balance(_key(who)) or 0),
             "getAccountInfo": self._account_info,
             "getTokenAccountBalance": self._token_balance,
+            "getTokenAccountsByOwner": self._token_accounts,
             "getSignatureStatuses": self._statuses,
             "getMinimumBalanceForRentExemption": lambda size, *_: self._svm.minimum_balance_for_rent_exemption(size),
             "sendTransaction": self._send,
@@ -104,8 +107,24 @@ class Cluster:
         shown = f"{Decimal(held.amount).scaleb(-decimals):f}"
         return self._at({"amount": str(held.amount), "decimals": decimals, "uiAmountString": shown})
 
+    def _token_accounts(self, owner: str, wanted: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those at the associated addresses of the mints that were made here: nobody opens others in a test."""
+        assert options["encoding"] == "jsonParsed"
+        if "mint" in wanted and wanted["mint"] not in self._mints:
+            raise RpcFailure("Invalid param: could not find mint", INVALID_PARAMS)
+        mints = [mint for mint in self._mints if wanted.get("mint", mint) == mint]
+        if wanted.get("programId", str(TOKEN)) != str(TOKEN):
+            mints = []
+        accounts = [str(get_associated_token_address(_key(owner), _key(mint))) for mint in mints]
+        return self._at([
+            {"pubkey": account, "account": {"data": {"program": "spl-token", "parsed": {"type": "account", "info": {
+                "mint": mint, "owner": owner, "tokenAmount": self._token_balance(account)["value"]}}}}}
+            for mint, account in zip(mints, accounts, strict=True) if self._svm.get_account(_key(account))
+        ])  # fmt: skip
+
     def _create_mint(self, decimals: int = 6) -> str:
         mint = Keypair().pubkey()
+        self._mints.append(str(mint))
         self._svm.set_account(mint, Account(RENT, bytes(Mint(None, 2**62, decimals, True, None)), TOKEN))
         return str(mint)
 

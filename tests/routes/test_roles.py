@@ -21,7 +21,9 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
     (TEAM, None, """
         GET /agents
         GET /agents/{agentId}
+        GET /agents/{agentId}/account
         GET /agents/{agentId}/balance
+        GET /agents/{agentId}/tokens
         GET /agents/{agentId}/policies
         GET /vault/{agentId}/pending
         GET /vault/{agentId}/history
@@ -31,6 +33,7 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         GET /approvals/stats
         GET /dashboard/{agentId}
         GET /secrets
+        GET /events
         GET /secrets/{id}
         GET /secrets/routes
         GET /tenants/{id}
@@ -76,10 +79,22 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /tenants/{id}/freeze
         POST /tenants/{id}/unfreeze
     """),
+    (ADMINS, "webhooks", """
+        POST /webhooks
+        GET /webhooks
+        PUT /webhooks/{id}
+        DELETE /webhooks/{id}
+        GET /webhooks/{id}/deliveries
+        GET /webhooks/{id}/deliveries/export
+        POST /webhooks/deliveries/{id}/retry
+        POST /webhooks/deliveries/{id}/replay
+        POST /webhooks/{id}/test
+    """),
     (ADMINS, "vaultSigning", """
         POST /vault/{agentId}/sign
         POST /vault/{agentId}/sign-typed-data
         POST /vault/{agentId}/sign-solana
+        POST /vault/{agentId}/transactions/{txId}/replace
     """),
     (ADMINS, None, """
         GET /tenants/{id}/app-clients
@@ -148,6 +163,8 @@ class Team:
         path = endpoint.path.replace("<tenant_id>", self.tenant.id)
         for part in endpoint.path_names:
             path = path.replace(f"<{part}>", IDS.get(part, "00000000-0000-0000-0000-000000000000"))
+        # A stream goes on for as long as somebody listens.
+        path += "?follow=false" if endpoint.media == "text/event-stream" else ""
         body = {"surplus": 1} if endpoint.body is not None else None
         if name(endpoint) in CHANGES_FACTORS:
             # What was shown before no longer counts afterwards, so this is nobody whom another test still needs.

@@ -47,6 +47,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "tx_id": ANY_UUID,
         "order": {"transaction": "AAAA", "to": "1" * 32, "value": "1"},
     },
+    "ReplaceEvm": {"agent": "a", "tx_id": ANY_UUID, "replaces": ANY_UUID},
     "Approve": {},
     "Deny": {},
     "CreateSecret": {"name": "n", "value": "v"},
@@ -117,7 +118,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "PublicKeys": {},
     "Status": {},
     "Expire": {"tenant": "t", "approval": ANY_UUID},
-    "BroadcastOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "refused"},
+    "BroadcastOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "sent"},
+    "ChainOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "sent"},
 }
 
 

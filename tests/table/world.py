@@ -57,6 +57,8 @@ class World:
         self._owner, self._since = member(service, self.tenant, "owner", mfa=True), time.monotonic()
         self.app_client = app_client_of(self._owner)
         self._ready: dict[str, httpx.Client] = {}
+        # Made by a journey that takes a moment, for several tries.
+        self.failed_deliveries: list[str] = []
 
     def close(self) -> None:
         own = (self.platform, self.nobody, self.tenant, self.other, self.stranger, self._owner, self.app_client)
@@ -148,6 +150,8 @@ class World:
         names = endpoint.path_names
         if "approval_id" in names:
             return {"approval_id": queued(self.cautious)["approvalId"]}
+        if endpoint.path.endswith("/replace"):
+            return {"agent": self.agent.id, "tx_id": self.agent.sign().json()["data"]["txId"]}
         if "tx_id" in names and endpoint.method == "POST":
             return {"agent": self.cautious.id, "tx_id": queued(self.cautious)["txId"]}
         if "tx_id" in names:
@@ -195,6 +199,7 @@ BODIES: dict[str, Callable[[World], Any]] = {
     "POST /vault/{agentId}/sign": lambda world: {"to": ADDRESS, "value": "1", "broadcast": False},
     "POST /vault/{agentId}/sign-typed-data": lambda world: note(),
     "POST /vault/{agentId}/sign-solana": lambda world: solana_payment(world.agent, 1),
+    "POST /vault/{agentId}/transactions/{txId}/replace": lambda world: {},
     "POST /vault/{agentId}/approve/{txId}": lambda world: {},
     "POST /vault/{agentId}/reject/{txId}": lambda world: {"reason": "no"},
     "POST /approvals/{id}/approve": lambda world: {},
