@@ -46,6 +46,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         mail=_mail(settings) if settings.smtp_url else None,
         sms=Sms(settings.sms_url, settings.sms_per_hour) if settings.sms_url else None,
         presets=settings.presets,
+        prices=settings.prices,
         deployment=_deployment(settings),
     )
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False)
@@ -91,12 +92,14 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         log.error("unexpected", exc_info=problem, extra={"request_id": request_id})
         return finished(envelope.faulted(request_id), request_id)
 
+    app.ctx.leaving = ports.leaving
     _keep_figures(app, ports, settings)
     _keep_counts(app, ports)
     _keep_listening(app, ports, settings)
 
     @app.after_server_stop
     async def close(_app: Any) -> None:
+        await _write_counts(ports)
         for sender in (ports.mail, ports.sms):
             if sender is not None:
                 await sender.close()
@@ -155,22 +158,19 @@ def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
 def _keep_counts(app: Sanic[Any, Any], ports: Ports) -> None:
     """Write what was counted of idempotency keys once a second, and a last time at the end."""
 
-    async def write() -> None:
-        try:
-            await ports.counts.flush(ports.pool)
-        except (*db.DatabaseAway, asyncpg.PostgresError) as problem:
-            log.warning("figures were not written", extra={"reason": type(problem).__name__})
-
     async def keep(_app: Any) -> None:
         while True:
             await asyncio.sleep(COUNTS_SECONDS)
-            await write()
+            await _write_counts(ports)
 
     app.add_task(keep)  # type: ignore[arg-type]
 
-    @app.before_server_stop
-    async def last(_app: Any) -> None:
-        await write()
+
+async def _write_counts(ports: Ports) -> None:
+    try:
+        await ports.counts.flush(ports.pool)
+    except (*db.DatabaseAway, asyncpg.PostgresError) as problem:
+        log.warning("figures were not written", extra={"reason": type(problem).__name__})
 
 
 def _keep_listening(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from custody.chains import table
+from custody.chains import prices, table
 from custody.kit import environment
 from custody.tenants import presets
 
@@ -45,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     require_auth_signature: bool
     trusted_proxies: tuple[str, ...]
     pool_size: int
+    # How long /ready says no before connections are refused.
+    drain_seconds: int
     worker: int
     workers: int
     chains: table.ChainTable
@@ -53,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     empty_policy: Literal["allow", "deny"]
     scoped_platform_keys: bool
     presets: dict[str, str]
+    prices: prices.Prices
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -87,6 +90,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
             filter(None, (part.strip() for part in source.get("SERVICE_TRUSTED_PROXIES", "").split(",")))
         ),
         pool_size=environment.integer(source, "SERVICE_API_CONNECTIONS", 8, low=1, high=64),
+        drain_seconds=environment.integer(source, "SERVICE_API_DRAIN_SECONDS", 0, high=60),
         workers=environment.integer(source, "SERVICE_API_WORKERS", 1, low=1, high=64),
         worker=environment.integer(source, "SERVICE_API_WORKER", 0),
         chains=table.load(source),
@@ -97,6 +101,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         ),
         scoped_platform_keys=environment.flag(source, "SERVICE_SCOPED_PLATFORM_KEYS", default=True),
         presets=presets.load(source),
+        prices=prices.load(source),
     )
 
 

@@ -1,8 +1,10 @@
 """What a story reaches the world through: the database, the signer, the chains. Wired once per process."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from custody.chains.prices import Prices
 from custody.chains.rpc import Rpc
 from custody.chains.table import ChainTable
 from custody.idempotency.counts import Counts
@@ -32,5 +34,9 @@ class Ports:
     # Tenant id -> the document of who saved no configuration.
     presets: Mapping[str, str] = field(default_factory=dict)
     deployment: Deployment = field(default_factory=Deployment)
+    # What the operator says that coins and tokens cost.
+    prices: Prices = field(default_factory=Prices)
+    # Set when this process is about to stop: no new work should come here.
+    leaving: asyncio.Event = field(default_factory=asyncio.Event)
     # Who waits for events of a tenant.
     bell: Bell = field(default_factory=Bell)

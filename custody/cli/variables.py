@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from custody.chains import table
+from custody.chains import prices, table
 from custody.credentials.patterns import InvalidPattern, compile_host
 from custody.credentials.target import MalformedTarget, parse_target
 from custody.kit import environment as read
@@ -77,6 +77,10 @@ def _presets(environment: Mapping[str, str], name: str) -> None:
     presets.load(environment)
 
 
+def _prices(environment: Mapping[str, str], name: str) -> None:
+    prices.load(environment)
+
+
 def _public_url(environment: Mapping[str, str], name: str) -> None:
     """Over plain http what is sent can be read on its way; only a first look on this machine may."""
     parts = urlsplit(read.public_url(environment))
@@ -111,6 +115,7 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_API_HOST": _any,
     "SERVICE_API_PORT": _port,
     "SERVICE_API_WORKERS": _number(1, 64),
+    "SERVICE_API_DRAIN_SECONDS": _number(0, 60),
     "SERVICE_API_CONNECTIONS": _number(1, 64),
     "SERVICE_SIGNER_CONNECTIONS": _number(2, 64),
     "SERVICE_PROXY_HOST": _any,
@@ -151,6 +156,7 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_TRUSTED_PROXIES": _any,
     "SERVICE_SCOPED_PLATFORM_KEYS": _flag,
     "SERVICE_TENANT_PRESETS_FILE": _presets,
+    "SERVICE_PRICES_FILE": _prices,
     "SERVICE_REQUIRE_REQUEST_EXPIRY": _flag,
     "SERVICE_REQUIRE_AUTH_SIGNATURE": _flag,
     "SERVICE_SMTP_URL": _address("smtp", "smtps"),

@@ -21,7 +21,7 @@ from tests.fixtures.server import Service, free_ports
 from tests.outside.processes import die_with
 
 AGENTS = 4
-EACH_SECOND = 4
+EACH_SECOND = 1
 SETTLE_SECONDS = 60
 # The watch is asked a little after the claim was made.
 TOLERANCE_SECONDS = 0.5

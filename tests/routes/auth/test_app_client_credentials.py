@@ -23,13 +23,15 @@ ABSENT = "00000000-0000-0000-0000-000000000000"
 # a route that is declared wrongly must fail here.
 TAKEN = {
     "POST /agents", "GET /agents", "GET /agents/{agentId}", "DELETE /agents/{agentId}", "POST /agents/{agentId}/token",
-    "POST /agents/batch", "GET /agents/{agentId}/balance", "DELETE /agents/{agentId}/tokens",
+    "POST /agents/batch", "GET /agents/{agentId}/balance",
+    "GET /agents/{agentId}/account", "GET /agents/{agentId}/tokens", "DELETE /agents/{agentId}/tokens",
     "GET /agents/{agentId}/policies", "PUT /agents/{agentId}/policies", "GET /dashboard/{agentId}",
     "GET /vault/{agentId}/pending", "GET /vault/{agentId}/history", "GET /vault/{agentId}/transactions",
     "GET /vault/{agentId}/transactions/{txId}", "GET /approvals", "GET /approvals/stats",
     "GET /tenants/{id}", "GET /tenants/{id}/config", "POST /secrets", "GET /secrets", "GET /secrets/{id}",
     "PUT /secrets/{id}", "DELETE /secrets/{id}", "POST /secrets/{id}/rotate", "POST /secrets/routes",
     "GET /secrets/routes", "PUT /secrets/routes/{id}", "DELETE /secrets/routes/{id}", "POST /secrets/routes/explain",
+    "GET /events",
     # Retired: 410, whoever asks.
     "PUT /tenants/{id}/webhook", "PUT /platform/tenants/{id}/policies",
 }  # fmt: skip
@@ -129,6 +131,8 @@ def test_it_may_call_what_it_should_and_no_more(
     path = endpoint.path.replace("<tenant_id>", shared.owner.tenant)
     for part in endpoint.path_names:
         path = path.replace(f"<{part}>", "absent" if part in ("agent", "client_id") else ABSENT)
+    # A stream goes on for as long as somebody listens.
+    path += "?follow=false" if endpoint.media == "text/event-stream" else ""
     # A body that nobody takes: whoever may call is told so, and nothing happens.
     body = {"surplus": 1} if endpoint.body is not None else None
 
