@@ -1,0 +1,62 @@
+"""Which past requests other rules would have decided otherwise. Decisions 10, decision 0030.
+
+Only what was asked is known: what an agent would have asked had it been refused, or a person decided, is not.
+"""
+
+import asyncio
+from datetime import timedelta
+from itertools import batched
+from typing import Final
+
+from custody.agents import store as agents
+from custody.foresight import store
+from custody.foresight.past import Past, Wallets, read
+from custody.foresight.replay import Replay, beside, events_of
+from custody.foresight.types import Backtest, Backtested
+from custody.kit import ids
+from custody.kit.errors import TooMany
+from custody.kit.refs import AgentRef
+from custody.policies.rules import parse
+from custody.ports import Ports
+from custody.tenants import store as tenants
+
+EXAMINED_AT_MOST: Final = 5_000
+# What was signed in the week before counts in the first windows, as it was signed.
+BEFORE: Final = timedelta(hours=169)
+CHUNK: Final = 200
+_running: set[str] = set()
+_thread = asyncio.Semaphore(1)
+
+
+class BacktestRunning(TooMany):
+    """A back-test of this tenant is under way; ask again when it has answered."""
+
+
+async def backtest(ports: Ports, ref: AgentRef, asked: Backtest) -> Backtested:
+    """Judge the newest requests of the last days by these rules, one after the other; nothing is changed."""
+    rules = parse(asked.policies, ids.new_uuid)
+    agent = await agents.get(ports.pool, ref)
+    if ref.tenant in _running:
+        raise BacktestRunning(retry_after=2)
+    _running.add(ref.tenant)
+    try:
+        config = await tenants.get_config(ports.pool, ref.tenant, ports.presets)
+        now, known = await store.now_and_ledger(ports.pool, ref)
+        since, truncated = await store.begin_of(ports.pool, ref, now, timedelta(days=asked.days), EXAMINED_AT_MOST)
+        begin, _ = await store.begin_of(ports.pool, ref, since, BEFORE, EXAMINED_AT_MOST)
+        wallets = Wallets(agent.wallet_addresses.evm, agent.wallet_addresses.solana)
+        requests: list[Past] = []
+        async for page in store.pages(ports.pool, ref, begin, now):
+            async with _thread:
+                found = await asyncio.to_thread(lambda page=page: [read(stored, wallets) for stored in page])
+            requests += [past for past in found if past is not None]
+        events = events_of(requests)
+        async with _thread:
+            ledger = await asyncio.to_thread(beside, known, events)
+        replay = Replay(rules, ledger, since, ports.deployment.empty_policy, config.approval_config.uncovered_effects)
+        for chunk in batched(events, CHUNK):
+            async with _thread:
+                await asyncio.to_thread(replay.take, chunk)
+    finally:
+        _running.discard(ref.tenant)
+    return Backtested(replay.examined, replay.changed[::-1], truncated)

@@ -1,0 +1,182 @@
+"""Judge past requests in their order by other rules, with spend and rate as they would have been. Pure. Decision 0030.
+
+Windows are the ledger's: spend by the hour, rate by the minute and by the hour, the bucket at the edge in full. A slot
+counts once, at its largest. A person is taken to decide as he did: what was signed in the end is approved at the
+moment at which it was signed, and nothing else is.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from custody.foresight.past import Past
+from custody.foresight.types import Changed
+from custody.policies.assets import NATIVES
+from custody.policies.judge import judge
+from custody.policies.kinds.spending_limit import SpendingLimit
+from custody.policies.moved import charged
+from custody.policies.rules import ParsedRule
+from custody.policies.types import EmptyPolicy, Facts, Spend, Uncovered, Verdict
+
+_DAY, _WEEK, _HOUR = timedelta(hours=24), timedelta(hours=168), timedelta(hours=1)
+# As the signer has it: an approved order no longer counts against itself while it surely is in the window.
+_SURELY_THIS_HOUR, _SURELY_TODAY = timedelta(minutes=59), timedelta(hours=23)
+Buckets = Counter[datetime]
+
+
+class Event(msgspec.Struct, frozen=True):
+    """A request that is asked, or one that a person approves."""
+
+    at: datetime
+    kind: Literal["asked", "approved"]
+    past: Past
+
+
+class Ledger:
+    """Spend and rate at any moment of a replay."""
+
+    def __init__(self, spend: Mapping[str, Buckets], minutes: Buckets, hours: Buckets) -> None:
+        """Begin with what is known to have counted beside the requests that are replayed."""
+        self.spend = {asset: Counter(buckets) for asset, buckets in spend.items()}
+        self.minutes, self.hours = Counter(minutes), Counter(hours)
+        self._slots: dict[str, dict[str, tuple[int, datetime]]] = {}
+
+    def count(self, at: datetime) -> None:
+        """One more order that was signed or queued."""
+        self.minutes[at.replace(second=0, microsecond=0)] += 1
+        self.hours[_hour(at)] += 1
+
+    def floor(self, past: Past) -> dict[str, int]:
+        """What the slot that this order takes over counts already."""
+        slot = self._slots.get(past.replaces or "", {})
+        return {asset: amount for asset, (amount, _) in slot.items()}
+
+    def sign(self, past: Past, at: datetime) -> None:
+        """Count a signature, in the hour of its moment, less what its slot counted before."""
+        hour, slot = _hour(at), dict(self._slots.get(past.replaces or "", {}))
+        charges = charged(past.moved, self.floor(past))
+        for asset, (amount, before) in slot.items():
+            self.spend[asset][before] -= amount
+        for asset, amount in charges.items():
+            if amount:
+                self.spend.setdefault(asset, Counter())[hour] += amount
+                slot[asset] = (amount, hour)
+        self._slots[past.id] = slot
+
+    def spent(self, asset: str, past: Past, at: datetime) -> Spend:
+        """What counts in both windows, without the slot that this order takes over."""
+        buckets, hour = self.spend.get(asset, Counter()), _hour(at)
+        day, week = _hour(at - _DAY), _hour(at - _WEEK)
+        amount, placed = self._slots.get(past.replaces or "", {}).get(asset, (0, hour))
+        found = [(when, spent) for when, spent in buckets.items() if week <= when <= hour]
+        return Spend(
+            sum(spent for when, spent in found if when >= day) - (amount if placed >= day else 0),
+            sum(spent for _, spent in found) - (amount if placed >= week else 0),
+        )
+
+    def orders(self, at: datetime) -> tuple[int, int]:
+        """Orders in the last hour and day."""
+        minute, first = at.replace(second=0, microsecond=0), (at - _HOUR).replace(second=0, microsecond=0)
+        in_hour = sum(
+            self.minutes[first + timedelta(minutes=step)] for step in range((minute - first).seconds // 60 + 1)
+        )
+        return in_hour, sum(self.hours[_hour(at) - timedelta(hours=step)] for step in range(25))
+
+
+class Replay:
+    """One back-test: events go in, in order; what was decided otherwise comes out."""
+
+    def __init__(
+        self, rules: Sequence[ParsedRule], ledger: Ledger, since: datetime, empty: EmptyPolicy, uncovered: Uncovered
+    ) -> None:
+        self._rules, self._ledger, self._since = rules, ledger, since
+        self._empty: EmptyPolicy = empty
+        self._uncovered: Uncovered = uncovered
+        # Nothing else is ever looked up by a rule.
+        limited = (rule.terms for rule in rules if rule.enabled and isinstance(rule.terms, SpendingLimit))
+        self._assets = {asset for limit in limited for asset in ([limit.asset] if limit.asset else NATIVES)}
+        self._waiting: set[str] = set()
+        self.examined = 0
+        self.changed: list[Changed] = []
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Replay some events."""
+        for event in events:
+            if event.past.asked_at <= self._since:
+                happened(self._ledger, event)
+            elif event.kind == "asked":
+                self._ask(event.past, event.at)
+            else:
+                self._approve(event.past, event.at)
+
+    def _ask(self, past: Past, at: datetime) -> None:
+        verdict = self._judge(past, at, approving=False)
+        self.examined += 1
+        if verdict.decision != past.was:
+            self.changed.append(Changed(past.id, past.was, verdict.decision, list(verdict.results)))
+        if verdict.decision == "refuse":
+            return
+        self._ledger.count(at)
+        if verdict.decision == "sign":
+            self._ledger.sign(past, at)
+        elif past.was == "sign":
+            self._approve(past, at)
+        else:
+            self._waiting.add(past.id)
+
+    def _approve(self, past: Past, at: datetime) -> None:
+        if past.was == "queue" and past.id not in self._waiting:
+            return  # It never waited under these rules: signed at once, or refused.
+        if self._judge(past, at, approving=True).decision == "sign":
+            self._ledger.sign(past, at)
+
+    def _judge(self, past: Past, at: datetime, *, approving: bool) -> Verdict:
+        in_hour, in_day = self._ledger.orders(at)
+        age = at - past.asked_at
+        facts = Facts(
+            now=at, spend={asset: self._ledger.spent(asset, past, at) for asset in self._assets},
+            floor=self._ledger.floor(past),
+            orders_last_hour=in_hour - (1 if approving and age < _SURELY_THIS_HOUR else 0),
+            orders_last_day=in_day - (1 if approving and age < _SURELY_TODAY else 0),
+            empty_policy=self._empty, uncovered=self._uncovered, approving=approving,
+        )  # fmt: skip
+        return judge(self._rules, past.subject, facts)
+
+
+def events_of(requests: Iterable[Past]) -> list[Event]:
+    """Everything that happened, in the order in which it did."""
+    found = []
+    for past in requests:
+        found.append(Event(past.asked_at, "asked", past))
+        if past.was == "queue" and past.signed_at is not None:
+            found.append(Event(past.signed_at, "approved", past))
+    return sorted(found, key=lambda event: event.at)
+
+
+def happened(ledger: Ledger, event: Event) -> None:
+    """Count an event as it was really decided."""
+    past = event.past
+    if event.kind == "asked" and past.was != "refuse":
+        ledger.count(event.at)
+    if event.kind == "approved" or past.was == "sign":
+        ledger.sign(past, event.at)
+
+
+def beside(known: Ledger, events: Iterable[Event]) -> Ledger:
+    """The ledger as it is, less what these events count in it: what else counted, from before or from elsewhere."""
+    real = Ledger({}, Counter(), Counter())
+    for event in events:
+        happened(real, event)
+    spend = {asset: _less(buckets, real.spend.get(asset, Counter())) for asset, buckets in known.spend.items()}
+    return Ledger(spend, _less(known.minutes, real.minutes), _less(known.hours, real.hours))
+
+
+def _less(buckets: Buckets, counted: Buckets) -> Buckets:
+    return Counter({when: amount - counted[when] for when, amount in buckets.items() if amount > counted[when]})
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)
