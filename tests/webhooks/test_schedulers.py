@@ -1,0 +1,81 @@
+"""Schedulers that are killed, stopped, or two at once: nothing is lost, nothing is claimed twice."""
+
+import signal
+import subprocess
+
+import pytest
+
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.hooked import Hooked, Hooks, rows
+from tests.outside.upstream import eventually
+
+_SENT = """
+SELECT id::text, status, attempts, error, next_retry_at > service_now() AS claimed FROM deliveries
+ WHERE id = $1::text::uuid"""
+_OVER = "UPDATE deliveries SET next_retry_at = service_now() WHERE tenant_id = $1 AND status = 'processing'"
+
+
+async def test_a_scheduler_killed_with_attempts_under_way_loses_nothing(hooked: Hooked, hooks: Hooks) -> None:
+    once, twice = hooks.endpoint("held"), hooks.endpoint("held", maxRetries=1)
+    with hooked.scheduler() as first:
+        hooks.event()
+        for url in (once, twice):
+            eventually(lambda url=url: len(hooks.hell.at(url)), 1)
+        first.kill()
+    [of_once], [of_twice] = hooks.deliveries(once), hooks.deliveries(twice)
+    hooks.hell.release(twice)
+    with hooked.scheduler():
+        # While the claims last nobody else takes them up; what is delivered meanwhile is the control.
+        other = hooks.endpoint("good")
+        hooks.event()
+        hooks.ended(other)
+        assert [len(hooks.hell.at(url)) for url in (once, twice)] == [1 + 1, 1 + 1]
+        claimed = [
+            row["claimed"] for one in (of_once, of_twice) for row in await rows(hooked.database, _SENT, one["id"])
+        ]
+        hooks.hell.release(once)
+        hooks.ended(other)
+        async with owner_of(hooked.database) as owner:
+            await owner.execute(_OVER, hooks.tenant.id)
+        hooks.ended(once, 2), hooks.ended(twice, 2)
+
+    assert [(one["status"], one["attempts"]) for one in (of_once, of_twice)] == [("processing", 1)] * 2
+    assert claimed == [True, True]
+    [lost], [repeated] = (
+        await rows(hooked.database, _SENT, of_once["id"]),
+        await rows(hooked.database, _SENT, of_twice["id"]),
+    )
+    assert (lost["status"], lost["attempts"], lost["error"]) == ("failed", 1, "outcome_unknown")
+    assert (repeated["status"], repeated["attempts"], repeated["error"]) == ("delivered", 2, None)
+    heard = [one.headers["webhook-id"] for url in (once, twice) for one in hooks.hell.at(url)]
+    assert (heard.count(of_once["id"]), heard.count(of_twice["id"])) == (1, 2)
+
+
+def test_a_scheduler_that_is_stopped_lets_what_is_under_way_end(hooked: Hooked, hooks: Hooks) -> None:
+    url = hooks.endpoint("held")
+    with hooked.scheduler() as running:
+        hooks.event()
+        eventually(lambda: len(hooks.hell.at(url)), 1)
+        running.process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.process.wait(0.5)
+        hooks.event()
+        hooks.hell.release(url)
+        assert running.process.wait(20) == 0
+
+    assert [one["status"] for one in hooks.deliveries(url)] == ["delivered"]
+    assert len(hooks.hell.at(url)) == 1
+
+
+def test_two_schedulers_never_send_one_delivery_twice(hooked: Hooked, hooks: Hooks) -> None:
+    urls = [hooks.endpoint("good") for _ in range(3)]
+    with hooked.scheduler() as one, hooked.scheduler() as other:
+        hooks.event(40)
+        for url in urls:
+            hooks.ended(url, 40)
+        counts = [running.counted('custody_webhook_attempts_total{outcome="delivered"}') for running in (one, other)]
+
+    heard = [one.headers["webhook-id"] for url in urls for one in hooks.hell.at(url)]
+    assert len(heard) == len(set(heard)) == 120
+    # Else this would show nothing.
+    assert min(counts) > 0
