@@ -53,7 +53,8 @@ openapi: set-up ## write the committed contract anew
 bench: set-up ## measure side by side with the bare database
 	@exec $(python) -m bench
 
-reliability: set-up ## kill processes at random and look for what was lost
+reliability: set-up ## kill, stop, tamper and draw for a long time, and look for what was lost
+	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/rules/policies tests/table/test_fuzz.py
 	@exec $(python) -m bench.reliability
 
 lock: ## write requirements.lock anew (needs uv)

@@ -8,6 +8,7 @@ from custody.policies.judge import judge
 from custody.policies.rules import canonical, parse, wire
 from custody.policies.tighten import loosened
 from custody.policies.types import PolicyRule
+from tests.fixtures.thorough import THOROUGH
 from tests.rules.policies.drawn import (
     CASES,
     CONFIGS,
@@ -26,7 +27,7 @@ from tests.rules.policies.makers import rules
 from tests.rules.policies.second_opinion import decide
 
 RANK = {"sign": 0, "queue": 1, "refuse": 2}
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=60 * THOROUGH, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 limits = st.sampled_from(("spending-limit", "auto-approve-threshold")).flatmap(rule_of)
 hard_types = st.sampled_from([name for name in CONFIGS if name != "auto-approve-threshold"])
 
@@ -69,7 +70,7 @@ def test_lowering_a_limit_never_allows_more(given_, data, order, facts):
     assert rank(rules(*given_, msgspec.structs.replace(limit, config=lower)), order, facts) >= before
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=60 * THOROUGH)
 @given(st.data(), sets)
 def test_a_set_that_only_tightens_never_judges_milder(data, given_):
     old, new = rules(*given_), rules(*data.draw(successors(given_)))
@@ -79,7 +80,7 @@ def test_a_set_that_only_tightens_never_judges_milder(data, given_):
         assert rank(new, order, facts) >= rank(old, order, facts), (order, facts)
 
 
-@settings(quick, max_examples=100)
+@settings(quick, max_examples=30 * THOROUGH)
 @given(st.data(), rule_of("contract-allowlist"), st.booleans())
 def test_an_allowlist_that_only_tightens_never_judges_milder(data, allowlist, with_limit):
     limit = [PolicyRule(type="spending-limit", enabled=True, config={"maxPerDay": "9"})] if with_limit else []
