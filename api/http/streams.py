@@ -13,7 +13,7 @@ from custody.kit.logs import logger
 
 log = logger("api")
 # Who takes nothing for so long, while the kernel holds all that it can for him, is let go.
-SEND_SECONDS = 5.0
+SEND_SECONDS = 3.0
 
 
 def response(streamed: Streamed, still: Callable[[], Awaitable[object]]) -> HTTPResponse:

@@ -18,8 +18,8 @@ from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
 # Of one process; each costs a socket, and a query for each event of its tenant.
 MAX_STREAMS, MAX_IN_ALL = 20, 500
 COMMENT_SECONDS = 15.0
-# How old the word that somebody may listen can be when he gets an event, and when he gets none.
-BELIEVED_SECONDS, RECHECK_SECONDS = 1.0, 5.0
+# How often it is asked whether somebody may still listen while he gets nothing; before he gets something it always is.
+RECHECK_SECONDS = 4.0
 # How often rows are looked for while the bell does not work.
 POLL_SECONDS = 1.0
 _BATCH = 50
@@ -64,7 +64,9 @@ class _Reader:
             comment_at = time.monotonic() + COMMENT_SECONDS
             while True:
                 rows = await store.events_after(self._ports.pool, self._tenant, self._place, _BATCH)
-                await self._check(still, BELIEVED_SECONDS if rows else RECHECK_SECONDS)
+                if rows or time.monotonic() - self._checked >= RECHECK_SECONDS:
+                    await still()
+                    self._checked = time.monotonic()
                 for row in rows:
                     yield _shown(row)
                     self._place = row.number
@@ -84,11 +86,6 @@ class _Reader:
         now = time.monotonic()
         seconds = min(comment_at - now, self._checked + RECHECK_SECONDS - now)
         return max(0.0, seconds if self._ports.bell.works else min(seconds, POLL_SECONDS))
-
-    async def _check(self, still: Still, seconds: float) -> None:
-        if time.monotonic() - self._checked >= seconds:
-            await still()
-            self._checked = time.monotonic()
 
 
 def _shown(published: Published) -> bytes:

@@ -13,6 +13,7 @@ from tests.fixtures.callers import Client, Tenant, new_tenant
 from tests.fixtures.forgery import claims_of
 from tests.fixtures.people import Person, fresh_address, member, says, sign_in
 from tests.outside.authenticator import Authenticator
+from tests.outside.upstream import eventually
 from tests.outside.wallet import Wallet
 from tests.routes.auth.devices import GRANT_TYPE, Device, decide, new_device
 from tests.routes.auth.factors import code_at
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from tests.table.world import World
 
 APP_CLIENT = {"id": "keeper", "name": "A client"}
+NOBODY_LISTENS = "http://127.0.0.1:9/"
+_STOCK, _FEW = "stock", 12
 
 
 class Journey(msgspec.Struct):
@@ -223,6 +226,35 @@ def _unfreeze_tenant(world: "World") -> Journey:
     return Journey(owner, {"tenant_id": tenant.id})
 
 
+def _new_webhook(world: "World") -> Journey:
+    # A tenant has few.
+    for webhook in world.owner.ok("GET", "/webhooks"):
+        if webhook["description"] != _STOCK:
+            world.owner.delete(f"/webhooks/{webhook['id']}")
+    return Journey(world.owner, body={"url": NOBODY_LISTENS})
+
+
+def _webhook(world: "World") -> Journey:
+    made = world.owner.ok("POST", "/webhooks", _new_webhook(world).body)
+    return Journey(world.owner, {"webhook_id": made["id"]})
+
+
+def _change_webhook(world: "World") -> Journey:
+    return msgspec.structs.replace(_webhook(world), body={"maxRetries": 3})
+
+
+def _failed_delivery(world: "World") -> Journey:
+    """One that may be tried again; several are made at once, for it takes a moment."""
+    if not world.failed_deliveries:
+        fields = {"url": NOBODY_LISTENS, "description": _STOCK, "maxRetries": 10, "retryBackoffMs": 86_400_000}
+        path = f"/webhooks/{world.owner.ok('POST', '/webhooks', fields)['id']}/deliveries?status=failed"
+        for _ in range(_FEW):
+            world.agent.sign()
+        failed = eventually(lambda: world.owner.ok("GET", path), lambda found: len(found) == _FEW)
+        world.failed_deliveries += [one["id"] for one in failed]
+    return Journey(world.owner, {"delivery_id": world.failed_deliveries.pop()})
+
+
 JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "POST /auth/verify": _verify,
     "POST /auth/email/send": lambda world: Journey(world.nobody, body={"email": fresh_address()}),
@@ -264,6 +296,15 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "POST /agents/{agentId}/unfreeze": _unfreeze_agent,
     "POST /tenants/{id}/freeze": _freeze_tenant,
     "POST /tenants/{id}/unfreeze": _unfreeze_tenant,
+    "POST /webhooks": _new_webhook,
+    "PUT /webhooks/{id}": _change_webhook,
+    "DELETE /webhooks/{id}": _webhook,
+    "GET /webhooks/{id}/deliveries": _webhook,
+    "GET /webhooks/{id}/deliveries/export": _webhook,
+    "POST /webhooks/{id}/test": _webhook,
+    "POST /webhooks/deliveries/{id}/retry": _failed_delivery,
+    "POST /webhooks/deliveries/{id}/replay": _failed_delivery,
+    "GET /events": lambda world: Journey(world.tenant, query="follow=false"),
 }
 
 

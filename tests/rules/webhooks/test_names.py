@@ -1,0 +1,29 @@
+"""Which events an endpoint may subscribe to, and which it then gets. Spec 2/6."""
+
+import pytest
+
+from custody.webhooks.names import SUBSCRIBABLE, TEST, UnknownEvent, ordered, subscribed
+
+
+def test_the_list_is_that_of_the_specification() -> None:
+    assert SUBSCRIBABLE == (
+        "tx.pending", "tx.approved", "tx.denied", "tx.signed", "spend.threshold", "policy.violation",
+        "user.unlinked_account",
+    )  # fmt: skip
+
+
+def test_events_are_kept_once_each_and_in_one_order() -> None:
+    assert ordered(["tx.signed", "tx.pending", "tx.signed"]) == ["tx.pending", "tx.signed"]
+    assert ordered(None) is None
+
+
+@pytest.mark.parametrize("event", [TEST, "tx.*", "TX.SIGNED", "", "tx.signed "])
+def test_what_is_no_event_is_refused(event: str) -> None:
+    with pytest.raises(UnknownEvent):
+        ordered(["tx.signed", event])
+
+
+def test_a_test_goes_to_nobody_as_an_event() -> None:
+    assert [subscribed(events, TEST) for events in (None, [TEST])] == [False, False]
+    assert subscribed(None, "a.later.one")
+    assert not subscribed(["tx.signed"], "tx.denied")
