@@ -35,7 +35,7 @@ class Keyring(msgspec.Struct, frozen=True):
     versions: dict[int, bytes]
     # Which one seals; without it the highest does.
     sealing: int | None = None
-    # Those that the database speaks of, here or not: something may be sealed with each.
+    # Those that something may be sealed with, as the database says; here or not.
     known: frozenset[int] = frozenset()
 
     @property

@@ -35,6 +35,7 @@ class Keys:
         self._stamp = _stamp(path)
         self._asked = asyncio.Event()
         self._complained: str | None = None
+        self._fingerprints: dict[int, bytes] = {}
 
     async def begin(self) -> None:
         """Hold the file against the database; MasterKeyProblem where they do not belong together."""
@@ -93,8 +94,9 @@ class Keys:
         """Take the file as it is now; MasterKeyProblem where it cannot be used."""
         self._stamp = _stamp(self.path)
         now, found = self._sealer.keyring, master_key.read(self.path)
-        if any(found.versions.get(version, key) != key for version, key in now.versions.items()):
-            raise MasterKeyProblem(f"{self.path} has another key under a version that this signer already uses.")
+        # What is sealed with a key that no other host knows by this version would be lost with this file.
+        if wrong := self._not_ours(found):
+            raise self._another_key(wrong)
         self._sealer.renew(Keyring(found.versions, now.newest, now.known))
 
     def _look_again(self) -> None:
@@ -107,21 +109,35 @@ class Keys:
 
     def _take(self, keyring: Keyring, rows: list[Any]) -> None:
         begun = [row["version"] for row in rows if row["begun_at"] is not None]
+        self._fingerprints = {row["version"]: row["fingerprint"] for row in rows}
+        wrong = self._not_ours(keyring)
+        keyring = Keyring({v: key for v, key in keyring.versions.items() if v not in wrong}, keyring.sealing)
+        # Never back: who can write the database must not have new values sealed with an older key.
+        sealing = max([*begun, keyring.sealing or 0]) or None
+        # Of a retired one nothing is left but what callers still hold, which ended.
+        known = frozenset(row["version"] for row in rows if row["retired_at"] is None)
+        self._sealer.renew(Keyring(keyring.versions, sealing, known))
+        if wrong:
+            raise self._another_key(wrong)
         for row in rows:
             version = row["version"]
-            if version in keyring.versions and self._sealer.fingerprint(version) != row["fingerprint"]:
-                raise MasterKeyProblem(
-                    f"The master key {self.path} does not open what is sealed in this database: its version {version} "
-                    "is another key. Put the right one back."
-                )
             if version not in keyring.versions and row["begun_at"] is not None and row["retired_at"] is None:
                 raise MasterKeyProblem(
                     f"The master key {self.path} lacks version {version}, which this database is sealed with. Copy "
                     "its line from the host where it was made, or from your backup of the key."
                 )
-        # Never back: who can write the database must not have new values sealed with an older key.
-        sealing = max([*begun, keyring.sealing or 0]) or None
-        self._sealer.renew(Keyring(keyring.versions, sealing, frozenset(row["version"] for row in rows)))
+
+    def _not_ours(self, keyring: Keyring) -> list[int]:
+        """Versions by which the database means another key."""
+        sealer = Sealer(keyring)
+        known = keyring.versions.keys() & self._fingerprints.keys()
+        return sorted(version for version in known if sealer.fingerprint(version) != self._fingerprints[version])
+
+    def _another_key(self, versions: list[int]) -> MasterKeyProblem:
+        return MasterKeyProblem(
+            f"The master key {self.path} does not open what is sealed in this database: its version {versions[0]} is "
+            "another key. Put the right one back."
+        )
 
     def _complain(self, what: str) -> None:
         # Once, not every two seconds.
