@@ -52,9 +52,11 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     log.info("working", extra={"jobs": [job.name for job in jobs]})
     await stop.wait()
-    clockwork.shutdown(wait=False)
+    # Shutting down would cut off what runs, so nothing new begins first, and what runs comes to its end.
+    clockwork.pause()
     await deliveries.close(ports)
     await runner.ended()
+    clockwork.shutdown(wait=False)
     await ports.signer.close()
     await ports.rpc.close()
     await pool.close()

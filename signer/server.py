@@ -36,6 +36,8 @@ _RACE_TRIES = 3
 MOST_NAMED = 20
 # Everybody may connect; who says nothing is not kept.
 _HELLO_SECONDS = 5.0
+# What runs when we are told to stop has this long.
+STOP_SECONDS = 10.0
 
 
 class Server:
@@ -50,6 +52,8 @@ class Server:
         self._peer_uids = peer_uids
         self._production = production
         self._tasks: set[asyncio.Task[None]] = set()
+        self._streams: dict[asyncio.StreamReader, asyncio.StreamWriter] = {}
+        self._serving: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -62,26 +66,40 @@ class Server:
         fresh.replace(self._path)
 
     async def stop(self) -> None:
-        """Take no new connections and let running orders end."""
+        """Take no new connections and read no more; what was read whole is answered, and its commit awaited."""
         if self._server is not None:
             self._server.close()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=10)
+        for reader, writer in self._streams.items():
+            if not writer.transport.is_closing():
+                writer.transport.pause_reading()  # type: ignore[attr-defined]
+                reader.feed_eof()
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=STOP_SECONDS)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         uid = _peer_uid(writer)
+        serving, mine = asyncio.current_task(), set[asyncio.Task[None]]()
+        assert serving is not None  # noqa: S101 - a coroutine runs in one
+        self._serving.add(serving)
+        self._streams[reader] = writer
         try:
             allowed = await self._greet(reader, writer, uid)
             decoder = msgspec.msgpack.Decoder(m.Request)
             while allowed is not None and (request := await read_frame(reader, decoder)) is not None:
                 task = asyncio.get_running_loop().create_task(self._answer(request, allowed, writer))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                for kept in (self._tasks, mine):
+                    kept.add(task)
+                    task.add_done_callback(kept.discard)
         except (OSError, BadFrame) as problem:
             self._signer.counters["bad_frames"] += 1
             log.warning("a connection was closed", extra={"uid": uid, "reason": str(problem)})
         finally:
+            del self._streams[reader]
+            # A peer that went away does not hear them; one that we leave does.
+            if mine:
+                await asyncio.wait(mine, timeout=STOP_SECONDS)
             writer.close()
+            self._serving.discard(serving)
 
     async def _greet(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int

@@ -9,11 +9,12 @@ from custody.cli import children, places
 from custody.cli.runtime import Python
 from custody.cli.settings import PROCESSES, Settings
 from custody.kit import authority
+from custody.kit import environment as read
 from custody.kit.environment import BadSetting
 
 _KEEP_LOG_BYTES = 10 * 2**20
-# The proxy lets requests that run come to their end.
-_STOP_SECONDS = {"proxy": 15.0}
+# Each lets what runs come to its end, and has a little longer for it than it allows itself.
+_STOP_SECONDS = {"api": 20.0, "proxy": 15.0, "scheduler": 25.0, "signer": 15.0}
 _WORKER = {"api": "SERVICE_API_WORKER", "proxy": "SERVICE_PROXY_WORKER"}
 
 
@@ -44,6 +45,8 @@ class Programs:
             found["PYTHONPYCACHEPREFIX"] = str(self._home.file(process, "compiled"))
             found["HOME"] = str(self._home.file(process))
         command, seconds = (str(python.program), "-m", module), _STOP_SECONDS.get(process, 10.0)
+        if process == "api":
+            seconds += read.integer(self._settings.environment, "SERVICE_API_DRAIN_SECONDS", 0, high=60)
         return children.Program(process, command, found, self.log(process), uid, seconds)
 
     def workers(self, process: str, module: str, python: Python) -> list[children.Program]:

@@ -26,7 +26,10 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 async def ready(ports: Ports) -> Any:
-    """200 when all is there, 503 otherwise."""
+    """200 when all is there, 503 otherwise, and as soon as this process was told to stop."""
+    if ports.leaving.is_set():
+        stopping = Ready("not_ready", {"stopping": {"ok": False}})
+        return Outcome(503, stopping, "This process is about to stop.", {"Retry-After": "1"})
     database, schema = await _database(ports)
     checks: dict[str, Any] = {
         "database": {"ok": database}, "schema": {"ok": schema}, "signer": {"ok": await _signer(ports)},

@@ -17,6 +17,8 @@ class BadNode:
         self.body = b"{}"
         self.results: dict[str, object] | None = None
         self.asked: list[object] = []
+        # What arrived, answered or not.
+        self.heard: list[bytes] = []
         self.silent = threading.Event()
         self.silent.set()
 
@@ -44,6 +46,7 @@ def running_bad_node() -> Iterator[BadNode]:
     class Connection(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["content-length"]))
+            node.heard.append(content)
             node.silent.wait()
             self.send_response(node.status)
             self.end_headers()

@@ -94,6 +94,15 @@ def test_a_signal_stops_everything_and_leaves_no_process(running: Running, numbe
 
 
 @ON_LINUX
+def test_nothing_is_stopped_before_what_leans_on_it(running: Running) -> None:
+    assert running.stop(signal.SIGTERM) == 0
+
+    log = running.home / "log"
+    assert (log / "api.log").read_text().splitlines()[-1] == "signer there: True"
+    assert (log / "signer.log").read_text().splitlines()[-1] == "postgres there: True"
+
+
+@ON_LINUX
 def test_a_killed_child_comes_back(running: Running) -> None:
     os.kill(running.pids["api"], signal.SIGKILL)
 

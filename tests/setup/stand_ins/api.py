@@ -2,6 +2,10 @@
 
 import http.server
 import os
+import signal
+import sys
+
+from tests.setup.stand_ins import last_words
 
 
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -13,4 +17,5 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(last_words.signer_is_there()))
 http.server.HTTPServer(("127.0.0.1", int(os.environ["SERVICE_API_PORT"])), Answer).serve_forever()

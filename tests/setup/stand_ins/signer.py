@@ -2,6 +2,10 @@
 
 import asyncio
 import os
+import signal
+import sys
+
+from tests.setup.stand_ins import last_words
 
 
 async def serve() -> None:
@@ -12,4 +16,5 @@ async def serve() -> None:
     await server.serve_forever()
 
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(last_words.postgres_is_there()))
 asyncio.run(serve())

@@ -1,0 +1,173 @@
+"""A process that is told to stop takes nothing new and finishes what it took: nothing acknowledged is lost. Promise P9.
+
+Each promise has its control beside it: the same moment with a kill, which lets nothing finish. The proxy's is in
+tests/proxy/test_stopping.py.
+"""
+
+import signal
+import socket
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from custody.cli import places
+from tests.fixtures.callers import ADDRESS, Agent, new_tenant
+from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.postgres import Database
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
+from tests.outside.bad_node import BadNode, running_bad_node
+from tests.outside.upstream import eventually
+from tests.paths.test_node_away_and_back import WORKING
+
+ORDERS = 24
+
+
+@pytest.fixture(scope="module")
+def apart(postgres_home: places.Home, worker_id: str) -> Database:
+    """Rows that no other scheduler touches."""
+    return database_apart(postgres_home, f"stopping_{worker_id}")
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[BadNode]:
+    """A node that keeps silent while a test wants it to."""
+    with running_bad_node() as running:
+        running.results = dict(WORKING)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def deployment(apart: Database, node: BadNode) -> Iterator[Service]:
+    """A deployment of this file's own, because its processes are stopped."""
+    with deployed(apart, SERVICE_RPC_URL_31337=f"http://{node.address}", SERVICE_API_DRAIN_SECONDS="1") as service:
+        yield service
+
+
+@pytest.fixture
+def running(deployment: Service, node: BadNode) -> Iterator[Service]:
+    """The same, with what an earlier test stopped running again."""
+    for name in ("signer", "api"):
+        if name not in deployment.processes:
+            deployment.start(name)
+    node.results = dict(WORKING)
+    node.heard.clear()
+    yield deployment
+    node.silent.set()
+
+
+@pytest.fixture
+def payer(running: Service) -> Iterator[Agent]:
+    """An agent without rules."""
+    with new_tenant(running) as tenant:
+        yield tenant.agent()
+
+
+def refused(service: Service) -> bool:
+    """Whether nobody listens at the api's port any more."""
+    try:
+        socket.create_connection(("127.0.0.1", service.port), 1).close()
+    except OSError:
+        return True
+    return False
+
+
+def ready(service: Service) -> Any:
+    """What /ready says, or None where nobody answers."""
+    try:
+        answer = httpx.get(f"{service.url}/ready", trust_env=False)
+    except httpx.HTTPError:
+        return None
+    return answer.status_code, answer.json()["data"]["checks"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+def test_a_request_under_way_is_answered_by_an_api_that_stops(
+    running: Service, node: BadNode, payer: Agent, how: signal.Signals
+) -> None:
+    process = running.processes["api"]
+    node.silent.clear()
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(payer.sign, broadcast=True)
+        eventually(lambda: node.heard)
+
+        process.send_signal(how)
+        if how == signal.SIGTERM:
+            eventually(lambda: ready(running), (503, {"stopping": {"ok": False}}))
+        eventually(lambda: refused(running))
+        node.silent.set()
+        try:
+            answer: httpx.Response | None = asked.result()
+        except httpx.HTTPError:
+            answer = None
+
+    running.processes.pop("api")
+    if how == signal.SIGKILL:
+        assert answer is None
+        assert process.wait(10) == -signal.SIGKILL
+    else:
+        assert answer is not None
+        assert "txId" in answer.text
+        assert process.wait(20) == 0
+
+
+async def test_a_signer_that_stops_answers_what_it_took_and_nothing_else_is_signed(
+    running: Service, payer: Agent, apart: Database
+) -> None:
+    token = str(payer.headers["Authorization"]).split()[1]
+    process = running.processes.pop("signer")
+    asked = {str(uuid.uuid4()): number for number in range(ORDERS)}
+    with greeted(running) as wire:
+        for tx_id, number in asked.items():
+            order = {"to": ADDRESS, "value": "1", "nonce": number, "gasLimit": "21000", "maxFeePerGas": "1000000000",
+                     "broadcast": False, "chainId": 31337}  # fmt: skip
+            wire.say({
+                "v": 1, "n": number, "deadline_ms": 9000, "origin": {"request_id": "test"},
+                "proof": {"kind": "agent", "value": token},
+                "body": {"type": "SignEvm", "tx_id": tx_id, "agent": payer.id, "order": order},
+            })  # fmt: skip
+        heard = [wire.hear()]
+
+        process.send_signal(signal.SIGTERM)
+        while (reply := wire.hear()) is not None:
+            heard.append(reply)
+    assert process.wait(20) == 0
+
+    owner = await asyncpg.connect(apart.owner_url)
+    signed = {str(row["id"]) for row in await owner.fetch("SELECT id FROM transactions WHERE signature IS NOT NULL")}
+    await owner.close()
+    assert {reply["outcome"]["type"] for reply in heard} == {"Signed"}
+    assert signed & set(asked) == {reply["outcome"]["tx_id"] for reply in heard}
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+async def test_a_scheduler_that_stops_finishes_the_job_that_runs(
+    running: Service, node: BadNode, payer: Agent, apart: Database, how: signal.Signals
+) -> None:
+    # Signed, and no node took it: the scheduler is to send it again.
+    assert payer.sign(broadcast=True).status_code == 502
+    owner = await asyncpg.connect(apart.owner_url)
+    await owner.execute("UPDATE transactions SET resend_at = service_now(), look_at = NULL WHERE status = 'signed'")
+    node.results["eth_sendRawTransaction"] = "0x" + "11" * 32
+    node.heard.clear()
+    node.silent.clear()
+    running.start("scheduler")
+    process = running.processes.pop("scheduler")
+    eventually(lambda: node.heard)
+
+    process.send_signal(how)
+    if how == signal.SIGKILL:
+        process.wait()
+    node.silent.set()
+
+    assert process.wait(20) == (0 if how == signal.SIGTERM else -signal.SIGKILL), running.logs()
+    statuses = [
+        row["status"] for row in await owner.fetch("SELECT status FROM transactions WHERE agent_id = $1", payer.id)
+    ]
+    await owner.close()
+    assert statuses == ["broadcast" if how == signal.SIGTERM else "signed"]
