@@ -106,10 +106,8 @@ async def _compare(signer: Signer, connection: asyncpg.Connection) -> None:
 
 
 async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
-    """Seal one batch of a log; nothing while it is stopped."""
+    """Seal one batch of a log; nothing while it is not the one we know."""
     audit = signer.audit_log
-    if tenant in audit.stopped:
-        return 0
     async with connection.transaction():
         await connection.execute(_LOCK, tenant)
         try:
@@ -117,6 +115,8 @@ async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -
         except Contradicted as problem:
             _stop(signer, tenant, str(problem))
             return 0
+        # It may have been put right.
+        audit.stopped.pop(tenant, None)
         rows = await connection.fetch(_ROWS, tenant, BATCH)
         if not rows:
             return 0

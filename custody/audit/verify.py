@@ -101,14 +101,14 @@ def _opened(note: str, keys: Sequence[bytes] | None, what: str) -> Checkpoint:
 
 def _leaves(rows: Iterable[RowLine], head: Checkpoint, last: LastLine) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
-    before = -1
+    before = last.begin - 1
     for row in rows:
         if not head.origin.endswith(f"/audit/{row.row.tenant_id}"):
             raise Wrong(f"Row {row.index} belongs to another log than the checkpoint.")
         if row.index <= before:
             raise Wrong(f"Row {row.index} stands behind row {before}: the rows are not in the order of the log.")
-        if not last.filtered and found and row.index != before + 1:
-            raise Wrong(f"Rows {before + 1} to {row.index - 1} are missing.")
+        if not last.filtered and row.index != before + 1:
+            raise Wrong(f"Rows {before + 1} to {row.index - 1} of the log are missing.")
         if row.index >= head.size:
             raise Wrong(f"Row {row.index} lies behind the checkpoint, which covers {head.size} rows.")
         before, found[row.index] = row.index, leaf.hash_of(row.row)

@@ -26,6 +26,7 @@ _RESERVED: dict[str, tuple[str, ...]] = {
     "SERVICE_DATABASE_URL_PROXY": ("proxy",),
     "SERVICE_MASTER_KEY_FILE": ("signer",),
     "SERVICE_PLATFORM_KEY_FILE": ("signer",),
+    "SERVICE_CHECKPOINT_FILE": ("signer",),
     "SERVICE_PROXY_CA_KEY_FILE": ("proxy",),
     "SERVICE_SMTP_URL": ("api", "scheduler"),
     "SERVICE_SMS_URL": ("api", "scheduler"),

@@ -15,6 +15,7 @@ import msgspec
 from cryptography import x509
 
 from custody.cli import doctor_database, doctor_work, production, running, variables
+from custody.cli.doctor_audit import sealed_logs
 from custody.cli.findings import Finding
 from custody.cli.migrate import MIGRATIONS, missing, names
 from custody.cli.settings import Settings
@@ -250,4 +251,6 @@ _AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
     interpreter, known_variables, for_production, state_folder, master_key, copies, disk, api_port, proxy_port,
     proxy_authority,
 )  # fmt: skip
-_ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (database, sign_socket, reveal_socket)
+_ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (
+    database, sign_socket, reveal_socket, sealed_logs,
+)  # fmt: skip

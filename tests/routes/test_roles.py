@@ -29,6 +29,9 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         GET /vault/{agentId}/history
         GET /vault/{agentId}/transactions
         GET /vault/{agentId}/transactions/{txId}
+        GET /vault/{agentId}/transactions/{txId}/receipt
+        POST /vault/{agentId}/simulate
+        POST /agents/{agentId}/policies/backtest
         GET /approvals
         GET /approvals/stats
         GET /dashboard/{agentId}
@@ -78,6 +81,11 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /agents/{agentId}/unfreeze
         POST /tenants/{id}/freeze
         POST /tenants/{id}/unfreeze
+    """),
+    (ADMINS, "audit", """
+        GET /audit/events
+        GET /audit/export
+        GET /audit/checkpoints
     """),
     (ADMINS, "webhooks", """
         POST /webhooks

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from custody.identity.roles import ADMINS, ANYBODY, BUILDERS
+from custody.identity.roles import ADMINS, ANYBODY, BUILDERS, READERS
 from custody.protocol import messages
 from signer import peers, secrets, turns
 from signer.table import TABLE
@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "protocol-signer.md").read_text()
 LIST = (DOCS / "protocol-messages.md").read_text()
 KINDS = ("agent", "tenant_key", "platform_key", "session", "app_client")
-ROLES = {"any": ANYBODY, "builder": BUILDERS, "admin": ADMINS}
+ROLES = {"any": ANYBODY, "reader": READERS, "builder": BUILDERS, "admin": ADMINS}
 # The smallest body of each message that decodes.
 SAMPLES: dict[str, dict[str, Any]] = {
     "CreateTenant": {"id": "t", "name": "T"},
@@ -48,6 +48,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "order": {"transaction": "AAAA", "to": "1" * 32, "value": "1"},
     },
     "ReplaceEvm": {"agent": "a", "tx_id": ANY_UUID, "replaces": ANY_UUID},
+    "Simulate": {"agent": "a", "question": {"kind": "evm", "request": {"to": "0x" + "11" * 20, "value": "1"}}},
+    "IssueReceipt": {"agent": "a", "tx_id": ANY_UUID},
     "Approve": {},
     "Deny": {},
     "CreateSecret": {"name": "n", "value": "v"},
@@ -118,6 +120,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "PublicKeys": {},
     "Status": {},
     "Expire": {"tenant": "t", "approval": ANY_UUID},
+    "SealCheckpoint": {},
     "BroadcastOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "sent"},
     "ChainOutcome": {"tenant": "t", "tx_id": ANY_UUID, "outcome": "sent"},
 }

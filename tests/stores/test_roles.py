@@ -22,7 +22,8 @@ PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 ROLES = ("api", "signer", "scheduler", "proxy")
 TENANT_TABLES = (
     "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
-    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed", "outbox",
+    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed", "audit_leaves", "audit_nodes",
+    "audit_checkpoints", "outbox",
     "events", "secrets",
     "credential_routes", "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys",
     "used_signatures", "idempotency_counts", "webhook_endpoints", "deliveries",

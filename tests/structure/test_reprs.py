@@ -19,6 +19,7 @@ NAMES = frozenset({
 })  # fmt: skip
 # What has such a name and is no secret: ids, hashes, amounts, calldata, codes of errors, numbers of transactions.
 HARMLESS = {
+    "AuditPage.data",
     "Approval.value", "EvmOrder.value", "EvmOrder.data", "EvmOrder.nonce", "EvmTransaction.value",
     "EvmTransaction.data", "EvmTransaction.nonce", "SolanaOrder.value", "TypedDataOrder.value", "Instruction.data",
     "_Value.value",

@@ -1,0 +1,164 @@
+"""Sealing: nothing is lost by a kill, nothing changed stays unseen, and an older database is noticed. Promises P7, P9."""
+
+import random
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from custody.audit.checkpoint import opened
+from custody.audit.tree import root
+from tests.audit.mutations import KINDS, found
+from tests.audit.sealed import Copy, Log, behind_its_back, seal
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
+
+
+async def places(log: Log) -> list[tuple[int, bool]]:
+    """Each leaf's place, and whether its row waits all the same."""
+    async with owner_of(log.service.database) as owner:
+        rows = await owner.fetch(
+            "SELECT l.log_index, u.seq IS NOT NULL AS waits FROM audit a "
+            "LEFT JOIN audit_leaves l ON l.tenant_id = a.tenant_id AND l.seq = a.seq "
+            "LEFT JOIN audit_unsealed u ON u.tenant_id = a.tenant_id AND u.seq = a.seq "
+            "WHERE a.tenant_id = $1 ORDER BY l.log_index", log.tenant.id,
+        )  # fmt: skip
+    return [tuple(row) for row in rows]
+
+
+async def test_every_row_has_one_place_without_a_gap(log: Log) -> None:
+    found = await places(log)
+
+    assert found == [(number, False) for number in range(len(found))]
+    assert log.seal()["sealed"] == 0
+    assert log.problem(log.export()) is None
+
+
+async def test_a_signer_killed_while_it_seals_loses_no_row(log: Log) -> None:
+    log.act(10)
+    ended = threading.Thread(target=_try_to_seal, args=[log.service])
+    ended.start()
+    log.service.kill("signer")
+    ended.join()
+    log.service.start("signer")
+    kept = log.note
+    log.seal()
+
+    found = await places(log)
+    assert found == [(number, False) for number in range(len(found))]
+    assert log.problem(log.export(), kept) is None
+
+
+def _try_to_seal(service: Service) -> None:
+    try:
+        seal(service)
+    except (OSError, AssertionError, TypeError, ValueError):
+        pass
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+async def test_sealed_rows_that_were_changed_are_found(log: Log, kind: object) -> None:
+    chance, copy = random.Random(7), await Copy.of(log)
+    size = len(await places(log))
+
+    came_to = {}
+    for _ in range(4):
+        mutation = kind(chance, size)  # type: ignore[operator]
+        came_to[mutation.said] = await found(log, copy, mutation)
+
+    assert {said for said, problem in came_to.items() if problem is None} == set()
+    assert log.problem(log.export()) is None
+
+
+async def test_a_log_that_was_cut_with_its_checkpoints_is_found_by_whoever_kept_one(log: Log) -> None:
+    old = await Copy.of(log)
+    log.act()
+    log.seal()
+    kept = log.note
+
+    await old.put_back(log)
+
+    content = log.export()
+    assert log.problem(content) is None
+    assert "shorter than it was" in str(log.problem(content, kept))
+
+
+async def test_an_older_database_is_sealed_no_more_and_everybody_is_told(log: Log) -> None:
+    old = await Copy.of(log)
+    log.act()
+    log.seal()
+    new = await Copy.of(log)
+    await old.put_back(log)
+    log.act()
+
+    assert log.seal()["stopped"] > 0
+    assert log.tenant.id in stopped(log.service)
+    assert f'"log":"{log.tenant.id}"' in log.service.logs().replace(" ", "")
+    # After a restart even before anything of it waits.
+    await behind_its_back(log, "DELETE FROM audit_unsealed WHERE tenant_id = $1")
+    log.service.kill("signer")
+    log.service.start("signer")
+    log.seal()
+    assert log.tenant.id in stopped(log.service)
+    # Others go on, and so does this one once it is what it was.
+    with closing(Log(log.service, acts=1)) as other:
+        assert other.problem(other.export()) is None
+    await new.put_back(log)
+    log.act()
+    log.seal()
+    assert log.tenant.id not in stopped(log.service)
+    assert log.problem(log.export()) is None
+
+
+async def test_a_log_that_is_as_long_but_another_is_sealed_no_more(log: Log) -> None:
+    size = len(await places(log))
+    forged = [bytes([number]) * 32 for number in range(size.bit_count())]
+    async with owner_of(log.service.database) as owner:
+        await owner.execute(
+            "UPDATE audit_checkpoints SET root = $2, frontier = $3 WHERE tenant_id = $1 AND size = $4",
+            log.tenant.id, root(forged), forged, size,
+        )  # fmt: skip
+    log.act()
+    log.seal()
+
+    assert log.tenant.id in stopped(log.service)
+
+
+def stopped(service: Service) -> list[str]:
+    """The logs that the signer seals no more."""
+    with greeted(service, "scheduler") as wire:
+        return wire.ask("Status")["data"]["stopped_logs"]
+
+
+async def test_what_another_signer_sealed_is_gone_on_from(log: Log) -> None:
+    before = log.service.home / "signer" / "audit.log"
+    remembered = before.read_text()
+    log.act(3)
+    log.seal()
+    # The journal is behind, as after a kill between the commit and the note of it.
+    log.service.kill("signer")
+    before.write_text(remembered)
+    log.service.start("signer")
+    log.act()
+
+    log.seal()
+    assert log.tenant.id not in stopped(log.service)
+    assert log.problem(log.export()) is None
+
+
+def test_every_checkpoint_is_in_the_operators_file(log: Log, checkpoint_file: Path) -> None:
+    assert f"{log.note}\n" in checkpoint_file.read_text()
+
+
+async def test_a_minute_keeps_one_checkpoint_and_older_ones_can_still_be_gone_on_from(log: Log) -> None:
+    kept = log.note
+    log.act()
+    log.seal()
+
+    async with owner_of(log.service.database) as owner:
+        stored = await owner.fetch("SELECT size, created_at FROM audit_checkpoints WHERE tenant_id = $1", log.tenant.id)
+    assert len({row["created_at"].replace(second=0, microsecond=0) for row in stored}) == len(stored)
+    size = opened(kept, log.keys).size
+    assert log.problem(log.export(since=size, action="tx.signed"), kept) is None

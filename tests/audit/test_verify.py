@@ -1,0 +1,191 @@
+"""`custody audit verify`: an untouched export passes, and whatever is done to the file is named. docs/audit.md."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from custody.audit import leaf, tree
+from custody.audit.checkpoint import Checkpoint, opened, origin_of, signed
+from tests.audit.sealed import Log, command, joined, lines, verified
+
+VECTORS = msgspec.json.decode((Path(__file__).parents[1] / "vectors/audit_log.json").read_bytes())
+
+
+def test_an_untouched_export_is_good(log: Log, tmp_path: Path) -> None:
+    status, said = verified(tmp_path, log.export(), log.jwks)
+
+    assert status == 0
+    assert f"/audit/{log.tenant.id}\n" in said
+    assert "rows        0 to 8, unchanged, none missing between them" in said
+    assert "signature   good" in said
+
+
+def test_a_filtered_export_says_what_it_does_not_show(log: Log, tmp_path: Path) -> None:
+    status, said = verified(tmp_path, log.export(actionPrefix="agent."), log.jwks)
+
+    assert (status, "the export was filtered" in said) == (0, True)
+
+
+def test_without_a_key_the_signature_counts_for_nothing(log: Log, tmp_path: Path) -> None:
+    status, said = verified(tmp_path, log.export(), None)
+
+    assert (status, "NOT CHECKED" in said) == (3, True)
+
+
+def test_another_services_key_or_a_token_key_does_not_fit(log: Log, tmp_path: Path) -> None:
+    keys = msgspec.json.decode(log.jwks)["keys"]
+    token = next(key for key in keys if key["use"] == "sig")
+    receipt = next(key for key in keys if key["use"] == "receipt")
+    for key in (token, receipt):
+        forged = msgspec.json.encode({"keys": [key | {"use": "checkpoint"}]})
+        assert verified(tmp_path, log.export(), forged)[0] == 1
+
+    status, said = verified(tmp_path, log.export(), msgspec.json.encode({"keys": [token]}))
+    assert (status, "no key whose use is checkpoint" in said) == (1, True)
+
+
+def test_an_earlier_checkpoint_is_gone_on_from(log: Log, tmp_path: Path) -> None:
+    kept, size = tmp_path / "kept", opened(log.note, log.keys).size
+    kept.write_text(log.note)
+    log.act(3)
+    log.seal()
+
+    whole = verified(tmp_path, log.export(), log.jwks, "--checkpoint", str(kept))
+    part = verified(tmp_path, log.export(action="tx.signed", since=size), log.jwks, "--checkpoint", str(kept))
+    silent = verified(tmp_path, log.export(action="tx.signed"), log.jwks, "--checkpoint", str(kept))
+
+    assert (whole[0], part[0], silent[0]) == (0, 0, 2)
+    assert f"the log goes on from the checkpoint of {size} rows" in part[1]
+    assert f"export again with since={size}" in silent[1]
+
+
+def test_an_earlier_checkpoint_of_another_history_is_told(log: Log) -> None:
+    parts = lines(log.export())
+    last = msgspec.json.decode(parts[-1])
+    content = joined([*parts[:-1], parts[-1]])
+    other = Checkpoint(opened(log.note, log.keys).origin, 3, b"\x01" * 32)
+
+    # Signed by nobody we know.
+    assert "earlier checkpoint is malformed, or is not signed" in str(
+        log.problem(content, signed(other, b"k" * 32, _mute))
+    )
+    assert last["filtered"] is False
+
+
+def _mute(_content: bytes) -> bytes:
+    return b"\x00" * 64
+
+
+def _changed(parts: list[bytes], chance: random.Random) -> list[bytes]:
+    at = chance.randrange(len(parts))
+    place = chance.randrange(len(parts[at]))
+    letter = bytes([parts[at][place] ^ (1 << chance.randrange(7))])
+    return [*parts[:at], parts[at][:place] + letter + parts[at][place + 1 :], *parts[at + 1 :]]
+
+
+def _deleted(parts: list[bytes], chance: random.Random) -> list[bytes]:
+    at = chance.randrange(len(parts))
+    return parts[:at] + parts[at + 1 :]
+
+
+def _inserted(parts: list[bytes], chance: random.Random) -> list[bytes]:
+    at, source = chance.randrange(len(parts)), chance.randrange(len(parts) - 1)
+    return [*parts[:at], parts[source], *parts[at:]]
+
+
+def _swapped(parts: list[bytes], chance: random.Random) -> list[bytes]:
+    one, other = chance.sample(range(len(parts)), 2)
+    found = list(parts)
+    found[one], found[other] = parts[other], parts[one]
+    return found
+
+
+def _cut(parts: list[bytes], chance: random.Random) -> list[bytes]:
+    whole = joined(parts)
+    return [whole[: chance.randrange(len(whole))]]
+
+
+@pytest.mark.parametrize("mutate", [_changed, _deleted, _inserted, _swapped, _cut], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("query", [{}, {"actionPrefix": "tx."}], ids=["whole", "filtered"])
+def test_whatever_is_done_to_the_file_is_found(log: Log, mutate: object, query: dict[str, str]) -> None:
+    parts, chance = lines(log.export(**query)), random.Random(11)
+    assert log.problem(joined(parts)) is None
+
+    tried = [joined(mutate(parts, chance)) for _ in range(60)]  # type: ignore[operator]
+
+    assert [content for content in tried if content != joined(parts) and log.problem(content) is None] == []
+
+
+def test_a_row_of_another_log_under_its_index_is_no_row_of_this_one(log: Log) -> None:
+    parts = lines(log.export())
+    first = msgspec.json.decode(parts[0])
+    first["row"]["tenant_id"] = "another"
+
+    assert "belongs to another log" in str(log.problem(joined([msgspec.json.encode(first) + b"\n", *parts[1:]])))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"no json\n", b"{}\n", b"[" * 100_000 + b"\n", b"\xff\xfe\n", b'{"type":"checkpoint"}\n', b"null\n"],
+    ids=["empty", "a line end", "words", "an object", "nested", "no text", "nothing in it", "null"],
+)  # fmt: skip
+def test_what_is_no_export_is_refused_in_words(tmp_path: Path, content: bytes) -> None:
+    keys = msgspec.json.encode({"keys": [VECTORS["jwk"]]})
+
+    status, said = verified(tmp_path, content, keys)
+
+    assert (status, said.startswith("WRONG")) == (1, True)
+
+
+def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    status, said = command("audit", "verify", str(tmp_path / "absent"))
+
+    assert (status, "No such file" in said) == (2, True)
+
+
+def test_it_loads_nothing_that_opens_a_network_or_a_database() -> None:
+    look = (
+        "import sys; from custody.cli import main; main.main(['audit', 'verify', '/dev/null']); "
+        "print(sorted({'asyncpg', 'httpx', 'sanic', 'tortoise', 'uvloop', 'custody.protocol.client'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-P", "-c", look], capture_output=True, text=True, timeout=30, check=True)
+
+    assert said.stdout.splitlines() == ["WRONG  The file does not end with a whole line: it is empty or cut off.", "[]"]
+
+
+# ---- the vectors, which docs/audit.md names
+
+
+@pytest.mark.parametrize("vector", VECTORS["rows"], ids=lambda vector: str(vector["row"]["seq"]))
+def test_a_row_is_hashed_as_the_page_says(vector: dict[str, object]) -> None:
+    row = msgspec.convert(vector["row"], leaf.Row)
+
+    assert leaf.canonical(row).hex() == vector["canonical"]
+    assert leaf.hash_of(row).hex() == vector["leaf"]
+
+
+def test_the_vectors_roots_and_proofs() -> None:
+    leaves = [bytes.fromhex(row["leaf"]) for row in VECTORS["rows"]]
+    for size, root in enumerate(VECTORS["roots"], 1):
+        assert tree.root(tree.append(0, (), leaves[:size])[0]).hex() == root
+    shown = {number: leaves[number] for number in VECTORS["inclusion"]["shown"]}
+    proof = [bytes.fromhex(one) for one in VECTORS["inclusion"]["proof"]]
+    assert tree.root_of(len(leaves), shown, proof).hex() == VECTORS["roots"][-1]
+    going_on = VECTORS["consistency"]
+    proof = [bytes.fromhex(one) for one in going_on["proof"]]
+    old, new = (bytes.fromhex(VECTORS["roots"][size - 1]) for size in (going_on["old"], len(leaves)))
+    assert tree.goes_on(going_on["old"], old, len(leaves), new, proof)
+
+
+def test_the_vectors_note_is_signed_by_its_key() -> None:
+    from custody.audit.verify import checkpoint_keys  # noqa: PLC0415
+
+    found = opened(VECTORS["note"], checkpoint_keys(msgspec.json.encode({"keys": [VECTORS["jwk"]]})))
+
+    assert found.size == len(VECTORS["rows"])
+    assert found.root.hex() == VECTORS["roots"][-1]
+    assert found.origin == origin_of("https://custody.example.com", "acme")
