@@ -3,7 +3,6 @@
 What comes out is not released here: it becomes true, and may leave, with the write.
 """
 
-import functools
 from collections.abc import Callable
 
 import msgspec
@@ -131,7 +130,7 @@ def _signed(signer: Signer, judged: Judged) -> ToWrite | tuple[Outcome, bool]:
         return NeedsPreparation(), False
     produced = _produce(signer, judged.case, judged.facts, final.unlock)
     outcome = record.signed_outcome(judged, produced)
-    seal = functools.partial(signer.sealer.mac, record.RECORD_MAC, judged.case.ref.tenant)
+    seal = signer.statement_keys.of("receipt").mac
     return ToWrite(judged.facts, record.of_signed(judged, final.nonce, produced, outcome, seal), outcome)
 
 

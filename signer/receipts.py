@@ -25,7 +25,7 @@ from custody.receipts.canonical import FORMAT, canonical
 from signer.case import AgentAbsent
 from signer.context import Ask, Signer
 from signer.proofs import BadProof, ProvenAgent, ProvenTenant, TokenRevoked
-from signer.record import RECORD_MAC, shown, signed_content
+from signer.record import shown, signed_content
 from signer.sealing import Tampered, sha256
 
 _READ = "SELECT * FROM receipt_read($1, $2, $3)"
@@ -64,11 +64,10 @@ async def issue(signer: Signer, message: IssueReceipt, ask: Ask[ProvenAgent] | A
 
 
 def _admit(caller: ProvenAgent | ProvenTenant, row: Any) -> None:
-    is_agent = isinstance(caller, ProvenAgent)
     if row is None:
         # A token of an agent that is gone proves nothing any more.
-        raise BadProof if is_agent else AgentAbsent
-    if is_agent and (caller.incarnation, caller.epoch) != (str(row["incarnation"]), row["token_epoch"]):
+        raise BadProof if isinstance(caller, ProvenAgent) else AgentAbsent
+    if isinstance(caller, ProvenAgent) and (caller.incarnation, caller.epoch) != (str(row["incarnation"]), row["token_epoch"]):
         raise TokenRevoked
     if row["kind"] is None:
         raise TransactionAbsent
@@ -90,7 +89,7 @@ def _check_record(signer: Signer, tenant: str, message: IssueReceipt, row: Any, 
         made = bytes.fromhex(mac)
     except ValueError:
         raise Tampered from None
-    signer.sealer.check_mac(made, RECORD_MAC, tenant, content)
+    signer.statement_keys.check_mac("receipt", made, content)
 
 
 def _check_signature(row: Any) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
 APPROVAL_MAC = "approval-mac"
-RECORD_MAC = "record-mac"
 
 
 def why(verdict: Verdict) -> str:

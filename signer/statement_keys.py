@@ -6,10 +6,13 @@ because each has a key of its own, and its JWK names the use.
 
 import base64
 import hashlib
+import hmac
 from typing import Final
 
 import asyncpg
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from custody.kit.logs import logger
@@ -31,6 +34,12 @@ class StatementKey:
         self.public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         self.kid = hashlib.sha256(self.public).hexdigest()[:16]
         self._key = key
+        # Of this key and not of the master key: what it marks is in rows that nobody can write anew when that changes.
+        self._mac_key = HKDF(SHA256(), 32, salt=None, info=b"custody/v1 record").derive(key.private_bytes_raw())
+
+    def mac(self, content: bytes) -> bytes:
+        """A MAC by which the signer knows again what it is to state later."""
+        return hmac.digest(self._mac_key, content, "sha256")
 
     def sign(self, content: bytes) -> bytes:
         """The 64 bytes of an Ed25519 signature over the content itself."""
@@ -46,6 +55,11 @@ class StatementKeys:
     def of(self, use: str) -> StatementKey:
         """The key that signs for a use."""
         return self._keys[use][0]
+
+    def check_mac(self, use: str, mac: bytes, content: bytes) -> None:
+        """Raise Tampered unless a key of this use made the MAC."""
+        if not any(hmac.compare_digest(key.mac(content), mac) for key in self._keys[use]):
+            raise Tampered
 
     def public(self, use: str) -> list[bytes]:
         """The public halves of a use, of keys before this one too."""

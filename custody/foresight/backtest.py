@@ -10,7 +10,7 @@ from typing import Final
 
 from custody.agents import store as agents
 from custody.foresight import store
-from custody.foresight.past import Past, Wallets, read
+from custody.foresight.past import Past, Wallets, read_all
 from custody.foresight.replay import Replay, beside, events_of
 from custody.foresight.types import Backtest, Backtested
 from custody.kit import ids
@@ -48,8 +48,7 @@ async def backtest(ports: Ports, ref: AgentRef, asked: Backtest) -> Backtested:
         requests: list[Past] = []
         async for page in store.pages(ports.pool, ref, begin, now):
             async with _thread:
-                found = await asyncio.to_thread(lambda page=page: [read(stored, wallets) for stored in page])
-            requests += [past for past in found if past is not None]
+                requests += await asyncio.to_thread(read_all, page, wallets)
         events = events_of(requests)
         async with _thread:
             ledger = await asyncio.to_thread(beside, known, events)

@@ -53,7 +53,7 @@ class Wallets(msgspec.Struct, frozen=True):
     solana: str
 
 
-class _Order(msgspec.Struct):
+class _EvmPart(msgspec.Struct):
     """As much of a stored EVM order as decides what it does; whatever else it holds."""
 
     to: str
@@ -74,6 +74,11 @@ def read(stored: Stored, wallets: Wallets) -> Past | None:
     )  # fmt: skip
 
 
+def read_all(page: list[Stored], wallets: Wallets) -> list[Past]:
+    """Those of some requests that can be read."""
+    return [past for stored in page if (past := read(stored, wallets)) is not None]
+
+
 def of_row(row: Any) -> Stored:
     """From a row of the database."""
     return Stored(
@@ -89,7 +94,7 @@ def _subject(stored: Stored, wallets: Wallets) -> Subject:
 
 
 def _evm(stored: Stored, wallets: Wallets) -> Subject:
-    order = msgspec.json.decode(stored.order_text, type=_Order)
+    order = msgspec.json.decode(stored.order_text, type=_EvmPart)
     to, us, chain = parse_address(order.to), wallets.evm.lower(), stored.chain_id or 0
     data = bytes.fromhex((order.data or "").removeprefix("0x"))
     effects, calls = calldata.decode(to, int(order.value), data, chain, us)

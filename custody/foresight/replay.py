@@ -25,6 +25,7 @@ _DAY, _WEEK, _HOUR = timedelta(hours=24), timedelta(hours=168), timedelta(hours=
 # As the signer has it: an approved order no longer counts against itself while it surely is in the window.
 _SURELY_THIS_HOUR, _SURELY_TODAY = timedelta(minutes=59), timedelta(hours=23)
 Buckets = Counter[datetime]
+_NONE: Buckets = Counter()
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -38,16 +39,17 @@ class Event(msgspec.Struct, frozen=True):
 class Ledger:
     """Spend and rate at any moment of a replay."""
 
-    def __init__(self, spend: Mapping[str, Buckets], minutes: Buckets, hours: Buckets) -> None:
-        """Begin with what is known to have counted beside the requests that are replayed."""
+    def __init__(self, spend: Mapping[str, Buckets]) -> None:
+        """Begin with the spend that is known to count beside the requests that are replayed."""
         self.spend = {asset: Counter(buckets) for asset, buckets in spend.items()}
-        self.minutes, self.hours = Counter(minutes), Counter(hours)
+        self._minutes: Buckets = Counter()
+        self._hours: Buckets = Counter()
         self._slots: dict[str, dict[str, tuple[int, datetime]]] = {}
 
     def count(self, at: datetime) -> None:
         """One more order that was signed or queued."""
-        self.minutes[at.replace(second=0, microsecond=0)] += 1
-        self.hours[_hour(at)] += 1
+        self._minutes[at.replace(second=0, microsecond=0)] += 1
+        self._hours[_hour(at)] += 1
 
     def floor(self, past: Past) -> dict[str, int]:
         """What the slot that this order takes over counts already."""
@@ -66,9 +68,13 @@ class Ledger:
                 slot[asset] = (amount, hour)
         self._slots[past.id] = slot
 
+    def spent_in(self, asset: str, hour: datetime) -> int:
+        """What one hour counts."""
+        return self.spend.get(asset, _NONE)[hour]
+
     def spent(self, asset: str, past: Past, at: datetime) -> Spend:
         """What counts in both windows, without the slot that this order takes over."""
-        buckets, hour = self.spend.get(asset, Counter()), _hour(at)
+        buckets, hour = self.spend.get(asset, _NONE), _hour(at)
         day, week = _hour(at - _DAY), _hour(at - _WEEK)
         amount, placed = self._slots.get(past.replaces or "", {}).get(asset, (0, hour))
         found = [(when, spent) for when, spent in buckets.items() if week <= when <= hour]
@@ -81,9 +87,9 @@ class Ledger:
         """Orders in the last hour and day."""
         minute, first = at.replace(second=0, microsecond=0), (at - _HOUR).replace(second=0, microsecond=0)
         in_hour = sum(
-            self.minutes[first + timedelta(minutes=step)] for step in range((minute - first).seconds // 60 + 1)
+            self._minutes[first + timedelta(minutes=step)] for step in range((minute - first).seconds // 60 + 1)
         )
-        return in_hour, sum(self.hours[_hour(at) - timedelta(hours=step)] for step in range(25))
+        return in_hour, sum(self._hours[_hour(at) - timedelta(hours=step)] for step in range(25))
 
 
 class Replay:
@@ -166,16 +172,18 @@ def happened(ledger: Ledger, event: Event) -> None:
 
 
 def beside(known: Ledger, events: Iterable[Event]) -> Ledger:
-    """The ledger as it is, less what these events count in it: what else counted, from before or from elsewhere."""
-    real = Ledger({}, Counter(), Counter())
+    """The spend there is, less what these events count in it: what else counted, from before or from elsewhere."""
+    real = Ledger({})
     for event in events:
         happened(real, event)
-    spend = {asset: _less(buckets, real.spend.get(asset, Counter())) for asset, buckets in known.spend.items()}
-    return Ledger(spend, _less(known.minutes, real.minutes), _less(known.hours, real.hours))
-
-
-def _less(buckets: Buckets, counted: Buckets) -> Buckets:
-    return Counter({when: amount - counted[when] for when, amount in buckets.items() if amount > counted[when]})
+    return Ledger(
+        {
+            asset: Counter(
+                {at: more for at, spent in buckets.items() if (more := spent - real.spent_in(asset, at)) > 0}
+            )
+            for asset, buckets in known.spend.items()
+        }
+    )
 
 
 def _hour(moment: datetime) -> datetime:

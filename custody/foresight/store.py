@@ -12,7 +12,6 @@ from custody.kit.refs import AgentRef
 
 PAGE = 100
 _SPEND = "SELECT asset, hour, amount FROM spend WHERE tenant_id = $1 AND agent_id = $2"
-_RATE = "SELECT grain, bucket, orders FROM rate WHERE tenant_id = $1 AND agent_id = $2"
 _CUT = """
 SELECT created_at FROM transactions
  WHERE tenant_id = $1 AND agent_id = $2 AND created_at > $3 AND created_at <= $4
@@ -30,16 +29,13 @@ _LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 async def now_and_ledger(pool: Pool, ref: AgentRef) -> tuple[datetime, Ledger]:
-    """The database's present moment, and what counts in it, as far back as it is kept."""
+    """The database's present moment, and the spend that counts in it, as far back as it is kept."""
     async with tenant_scope(pool, ref.tenant) as connection:
         now = await connection.fetchval("SELECT service_now()")
         spend: dict[str, Counter[datetime]] = {}
         for row in await connection.fetch(_SPEND, ref.tenant, ref.agent):
             spend.setdefault(row["asset"], Counter())[row["hour"]] += int(row["amount"])
-        rate: dict[str, Counter[datetime]] = {"minute": Counter(), "hour": Counter()}
-        for row in await connection.fetch(_RATE, ref.tenant, ref.agent):
-            rate[row["grain"]][row["bucket"]] += row["orders"]
-    return now, Ledger(spend, rate["minute"], rate["hour"])
+    return now, Ledger(spend)
 
 
 async def begin_of(pool: Pool, ref: AgentRef, until: datetime, back: timedelta, most: int) -> tuple[datetime, bool]:

@@ -1,4 +1,4 @@
-"""What receipts, simulation and back-tests read."""
+"""What a receipt states, read at once."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
--- What receipts, simulation and back-tests read.
+-- What a receipt states, read at once.
 
 -- ---------------------------------------------------------------- receipts
 
@@ -45,5 +45,3 @@ BEGIN
   END LOOP;
 END $$;
 GRANT EXECUTE ON FUNCTION receipt_read TO custody_signer;
--- What a back-test begins with: how many orders each window held.
-GRANT SELECT ON rate TO custody_api;

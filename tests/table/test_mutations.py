@@ -18,6 +18,8 @@ UNAUDITED = {
     "PUT /platform/tenants/{id}/policies": "retired: always 410 and no write",
     "PUT /tenants/{id}/webhook": "retired: always 410 and no write",
     "POST /secrets/routes/explain": "a question: nothing is sent and nothing is written",
+    "POST /vault/{agentId}/simulate": "a question: nothing is signed and nothing is written",
+    "POST /agents/{agentId}/policies/backtest": "a question: past requests are read and nothing is written",
 }
 
 

@@ -197,6 +197,10 @@ BODIES: dict[str, Callable[[World], Any]] = {
     "POST /agents/{agentId}/token": lambda world: {"expiresIn": "1h"},
     "PUT /agents/{agentId}/policies": lambda world: [],
     "POST /vault/{agentId}/sign": lambda world: {"to": ADDRESS, "value": "1", "broadcast": False},
+    "POST /vault/{agentId}/simulate": lambda world: {
+        "kind": "evm", "request": {"to": ADDRESS, "value": "1", "broadcast": False},
+    },
+    "POST /agents/{agentId}/policies/backtest": lambda world: {"policies": [], "days": 1},
     "POST /vault/{agentId}/sign-typed-data": lambda world: note(),
     "POST /vault/{agentId}/sign-solana": lambda world: solana_payment(world.agent, 1),
     "POST /vault/{agentId}/transactions/{txId}/replace": lambda world: {},
