@@ -5,7 +5,9 @@ services share as they share volumes; Postgres is that of the tests.
 """
 
 import compileall
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +16,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+import yaml
 
 from custody.cli import healthy, places
 from custody.cli.runtime import python_for
@@ -23,7 +27,7 @@ from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import database_apart
 from tests.fixtures.images import compose, stages
 from tests.fixtures.server import START_SECONDS, UNLIMITED, free_ports
-from tests.outside.processes import die_with
+from tests.outside.processes import PROJECT, die_with
 
 GIVEN = {"POSTGRES_PASSWORD": "not-this-one", "SERVICE_PUBLIC_URL": "https://custody.example.com"}
 FILE = compose(GIVEN)
@@ -163,6 +167,11 @@ class Composed:
             assert time.monotonic() < deadline, f"{name}: {complaint}\n{self.logs()}"
             time.sleep(0.05)
 
+    def metrics(self) -> list[str]:
+        """What each process that has figures exposes."""
+        names = [name for name in self._ports if name.startswith("SERVICE_METRICS_PORT")]
+        return [httpx.get(f"http://127.0.0.1:{self._ports[name]}/metrics", trust_env=False).text for name in names]
+
     def logs(self) -> str:
         """What all services said."""
         return "".join(f"== {file.name}\n{file.read_text()[-3000:]}" for file in sorted(self.folder.glob("*.log")))
@@ -193,6 +202,39 @@ def composed(postgres_home: places.Home, worker_id: str) -> Iterator[Composed]:
         yield running
     finally:
         running.end()
+
+
+def expressions() -> list[str]:
+    """What the example dashboard and the example alerts ask Prometheus."""
+    panels = json.loads((PROJECT / "docs/grafana-dashboard.json").read_text())["panels"]
+    rules = yaml.safe_load((PROJECT / "docs/alerts.yml").read_text())["groups"]
+    return [
+        *(target["expr"] for panel in panels for target in panel.get("targets", [])),
+        *(rule["expr"] for group in rules for rule in group["rules"]),
+    ]
+
+
+def test_every_metric_that_the_dashboard_and_the_alerts_name_is_exposed_with_its_labels(composed: Composed) -> None:
+    exposed: dict[str, set[str]] = {}
+    for text in composed.metrics():
+        for line in text.splitlines():
+            if match := re.match(r"# TYPE (custody_\w+) (\w+)", line):
+                exposed.setdefault(match[1], set())
+                if match[2] == "histogram":
+                    exposed |= {f"{match[1]}_{part}": {"le"} for part in ("bucket", "sum", "count")}
+            elif match := re.match(r"(custody_\w+)\{(.*)\} ", line):
+                exposed[match[1]] = exposed.get(match[1], set()) | set(re.findall(r"(\w+)=", match[2]))
+    asked = expressions()
+
+    named = {name for expression in asked for name in re.findall(r"custody_\w+", expression)}
+    assert len(named) > 15
+    assert named - set(exposed) == set()
+    for expression in asked:
+        (name, *_) = re.findall(r"custody_\w+", expression)
+        labels = set(re.findall(r"(\w+)(?:=~|!=|=)\"", expression))
+        labels |= {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")}
+        # What was never counted has no labels yet.
+        assert not exposed[name] - {"le"} or labels <= exposed[name], expression
 
 
 def test_an_order_is_signed_and_everything_stops_in_its_time(composed: Composed) -> None:
