@@ -205,8 +205,20 @@ SELECT u.tenant_id, u.resource_id FROM audit u
     WHERE t.tenant_id = u.tenant_id AND t.id::text = u.resource_id AND t.signature IS NOT NULL)""",
     "P3, a signature without its one event": """
 SELECT t.tenant_id, t.id FROM transactions t
-  LEFT JOIN outbox o ON o.tenant_id = t.tenant_id AND o.event = 'tx.signed' AND o.data::json->>'txId' = t.id::text
+  LEFT JOIN (SELECT tenant_id, event_id AS id, event, data FROM outbox UNION ALL
+             SELECT tenant_id, id, event, data FROM events) o
+    ON o.tenant_id = t.tenant_id AND o.event = 'tx.signed' AND o.data::json->>'txId' = t.id::text
  WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL GROUP BY t.tenant_id, t.id HAVING count(o.id) <> 1""",
+    "P8, an event without its delivery to a subscribed endpoint": """
+SELECT e.tenant_id, e.number, w.id AS endpoint FROM events e
+  JOIN webhook_endpoints w ON w.tenant_id = e.tenant_id AND w.enabled AND w.deleted_at IS NULL
+   AND (w.events IS NULL OR e.event = ANY (w.events)) AND w.created_at < e.created_at
+  LEFT JOIN deliveries d
+    ON d.tenant_id = e.tenant_id AND d.event_number = e.number AND d.endpoint_id = w.id
+ WHERE e.tenant_id = ANY ($1) AND d.id IS NULL""",
+    "P8, a delivery that nobody will end": """
+SELECT tenant_id, id, status FROM deliveries
+ WHERE tenant_id = ANY ($1) AND (status IN ('pending', 'processing')) AND next_retry_at IS NULL""",
     "P3, a policy version that the agent never had": """
 SELECT t.tenant_id, t.id, t.policy_version FROM transactions t
   JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id

@@ -25,6 +25,16 @@ DAMAGE = {
     "created_at) SELECT tenant_id, written_by, actor_type, actor_id, action, resource_type, gen_random_uuid()::text, "
     "metadata, created_at FROM audit": "does not exist",
     "DELETE FROM outbox": "without its one event",
+    "INSERT INTO events (tenant_id, id, event, data, created_at) "
+    "SELECT tenant_id, event_id, event, data, created_at FROM outbox": "without its one event",
+    "INSERT INTO webhook_endpoints (tenant_id, id, url, max_retries, retry_backoff_ms, created_at) "
+    "SELECT id, gen_random_uuid(), 'https://receiver.example/', 0, 1000, 'epoch' FROM tenants; "
+    "INSERT INTO events (tenant_id, id, event, data, created_at) SELECT id, gen_random_uuid(), 'tx.denied', '{}', "
+    "created_at FROM tenants": "without its delivery",
+    "INSERT INTO webhook_endpoints (tenant_id, id, url, max_retries, retry_backoff_ms) "
+    "SELECT id, gen_random_uuid(), 'https://receiver.example/', 0, 1000 FROM tenants; "
+    "INSERT INTO deliveries (tenant_id, endpoint_id, event, url, max_attempts) "
+    "SELECT tenant_id, id, 'tx.denied', url, 1 FROM webhook_endpoints": "nobody will end",
     "DELETE FROM spend": "bucket",
     "UPDATE spend SET amount = amount - 1": "bucket",
     "UPDATE spend SET hour = hour - interval '1 hour'": "bucket",

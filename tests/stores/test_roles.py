@@ -173,7 +173,7 @@ async def test_the_api_does_not_even_read_what_it_need_not(api: asyncpg.Connecti
         await api.execute(f"SELECT FROM {table}")
 
 
-@pytest.mark.parametrize("table", ["audit", "outbox"])
+@pytest.mark.parametrize("table", ["audit", "outbox", "events"])
 async def test_nobody_changes_what_was_appended(settled: asyncpg.Connection, table: str) -> None:
     for act in (f"INSERT INTO {table} DEFAULT VALUES", f"UPDATE {table} SET tenant_id = ''", f"DELETE FROM {table}"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):

@@ -178,7 +178,7 @@ async def test_no_token_is_kept_or_logged(service: Service, tenant: Tenant, owne
     agent.sign()
     token = token_of(agent)
 
-    for table in ("audit", "outbox", "idempotency", "agents", "transactions"):
+    for table in ("audit", "outbox", "events", "idempotency", "agents", "transactions"):
         for row in await owner.fetch(f"SELECT * FROM {table} WHERE tenant_id = $1", tenant.id):
             assert not any(token[-40:] in str(value) for value in row.values()), table
     assert token[-40:] not in service.logs()

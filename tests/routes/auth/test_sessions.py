@@ -568,7 +568,7 @@ async def test_no_token_is_kept_or_logged(service: Service, person: Person, owne
     person.take(person.refresh().json()["data"])
     secrets = [person.session["token"], person.session["refreshToken"]]
 
-    for table in ("audit", "outbox", "idempotency", "sessions"):
+    for table in ("audit", "outbox", "events", "idempotency", "sessions"):
         for row in await owner.fetch(f"SELECT t::text AS row FROM {table} t"):
             assert not any(secret[-40:] in row["row"] for secret in secrets), table
     assert not any(secret[-40:] in service.logs() for secret in secrets)

@@ -261,7 +261,7 @@ async def test_no_refusal_log_line_or_row_has_a_value(
     assert {answer.status_code for answer in answers} >= {200, 201, 400, 404, 409}
     assert [answer.text for answer in answers if value in answer.text] == []
     assert value not in service.logs()
-    for table in ("audit", "outbox", "idempotency", "secrets"):
+    for table in ("audit", "outbox", "events", "idempotency", "secrets"):
         rows = await owner.fetch(f"SELECT t::text AS row FROM {table} t WHERE tenant_id = $1", tenant.id)
         # A column of bytes shows as hex.
         found = [row["row"] for row in rows if value in row["row"] or value.encode().hex() in row["row"]]

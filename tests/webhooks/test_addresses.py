@@ -1,0 +1,63 @@
+"""Where a delivery may go: every address of the name is judged, with each connection, and nothing else is dialled."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.fixtures.hooked import Hooked, Hooks, rows
+
+METADATA = "169.254.169.254"
+
+
+async def _errors(hooks: Hooks) -> list[Any]:
+    query = "SELECT error FROM deliveries WHERE tenant_id = $1 ORDER BY created_at"
+    return [row["error"] for row in await rows(hooks.service.database, query, hooks.tenant.id)]
+
+
+NAMES = {
+    "rebinds": [["127.0.0.1"], [METADATA]], "pinned": [["127.0.0.1"], [METADATA]], "second": [["127.0.0.1", METADATA]],
+    "first": [[METADATA, "127.0.0.1"]], "mapped": [["::ffff:127.0.0.1"]], "unspecified": [["0.0.0.0"]],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def names(hooked: Hooked) -> Iterator[Hooked]:
+    """A scheduler whose resolver knows the names above, each with its own answers one after the other."""
+    hooked.names(**{f"{name}__receiver__test": answers for name, answers in NAMES.items()})
+    with hooked.scheduler():
+        yield hooked
+
+
+async def test_a_name_that_leads_elsewhere_the_second_time_leads_nowhere(names: Hooked, hooks: Hooks) -> None:
+    url = hooks.endpoint("closing", host="rebinds.receiver.test")
+
+    hooks.event()
+    hooks.ended(url)
+    hooks.event()
+    hooks.ended(url, 2)
+
+    assert await _errors(hooks) == [None, "address_blocked"]
+    assert len(hooks.hell.at(url)) == 1
+
+
+async def test_what_was_judged_is_what_is_dialled(names: Hooked, hooks: Hooks) -> None:
+    url = hooks.endpoint("good", host="pinned.receiver.test")
+
+    hooks.event()
+    hooks.ended(url)
+
+    # The second answer would be refused: whoever resolved the name again to dial it would be led there.
+    assert await _errors(hooks) == [None]
+    assert len(hooks.hell.at(url)) == 1
+
+
+@pytest.mark.parametrize("name", ["second", "first", "mapped", "unspecified"])
+async def test_one_bad_address_among_good_ones_is_enough(names: Hooked, hooks: Hooks, name: str) -> None:
+    url = hooks.endpoint("good", host=f"{name}.receiver.test")
+
+    hooks.event()
+    hooks.ended(url)
+
+    assert await _errors(hooks) == ["address_blocked"]
+    assert hooks.hell.at(url) == []

@@ -1,0 +1,131 @@
+"""Every event of an agent's orders arrives with its data, at who subscribed to it, and no other."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.fixtures.callers import ADDRESS, rule
+from tests.fixtures.hooked import Hooked, Hooks, new_hooks
+
+OTHER = "0x" + "33" * 20
+LIMIT = rule("spending-limit", maxPerDay="100", maxPerWeek="1000", alertPercents=[50, 80])
+EVENTS = ("tx.pending", "tx.approved", "tx.denied", "tx.signed", "spend.threshold", "policy.violation")
+
+
+class Told(msgspec.Struct):
+    """Transactions by what became of them, and the envelopes that arrived, by event."""
+
+    hooks: Any
+    tx: dict[str, str]
+    approvals: dict[str, str]
+    envelopes: dict[str, list[dict[str, Any]]]
+    subscribed: list[str]
+
+    def one(self, event: str, tx: str) -> dict[str, Any]:
+        """The only envelope of an event about a transaction, and nothing of it is unknown."""
+        [found] = [one for one in self.envelopes[event] if one["data"]["txId"] == self.tx[tx]]
+        assert list(found) == ["id", "event", "tenantId", "agentId", "timestamp", "data"]
+        assert (found["tenantId"], found["agentId"]) == (self.hooks.tenant.id, self.hooks.agent.id)
+        return found["data"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def told(hooked: Hooked) -> Iterator[Told]:
+    """One agent's orders: three signed below the threshold, one approved, one denied, three refused."""
+    with new_hooks(hooked) as hooks:
+        rules = [
+            LIMIT, rule("auto-approve-threshold", threshold="42"), rule("approved-addresses", addresses=[ADDRESS]),
+        ]  # fmt: skip
+        hooks.tenant.ok("PUT", f"/agents/{hooks.agent.id}/policies", rules)
+        everything, some = hooks.endpoint(), hooks.endpoint(events=["tx.denied", "spend.threshold"])
+        with hooked.scheduler():
+            tx = {name: _order(hooks, value) for name, value in {"small": 40, "crossing": 15, "after": 1}.items()}
+            tx |= {name: _order(hooks, value) for name, value in {"approved": 43, "denied": 44}.items()}
+            approvals = {item["txId"]: item for item in hooks.tenant.ok("GET", "/approvals")}
+            for name, body in {"denied": {"reason": "not today"}, "approved": {}}.items():
+                item = approvals[tx[name]]
+                verb = "deny" if name == "denied" else "approve"
+                hooks.tenant.ok("POST", f"/approvals/{item['id']}/{verb}", {"digest": item["digest"], **body})
+            tx |= {f"refused {n}": _order(hooks, 1, to=OTHER) for n in range(3)}
+            hooks.ended(everything, 11), hooks.ended(some, 3)
+        heard = [one.envelope for one in hooks.hell.at(everything)]
+        envelopes = {event: [one for one in heard if one["event"] == event] for event in EVENTS}
+        ids = {name: approvals[tx[name]]["id"] for name in ("approved", "denied")}
+        yield Told(hooks, tx, ids, envelopes, [one.envelope["event"] for one in hooks.hell.at(some)])
+
+
+def _order(hooks: Hooks, value: int, to: str = ADDRESS) -> str:
+    return str(hooks.agent.sign(to, value).json()["data"]["txId"])
+
+
+def test_what_is_signed_is_told_once(told: Told) -> None:
+    small = told.one("tx.signed", "small")
+
+    assert small == {
+        "txId": told.tx["small"], "txHash": small["txHash"], "to": ADDRESS, "value": "40", "chainId": 31337,
+        "broadcast": False,
+    }  # fmt: skip
+    assert len(small["txHash"]) == 66
+    assert {one["data"]["txId"] for one in told.envelopes["tx.signed"]} == {
+        told.tx[name] for name in ("small", "crossing", "after", "approved")
+    }
+
+
+def test_what_waits_for_a_person_says_which_rule_wants_that(told: Told) -> None:
+    pending = told.one("tx.pending", "approved")
+
+    money = {name: pending[name] for name in ("approvalId", "txId", "to", "value", "chainId")}
+    assert money == {
+        "approvalId": told.approvals["approved"], "txId": told.tx["approved"], "to": ADDRESS, "value": "43",
+        "chainId": 31337,
+    }  # fmt: skip
+    assert set(pending) == {*money, "policyResults"}
+    failed = [one for one in pending["policyResults"] if not one["passed"]]
+    assert [one["type"] for one in failed] == ["auto-approve-threshold"]
+    assert set(failed[0]) == {"policyId", "type", "passed", "reason"}
+
+
+def test_what_a_person_decided_says_so(told: Told) -> None:
+    approved, denied = told.one("tx.approved", "approved"), told.one("tx.denied", "denied")
+
+    assert approved == {
+        **told.one("tx.signed", "approved"), "approvalId": told.approvals["approved"], "resolvedBy": "manual",
+    }  # fmt: skip
+    assert denied == {
+        "approvalId": told.approvals["denied"], "txId": told.tx["denied"], "to": ADDRESS, "value": "44",
+        "chainId": 31337, "reason": "not today", "resolvedBy": "manual",
+    }  # fmt: skip
+
+
+def test_a_share_of_a_limit_is_told_once_when_it_is_crossed(told: Told) -> None:
+    half, most = told.one("spend.threshold", "crossing"), told.one("spend.threshold", "approved")
+
+    figures = {"window": "day", "asset": "evm:native", "limit": "100"}
+    assert half == {**figures, "spent": "55", "percent": 50, "txId": told.tx["crossing"]}
+    assert most == {**figures, "spent": "99", "percent": 80, "txId": told.tx["approved"]}
+    # Not for what was signed between them, nor for the half a second time, nor for the week.
+    assert len(told.envelopes["spend.threshold"]) == 2
+
+
+def test_refusals_of_one_rule_are_told_once_a_minute(told: Told) -> None:
+    [violation] = told.envelopes["policy.violation"]
+
+    data = told.one("policy.violation", "refused 0")
+    assert data is violation["data"]
+    assert {name: data[name] for name in ("txId", "to", "value")} == {
+        "txId": told.tx["refused 0"], "to": OTHER, "value": "1",
+    }  # fmt: skip
+    assert [(one["type"], one["passed"]) for one in data["failedPolicies"]] == [("approved-addresses", False)]
+    assert set(data) == {"txId", "to", "value", "failedPolicies"}
+
+
+def test_whoever_subscribed_to_some_events_hears_no_others(told: Told) -> None:
+    assert sorted(told.subscribed) == ["spend.threshold", "spend.threshold", "tx.denied"]
+
+
+def test_every_event_has_an_id_of_its_own(told: Told) -> None:
+    ids = [one["id"] for envelopes in told.envelopes.values() for one in envelopes]
+
+    assert len(set(ids)) == len(ids) == 11
