@@ -1,0 +1,193 @@
+"""`custody backup` and `restore`: what was there is there again and opens, and an older state is noticed (P7)."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import msgspec
+import pytest
+
+from custody.cli import places
+from tests.fixtures.callers import rule
+from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.keepsakes import Keepsakes, custody, keepsakes
+from tests.fixtures.postgres import in_database
+from tests.fixtures.server import Service
+
+MANIFEST = "manifest.json"
+
+
+@pytest.fixture(scope="module")
+def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
+    """A deployment whose database this file may empty."""
+    with deployed(database_apart(postgres_home, f"{worker_id}_backup")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def kept(apart: Service) -> Iterator[Keepsakes]:
+    """One of everything that is sealed."""
+    with keepsakes(apart) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def copy(apart: Service, kept: Keepsakes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of that moment."""
+    folder = tmp_path_factory.mktemp("copies") / "first"
+    ended = custody(apart, "backup", str(folder))
+    assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
+    assert "which is not in it" in ended.stdout
+    return folder
+
+
+def test_a_backup_is_private_and_has_no_master_key(apart: Service, copy: Path) -> None:
+    keys = re.findall(r"[0-9a-f]{64}", (apart.home / "master.key").read_text())
+    files = sorted(copy.iterdir())
+
+    assert [file.name for file in files] == ["database.dump", MANIFEST]
+    assert [oct(part.stat().st_mode & 0o777) for part in (copy, *files)] == ["0o700", "0o600", "0o600"]
+    for file in files:
+        content = file.read_bytes()
+        assert not any(key.encode() in content or bytes.fromhex(key) in content for key in keys)
+        assert apart.platform_key.encode() not in content
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+def test_a_backup_is_never_written_over_another(apart: Service, copy: Path) -> None:
+    before = (copy / MANIFEST).read_bytes()
+
+    ended = custody(apart, "backup", str(copy))
+
+    assert (ended.returncode, "is there already" in ended.stderr) == (1, True)
+    assert (copy / MANIFEST).read_bytes() == before
+
+
+def test_nothing_is_restored_into_a_database_that_is_in_use_or_not_empty(
+    apart: Service, postgres_home: places.Home, worker_id: str, copy: Path
+) -> None:
+    occupied = database_apart(postgres_home, f"{worker_id}_occupied")
+
+    in_use = custody(apart, "restore", str(copy))
+    filled = custody(apart, "restore", str(copy), SERVICE_DATABASE_URL=occupied.owner_url)
+
+    assert (in_use.returncode, filled.returncode) == (1, 1)
+    assert "stop them first" in in_use.stderr
+    assert "is not empty" in filled.stderr
+
+
+def test_a_backup_that_was_changed_or_cut_short_is_refused(apart: Service, copy: Path, tmp_path: Path) -> None:
+    for name, change in (("flipped", _flip), ("cut", lambda dump: dump[:-100])):
+        other = Path(shutil.copytree(copy, tmp_path / name))
+        (other / "database.dump").write_bytes(change((copy / "database.dump").read_bytes()))
+
+        ended = custody(apart, "restore", str(other))
+
+        assert (ended.returncode, "cut short or changed" in ended.stderr) == (1, True), ended.stderr
+
+
+def test_a_backup_of_a_newer_version_is_refused(apart: Service, copy: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(copy, tmp_path / "newer"))
+    said = msgspec.json.decode((other / MANIFEST).read_bytes())
+    said["migrations"].append("9999_later")
+    (other / MANIFEST).write_bytes(msgspec.json.encode(said))
+
+    ended = custody(apart, "restore", str(other))
+
+    assert (ended.returncode, "newer version" in ended.stderr) == (1, True)
+
+
+def test_an_older_state_is_noticed_until_it_is_accepted(apart: Service, kept: Keepsakes, copy: Path) -> None:
+    agent = kept.agent
+    kept.tenant.ok("PUT", f"/agents/{agent.id}/policies", [rule("spending-limit", maxPerDay="1")])
+    other = kept.tenant.ok("POST", "/agents", {"id": "later", "name": "Later"})
+    wiped(apart)
+
+    restored = custody(apart, "restore", str(copy), "--verify")
+
+    assert (restored.returncode, restored.stderr) == (0, ""), restored.stderr
+    assert "every wallet's address matches" in restored.stdout
+    assert "the rules of 1 agents are older than this signer has seen" in restored.stdout
+    apart.start("signer", "api")
+    assert kept.tenant.get(f"/agents/{other['id']}").status_code == 404
+    refused = agent.sign(value=1)
+    assert (refused.status_code, refused.json()["data"]["code"]) == (503, "policy_tampered")
+    assert kept.safe.agent.sign(value=1).status_code == 200
+
+    accepted = custody(apart, "restore", "--accept")
+
+    assert accepted.returncode == 0, accepted.stderr
+    assert f"{kept.tenant.id}/{agent.id}" in accepted.stdout
+    kept.all_count()
+    apart.kill("signer")
+    apart.start("signer")
+    assert agent.sign(value=1).status_code == 200
+
+
+def test_functions_and_rows_belong_to_whom_they_did(apart: Service) -> None:
+    """A restored database guards as the migrated one does: as P4 has it."""
+    rows = asyncio.run(_asked(
+        apart.database.owner_url,
+        "SELECT proowner::regrole::text AS owner, count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace "
+        "AND prosecdef GROUP BY 1",
+    ))  # fmt: skip
+    guarded = asyncio.run(
+        _asked(apart.database.owner_url, "SELECT relrowsecurity FROM pg_class WHERE relname = 'sealed'")
+    )
+
+    assert [row["owner"] for row in rows] == ["custody_definer"]
+    assert guarded[0]["relrowsecurity"]
+
+
+def test_what_does_not_open_is_said(apart: Service, kept: Keepsakes) -> None:
+    tampered = "UPDATE sealed SET blob = set_byte(blob, 30, get_byte(blob, 30) # 1) WHERE owner_kind = 'agent'"
+    asyncio.run(_asked(apart.database.owner_url, tampered))
+
+    ended = custody(apart, "restore", "--verify")
+
+    asyncio.run(_asked(apart.database.owner_url, tampered))
+    assert ended.returncode == 1
+    assert re.search(r"WRONG  sealed values: \d+ hold, \d+ do not", ended.stdout)
+    assert custody(apart, "restore", "--verify").returncode == 0
+
+
+def test_without_its_master_key_nothing_is_verified_and_none_is_made(apart: Service, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.key"
+
+    ended = custody(apart, "restore", "--verify", SERVICE_MASTER_KEY_FILE=str(gone))
+
+    assert (ended.returncode, "Put the file back from your backup" in ended.stderr) == (2, True)
+    assert not gone.exists()
+
+
+@pytest.mark.parametrize("words", [(), ("--accept", "--verify")])
+def test_a_command_that_says_nothing_does_nothing(apart: Service, words: tuple[str, ...]) -> None:
+    ended = custody(apart, "restore", *words)
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def wiped(service: Service) -> None:
+    """Stop everything and put an empty database in the place of this one."""
+    service.stop()
+    url = service.database.owner_url
+    name = urlsplit(url).path.removeprefix("/")
+    asyncio.run(
+        _asked(in_database(url, "postgres"), f"DROP DATABASE {name}", f"CREATE DATABASE {name} TEMPLATE template0")
+    )
+
+
+async def _asked(url: str, *statements: str) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(url)
+    try:
+        return [row for statement in statements for row in await connection.fetch(statement)]
+    finally:
+        await connection.close()
+
+
+def _flip(dump: bytes) -> bytes:
+    return dump[:-50] + bytes([dump[-50] ^ 1]) + dump[-49:]
