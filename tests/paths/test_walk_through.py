@@ -112,7 +112,8 @@ def test_the_demo_can_be_repeated_from_another_terminal(walk: Walk) -> None:
 
 
 def test_every_command_of_the_readme_answers_as_it_says(walk: Walk) -> None:
-    agent, policies, small, queue, approved, dashboard, refused, route, explained, *people = walk.readme
+    agent, policies, small, queue, approved, dashboard, refused, foreseen, *rest = walk.readme
+    route, explained, *people = rest
     mailed, session, joined, by_a_person, decided = people
 
     assert agent["data"]["id"] == "buyer"
@@ -122,6 +123,7 @@ def test_every_command_of_the_readme_answers_as_it_says(walk: Walk) -> None:
     assert approved["data"]["status"] == "approved"
     assert dashboard["data"]["budgets"][0]["remaining"] == "490000000000000000"
     assert refused["ok"] is False
+    assert (foreseen["data"]["decision"], foreseen["data"]["needed"]) == ("queue", ["approval", "funds"])
     assert route["data"]["hostPattern"] == "api.github.com"
     assert explained["data"]["reason"] == "matched"
     assert explained["data"]["matched"]["id"] == route["data"]["id"]
