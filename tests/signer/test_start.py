@@ -20,7 +20,11 @@ from tests.outside.processes import PROJECT
 
 SOMEBODY = os.getuid() or places.UIDS["signer"]
 KEY_LINE = "1 " + "ab" * 32
-MALFORMED = ("", "# only words\n", "1\n", "1 abcd\n", f"x {'ab' * 32}\n", f"1 {'AB' * 32}\n", f"{KEY_LINE} more\n")
+MALFORMED = (
+    "", "# only words\n", "1\n", "1 abcd\n", f"x {'ab' * 32}\n", f"1 {'AB' * 32}\n", f"{KEY_LINE} more\n",
+    f"0 {'ab' * 32}\n", f"\u00b2 {'ab' * 32}\n", f"4294967296 {'ab' * 32}\n", f"{KEY_LINE}\n{KEY_LINE}\n",
+    f"1  {'ab' * 32}\n", f"{KEY_LINE}\n2 {'ab' * 31}\n",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +63,7 @@ def test_a_missing_master_key_is_never_made_anew_over_what_is_sealed(apart: Serv
     assert not (tmp_path / "gone.key").exists()
 
 
-@pytest.mark.parametrize("content", MALFORMED)
+@pytest.mark.parametrize("content", MALFORMED, ids=range(len(MALFORMED)))
 def test_a_malformed_master_key_is_refused_and_not_shown(apart: Service, tmp_path: Path, content: str) -> None:
     key = _written(tmp_path, content)
 
@@ -68,6 +72,35 @@ def test_a_malformed_master_key_is_refused_and_not_shown(apart: Service, tmp_pat
     assert code == 1
     assert str(key) in said
     assert "abab" not in said.lower()
+
+
+def test_what_is_no_readable_file_is_refused_and_left_alone(apart: Service, tmp_path: Path) -> None:
+    """A folder, a link that leads nowhere, one that leads in a circle: none of them is a place for a new key."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+
+    for name in ("folder", "nowhere", "circle"):
+        code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(tmp_path / name))
+
+        assert (code, "Traceback" in said) == (1, False), said
+        assert f"The master key {tmp_path / name} " in said
+    assert not (tmp_path / "absent").exists()
+
+
+def test_a_master_key_behind_a_closed_folder_is_not_taken_for_a_missing_one(tmp_path: Path) -> None:
+    """Tried without root's rights, for whom no folder is closed."""
+    tmp_path.chmod(0o711)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "master.key").write_text(f"{KEY_LINE}\n")
+    closed.chmod(0)
+
+    code, said = _as_somebody(f"load(Path({str(closed / 'master.key')!r}), anything_sealed=False)")
+
+    closed.chmod(0o700)
+    assert (code, "Traceback" in said) == (1, False), said
+    assert "Permission denied" in said
 
 
 def test_production_wants_a_platform_key_of_the_operators(apart: Service, tmp_path: Path) -> None:
@@ -144,3 +177,20 @@ def _written(folder: Path, content: str, mode: int = 0o600) -> Path:
     path.write_text(content)
     path.chmod(mode)
     return path
+
+
+def _as_somebody(act: str) -> tuple[int, str]:
+    """Something of `signer.master_key`, done without root's rights."""
+    program = f"""
+import os
+from pathlib import Path
+from signer.master_key import load
+if os.getuid() == 0:
+    os.setgroups([]), os.setresgid(*[{SOMEBODY}] * 3), os.setresuid(*[{SOMEBODY}] * 3)
+{act}
+"""
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(PROJECT)}, capture_output=True, text=True,
+        timeout=30, check=False,
+    )  # fmt: skip
+    return ended.returncode, ended.stdout + ended.stderr
