@@ -26,6 +26,7 @@ from custody.protocol.client import SignerClient
 from custody.protocol.messages import Done, Status
 from custody.senders.mail import Mail
 from custody.senders.sms import Sms
+from custody.webhooks import stream
 
 log = logger("api")
 STATUS_SECONDS = 5.0
@@ -177,7 +178,7 @@ def _keep_listening(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> N
     """Hear of new events, and at the end send those home who wait for them."""
 
     async def listen(_app: Any) -> None:
-        await ports.bell.listen(settings.database_url, "custody_events")
+        await ports.bell.listen(settings.database_url, stream.CHANNEL)
 
     app.add_task(listen)  # type: ignore[arg-type]
 

@@ -15,6 +15,8 @@ from custody.webhooks import store
 from custody.webhooks.store import Published
 from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
 
+# Where the publisher tells of a tenant's new events.
+CHANNEL = "custody_events"
 # Of one process; each costs a socket, and a query for each event of its tenant.
 MAX_STREAMS, MAX_IN_ALL = 20, 500
 COMMENT_SECONDS = 15.0
