@@ -13,6 +13,7 @@ from tests.fixtures.signer_socket import greeted
 from tests.following.scheduling import Scheduling, became, record, replaced, sent
 from tests.outside.evm_node import EvmNode
 from tests.outside.lying_node import LyingNode
+from tests.promises.oracle import Limit, violations
 
 REVERTS = bytes.fromhex("60006000fd")
 DEPTH = 3
@@ -51,7 +52,7 @@ async def test_reverted_is_failed_at_depth(payer: Agent, chain: EvmNode, schedul
 
 
 async def test_of_two_for_one_nonce_the_mined_one_is_confirmed_and_the_other_replaced(
-    payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling
+    payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection
 ) -> None:
     payers.ok("PUT", f"/agents/{payer.id}/policies", [rule("spending-limit", maxPerDay="10")])
     with chain.holding():
@@ -68,6 +69,7 @@ async def test_of_two_for_one_nonce_the_mined_one_is_confirmed_and_the_other_rep
     [(_, evidence)] = await scheduler.audited(stuck["id"])
     assert evidence["takenBy"] == better["txHash"]
     assert payer.ok("GET", f"/dashboard/{payer.id}")["budgets"][0]["spent"] == "6"
+    assert await violations(owner, [payers.id], [Limit(payer.id, 10)]) == []
 
 
 async def test_the_original_mined_first_makes_the_replacement_replaced(
@@ -312,6 +314,28 @@ async def test_two_schedulers_share_the_work(
     asked = [params[0] for method, params in evm_liar.asked if method == "eth_getTransactionReceipt"]
     assert sorted(hash_ for hash_ in asked if hash_ in hashes) == sorted(hashes), "somebody looked at another's claim"
     assert [len(await scheduler.audited(tx)) for tx in txs] == [1] * len(txs)
+
+
+async def test_replacing_while_it_is_decided_leaves_every_promise_whole(
+    payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection
+) -> None:
+    payers.ok("PUT", f"/agents/{payer.id}/policies", [rule("spending-limit", maxPerDay="50")])
+    txs = [sent(payer, 5)["id"] for _ in range(6)]
+    chain.mine(DEPTH)
+
+    def late(tx: str) -> int:
+        return payer.post(f"/vault/{payer.id}/transactions/{tx}/replace", json={}).status_code
+
+    answers = await asyncio.gather(scheduler.look(), *(asyncio.to_thread(late, tx) for tx in txs))
+    await scheduler.send()
+    await scheduler.look()
+
+    # Final before the replacement was written, or signed and refused by the node: never anything else.
+    assert set(answers[1:]) <= {409, 502}
+    ended = [one["status"] for one in payer.ok("GET", f"/vault/{payer.id}/history")]
+    assert (ended.count("confirmed"), len(ended)) == (6, 6 + answers.count(502))
+    assert ended.count("failed") == answers.count(502)
+    assert await violations(owner, [payers.id], [Limit(payer.id, 50)]) == []
 
 
 async def test_the_next_look_comes_later_the_older_a_transaction_is(

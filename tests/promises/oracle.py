@@ -44,6 +44,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     signature: str
     raw: bytes | None
     replaces: str | None
+    was_sent: bool = False
 
     @property
     def slot(self) -> tuple[Any, ...]:
@@ -63,6 +64,7 @@ async def violations(owner: asyncpg.Connection, tenants: Sequence[str], limits: 
         *(text for limit in limits for text in _overspent([s for s in signed if s.agent == limit.agent], limit)),
         *_buckets_differ(signed, spend),
         *_slots(signed, nonces),
+        *_replacements(signed),
         *_bytes(signed[:: len(signed) // BYTES_LOOKED_AT + 1]),
     ]
     for promise, query in _MUST_BE_EMPTY.items():
@@ -136,6 +138,20 @@ def _slots(signed: Sequence[Signature], nonces: Sequence[Mapping[str, Any]]) -> 
         yield f"P2: the nonces table has {len(nonces)} slots that differ from the {len(last)} slots that were signed"
 
 
+def _replacements(signed: Sequence[Signature]) -> Iterator[str]:
+    """What was sent may be replaced by nothing but itself at higher fees."""
+    known = {(one.tenant, one.id): one for one in signed}
+    for one in signed:
+        before = known.get((one.tenant, one.replaces or ""))
+        if before is None or not before.was_sent:
+            continue
+        old, new = (TypedTransaction.from_bytes(HexBytes(each.raw or b"")).as_dict() for each in (before, one))
+        same = all(old[name] == new[name] for name in ("chainId", "nonce", "to", "value", "data"))
+        dearer = all(new[name] * 10 >= old[name] * 11 for name in ("maxFeePerGas", "maxPriorityFeePerGas"))
+        if not (same and dearer):
+            yield f"P2: {one.id} is not the payment {before.id}, which was sent, at higher fees"
+
+
 def _bytes(signed: Sequence[Signature]) -> Iterator[str]:
     for one in signed:
         if one.kind != "evm" or one.raw is None:
@@ -162,7 +178,8 @@ def _signature(row: Mapping[str, Any]) -> Signature:
         tenant=row["tenant_id"], id=str(row["id"]), agent=row["agent_id"], incarnation=str(row["incarnation"]),
         address=row["solana_address"] if row["kind"] == "solana" else row["evm_address"], kind=row["kind"],
         chain=row["chain_id"], nonce=row["nonce"], at=row["signed_at"], moved=dict(moved), signature=row["signature"],
-        raw=row["signed_bytes"], replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
+        raw=row["signed_bytes"], was_sent=row["broadcast"],
+        replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
     )  # fmt: skip
 
 
@@ -178,6 +195,23 @@ _MUST_BE_EMPTY = {
     "P2, one signature in two transactions": """
 SELECT tenant_id, signature, count(*) FROM transactions
  WHERE tenant_id = ANY ($1) AND signature IS NOT NULL GROUP BY tenant_id, signature HAVING count(*) > 1""",
+    "P2, a nonce that two of its transactions were mined with": """
+SELECT tenant_id, agent_id, chain_id, nonce FROM transactions
+ WHERE tenant_id = ANY ($1) AND kind = 'evm' AND (status = 'confirmed' OR status_detail = 'execution_reverted')
+ GROUP BY tenant_id, agent_id, incarnation, chain_id, nonce HAVING count(*) > 1""",
+    "P2, a final transaction whose nonce may still be taken": """
+SELECT t.tenant_id, t.id, n.state FROM transactions t
+  JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
+  JOIN nonces n
+    ON n.tenant_id = t.tenant_id AND n.address = a.evm_address AND n.chain_id = t.chain_id AND n.nonce = t.nonce
+ WHERE t.tenant_id = ANY ($1) AND t.kind = 'evm' AND t.status IN ('confirmed', 'failed') AND n.state <> 'seen'""",
+    "a final state that was not told once": """
+SELECT t.tenant_id, t.id, t.status, count(u.seq) FROM transactions t
+  LEFT JOIN audit u
+    ON u.tenant_id = t.tenant_id AND u.resource_id = t.id::text AND u.action IN ('tx.confirmed', 'tx.failed')
+ WHERE t.tenant_id = ANY ($1) GROUP BY t.tenant_id, t.id
+HAVING count(u.seq) <> CASE WHEN t.status IN ('confirmed', 'failed') THEN 1 ELSE 0 END
+    OR bool_or(u.action <> 'tx.' || t.status)""",
     "P2, one transaction released twice": """
 SELECT tenant_id, resource_id, count(*) FROM audit
  WHERE tenant_id = ANY ($1) AND action IN ('tx.signed', 'tx.approved')

@@ -41,6 +41,10 @@ DAMAGE = {
     "DELETE FROM rate": "a rate that does not count",
     "UPDATE transactions SET nonce = 0 WHERE nonce = 1": "takes slot",
     "DELETE FROM nonces": "the nonces table",
+    "UPDATE transactions SET broadcast = true": "is not the payment",
+    "UPDATE transactions SET status = 'confirmed' WHERE nonce = 1": "two of its transactions were mined",
+    "UPDATE transactions SET status = 'failed', status_detail = 'replaced' WHERE nonce = 0": "may still be taken",
+    "UPDATE transactions SET status = 'confirmed' WHERE nonce = 0": "was not told once",
     "UPDATE transactions SET signature = 'same' WHERE signature IS NOT NULL": "one signature in two",
     "UPDATE transactions SET policy_version = 99": "a policy version",
     'UPDATE transactions SET effects = replace(effects, \'"amount":"7"\', \'"amount":"6"\')': "the bytes of",
@@ -65,6 +69,8 @@ def busy(apart: Service) -> Iterator[tuple[Tenant, Agent]]:
         agent = tenant.agent(*limits)
         assert agent.sign(value=7, key="a key of mine").status_code == 200
         assert agent.sign(value=7).status_code == 200
+        # Takes over the nonce of the second, which nobody sent.
+        assert agent.sign(value=5, nonce=1).status_code == 200
         items = [agent.sign(value=11).json()["data"]["approvalId"] for _ in range(3)]
         tenant.ok("POST", f"/approvals/{items[0]}/approve", {})
         tenant.ok("POST", f"/approvals/{items[1]}/deny", {})
