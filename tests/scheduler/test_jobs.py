@@ -1,4 +1,4 @@
-"""Jobs of one scheduler and of two: shared, alone, failing, killed. Spec 2/3.2, design 11, promise P9."""
+"""Jobs of one scheduler and of two: shared, alone, failing, killed. Decisions 1 (ready), promise P9."""
 
 import asyncio
 import re

@@ -22,7 +22,7 @@ HARMLESS = {
     "AuditPage.data",
     "Approval.value", "EvmOrder.value", "EvmOrder.data", "EvmOrder.nonce", "EvmTransaction.value",
     "EvmTransaction.data", "EvmTransaction.nonce", "SolanaOrder.value", "TypedDataOrder.value", "Instruction.data",
-    "_Value.value",
+    "_Value.value", "_Account.data", "_Answer.value",
     "_EvmPart.value", "_EvmPart.data", "_Validity.value", "EvmReplacement.value", "EvmReplacement.data", "EvmReplacement.nonce",
     "Followed.nonce",
     "_Figures.nonce", "_Failure.code", "_Failure.data", "Failed.code", "Slot.nonce", "Question.key", "Question.nonce",
