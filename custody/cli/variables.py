@@ -124,6 +124,7 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_PROXY_ALIASES": _aliases,
     "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": _hosts,
     "SERVICE_PROXY_EXTRA_CA_FILE": _file,
+    "SERVICE_WEBHOOK_EXTRA_CA_FILE": _file,
     "SERVICE_PROXY_CA_FILE": _in_a_folder,
     "SERVICE_PROXY_CA_KEY_FILE": _in_a_folder,
     "SERVICE_PROXY_MAX_BODY_BYTES": _number(0, 2**40),

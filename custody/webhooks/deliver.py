@@ -27,7 +27,7 @@ from custody.webhooks.envelope import envelope
 from custody.webhooks.receiver import Answer, Outside, Receiver
 
 log = logger(__name__)
-# At once over all receivers, and for one of them by how it answered last: fast, slowly, not at all (or never yet).
+# At once over all receivers, and for one of them by what the last attempt took: little, much, all the time there is.
 AT_ONCE = 1000
 FAST, SLOW, SILENT = 8, 2, 1
 FAST_SECONDS = 1.0
@@ -82,9 +82,9 @@ class _Lane:
         self.width = SILENT
         self.used_at = now
 
-    def answered(self, seconds: float | None) -> None:
-        """Take note of the time an answer took; None when there was none."""
-        if seconds is None:
+    def took(self, seconds: float, *, silent: bool) -> None:
+        """Take note of what an attempt took, whatever came of it: what fails at once holds nothing up."""
+        if silent:
             self.width = SILENT
         else:
             self.width = FAST if seconds < FAST_SECONDS else SLOW
@@ -201,7 +201,7 @@ class Deliveries:
             return self._note(row, claimed_at, "unsent", error="late", wait=0)
         answer = await lane.receiver.post(row["url"], headers, body)
         took = loop.time() - began
-        lane.answered(None if answer.status is None else took)
+        lane.took(took, silent=answer.problem == "timeout")
         ATTEMPT_SECONDS.observe(took)
         outcome, error = _judged(answer)
         self._note(row, claimed_at, outcome, error=error, status=answer.status, wait=_wait(row, answer.retry_after))

@@ -13,6 +13,9 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     timestamp: str
     data: msgspec.Raw
 
+    def __repr__(self) -> str:
+        return f"Envelope({self.id})"
+
 
 def envelope(*, id: str, event: str, tenant: str, agent: str | None, timestamp: str, data: str) -> bytes:
     """Write the envelope of an event whose `data` is the JSON text that was stored with it.
