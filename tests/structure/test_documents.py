@@ -80,7 +80,7 @@ def test_every_cited_promise_and_design_part_is_explained() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_links_and_files_on_a_page_resolve(page: Path) -> None:
     content = page.read_text()
-    linked = [page.parent / target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", content)]
+    linked = [page.parent / target for target in re.findall(r"\]\((?!https://)([^)#]+)(?:#[^)]*)?\)", content)]
     assert [target for target in linked if not target.exists()] == []
     named = re.findall(
         r"`((?:custody|signer|api|scheduler|tests|docs|scripts)/[\w./]*(?:/|\.(?:py|sql|json|md)))`", content
@@ -157,7 +157,10 @@ def granted(role: str) -> dict[str, str]:
                     columns[table] = "some columns"
                 else:
                     found.setdefault(table, set()).update(re.findall(r"[A-Z]+", rights))
-    return columns | {table: SAID[frozenset(rights)] for table, rights in found.items()}
+    for rights, tables, roles in re.findall(r"REVOKE ([A-Z, ]+) ON ([^;]*?) FROM ([^;]*?);", migrations()):
+        for table in re.split(r"[\s,]+", tables.strip()) if role in re.split(r"[\s,]+", roles) else ():
+            found.get(table, set()).difference_update(re.findall(r"[A-Z]+", rights))
+    return columns | {table: SAID[frozenset(rights)] for table, rights in found.items() if rights}
 
 
 def tables_of_the_page() -> list[list[str]]:
