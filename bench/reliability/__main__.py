@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from bench import webhooks
 from bench.reliability import schedulers
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
@@ -44,6 +45,7 @@ def main() -> None:
     with killable_postgres() as postgres, deployed(postgres.database, "signer", "api", "scheduler") as service:
         rows = [*_survivals(postgres, service, given.kills, given.stops), *_races(service, given.races)]
     rows.append(_schedulers(given.scheduler_seconds))
+    rows.append(_deliveries(given.events))
     print(_table(rows))
     print(
         f"{time.monotonic() - began:.0f} s in all; {'every promise held' if _well(rows) else 'NOT EVERY PROMISE HELD'}"
@@ -57,6 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--stops", type=int, default=20, help="how often Postgres is stopped without a goodbye")
     parser.add_argument("--races", type=int, default=10, help="rounds of each race")
     parser.add_argument("--scheduler-seconds", type=float, default=120, help="for how long schedulers are killed")
+    parser.add_argument("--events", type=int, default=10_000, help="how many events go to twenty endpoints each")
     return parser.parse_args()
 
 
@@ -83,6 +86,16 @@ async def _race(way: str, services: Sequence[Service], number: int) -> Race:
             came_to = await race(way, services, tenant, 64, owner)
     _say(f"{way}, {len(services)} signers, round {number + 1}: {came_to}")
     return came_to
+
+
+def _deliveries(events: int) -> Row:
+    came_to = webhooks.events_delivered(events, _say)
+    _say(f"{came_to} {came_to.per_second:.0f}/s")
+    return Row(
+        "webhooks, 5 of 20 endpoints fail", events,
+        f"{came_to.delivered} delivered at {came_to.per_second:.0f}/s, {came_to.duplicates} twice",
+        came_to.wrong, 0, f"{came_to.seconds:.0f} s in all",
+    )  # fmt: skip
 
 
 def _row(survived: Survived) -> Row:
