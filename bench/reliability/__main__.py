@@ -13,6 +13,7 @@ import msgspec
 
 from bench import webhooks
 from bench.reliability import schedulers
+from bench.reliability.tampered import tampered
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
 from tests.fixtures.server import Service
@@ -45,6 +46,7 @@ def main() -> None:
     with killable_postgres() as postgres, deployed(postgres.database, "signer", "api", "scheduler") as service:
         rows = [*_survivals(postgres, service, given.kills, given.stops), *_races(service, given.races)]
     rows.append(_schedulers(given.scheduler_seconds))
+    rows.append(_mutations(given.mutations))
     rows.append(_deliveries(given.events))
     print(_table(rows))
     print(
@@ -59,6 +61,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--stops", type=int, default=20, help="how often Postgres is stopped without a goodbye")
     parser.add_argument("--races", type=int, default=10, help="rounds of each race")
     parser.add_argument("--scheduler-seconds", type=float, default=120, help="for how long schedulers are killed")
+    parser.add_argument("--mutations", type=int, default=1000, help="how often sealed audit rows are tampered with")
     parser.add_argument("--events", type=int, default=10_000, help="how many events go to twenty endpoints each")
     return parser.parse_args()
 
@@ -96,6 +99,12 @@ def _deliveries(events: int) -> Row:
         f"{came_to.delivered} delivered at {came_to.per_second:.0f}/s, {came_to.duplicates} twice",
         came_to.wrong, 0, f"{came_to.seconds:.0f} s in all",
     )  # fmt: skip
+
+
+def _mutations(rounds: int) -> Row:
+    came_to = tampered(rounds, _say)
+    _say(str(came_to))
+    return Row("audit rows tampered", rounds, "all of them found", 0, len(came_to.missed), "")
 
 
 def _row(survived: Survived) -> Row:

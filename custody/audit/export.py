@@ -77,8 +77,8 @@ async def _ndjson(pool: Pool, tenant: str, wanted: Wanted, query: AuditExportQue
         known = await _hashes(connection, tenant, ranges + onwards)
     more = str(shown[-1].index + 1) if len(rows) > ROWS else None
     last = LastLine(
-        checkpoint=head.note, begin=begin, filtered=not wanted.everything, next=more, proof=_proof(ranges, known), since=query.since,
-        consistency=_proof(onwards, known),
+        checkpoint=head.note, begin=begin, filtered=not wanted.everything, next=more, proof=_proof(ranges, known),
+        since=query.since, consistency=_proof(onwards, known),
     )  # fmt: skip
     # Ten thousand rows take a while to write; other requests go on meanwhile.
     content = await asyncio.to_thread(_written, shown, last)

@@ -18,8 +18,8 @@ class RowLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class LastLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The newest checkpoint, and the hashes that lead from the rows, and from an earlier checkpoint, to it.
 
-    `begin`: where in the log the rows begin. `filtered`: rows between those shown were not asked for. `next`: the cursor
-    behind the last row, if there are more.
+    `begin`: where in the log the rows begin. `filtered`: rows between those shown were not asked for. `next`: the
+    cursor behind the last row, if there are more.
     """
 
     type: Literal["checkpoint"] = "checkpoint"

@@ -1,4 +1,4 @@
-"""A tenant's log on a deployment without scheduler: sealed when a test says so, and changed behind the signer's back."""
+"""A tenant's log on a deployment without scheduler: sealed when a test says so, changed behind the signer's back."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 
 from custody.audit import verify
-from tests.fixtures.callers import Agent, Tenant, new_tenant
+from tests.fixtures.callers import Agent, new_tenant
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service

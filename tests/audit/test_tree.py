@@ -101,8 +101,8 @@ def test_a_note_says_what_it_was_made_of() -> None:
         NOTE.replace("\n7\n", "\n7\nmore\n"), NOTE.replace("=\n\n", "\n\n"), NOTE.replace("Bwc=", "Bwd="),
         NOTE.replace("\u2014", "-"), NOTE.replace("\n", "\r\n"), NOTE.split("\n\n", maxsplit=1)[0] + "\n\n", "x" * 5000,
     ],
-    ids=["empty", "cut", "longer", "zero in front", "below zero", "another line", "no padding", "loose bits", "a hyphen",
-         "carriage returns", "unsigned", "too long"],
+    ids=["empty", "cut", "longer", "zero in front", "below zero", "another line", "no padding", "loose bits",
+         "a hyphen", "carriage returns", "unsigned", "too long"],
 )  # fmt: skip
 def test_what_is_no_note_is_refused(note: str) -> None:
     with pytest.raises(BadCheckpoint):

@@ -11,6 +11,7 @@ import pytest
 
 from custody.cli import places
 from custody.identity.request_signature import canonical
+from tests.audit.sealed import seal
 from tests.fixtures.callers import Tenant, new_tenant, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.people import Person, member
@@ -22,8 +23,8 @@ PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 ROLES = ("api", "signer", "scheduler", "proxy")
 TENANT_TABLES = (
     "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
-    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed", "audit_leaves", "audit_nodes",
-    "audit_checkpoints", "outbox",
+    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed",
+    "audit_leaves", "audit_nodes", "audit_checkpoints", "outbox",
     "events", "secrets",
     "credential_routes", "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys",
     "used_signatures", "idempotency_counts", "webhook_endpoints", "deliveries",
@@ -60,6 +61,11 @@ def tenants(apart: Database) -> Iterator[tuple[Tenant, Tenant]]:
     with deployed(apart) as service, new_tenant(service) as one, new_tenant(service) as other:
         for tenant in (one, other):
             _fill(service, tenant)
+            # The log keeps subtrees of sixteen rows.
+            tenant.ok("POST", "/agents/batch", {"agents": [{"id": f"leaf-{n}", "name": "A leaf"} for n in range(16)]})
+        seal(service)
+        for tenant in (one, other):
+            tenant.agent()
         yield one, other
 
 
