@@ -16,15 +16,17 @@ from custody.foresight.past import Past
 from custody.foresight.types import Changed
 from custody.policies.assets import NATIVES
 from custody.policies.judge import judge
+from custody.policies.kinds.rate_limit import RateLimit
 from custody.policies.kinds.spending_limit import SpendingLimit
 from custody.policies.moved import charged
 from custody.policies.rules import ParsedRule
 from custody.policies.types import EmptyPolicy, Facts, Spend, Uncovered, Verdict
 
-_DAY, _WEEK, _HOUR = timedelta(hours=24), timedelta(hours=168), timedelta(hours=1)
+_DAY, _WEEK = 24, 168
 # As the signer has it: an approved order no longer counts against itself while it surely is in the window.
 _SURELY_THIS_HOUR, _SURELY_TODAY = timedelta(minutes=59), timedelta(hours=23)
-Buckets = Counter[datetime]
+# By the number of the hour, or of the minute, since 1970.
+Buckets = Counter[int]
 _NONE: Buckets = Counter()
 
 
@@ -44,12 +46,12 @@ class Ledger:
         self.spend = {asset: Counter(buckets) for asset, buckets in spend.items()}
         self._minutes: Buckets = Counter()
         self._hours: Buckets = Counter()
-        self._slots: dict[str, dict[str, tuple[int, datetime]]] = {}
+        self._slots: dict[str, dict[str, tuple[int, int]]] = {}
 
     def count(self, at: datetime) -> None:
         """One more order that was signed or queued."""
-        self._minutes[at.replace(second=0, microsecond=0)] += 1
-        self._hours[_hour(at)] += 1
+        self._minutes[minute_of(at)] += 1
+        self._hours[hour_of(at)] += 1
 
     def floor(self, past: Past) -> dict[str, int]:
         """What the slot that this order takes over counts already."""
@@ -58,7 +60,7 @@ class Ledger:
 
     def sign(self, past: Past, at: datetime) -> None:
         """Count a signature, in the hour of its moment, less what its slot counted before."""
-        hour, slot = _hour(at), dict(self._slots.get(past.replaces or "", {}))
+        hour, slot = hour_of(at), dict(self._slots.get(past.replaces or "", {}))
         charges = charged(past.moved, self.floor(past))
         for asset, (amount, before) in slot.items():
             self.spend[asset][before] -= amount
@@ -68,28 +70,40 @@ class Ledger:
                 slot[asset] = (amount, hour)
         self._slots[past.id] = slot
 
-    def spent_in(self, asset: str, hour: datetime) -> int:
+    def spent_in(self, asset: str, hour: int) -> int:
         """What one hour counts."""
         return self.spend.get(asset, _NONE)[hour]
 
     def spent(self, asset: str, past: Past, at: datetime) -> Spend:
         """What counts in both windows, without the slot that this order takes over."""
-        buckets, hour = self.spend.get(asset, _NONE), _hour(at)
-        day, week = _hour(at - _DAY), _hour(at - _WEEK)
+        hour = hour_of(at)
+        buckets = self.spend.get(asset)
+        if buckets is None:
+            return Spend(0, 0)
         amount, placed = self._slots.get(past.replaces or "", {}).get(asset, (0, hour))
-        found = [(when, spent) for when, spent in buckets.items() if week <= when <= hour]
-        return Spend(
-            sum(spent for when, spent in found if when >= day) - (amount if placed >= day else 0),
-            sum(spent for _, spent in found) - (amount if placed >= week else 0),
-        )
+        in_day = _sum(buckets, hour - _DAY, hour)
+        in_week = in_day + _sum(buckets, hour - _WEEK, hour - _DAY - 1)
+        return Spend(in_day - amount * (placed >= hour - _DAY), in_week - amount * (placed >= hour - _WEEK))
 
     def orders(self, at: datetime) -> tuple[int, int]:
         """Orders in the last hour and day."""
-        minute, first = at.replace(second=0, microsecond=0), (at - _HOUR).replace(second=0, microsecond=0)
-        in_hour = sum(
-            self._minutes[first + timedelta(minutes=step)] for step in range((minute - first).seconds // 60 + 1)
-        )
-        return in_hour, sum(self._hours[_hour(at) - timedelta(hours=step)] for step in range(25))
+        minute, hour = minute_of(at), hour_of(at)
+        return _sum(self._minutes, minute - 60, minute), _sum(self._hours, hour - _DAY, hour)
+
+
+def _sum(buckets: Buckets, first: int, last: int) -> int:
+    get = buckets.get
+    return sum(get(number, 0) for number in range(first, last + 1))
+
+
+def hour_of(at: datetime) -> int:
+    """The number of an hour."""
+    return int(at.timestamp()) // 3600
+
+
+def minute_of(at: datetime) -> int:
+    """The number of a minute."""
+    return int(at.timestamp()) // 60
 
 
 class Replay:
@@ -104,6 +118,7 @@ class Replay:
         # Nothing else is ever looked up by a rule.
         limited = (rule.terms for rule in rules if rule.enabled and isinstance(rule.terms, SpendingLimit))
         self._assets = {asset for limit in limited for asset in ([limit.asset] if limit.asset else NATIVES)}
+        self._rated = any(rule.enabled and isinstance(rule.terms, RateLimit) for rule in rules)
         self._waiting: set[str] = set()
         self.examined = 0
         self.changed: list[Changed] = []
@@ -140,7 +155,7 @@ class Replay:
             self._ledger.sign(past, at)
 
     def _judge(self, past: Past, at: datetime, *, approving: bool) -> Verdict:
-        in_hour, in_day = self._ledger.orders(at)
+        in_hour, in_day = self._ledger.orders(at) if self._rated else (0, 0)
         age = at - past.asked_at
         facts = Facts(
             now=at, spend={asset: self._ledger.spent(asset, past, at) for asset in self._assets},
@@ -184,7 +199,3 @@ def beside(known: Ledger, events: Iterable[Event]) -> Ledger:
             for asset, buckets in known.spend.items()
         }
     )
-
-
-def _hour(moment: datetime) -> datetime:
-    return moment.replace(minute=0, second=0, microsecond=0)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from custody.foresight.past import Stored, of_row
-from custody.foresight.replay import Ledger
+from custody.foresight.replay import Ledger, hour_of
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.refs import AgentRef
 
@@ -32,9 +32,9 @@ async def now_and_ledger(pool: Pool, ref: AgentRef) -> tuple[datetime, Ledger]:
     """The database's present moment, and the spend that counts in it, as far back as it is kept."""
     async with tenant_scope(pool, ref.tenant) as connection:
         now = await connection.fetchval("SELECT service_now()")
-        spend: dict[str, Counter[datetime]] = {}
+        spend: dict[str, Counter[int]] = {}
         for row in await connection.fetch(_SPEND, ref.tenant, ref.agent):
-            spend.setdefault(row["asset"], Counter())[row["hour"]] += int(row["amount"])
+            spend.setdefault(row["asset"], Counter())[hour_of(row["hour"])] += int(row["amount"])
     return now, Ledger(spend)
 
 
