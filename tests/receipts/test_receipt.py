@@ -19,6 +19,7 @@ from custody.receipts.verify import verify as check
 from tests.fixtures.callers import Agent, Client, Tenant, rule
 from tests.outside.evm_node import EvmNode
 from tests.outside.processes import PROJECT
+from tests.outside.upstream import eventually
 from tests.routes.orders import note, permit, solana_payment
 
 ABSENT = "00000000-0000-4000-8000-000000000000"
@@ -137,6 +138,16 @@ def test_the_same_facts_give_the_same_receipt(agent: Agent) -> None:
         name: one for name, one in second.items() if name not in moving
     }
     assert first["audit"]["seq"] == second["audit"]["seq"]
+
+
+def test_it_says_where_its_audit_row_is_once_that_is_sealed(agent: Agent, verify: Any) -> None:
+    tx_id = agent.sign().json()["data"]["txId"]
+
+    eventually(lambda: receipt_of(agent, agent, tx_id)["receipt"]["audit"]["logIndex"] is not None)
+
+    sealed = receipt_of(agent, agent, tx_id)
+    assert 0 <= sealed["receipt"]["audit"]["logIndex"] < sealed["receipt"]["audit"]["checkpointSize"]
+    assert verify(sealed)[0] == 0
 
 
 def test_what_was_not_signed_has_none(tenant: Tenant) -> None:
