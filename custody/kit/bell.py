@@ -5,6 +5,7 @@ What is told wakes and says nothing more: everybody reads the rows himself, so a
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 from weakref import WeakSet
 
 import asyncpg
@@ -46,6 +47,7 @@ class Bell:
         self.works = False
         self.closed = False
         self._nobody = asyncio.Event()
+        self._hearing: asyncio.Task[Any] | None = None
 
     def listener(self, topic: str, *, most: int, most_in_all: int) -> Listener | None:
         """Begin to wait for a topic; None where too many do already."""
@@ -84,6 +86,8 @@ class Bell:
 
         On a connection of its own, for a pool that lends connections to others forgets who listens.
         """
+        # A task that waits for a connection, which nothing but the task holds, would be collected as garbage with it.
+        self._hearing = asyncio.current_task()
         while True:
             try:
                 await self._listen_once(url, channel)
