@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import msgspec
 
@@ -103,7 +104,11 @@ def disk_full(rounds: int, say: Callable[[str], None]) -> Figure | None:
                 with load_on(agents) as load:
                     for number in range(rounds):
                         load.wait_for(20)
-                        said = _until_refused(disk, agents[0], problems)
+                        _fill(disk)
+                        if number % 2:
+                            # No room for the log either: Postgres itself gives up.
+                            asyncio.run(_log_exhausted(service))
+                        said = _until_refused(agents[0], problems)
                         met.update(said)
                         (disk / "filler").unlink(missing_ok=True)
                         _up_again(postgres)
@@ -296,11 +301,25 @@ def _wait(command: subprocess.Popen[bytes], seconds: float) -> None:
         return
 
 
-def _until_refused(disk: Path, agent: Agent, problems: list[str]) -> Counter[str]:
-    """Fill the disk and sign until that is refused; what was answered."""
+def _fill(disk: Path) -> None:
     free = os.statvfs(disk)
     with (disk / "filler").open("wb") as filler:
         filler.write(bytes(max(0, free.f_bavail * free.f_frsize - LEFT_MIB * 2**20)))
+
+
+async def _log_exhausted(service: Service) -> None:
+    """Write into the database's log until it can not be written any more."""
+    async with owner_of(service.database) as owner:
+        try:
+            for _ in range(DISK_MIB):
+                await owner.execute("SELECT pg_logical_emit_message(true, 'filler', repeat('x', 1000000))")
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            return
+    raise AssertionError("the log of a full disk took everything")
+
+
+def _until_refused(agent: Agent, problems: list[str]) -> Counter[str]:
+    """Sign until that is refused; what was answered."""
     said: Counter[str] = Counter()
     give_up = time.monotonic() + PATIENCE_SECONDS
     while sum(count for what, count in said.items() if what != "200") < 5:

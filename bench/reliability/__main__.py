@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from bench import webhooks
+from bench import recovery
 from bench.reliability import schedulers
 from bench.reliability.tampered import tampered
 from tests.fixtures.callers import new_tenant
@@ -48,6 +49,10 @@ def main() -> None:
     rows.append(_schedulers(given.scheduler_seconds))
     rows.append(_mutations(given.mutations))
     rows.append(_deliveries(given.events))
+    rows += [
+        Row(one.what, one.rounds, one.came_to, len(one.problems), 0, "")
+        for one in recovery.figures(given.wallets, given.drills, given.full, given.stops, _say)
+    ]
     print(_table(rows))
     print(
         f"{time.monotonic() - began:.0f} s in all; {'every promise held' if _well(rows) else 'NOT EVERY PROMISE HELD'}"
@@ -61,6 +66,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--stops", type=int, default=20, help="how often Postgres is stopped without a goodbye")
     parser.add_argument("--races", type=int, default=10, help="rounds of each race")
     parser.add_argument("--scheduler-seconds", type=float, default=120, help="for how long schedulers are killed")
+    parser.add_argument("--wallets", type=int, default=4000, help="how many wallets are rotated and restored")
+    parser.add_argument("--drills", type=int, default=20, help="how often rotation, backup and restore are each killed")
+    parser.add_argument("--full", type=int, default=5, help="how often the database's disk is filled")
     parser.add_argument("--mutations", type=int, default=1000, help="how often sealed audit rows are tampered with")
     parser.add_argument("--events", type=int, default=10_000, help="how many events go to twenty endpoints each")
     return parser.parse_args()
