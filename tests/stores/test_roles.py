@@ -1,5 +1,6 @@
 """P4: what each database role may do, and that no row of another tenant exists for it; docs/database.md too."""
 
+import asyncio
 import hmac
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -64,8 +65,10 @@ def tenants(apart: Database) -> Iterator[tuple[Tenant, Tenant]]:
             # The log keeps subtrees of sixteen rows.
             tenant.ok("POST", "/agents/batch", {"agents": [{"id": f"leaf-{n}", "name": "A leaf"} for n in range(16)]})
         seal(service)
+        asyncio.run(_publish(apart))
+        # What is taken away by those two is there anew.
         for tenant in (one, other):
-            tenant.agent()
+            assert tenant.agent().sign(value=1).status_code == 200
         yield one, other
 
 
@@ -336,6 +339,12 @@ async def _first_column(connection: asyncpg.Connection, table: str) -> str:
     )
 
 
+async def _publish(database: Database) -> None:
+    connection = await asyncpg.connect(database.urls["scheduler"])
+    assert await connection.fetchval("SELECT publish_events(100)") > 0
+    await connection.close()
+
+
 def _fill(service: Service, tenant: Tenant) -> None:
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", tenant.ok("GET", f"/tenants/{tenant.id}/config"))
     agent = tenant.agent(rule("spending-limit", maxPerDay="10"), rule("auto-approve-threshold", threshold="5"))
@@ -359,5 +368,7 @@ def _administer(person: Person, path: str, tenant: Tenant) -> None:
         "X-Service-Signature": f"v1={hmac.digest(key.encode(), said, 'sha256').hex()}",
     }  # fmt: skip
     assert tenant.post("/agents", content=content, headers=headers).status_code == 201
+    webhook = person.ok("POST", "/webhooks", {"url": "http://127.0.0.1:9/"})["id"]
+    person.ok("POST", f"/webhooks/{webhook}/test")
     # What a process has counted of keys is written before its figures are shown.
     assert person.ok("GET", f"{path}/idempotency-metrics")["counters"]["observed"] > 0
