@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from bench import webhooks
-from bench import recovery
+from bench import recovery, webhooks
 from bench.reliability import schedulers
 from bench.reliability.tampered import tampered
 from tests.fixtures.callers import new_tenant
