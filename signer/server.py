@@ -38,6 +38,8 @@ MOST_NAMED = 20
 _HELLO_SECONDS = 5.0
 # What runs when we are told to stop has this long.
 STOP_SECONDS = 10.0
+# Peers that hear that we leave hang up at once.
+_LEAVE_SECONDS = 1.0
 
 
 class Server:
@@ -52,7 +54,8 @@ class Server:
         self._peer_uids = peer_uids
         self._production = production
         self._tasks: set[asyncio.Task[None]] = set()
-        self._streams: dict[asyncio.StreamReader, asyncio.StreamWriter] = {}
+        self._stopping = False
+        self._writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
 
@@ -66,38 +69,42 @@ class Server:
         fresh.replace(self._path)
 
     async def stop(self) -> None:
-        """Take no new connections and read no more; what was read whole is answered, and its commit awaited."""
+        """Act on nothing new; what runs is committed and answered, and only then are the connections ended.
+
+        What arrives meanwhile is not acted on. Its sender sees the connection end, and asks the next signer.
+        """
+        self._stopping = True
         if self._server is not None:
             self._server.close()
-        for reader, writer in self._streams.items():
-            if not writer.transport.is_closing():
-                writer.transport.pause_reading()  # type: ignore[attr-defined]
-                reader.feed_eof()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
+        for writer in self._writers:
+            # Closed while something lies unread, a socket takes back what the other side has not read yet.
+            if not writer.is_closing():
+                writer.write_eof()
         if self._serving:
-            await asyncio.wait(self._serving, timeout=STOP_SECONDS)
+            await asyncio.wait(self._serving, timeout=_LEAVE_SECONDS)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         uid = _peer_uid(writer)
-        serving, mine = asyncio.current_task(), set[asyncio.Task[None]]()
+        serving = asyncio.current_task()
         assert serving is not None  # noqa: S101 - a coroutine runs in one
         self._serving.add(serving)
-        self._streams[reader] = writer
+        self._writers.add(writer)
         try:
             allowed = await self._greet(reader, writer, uid)
             decoder = msgspec.msgpack.Decoder(m.Request)
             while allowed is not None and (request := await read_frame(reader, decoder)) is not None:
+                if self._stopping:
+                    continue
                 task = asyncio.get_running_loop().create_task(self._answer(request, allowed, writer))
-                for kept in (self._tasks, mine):
-                    kept.add(task)
-                    task.add_done_callback(kept.discard)
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
         except (OSError, BadFrame) as problem:
             self._signer.counters["bad_frames"] += 1
             log.warning("a connection was closed", extra={"uid": uid, "reason": str(problem)})
         finally:
-            del self._streams[reader]
-            # A peer that went away does not hear them; one that we leave does.
-            if mine:
-                await asyncio.wait(mine, timeout=STOP_SECONDS)
+            self._writers.discard(writer)
             writer.close()
             self._serving.discard(serving)
 
