@@ -67,7 +67,10 @@ def _admit(caller: ProvenAgent | ProvenTenant, row: Any) -> None:
     if row is None:
         # A token of an agent that is gone proves nothing any more.
         raise BadProof if isinstance(caller, ProvenAgent) else AgentAbsent
-    if isinstance(caller, ProvenAgent) and (caller.incarnation, caller.epoch) != (str(row["incarnation"]), row["token_epoch"]):
+    if isinstance(caller, ProvenAgent) and (caller.incarnation, caller.epoch) != (
+        str(row["incarnation"]),
+        row["token_epoch"],
+    ):
         raise TokenRevoked
     if row["kind"] is None:
         raise TransactionAbsent

@@ -6,6 +6,8 @@ the question too, with the same error.
 
 from typing import Any
 
+import msgspec
+
 from custody.chains.orders import EvmQuestion
 from custody.kit import ids
 from custody.kit.errors import Forbidden
@@ -35,7 +37,7 @@ async def simulate(signer: Signer, message: Simulate, ask: Ask[ProvenAgent] | As
             prepared = message.evm if isinstance(message.question, EvmQuestion) else message.solana
             draft = orders.draft(message.question.request, prepared, signer.chains)
             # Without the key of the request: what was asked under it is no order.
-            case = Case(ref=ref, tx_id=ids.new_uuid(), draft=draft, ask=Ask(ask.caller, ask.origin, None))
+            case = Case(ref=ref, tx_id=ids.new_uuid(), draft=draft, ask=msgspec.structs.replace(ask, key=None))
             judged = await _judged(signer, case)
     except TooManyWaiting:
         raise Busy from None

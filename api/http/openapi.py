@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
-from api.http.errors import BodyTooLarge, WrongContentType, status_of
+from api.http.errors import BodyTooLarge, HeadersTooLarge, WrongContentType, status_of
 from custody.kit.errors import (
     Conflict,
     CustodyError,
@@ -56,7 +56,8 @@ _TEXTS = {
     401: "No valid credential", 403: "Refused",
     404: "Not found", 405: "Wrong method", 409: "Conflict", 410: "Retired", 413: "The body is too large",
     415: "Wrong content type",
-    423: "Frozen", 429: "Too many requests", 500: "A fault of ours", 502: "A blockchain node failed",
+    423: "Frozen", 429: "Too many requests", 431: "The address or the headers are too long", 500: "A fault of ours",
+    502: "A blockchain node failed",
     503: "Not available right now",
 }  # fmt: skip
 
@@ -209,7 +210,7 @@ def _failures(endpoint: Endpoint) -> list[type[CustodyError]]:
     if endpoint.body is not None:
         found += [Invalid, BodyTooLarge, WrongContentType]
     if endpoint.query is not None or endpoint.path_names:
-        found += [Invalid]
+        found += [Invalid, HeadersTooLarge]
     if endpoint.path_names:
         found += [NotFound]
     if endpoint.hardened:

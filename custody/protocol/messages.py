@@ -725,15 +725,14 @@ Body = (
     CreateTenant | DeleteTenant | PutConfig | CreateAgents | DeleteAgent | ReplacePolicies | MintAgentToken
     | RevokeAgentTokens | CreateSecret | RotateSecret | DeleteSecret | CreateCredentialRoute | ChangeCredentialRoute
     | DeleteCredentialRoute | RevealForRoute | SignEvm | SignTypedData | SignSolana | ReplaceEvm | Approve | Deny
-    | PublicKeys | Status | Expire | SealCheckpoint | BroadcastOutcome | ChainOutcome | NewNonce | SignInWithWallet | NewEmailCode
-    | SignInWithEmail | NewSignInChallenge | SignInWithPasskey | RefreshSession | NewDeviceCode
-    | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice | DecideDevice | EnrolTotp | ConfirmTotp | RemoveTotp | NewRecoveryCodes | EnrolSms | ConfirmSms | NewSmsCode
-    | NewPasskeyChallenge | RegisterPasskey | RemovePasskey | StepUp | PutMember | RemoveMember | PutAppClients
-    | DeleteAppClient | NewAppSecret | RevokeAppSecret | NewSigningKey | RevokeSigningKey | Freeze | Unfreeze
-    | CheckRequestSignature | CreatePlatformKey | RevokePlatformKey | ListPlatformKeys
-    | RotateKeys | AcceptRestore
-    | Simulate | IssueReceipt
-    | CreateWebhook | ChangeWebhook | DeleteWebhook | SendWebhookTest | RetryDelivery | ReplayDelivery | SignDelivery
+    | PublicKeys | Status | Expire | SealCheckpoint | BroadcastOutcome | ChainOutcome | NewNonce | SignInWithWallet
+    | NewEmailCode | SignInWithEmail | NewSignInChallenge | SignInWithPasskey | RefreshSession | NewDeviceCode
+    | PollDeviceCode | EndSession | SwitchTenant | LookAtDevice | DecideDevice | EnrolTotp | ConfirmTotp | RemoveTotp
+    | NewRecoveryCodes | EnrolSms | ConfirmSms | NewSmsCode | NewPasskeyChallenge | RegisterPasskey | RemovePasskey
+    | StepUp | PutMember | RemoveMember | PutAppClients | DeleteAppClient | NewAppSecret | RevokeAppSecret
+    | NewSigningKey | RevokeSigningKey | Freeze | Unfreeze | CheckRequestSignature | CreatePlatformKey
+    | RevokePlatformKey | ListPlatformKeys | RotateKeys | AcceptRestore | Simulate | IssueReceipt | CreateWebhook
+    | ChangeWebhook | DeleteWebhook | SendWebhookTest | RetryDelivery | ReplayDelivery | SignDelivery
 )  # fmt: skip
 Outcome = Signed | Queued | Refused | NeedsPreparation | Done | Revealed | Failed
 

@@ -21,7 +21,7 @@ def kinds() -> set[str]:
 
 
 def test_every_kind_of_credential_is_known() -> None:
-    assert kinds() == {"ck", "pk", "as", "rsk", "rt", "dc"}
+    assert kinds() == {"ck", "pk", "as", "rsk", "rt", "dc", "whsec"}
 
 
 @pytest.mark.parametrize("kind", ["ck", "pk", "as", "rsk", "rt", "dc", "whsec", "sk"])
