@@ -14,8 +14,9 @@ from custody.ports import Ports
 
 log = logger(__name__)
 BATCH = 500
-# Of one line in one run. The others have their turn, and a minute later there is another run.
-BATCHES = 20
+# Of one line in one run: more than the busiest minute writes. The others have their turn, and a minute later there is
+# another run.
+BATCHES = 200
 RUN_SECONDS = 30.0
 
 
