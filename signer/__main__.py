@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Coroutine
+from typing import Any, NoReturn
 
 import uvloop
 
@@ -24,6 +26,7 @@ from signer.tokens import load_or_make
 
 log = logger("signer")
 DATABASE_SECONDS = 30.0
+_BY_HAND = 130
 
 
 async def serve(given: Settings, protections: dict[str, bool]) -> None:
@@ -145,7 +148,30 @@ def main() -> None:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
-    uvloop.run(serve(given, protections))
+    run(serve(given, protections))
+
+
+def run(life: Coroutine[Any, Any, None]) -> None:
+    """Live it to its end; whatever else ends it, in any task, ends the process, so that a supervisor starts another."""
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    try:
+        runner.run(life)
+    except BaseException as problem:  # the edge of the process
+        _end(problem)
+    runner.close()
+
+
+def _end(problem: BaseException) -> NoReturn:
+    """At once: to close a loop that still has connections can take for ever, and its socket would answer nobody."""
+    code = 1
+    if isinstance(problem, KeyboardInterrupt):
+        code = _BY_HAND
+    elif isinstance(problem, SystemExit | master_key.MasterKeyProblem):
+        sys.stderr.write(f"{problem}\n")
+    else:
+        log.critical("the signer ended", exc_info=problem)
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ _HIGHEST = 2**31 - 1
 _LINE = re.compile(r"([0-9]{1,10}) ([0-9a-f]{64})", re.ASCII)
 
 
-class MasterKeyProblem(SystemExit):
-    """The signer does not start with a missing, readable-by-others or malformed master key."""
+class MasterKeyProblem(Conflict):
+    """The master key file is missing, readable by others or malformed: no signer starts with it, or takes it anew."""
 
 
 class MasterKeyFixed(Conflict):

@@ -107,10 +107,7 @@ def main() -> None:
     harden.harden()
     try:
         report = asyncio.run(verify(settings.read()))
-    except ValueError as problem:
-        print(f"custody: {problem}", file=sys.stderr)
-        sys.exit(2)
-    except master_key.MasterKeyProblem as problem:
+    except (ValueError, master_key.MasterKeyProblem) as problem:
         print(f"custody: {problem}", file=sys.stderr)
         sys.exit(2)
     except KeyVersionMissing:

@@ -68,7 +68,7 @@ class Keys:
         try:
             self._take(self._sealer.keyring, rows)
         except MasterKeyProblem as problem:
-            self._complain(str(problem))
+            self._complain(problem.message)
         else:
             self._complained = None
 
@@ -105,7 +105,7 @@ class Keys:
         try:
             self.read_file()
         except MasterKeyProblem as problem:
-            self._complain(str(problem))
+            self._complain(problem.message)
 
     def _take(self, keyring: Keyring, rows: list[Any]) -> None:
         begun = [row["version"] for row in rows if row["begun_at"] is not None]

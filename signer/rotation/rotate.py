@@ -112,6 +112,8 @@ async def _retire(signer: Signer, ask: Ask[ProvenPlatform], *, at_once: bool) ->
     version = signer.sealer.key_version
     async with operating(signer, ask) as connection:
         await connection.execute(ADVISORY_LOCK)
+        # What cannot be used now is found before anything is retired.
+        signer.keys.read_file()
         if not await connection.fetchval(_SETTLED, version):
             raise KeysInUse(f"Version {version} seals for less than {SETTLED}; other signers may not know it yet.")
         await _nothing_older(signer, connection)

@@ -238,6 +238,39 @@ def test_another_key_under_the_same_version_is_refused(apart: Service, tmp_path:
     assert "abab" not in said
 
 
+OTHER_KEY = "ab" * 32
+
+
+@pytest.mark.parametrize("words", [["--new"], ["--prepare"], ["--retire", "--at-once"]])
+@pytest.mark.parametrize("damage", ["open to others", "half edited", "another key"])
+def test_a_file_that_cannot_be_used_is_refused_and_the_signer_signs_on(
+    apart: Service, tenant: Tenant, words: list[str], damage: str
+) -> None:
+    file, agent = apart.home / "master.key", tenant.agent()
+    text, before = file.read_text(), versions_in(apart)
+    newest = max(before)
+    said, changed, mode = {
+        "open to others": (f"Run: chmod 600 {file}", text, 0o644),
+        "half edited": ("each line is a version", f"{text}{newest + 1}\n", 0o600),
+        "another key": ("is another key", re.sub(rf"(?m)^{newest} .*$", f"{newest} {OTHER_KEY}", text), 0o600),
+    }[damage]
+
+    file.write_text(changed)
+    file.chmod(mode)
+    try:
+        ended = custody(apart, "keys", "rotate", *words)
+        signed = agent.sign(value=1)
+    finally:
+        file.write_text(text)
+        file.chmod(0o600)
+
+    assert (ended.returncode, signed.status_code) == (1, 200), ended.stderr
+    assert said in ended.stderr
+    assert OTHER_KEY not in ended.stderr
+    assert apart.processes["signer"].poll() is None
+    assert versions_in(apart) == before
+
+
 def code_of(answer: httpx.Response) -> str:
     """The code of a refusal that is ours to make, 503."""
     assert answer.status_code == 503, answer.text

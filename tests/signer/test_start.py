@@ -140,6 +140,31 @@ def test_others_of_the_same_uid_cannot_look_into_the_signer() -> None:
     assert _owner_of_its_secrets("harden()") == 0
 
 
+@pytest.mark.parametrize(("ends_with", "code"), [("SystemExit('gone wrong')", 1), ("KeyboardInterrupt", 130)])
+def test_what_ends_a_task_for_good_ends_the_process(tmp_path: Path, ends_with: str, code: int) -> None:
+    """With a peer connected a loop that is closed waits for ever, and no supervisor starts another signer."""
+    program = f"""
+import asyncio
+from signer.__main__ import run
+async def fail(reader, writer):
+    await reader.read(1)
+    raise {ends_with}
+async def life():
+    server = await asyncio.start_unix_server(fail, {str(tmp_path / "s")!r})
+    reader, writer = await asyncio.open_unix_connection({str(tmp_path / "s")!r})
+    writer.write(b"x")
+    await asyncio.sleep(60)
+run(life())
+"""
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(PROJECT)}, capture_output=True, text=True,
+        timeout=20, check=False,
+    )  # fmt: skip
+
+    assert ended.returncode == code, ended.stderr
+    assert ("gone wrong" in ended.stderr) == (code == 1)
+
+
 def _greeting(path: str, name: str) -> bytes:
     """What the signer answers to a greeting: its own, or nothing before it hangs up."""
     with socket.socket(socket.AF_UNIX) as peer:
@@ -184,10 +209,13 @@ def _as_somebody(act: str) -> tuple[int, str]:
     program = f"""
 import os
 from pathlib import Path
-from signer.master_key import load
+from signer.master_key import MasterKeyProblem, load
 if os.getuid() == 0:
     os.setgroups([]), os.setresgid(*[{SOMEBODY}] * 3), os.setresuid(*[{SOMEBODY}] * 3)
-{act}
+try:
+    {act}
+except MasterKeyProblem as problem:
+    raise SystemExit(problem.message)
 """
     ended = subprocess.run(
         [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(PROJECT)}, capture_output=True, text=True,
