@@ -142,14 +142,21 @@ def test_others_of_the_same_uid_cannot_look_into_the_signer() -> None:
 
 @pytest.mark.parametrize(("ends_with", "code"), [("SystemExit('gone wrong')", 1), ("KeyboardInterrupt", 130)])
 def test_what_ends_a_task_for_good_ends_the_process(tmp_path: Path, ends_with: str, code: int) -> None:
-    """With a peer connected a loop that is closed waits for ever, and no supervisor starts another signer."""
+    """Whatever is still under way: a loop that waits for it would keep the socket, and nobody starts another signer."""
     program = f"""
 import asyncio
 from signer.__main__ import run
 async def fail(reader, writer):
     await reader.read(1)
     raise {ends_with}
+async def never_ends():
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
 async def life():
+    endless = asyncio.get_running_loop().create_task(never_ends())
     server = await asyncio.start_unix_server(fail, {str(tmp_path / "s")!r})
     reader, writer = await asyncio.open_unix_connection({str(tmp_path / "s")!r})
     writer.write(b"x")
