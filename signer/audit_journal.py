@@ -99,27 +99,28 @@ class AuditLog:
         self.turn = asyncio.Lock()
         # Why a log is signed no more.
         self.stopped: dict[str, str] = {}
-        # Checkpoints that are committed and not yet published.
-        self.notes: list[str] = []
+        # Checkpoints that are committed and not yet published: the newest of each log.
+        self.notes: dict[str, str] = {}
         self.after = ""
         self.compared = False
         self._checkpoint_file = checkpoint_file
 
     def publish(self) -> None:
         """What was sealed is on our own disk too, and in the operator's file: the copies no database writer reaches."""
-        notes, self.notes = self.notes, []
-        if not notes:
+        if not self.notes:
             return
         self.journal.sync()
-        if self._checkpoint_file is None:
-            return
-        try:
-            with self._checkpoint_file.open("a") as file:
-                file.writelines(f"{note}\n" for note in notes)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as problem:
-            log.error("checkpoints were not written to their file", extra={"reason": problem.strerror})
+        if self._checkpoint_file is not None:
+            try:
+                with self._checkpoint_file.open("a") as file:
+                    file.writelines(f"{note}\n" for note in self.notes.values())
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as problem:
+                # Kept, so that they are written when there is room again.
+                log.error("checkpoints were not written to their file", extra={"reason": problem.strerror})
+                return
+        self.notes.clear()
 
 
 def _line(tenant: str, seen: Seen) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from custody.audit import leaf, tree
 from custody.audit.checkpoint import BadCheckpoint, Checkpoint, opened, origin_of, signed
+from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
 from custody.protocol import messages as m
 from signer.context import Ask, Signer
@@ -33,6 +34,8 @@ _ROWS = (
 _SEAL = "SELECT audit_seal($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _LEAF = "SELECT hash FROM audit_leaves WHERE tenant_id = $1 AND log_index = $2"
 _NODE = "SELECT hash FROM audit_nodes WHERE tenant_id = $1 AND level = $2 AND position = $3"
+# What says nothing about the log in hand: the database is away, has no room, or had to end one of two transactions.
+_NO_FAULT_OF_A_LOG = (*DatabaseAway, asyncpg.InsufficientResourcesError, asyncpg.TransactionRollbackError)
 
 
 class Contradicted(Exception):
@@ -56,7 +59,7 @@ async def seal(signer: Signer, _body: m.SealCheckpoint, _ask: Ask[None]) -> m.Do
             if not audit.compared:
                 await _compare(signer, connection)
             for tenant in await _waiting(signer, connection):
-                sealed += await _sealed(signer, connection, tenant)
+                sealed += await _sealed_or_stopped(signer, connection, tenant)
                 if sealed >= PER_MESSAGE:
                     audit.after = tenant
                     break
@@ -76,24 +79,33 @@ async def _waiting(signer: Signer, connection: asyncpg.Connection) -> list[str]:
     return found
 
 
-async def accept_restored(signer: Signer) -> list[str]:
-    """Go on from the logs as the database has them now; gives back those that this signer had seen otherwise.
+async def accept_restored(signer: Signer) -> tuple[list[str], list[str]]:
+    """Go on from the logs as the database has them now; gives back those seen otherwise before, and those refused.
 
     For an operator who restored an older database on purpose. Checkpoints that it signed after that copy was made stay
-    true of what was lost, so whoever holds one can show that something was.
+    true of what was lost, so whoever holds one can show that something was. A head that we never signed was in no copy:
+    such a log stays as it is, and nobody can have a tree head signed over a history that he wrote.
     """
-    audit, accepted = signer.audit_log, []
+    audit = signer.audit_log
+    accepted: list[str] = []
+    refused: list[str] = []
     async with audit.turn, signer.pool.acquire() as connection:
         for tenant, _ in list(audit.journal.sizes()):
             async with connection.transaction():
                 await connection.execute(_LOCK, tenant)
-                head = await _head(connection, tenant)
+                try:
+                    head = await _head(connection, tenant)
+                    _insist_on_our_note(signer, tenant, head)
+                except Contradicted as problem:
+                    _stop(signer, tenant, str(problem))
+                    refused.append(tenant)
+                    continue
             seen = audit.journal.find(tenant)
             if seen is not None and (seen.size, seen.root) != (head.size, head.root):
                 audit.journal.accept(tenant, head.size, head.root)
                 accepted.append(tenant)
-        audit.stopped.clear()
-    return accepted
+            audit.stopped.pop(tenant, None)
+    return accepted, refused
 
 
 async def _compare(signer: Signer, connection: asyncpg.Connection) -> None:
@@ -106,18 +118,31 @@ async def _compare(signer: Signer, connection: asyncpg.Connection) -> None:
     audit.compared = True
 
 
+async def _sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
+    """Seal one batch of a log; whatever is wrong with it, the logs behind it have their turn."""
+    try:
+        sealed = await _sealed(signer, connection, tenant)
+    except _NO_FAULT_OF_A_LOG:
+        raise
+    except Contradicted as problem:
+        _stop(signer, tenant, str(problem))
+        return 0
+    except Exception as problem:
+        # A row that cannot be hashed, a leaf that is there already: each is of this log alone. Only the first line of
+        # what the database says: the others quote rows.
+        _stop(signer, tenant, f"{type(problem).__name__}: {str(problem).partition(chr(10))[0]}")
+        return 0
+    # It may have been put right.
+    signer.audit_log.stopped.pop(tenant, None)
+    return sealed
+
+
 async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
-    """Seal one batch of a log; nothing while it is not the one we know."""
+    """Seal one batch of a log. Raises Contradicted while it is not the one we know."""
     audit = signer.audit_log
     async with connection.transaction():
         await connection.execute(_LOCK, tenant)
-        try:
-            head = await _known_head(signer, connection, tenant)
-        except Contradicted as problem:
-            _stop(signer, tenant, str(problem))
-            return 0
-        # It may have been put right.
-        audit.stopped.pop(tenant, None)
+        head = await _known_head(signer, connection, tenant)
         rows = await connection.fetch(_ROWS, tenant, BATCH)
         if not rows:
             return 0
@@ -134,7 +159,7 @@ async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -
     if not done:
         return 0
     audit.journal.remember(tenant, checkpoint.size, checkpoint.root)
-    audit.notes.append(note)
+    audit.notes[tenant] = note
     return len(leaves)
 
 
@@ -161,15 +186,22 @@ async def _known_head(signer: Signer, connection: asyncpg.Connection, tenant: st
             raise Contradicted(f"its root over {seen.size} rows is another than it was")
         return head
     # Longer: sealed by another signer, or by this one before it was killed. Our key signed it, and it must go on.
+    _insist_on_our_note(signer, tenant, head)
+    if seen is not None and not await _goes_on(connection, tenant, seen.size, seen.root, head):
+        raise Contradicted(f"it does not go on from its first {seen.size} rows as they were")
+    return head
+
+
+def _insist_on_our_note(signer: Signer, tenant: str, head: Head) -> None:
+    """The head is one that this service signed for this log; an empty log needs no note."""
+    if not head.size:
+        return
     try:
         signed_head = opened(head.note, signer.statement_keys.public("checkpoint"))
     except BadCheckpoint:
         raise Contradicted("its newest checkpoint is not signed by this service") from None
     if (signed_head.size, signed_head.root) != (head.size, head.root) or not signed_head.origin.endswith(f"/{tenant}"):
         raise Contradicted("its newest checkpoint is another log's")
-    if seen is not None and not await _goes_on(connection, tenant, seen.size, seen.root, head):
-        raise Contradicted(f"it does not go on from its first {seen.size} rows as they were")
-    return head
 
 
 async def _goes_on(connection: asyncpg.Connection, tenant: str, size: int, root: bytes, head: Head) -> bool:

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import asyncpg
 
+from custody.cli import doctor_audit
 from custody.cli.findings import Finding
 
 # The slowest job runs once a minute, and success is written down every few seconds.
@@ -92,4 +93,6 @@ async def transactions(connection: asyncpg.Connection) -> Finding:
     return Finding("transactions", "none is stuck")
 
 
-ASKING: tuple[Callable[[asyncpg.Connection], Awaitable[Finding]], ...] = (jobs, webhooks, sealing, transactions)
+ASKING: tuple[Callable[[asyncpg.Connection], Awaitable[Finding]], ...] = (
+    jobs, webhooks, sealing, doctor_audit.whole, transactions,
+)  # fmt: skip

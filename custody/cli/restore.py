@@ -194,5 +194,7 @@ async def _accept(settings: Settings) -> int:
     print(f"Accepted: the rules of {data['agents']} agents and {len(data['logs'])} audit logs as they are now.")
     for name in [*data["named"], *(f"the log of {log}" for log in data["logs"])]:
         print(f"  {name}")
+    for name in data["refused"]:
+        print(f"  NOT the log of {name}: its newest checkpoint is not one that this service signed; docs/audit.md")
     print("What was decided between the backup and its restoring is lost; look at it before anything is signed.")
-    return 0
+    return 1 if data["refused"] else 0

@@ -28,19 +28,25 @@ async def accept(signer: Signer, message: AcceptRestore, ask: Ask[ProvenPlatform
             connection, ask, "key.restore_accepted", "database", "custody", agents=len(older), named=named[:_TOLD]
         )
     # After the commit: what is given up is on record first.
-    signer.policies.heads.accept(older)
-    logs = await audit_log.accept_restored(signer)
-    return Done({"agents": len(older), "named": named[:_TOLD], "logs": logs[:_TOLD]})
+    # Rules that were changed meanwhile are newer than what was looked at, and stay so.
+    now = signer.policies.heads.by_tenant()
+    signer.policies.heads.accept({
+        (tenant, agent, incarnation): version
+        for (tenant, agent, incarnation), (version, seen) in older.items()
+        if now[tenant][agent, incarnation] == seen
+    })  # fmt: skip
+    logs, refused = await audit_log.accept_restored(signer)
+    return Done({"agents": len(older), "named": named[:_TOLD], "logs": logs[:_TOLD], "refused": refused[:_TOLD]})
 
 
-async def _older(signer: Signer) -> dict[tuple[str, str, str], int]:
-    """Every agent whose rules are older than this signer has seen, with the version that it has now."""
-    found: dict[tuple[str, str, str], int] = {}
+async def _older(signer: Signer) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """Every agent whose rules are older than this signer has seen: the version it has now, and the one seen."""
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
     for tenant, agents in signer.policies.heads.by_tenant().items():
         async with signer.pool.acquire() as connection, connection.transaction():
             await connection.execute(_SCOPE, tenant)
             for row in await connection.fetch(_VERSIONS, tenant, sorted({agent for agent, _ in agents})):
                 seen = agents.get((row["id"], row["incarnation"]), 1)
                 if row["policy_version"] < seen:
-                    found[(tenant, row["id"], row["incarnation"])] = row["policy_version"]
+                    found[(tenant, row["id"], row["incarnation"])] = (row["policy_version"], seen)
     return found

@@ -125,6 +125,97 @@ async def test_a_log_that_is_as_long_but_another_is_sealed_no_more(log: Log) -> 
     assert log.tenant.id in stopped(log.service)
 
 
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "INSERT INTO audit_unsealed SELECT tenant_id, seq FROM audit_leaves WHERE tenant_id = $1 AND log_index = 0",
+        "UPDATE audit SET created_at = 'infinity' WHERE tenant_id = $1 AND seq IN (SELECT seq FROM audit_unsealed)",
+    ],
+    ids=["a sealed row waits again", "a row that has no leaf"],
+)
+async def test_a_log_that_cannot_be_sealed_holds_up_no_other(log: Log, harm: str) -> None:
+    with closing(Log(log.service, acts=1)) as other:
+        first, later = sorted((log, other), key=lambda one: one.tenant.id)
+        good = await Copy.of(first)
+        first.act()
+        later.act()
+        await behind_its_back(first, harm)
+
+        assert first.seal()["stopped"] > 0
+        assert await waiting(later) == 0
+        assert first.tenant.id in stopped(log.service)
+        assert later.tenant.id not in stopped(log.service)
+        await good.put_back(first)
+        first.act()
+        first.seal()
+        assert (await waiting(first), first.tenant.id in stopped(log.service)) == (0, False)
+
+
+async def waiting(log: Log) -> int:
+    """How many of its rows have no place yet."""
+    async with owner_of(log.service.database) as owner:
+        return await owner.fetchval("SELECT count(*) FROM audit_unsealed WHERE tenant_id = $1", log.tenant.id)
+
+
+# ---- accepting what was restored
+
+
+def accepted(service: Service) -> dict[str, list[str]]:
+    """The operator says that he restored an older database."""
+    with greeted(service, "operator") as wire:
+        outcome = wire.ask("AcceptRestore", {}, {"kind": "platform_key", "value": service.platform_key})
+    assert outcome["type"] == "Done", outcome
+    return outcome["data"]
+
+
+async def test_a_log_is_gone_on_from_as_it_was_restored(log: Log) -> None:
+    old = await Copy.of(log)
+    log.act(2)
+    log.seal()
+    await old.put_back(log)
+
+    assert log.tenant.id in accepted(log.service)["logs"]
+    log.act()
+    log.seal()
+    assert log.tenant.id not in stopped(log.service)
+    assert log.problem(log.export()) is None
+
+
+FORGED = [bytes([number]) * 32 for number in range(1)]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        f"UPDATE audit_checkpoints SET size = 1, root = '\\x{root(FORGED).hex()}', "
+        f"frontier = ARRAY['\\x{FORGED[0].hex()}'::bytea] WHERE tenant_id = $1",
+        "UPDATE audit_checkpoints SET frontier = '{}' WHERE tenant_id = $1",
+    ],
+    ids=["never signed by us", "does not hold together"],
+)
+async def test_a_head_that_we_never_signed_is_not_accepted_and_others_are(log: Log, harm: str) -> None:
+    with closing(Log(log.service, acts=1)) as other:
+        good, old = await Copy.of(log), await Copy.of(other)
+        other.act()
+        other.seal()
+        await old.put_back(other)
+        await behind_its_back(log, "DELETE FROM audit_checkpoints c WHERE tenant_id = $1 AND size <> "
+                                   "(SELECT max(size) FROM audit_checkpoints WHERE tenant_id = $1)", harm)  # fmt: skip
+
+        said = accepted(log.service)
+
+        assert log.tenant.id in said["refused"]
+        assert log.tenant.id not in said["logs"]
+        assert other.tenant.id in said["logs"]
+        assert log.tenant.id in stopped(log.service)
+        # What the signer remembers is what it was: the right database is gone on from.
+        await good.put_back(log)
+        log.act()
+        log.seal()
+        assert log.tenant.id not in stopped(log.service)
+        assert log.problem(log.export()) is None
+
+
 def stopped(service: Service) -> list[str]:
     """The logs that the signer seals no more."""
     with greeted(service, "scheduler") as wire:
@@ -148,6 +239,19 @@ async def test_what_another_signer_sealed_is_gone_on_from(log: Log) -> None:
 
 
 def test_every_checkpoint_is_in_the_operators_file(log: Log, checkpoint_file: Path) -> None:
+    assert f"{log.note}\n" in checkpoint_file.read_text()
+
+
+def test_checkpoints_that_found_no_room_are_written_later(log: Log, checkpoint_file: Path) -> None:
+    aside = checkpoint_file.rename(checkpoint_file.with_suffix(".aside"))
+    checkpoint_file.mkdir()
+    log.act()
+    log.seal()
+    checkpoint_file.rmdir()
+    aside.rename(checkpoint_file)
+
+    log.seal()
+
     assert f"{log.note}\n" in checkpoint_file.read_text()
 
 

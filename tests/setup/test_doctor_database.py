@@ -6,7 +6,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from custody.cli import doctor, doctor_database, doctor_work, places
+from custody.cli import doctor, doctor_audit, doctor_database, doctor_work, places
 from custody.cli.findings import Finding
 from custody.cli.settings import load
 from tests.fixtures.deployments import database_apart
@@ -91,6 +91,9 @@ def audit(minutes: int) -> str:
          "1 deliveries are overdue", "`deliver`"),
         (doctor_work.sealing, [audit(1)], "1 rows wait to be sealed", None),
         (doctor_work.sealing, [audit(1), audit(9)], "1 rows wait for 5 minutes", "docs/recovery.md"),
+        (doctor_audit.whole, [audit(1)], "each is sealed or waits", None),
+        (doctor_audit.whole, [audit(1), "DELETE FROM audit_unsealed WHERE tenant_id = 'acme'"], "are: acme", "verify"),
+        (doctor_audit.whole, [audit(1), "DELETE FROM audit WHERE tenant_id = 'acme'"], "are: acme", "verify"),
         (doctor_work.transactions, [order(1, "signed", 9), order(2, "broadcast", 300),
                                     order(3, "signed", 99, broadcast=False), order(4, "confirmed", 999)],
          "none is stuck", None),
