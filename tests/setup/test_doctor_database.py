@@ -179,5 +179,5 @@ async def test_the_command_asks_a_database_that_answers(
     without = subjects()
     await doctor.run(load({"SERVICE_HOME": str(tmp_path), "SERVICE_DATABASE_URL": apart.owner_url}))
 
-    asked = {"commits", "replicas", "clocks", "jobs", "webhooks", "audit log", "transactions", "pooler"}
+    asked = {"commits", "replicas", "clocks", "jobs", "webhooks", "audit log", "audit rows", "transactions", "pooler"}
     assert subjects() - without == asked
