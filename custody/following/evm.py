@@ -43,7 +43,7 @@ async def _receipts(rpc: Rpc, chain: Chain, hashes: list[str]) -> tuple[int, dic
             # Nonsense about one says nothing about the others.
             continue
     # A block counts as its own first confirmation.
-    return evm_rpc.quantity(head) - max(chain.confirmations, 1) + 1, receipts
+    return evm_rpc.block_number(head) - max(chain.confirmations, 1) + 1, receipts
 
 
 async def _used(rpc: Rpc, chain: Chain, addresses: list[str], final_height: int) -> dict[str, int]:

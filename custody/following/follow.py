@@ -42,6 +42,9 @@ async def _follow_chain(ports: Ports, chain: Chain) -> int:
     except (UpstreamFailed, TimeoutError) as problem:
         log.warning("could not look", extra={"chain": chain.id, "reason": type(problem).__name__})
         return 0
+    except Exception:  # the edge of a chain: what nobody thought of on one of them is no other's trouble
+        log.exception("unexpected", extra={"chain": chain.id})
+        return 0
     return learned
 
 

@@ -245,6 +245,45 @@ async def test_a_lie_about_one_says_nothing_of_it_and_stops_no_other(
     assert became(payer, about["id"]) == [("confirmed", None)]
 
 
+def beyond(method: str, params: list[Any], result: Any) -> Any:
+    """Blocks higher than any chain's will ever be."""
+    somewhere = "0x" + "77" * 32
+    if method == "eth_getTransactionReceipt":
+        return result and {**result, "blockNumber": hex(2**100), "blockHash": somewhere}
+    if method == "eth_getBlockByNumber":
+        return {"hash": somewhere}
+    return hex(2**200) if method == "eth_blockNumber" else result
+
+
+def wordy(method: str, params: list[Any], result: Any) -> Any:
+    """A hash that is none, told twice alike."""
+    name = {"eth_getTransactionReceipt": "blockHash", "eth_getBlockByNumber": "hash"}.get(method, "")
+    return {**result, name: "0x" + "7" * 5000} if name and result else result
+
+
+def crooked(method: str, params: list[Any], result: Any) -> Any:
+    """One of the right length, with what is no digit."""
+    name = {"eth_getTransactionReceipt": "blockHash", "eth_getBlockByNumber": "hash"}.get(method, "")
+    return {**result, name: "0x" + "7" * 63 + "-"} if name and result else result
+
+
+@pytest.mark.parametrize("lie", [beyond, wordy, crooked])
+async def test_a_block_that_cannot_be_is_never_told_and_costs_no_connection(
+    followed: Service, payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling, lie: Any
+) -> None:
+    tx, closed = sent(payer), followed.logs().count("a connection was closed")
+    chain.mine(DEPTH)
+    evm_liar.lie = lie
+
+    assert await scheduler.look() == 0
+
+    assert became(payer, tx["id"]) == [("broadcast", None)]
+    assert followed.logs().count("a connection was closed") == closed
+    evm_liar.be_honest()
+    await scheduler.look()
+    assert became(payer, tx["id"]) == [("confirmed", None)]
+
+
 async def test_a_receipt_that_is_hidden_while_the_nonce_is_used_is_a_contradiction(
     payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
 ) -> None:

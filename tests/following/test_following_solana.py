@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.callers import Agent
+from tests.fixtures.server import Service
 from tests.following.scheduling import Scheduling, became, record
 from tests.outside.lying_node import LyingNode
 from tests.outside.solana_node import SolanaNode
@@ -50,6 +51,19 @@ async def test_finalized_is_confirmed(payer: Agent, cluster: SolanaNode, schedul
     assert became(payer, tx) == [("confirmed", None)]
     [(action, evidence)] = await scheduler.audited(tx)
     assert (action, evidence["takenBy"]) == ("tx.confirmed", record(payer, tx)["txHash"])
+
+
+@pytest.mark.parametrize("slot", [2**63, 2**70, -1])
+async def test_a_slot_that_cannot_be_is_never_told_and_costs_no_connection(
+    followed: Service, payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling, slot: int
+) -> None:
+    tx, closed = paid(payer, cluster), followed.logs().count("a connection was closed")
+    solana_liar.lie = told_as(slot=slot)
+
+    assert await scheduler.look() == 0
+
+    assert became(payer, tx) == [("broadcast", None)]
+    assert followed.logs().count("a connection was closed") == closed
 
 
 @pytest.mark.parametrize("level", ["processed", "confirmed"])

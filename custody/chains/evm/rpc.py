@@ -3,6 +3,7 @@
 Nothing here is trusted: the signer caps every figure, and an order is judged without them.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from custody.kit.shapes import MAX_UINT256
 
 PLAIN_TRANSFER_GAS = 21_000
 _LARGEST = 2**63 - 1
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
 class NotExecutable(UpstreamFailed):
@@ -109,8 +111,8 @@ def receipt_of(found: Any, tx_hash: str) -> Receipt | None:
     if str(_field(found, "transactionHash")).lower() != tx_hash.lower():
         raise _nonsense()
     return Receipt(
-        block_number=quantity(_field(found, "blockNumber")),
-        block_hash=str(_field(found, "blockHash")),
+        block_number=block_number(_field(found, "blockNumber")),
+        block_hash=_hash(_field(found, "blockHash")),
         succeeded=quantity(_field(found, "status")) == 1,
         gas_used=quantity(_field(found, "gasUsed")),
         effective_gas_price=quantity(found.get("effectiveGasPrice") or "0x0"),
@@ -205,7 +207,20 @@ def _field(answer: Any, name: str) -> Any:
 
 def block_hash_of(found: Any) -> str | None:
     """The hash of a block; None for one that the node does not have."""
-    return None if found is None else str(_field(found, "hash"))
+    return None if found is None else _hash(_field(found, "hash"))
+
+
+def block_number(answer: Any) -> int:
+    """The number of a block that some chain may come to, which fits a frame."""
+    if (number := quantity(answer)) > _LARGEST:
+        raise _nonsense()
+    return number
+
+
+def _hash(answer: Any) -> str:
+    if not isinstance(answer, str) or _HASH.fullmatch(answer) is None:
+        raise _nonsense()
+    return answer
 
 
 def quantity(answer: Any) -> int:

@@ -2,16 +2,19 @@
 
 import base64
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from custody.chains.orders import SolanaPrepared
 from custody.chains.rpc import BroadcastRefused, Rpc, RpcRefused, RpcUnavailable
 from custody.chains.table import Chain
+from custody.kit.shapes import SolanaAddress
 
 _CONFIRMED = {"commitment": "confirmed"}
 _IN_HISTORY = {"searchTransactionHistory": True}
+# No cluster comes to more, and a frame holds it.
+_Height = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class SignatureStatus(msgspec.Struct, frozen=True):
@@ -27,7 +30,7 @@ class _Value(msgspec.Struct):
 
 
 class _Context(msgspec.Struct):
-    slot: int
+    slot: _Height
 
 
 class _Validity(msgspec.Struct):
@@ -36,12 +39,13 @@ class _Validity(msgspec.Struct):
 
 
 class _Blockhash(msgspec.Struct, rename="camel"):
-    blockhash: str
-    last_valid_block_height: int
+    # As many bytes as an address has, written like one.
+    blockhash: SolanaAddress
+    last_valid_block_height: _Height
 
 
 class _Status(msgspec.Struct, rename="camel"):
-    slot: int
+    slot: _Height
     confirmation_status: Literal["processed", "confirmed", "finalized"] | None = None
     err: Any = None
 
