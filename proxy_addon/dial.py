@@ -6,7 +6,7 @@ name that leads elsewhere the second time (rebinding) leads nowhere. The certifi
 
 import asyncio
 
-from custody.kit.addresses import refusal
+from custody.kit.addresses import PRIVATE, refusal
 from custody.kit.logs import logger
 from custody.kit.resolver import FairResolver, Lookup
 from proxy_addon import refuse
@@ -52,7 +52,7 @@ class Dialler:
             raise NotDialled(refuse.UPSTREAM_FAILED) from None
         for address in addresses:
             # One bad answer among good ones is an attack or a mistake; neither is worth a guess.
-            if reason := refusal(address, private_allowed=ticket.private_allowed):
+            if reason := refusal(address, PRIVATE if ticket.private_allowed else frozenset()):
                 self._say(ticket, f"{address} is refused: {reason}")
                 raise NotDialled(refuse.ADDRESS_BLOCKED)
         return addresses

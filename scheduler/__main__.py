@@ -27,7 +27,7 @@ DATABASE_SECONDS = 30.0
 def outside(given: settings.Settings, lookup: Lookup = system_lookup) -> Outside:
     """The way to the receivers of webhooks."""
     allowed = targets.loopback_allowed(given.public_url)
-    return Outside(private_allowed=allowed, extra_ca_file=given.webhook_extra_ca_file, lookup=lookup)
+    return Outside(loopback_allowed=allowed, extra_ca_file=given.webhook_extra_ca_file, lookup=lookup)
 
 
 async def serve(given: settings.Settings, receivers: Outside) -> None:

@@ -1,8 +1,8 @@
 """Which addresses may be dialled when somebody else names where to. Design 8, decisions 2.
 
-Guarantees: only global unicast addresses, unless the operator lets the host be private; an address that carries
-another one inside (mapped, translated, tunnelled) is refused without looking at what it carries; a metadata service
-of a cloud, which gives keys to whoever asks, is never dialled.
+Guarantees: only global unicast addresses, and what the caller admits of loopback and private ones; an address that
+carries another one inside (mapped, translated, tunnelled) is refused without looking at what it carries; a metadata
+service of a cloud, which gives keys to whoever asks, is never dialled.
 """
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -40,13 +40,15 @@ _REASONS: Final[tuple[tuple[Reason, tuple[str, ...]], ...]] = (
 )
 _NETWORKS: Final = [(reason, ip_network(text)) for reason, texts in _REASONS for text in texts]
 _GLOBAL_UNICAST: Final = ip_network("2000::/3")
-_PRIVATE: Final = frozenset({"loopback", "private", "cgnat"})
+# What a caller may admit: this very machine, or whatever is the operator's own.
+LOOPBACK: Final[frozenset[Reason]] = frozenset({"loopback"})
+PRIVATE: Final[frozenset[Reason]] = LOOPBACK | {"private", "cgnat"}
 
 
-def refusal(address: str, *, private_allowed: bool) -> Reason | None:
+def refusal(address: str, admitted: frozenset[Reason] = frozenset()) -> Reason | None:
     """Why an address may not be dialled, or None when it may.
 
-    `private_allowed` admits loopback, private and carrier networks and nothing else.
+    Of what is not global, only LOOPBACK or PRIVATE can be `admitted`.
     """
     try:
         parsed = ip_address(address.partition("%")[0])
@@ -55,7 +57,7 @@ def refusal(address: str, *, private_allowed: bool) -> Reason | None:
     if parsed in _METADATA:
         return "metadata"
     reason = _reason(parsed)
-    return None if private_allowed and reason in _PRIVATE else reason
+    return None if reason in admitted & PRIVATE else reason
 
 
 def _reason(address: IPv4Address | IPv6Address) -> Reason | None:

@@ -17,8 +17,9 @@ from typing import Any, Literal
 import httpcore
 import msgspec
 
+from custody.identity.web_urls import DEFAULT_PORTS, NotWebUrl, WebUrl, read_url
 from custody.kit import clock
-from custody.kit.addresses import refusal
+from custody.kit.addresses import LOOPBACK, refusal
 from custody.kit.logs import logger
 from custody.kit.resolver import FairResolver, Lookup, system_lookup
 
@@ -56,10 +57,10 @@ class Outside:
     """The way to all receivers: whom we trust, and which addresses may be dialled."""
 
     def __init__(
-        self, *, private_allowed: bool, extra_ca_file: Path | None = None, lookup: Lookup = system_lookup,
+        self, *, loopback_allowed: bool, extra_ca_file: Path | None = None, lookup: Lookup = system_lookup,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:  # fmt: skip
-        self.private_allowed = private_allowed
+        self.loopback_allowed = loopback_allowed
         self.answer_seconds = answer_seconds
         self.names = FairResolver(lookup)
         self.trusted = ssl.create_default_context()
@@ -79,11 +80,15 @@ class Receiver:
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
         """Send and hear the answer's head; whatever goes wrong is a word."""
-        if not url.startswith("https://") and not (self._outside.private_allowed and url.startswith("http://")):
+        try:
+            read = read_url(url)
+        except NotWebUrl:
+            return Answer(problem="address_blocked")
+        if read.scheme != "https" and not self._outside.loopback_allowed:
             return Answer(problem="address_blocked")
         try:
             async with asyncio.timeout(self._outside.answer_seconds):
-                return await self._post(url, headers, body)
+                return await self._post(read, headers, body)
         except (TimeoutError, httpcore.TimeoutException):
             return Answer(problem="timeout")
         except NotDialled as problem:
@@ -94,8 +99,12 @@ class Receiver:
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, OSError):
             return Answer(problem="closed")
 
-    async def _post(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
-        async with self._connections.stream("POST", url, headers=list(headers.items()), content=body) as response:
+    async def _post(self, read: WebUrl, headers: dict[str, str], body: bytes) -> Answer:
+        # In its parts, for the library would read the text in its own way: without what follows a `;`.
+        target = (read.path or "/") + ("" if read.query is None else f"?{read.query}")
+        url = httpcore.URL(scheme=read.scheme, host=read.host.strip("[]"), port=read.port, target=target)
+        named = [("Host", _authority(read)), *headers.items()]
+        async with self._connections.stream("POST", url, headers=named, content=body) as response:
             told = {name.lower(): value for name, value in response.headers}
             await _read_if_short(response, told)
             return Answer(status=response.status, retry_after=_retry_after(told.get(b"retry-after")))
@@ -132,7 +141,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
             raise NotDialled("name") from None
         for address in addresses:
             # One bad answer among good ones is an attack or a mistake; neither is worth a guess.
-            if reason := refusal(address, private_allowed=self._outside.private_allowed):
+            if reason := refusal(address, LOOPBACK if self._outside.loopback_allowed else frozenset()):
                 log.info("a receiver's address is refused", extra={"host": host, "reason": reason})
                 raise NotDialled("address_blocked")
         return addresses
@@ -142,6 +151,10 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+def _authority(read: WebUrl) -> str:
+    return read.host if read.port in (None, DEFAULT_PORTS[read.scheme]) else f"{read.host}:{read.port}"
 
 
 async def _read_if_short(response: httpcore.Response, told: dict[bytes, bytes]) -> None:

@@ -46,7 +46,7 @@ def loopback_allowed(public_url: str) -> bool:
 
 def _check_host(host: str) -> None:
     if _is_address(host):
-        if addresses.refusal(host.strip("[]"), private_allowed=False) is not None:
+        if addresses.refusal(host.strip("[]")) is not None:
             raise _refused(_ADDRESS_REFUSED)
     elif "." not in host or host.endswith(tuple(f".{end}" for end in _INSIDE)):
         raise _refused("The host is a name that is known inside a network only.")
@@ -54,7 +54,7 @@ def _check_host(host: str) -> None:
 
 def _is_local(url: WebUrl) -> bool:
     if _is_address(url.host):
-        return addresses.refusal(url.host.strip("[]"), private_allowed=False) == "loopback"
+        return addresses.refusal(url.host.strip("[]")) == "loopback"
     return url.is_local
 
 

@@ -15,7 +15,7 @@ if __name__ == "__main__":
     logs.set_up()
     given = settings.read()
     outside = Outside(
-        private_allowed=targets.loopback_allowed(given.public_url), extra_ca_file=given.webhook_extra_ca_file,
+        loopback_allowed=targets.loopback_allowed(given.public_url), extra_ca_file=given.webhook_extra_ca_file,
         lookup=Resolver(Path(sys.argv[1])), answer_seconds=float(sys.argv[2]),
     )  # fmt: skip
     asyncio.run(serve(given, outside))

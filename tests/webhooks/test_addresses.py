@@ -18,6 +18,9 @@ async def _errors(hooks: Hooks) -> list[Any]:
 NAMES = {
     "rebinds": [["127.0.0.1"], [METADATA]], "pinned": [["127.0.0.1"], [METADATA]], "second": [["127.0.0.1", METADATA]],
     "first": [[METADATA, "127.0.0.1"]], "mapped": [["::ffff:127.0.0.1"]], "unspecified": [["0.0.0.0"]],
+    # This deployment is on loopback, so loopback may be dialled, and no other network of its operator.
+    "private": [["127.0.0.1", "192.168.0.1"]], "unique-local": [["127.0.0.1", "fd12::1"]],
+    "carrier": [["127.0.0.1", "100.64.0.1"]],
 }  # fmt: skip
 
 
@@ -52,7 +55,7 @@ async def test_what_was_judged_is_what_is_dialled(names: Hooked, hooks: Hooks) -
     assert len(hooks.hell.at(url)) == 1
 
 
-@pytest.mark.parametrize("name", ["second", "first", "mapped", "unspecified"])
+@pytest.mark.parametrize("name", ["second", "first", "mapped", "unspecified", "private", "unique-local", "carrier"])
 async def test_one_bad_address_among_good_ones_is_enough(names: Hooked, hooks: Hooks, name: str) -> None:
     url = hooks.endpoint("good", host=f"{name}.receiver.test")
 

@@ -169,6 +169,21 @@ def test_a_test_is_sent_once_and_signed(as_owner: Person, receiver: Receiver) ->
     assert (sent.envelope["event"], sent.envelope["tenantId"]) == ("webhook.test", as_owner.tenant)
 
 
+@pytest.mark.parametrize(
+    "kept",
+    ["/200/a;b=c?d=e", "/200/a;b", "/200/a?", "/200/a%3Bb//c/../d?e=%20"],
+    ids=["parameters", "no-query", "empty-query", "odd"],
+)
+def test_an_event_is_posted_to_the_very_address_that_was_kept(as_owner: Person, receiver: Receiver, kept: str) -> None:
+    webhook = endpoint(as_owner, receiver.url(kept))
+    as_owner.ok("POST", f"/webhooks/{webhook}/test")
+
+    assert over(as_owner, webhook)[0]["status"] == "delivered"
+    delivery = deliveries(as_owner, webhook)[0]["id"]
+    sent = [one for one in receiver.received if one.headers["webhook-id"] == delivery]
+    assert [(one.path, one.headers["host"]) for one in sent] == [(kept, f"127.0.0.1:{receiver.server_port}")]
+
+
 def test_a_test_is_neither_repeated_nor_replayed(as_owner: Person, receiver: Receiver) -> None:
     webhook = endpoint(as_owner, receiver.url("/500/test"))
     as_owner.ok("POST", f"/webhooks/{webhook}/test")

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.kit.addresses import refusal
+from custody.kit.addresses import LOOPBACK, PRIVATE, refusal
+
+LEAVES = {"none": frozenset(), "loopback": LOOPBACK, "private": PRIVATE}
 
 GLOBAL = ["1.1.1.1", "8.8.8.8", "151.101.1.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "223.255.255.254"]
 # Admitted for hosts that the operator names.
@@ -36,26 +38,33 @@ NEVER = {
 
 
 @pytest.mark.parametrize("address", GLOBAL)
-@pytest.mark.parametrize("private_allowed", [False, True])
-def test_a_global_address_may_be_dialled(address, private_allowed):
-    assert refusal(address, private_allowed=private_allowed) is None
+@pytest.mark.parametrize("leave", LEAVES)
+def test_a_global_address_may_be_dialled(address, leave):
+    assert refusal(address, LEAVES[leave]) is None
 
 
 @pytest.mark.parametrize("address", ADMISSIBLE)
 def test_a_private_address_may_be_dialled_only_with_leave(address):
-    assert refusal(address, private_allowed=False) == ADMISSIBLE[address]
-    assert refusal(address, private_allowed=True) is None
+    assert refusal(address) == ADMISSIBLE[address]
+    assert refusal(address, PRIVATE) is None
+
+
+@pytest.mark.parametrize("address", ADMISSIBLE)
+def test_leave_for_this_machine_opens_no_network(address):
+    said = ADMISSIBLE[address]
+
+    assert refusal(address, LOOPBACK) == (None if said == "loopback" else said)
 
 
 @pytest.mark.parametrize("address", NEVER)
-@pytest.mark.parametrize("private_allowed", [False, True])
-def test_no_leave_opens_the_other_addresses(address, private_allowed):
-    assert refusal(address, private_allowed=private_allowed) == NEVER[address]
+@pytest.mark.parametrize("leave", [*LEAVES, "everything"])
+def test_no_leave_opens_the_other_addresses(address, leave):
+    assert refusal(address, LEAVES.get(leave, frozenset(NEVER.values()))) == NEVER[address]
 
 
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
 def test_what_may_be_dialled_is_global_by_the_standard_library_too(address):
-    if refusal(str(address), private_allowed=False) is None:
+    if refusal(str(address)) is None:
         assert address.is_global
         assert not any((address.is_multicast, address.is_private, address.is_reserved, address.is_link_local))
 
@@ -71,4 +80,4 @@ def test_an_address_inside_another_is_never_dialled(address):
         ipaddress.IPv6Address(packed),
     ]
 
-    assert all(refusal(str(carrier), private_allowed=True) for carrier in carriers if packed != 1)
+    assert all(refusal(str(carrier), PRIVATE) for carrier in carriers if packed != 1)
