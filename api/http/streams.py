@@ -33,8 +33,10 @@ def response(streamed: Streamed, still: Callable[[], Awaitable[object]]) -> HTTP
         finally:
             await chunks.aclose()  # type: ignore[attr-defined]
 
+    # A proxy like nginx otherwise holds back what comes until its buffer is full.
+    unheld = {"X-Accel-Buffering": "no"}
     # The server takes either; its types know the one with a body only.
-    return cast("HTTPResponse", ResponseStream(send, content_type=streamed.media))
+    return cast("HTTPResponse", ResponseStream(send, headers=unheld, content_type=streamed.media))
 
 
 async def _sent(answer: ResponseStream, chunk: bytes) -> bool:

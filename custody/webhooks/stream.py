@@ -60,7 +60,9 @@ class _Reader:
     async def chunks(self, still: Still, *, reset: bool) -> AsyncIterator[bytes]:
         """What is sent, until he may not listen any more or the service stops; `still` raises when he may not."""
         try:
-            yield b": open\n\n"
+            # The place at once, and be it 0: who is cut off before the first event comes back with it, and either
+            # misses nothing or hears a reset.
+            yield b": open\n\n" if reset else b": open\nid: %d\n\n" % self._place
             if reset:
                 yield _reset(self._place)
             comment_at = time.monotonic() + COMMENT_SECONDS

@@ -37,7 +37,9 @@ class Stream:
         assert answer.headers["content-type"] == "text/event-stream"
         # From here on nothing is missed.
         assert next(self._lines) == ": open"
-        assert next(self._lines) == ""
+        # What a browser comes back with when nothing else has arrived.
+        self.place = next(self._lines).removeprefix("id: ")
+        assert not self.place or next(self._lines) == ""
 
     def next(self) -> Heard | None:
         """The next event, past comments; None when the stream ended."""
@@ -110,6 +112,35 @@ def test_one_goes_on_where_one_was(tenant: Tenant, agent: Agent) -> None:
     assert kept(tenant, heard[2].id) == []
     with listening(tenant, heard[2].id) as stream:
         assert sign(agent, 4) == orders(stream.take(1))
+
+
+def test_who_is_cut_off_before_the_first_event_misses_nothing(tenant: Tenant, agent: Agent) -> None:
+    with listening(tenant) as first:
+        sign(agent, 1)
+        newest = first.take(1)[0].id
+    with listening(tenant) as stream:
+        cut_off_at = stream.place
+
+    signed = sign(agent, 2)
+
+    with listening(tenant, cut_off_at) as stream:
+        assert orders(stream.take(1)) == signed
+    assert cut_off_at == newest
+
+
+def test_who_is_cut_off_before_there_was_any_event_hears_a_reset(tenant: Tenant, agent: Agent) -> None:
+    with listening(tenant) as stream:
+        cut_off_at = stream.place
+    with listening(tenant) as published:
+        sign(agent, 1)
+        published.take(1)
+
+    assert [one.event for one in kept(tenant, cut_off_at)] == ["reset"]
+
+
+def test_no_proxy_in_front_is_to_hold_events_back(tenant: Tenant) -> None:
+    with listening(tenant, query="?follow=false") as stream:
+        assert stream.answer.headers["x-accel-buffering"] == "no"
 
 
 @pytest.mark.parametrize("last", ["1", "999999999999999999"])
