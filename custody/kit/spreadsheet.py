@@ -4,14 +4,15 @@ import csv
 import io
 from collections.abc import Iterable
 
-# Whatever a spreadsheet may take for the beginning of a formula, TAB and CR among it.
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+# Whatever a spreadsheet may take for the beginning of a formula: TAB, CR and LF too, and = + - @ in their wide forms.
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def as_csv(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """A line of names and a line for each row; None is an empty cell."""
     text = io.StringIO()
-    writer = csv.writer(text)
+    # All in quotes: much of Europe separates by `;`, where half a cell would become one of its own.
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
     writer.writerows([cell(value) for value in row] for row in (names, *rows))
     return text.getvalue()
 
