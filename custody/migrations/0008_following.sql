@@ -29,19 +29,25 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT FROM transactions r WHERE r.tenant_id = c.tenant_id AND r.replaces_tx_id = c.id AND r.signature IS NOT NULL)
 $$;
 
-CREATE FUNCTION slot_of(p_tenant text, p_address text, p_chain bigint, p_nonce bigint) RETURNS text
+CREATE FUNCTION slot_of(p_tenant text, p_address text, p_chain bigint, p_nonce bigint, p_tx uuid) RETURNS text
 LANGUAGE sql STABLE AS $$
-  -- From who holds the slot back along what each replaced. The oldest of very many were never sent.
+  -- From who holds the slot back along what each replaced. Of very many only the newest are looked at together; each of
+  -- the others is looked at beside them when it is its own turn.
   WITH RECURSIVE members AS (
     SELECT t.id, t.tx_hash, t.status, t.replaces_tx_id, 1 AS place
       FROM nonces n JOIN transactions t ON t.tenant_id = n.tenant_id AND t.id = n.tx_id
      WHERE n.tenant_id = p_tenant AND n.address = p_address AND n.chain_id = p_chain AND n.nonce = p_nonce
     UNION ALL
     SELECT t.id, t.tx_hash, t.status, t.replaces_tx_id, m.place + 1
-      FROM members m JOIN transactions t ON t.tenant_id = p_tenant AND t.id = m.replaces_tx_id WHERE m.place < 32)
-  SELECT json_agg(json_build_object('id', id, 'hash', tx_hash, 'status', status) ORDER BY place)::text FROM members
+      FROM members m JOIN transactions t ON t.tenant_id = p_tenant AND t.id = m.replaces_tx_id WHERE m.place < 32),
+  everyone AS (
+    SELECT id, tx_hash, status, place FROM members
+    UNION ALL
+    SELECT t.id, t.tx_hash, t.status, 33 FROM transactions t
+     WHERE t.tenant_id = p_tenant AND t.id = p_tx AND NOT EXISTS (SELECT FROM members m WHERE m.id = p_tx))
+  SELECT json_agg(json_build_object('id', id, 'hash', tx_hash, 'status', status) ORDER BY place)::text FROM everyone
 $$;
-COMMENT ON FUNCTION slot_of IS 'Every transaction of ours that one nonce was signed for, the newest first.';
+COMMENT ON FUNCTION slot_of IS 'The transactions of ours that one nonce was signed for, the newest first, and always the one that is asked about.';
 
 CREATE FUNCTION claim_following(p_chain bigint, p_limit integer)
 RETURNS TABLE (tenant_id text, id uuid, kind text, status text, address text, nonce bigint, tx_hash text,
@@ -60,7 +66,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     RETURNING t.*)
   SELECT c.tenant_id, c.id, c.kind, c.status, CASE c.kind WHEN 'evm' THEN a.evm_address ELSE a.solana_address END,
          c.nonce, c.tx_hash, c.signed_bytes, extract(epoch FROM service_now() - c.signed_at)::double precision,
-         CASE c.kind WHEN 'evm' THEN slot_of(c.tenant_id, a.evm_address, c.chain_id, c.nonce) END
+         CASE c.kind WHEN 'evm' THEN slot_of(c.tenant_id, a.evm_address, c.chain_id, c.nonce, c.id) END
     FROM claimed c JOIN agents a ON a.tenant_id = c.tenant_id AND a.id = c.agent_id
 $$;
 

@@ -72,6 +72,26 @@ async def test_of_two_for_one_nonce_the_mined_one_is_confirmed_and_the_other_rep
     assert await violations(owner, [payers.id], [Limit(payer.id, 10)]) == []
 
 
+@pytest.mark.parametrize("mined", [0, -1])
+async def test_of_very_many_for_one_nonce_each_becomes_final(
+    payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection, mined: int
+) -> None:
+    with chain.holding():
+        tries = [sent(payer, maxFeePerGas=str(3 * 10**9), maxPriorityFeePerGas="1")]
+        for _ in range(33):
+            tries.append(replaced(payer, tries[-1]["id"]))
+        chain.drop(tries[-1]["txHash"])
+        raw = await owner.fetchval("SELECT signed_bytes FROM transactions WHERE id = $1", tries[mined]["id"])
+        chain.rpc("eth_sendRawTransaction", "0x" + raw.hex())
+        chain.mine(DEPTH)
+    await scheduler.look()
+    await scheduler.look()
+
+    taken = tries.pop(mined)
+    assert became(payer, taken["id"]) == [("confirmed", None)]
+    assert set(became(payer, *(one["id"] for one in tries))) == {("failed", "replaced")}
+
+
 async def test_the_original_mined_first_makes_the_replacement_replaced(
     payer: Agent, chain: EvmNode, scheduler: Scheduling
 ) -> None:
