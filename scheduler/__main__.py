@@ -32,8 +32,8 @@ def outside(given: settings.Settings, lookup: Lookup = system_lookup) -> Outside
 
 async def serve(given: settings.Settings, receivers: Outside) -> None:
     """Run until SIGTERM or SIGINT; what runs then is allowed to end."""
-    # Two for each job that runs alone: one holds its lock.
-    pool = await db.open_pool_when_there(given.database_url, size=8, seconds=DATABASE_SECONDS)
+    # Two for each job that runs alone, for one holds its lock; mostly two are enough for all of them.
+    pool = await db.open_pool_when_there(given.database_url, size=8, least=2, seconds=DATABASE_SECONDS)
     ports = Ports(pool=pool, signer=SignerClient(str(given.sign_socket), "scheduler"), chains=given.chains, rpc=Rpc())
     deliveries = Deliveries(receivers)
     clockwork = AsyncIOScheduler()

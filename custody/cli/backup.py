@@ -69,7 +69,7 @@ async def run(settings: Settings, folder: Path) -> int:
     # Beside its place, so that one that was cut off is never taken for a whole one.
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        async with owners.owner_url(settings, places.open_home(settings.home)) as url:
+        async with owners.owner_url(settings, _home(settings)) as url:
             manifest = await _copy_out(settings, url, draft)
         places.write_private(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)).decode() + "\n")
         _sync(draft)
@@ -79,10 +79,20 @@ async def run(settings: Settings, folder: Path) -> int:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     print(f"The backup is in {folder}: {manifest.size / 2**20:.1f} MiB, {sum(manifest.counts.values())} rows.")
+    if not manifest.key_versions:
+        print("Nothing is sealed in it yet, so no master key is needed to read it.")
+        return 0
     needed = ", ".join(str(key.version) for key in manifest.key_versions)
     print(f"It can be read with the master key alone, {manifest.master_key} (version {needed}), which is not in it.")
     print("Keep a copy of that file somewhere else: whoever has both has every wallet.")
     return 0
+
+
+def _home(settings: Settings) -> places.Home:
+    home = places.found_home(settings.home)
+    if settings.database_url is None and not home.file("postgres").is_dir():
+        raise BackupRefused(f"there is no database in {home.path}; set SERVICE_HOME or SERVICE_DATABASE_URL")
+    return home
 
 
 async def _copy_out(settings: Settings, url: str, draft: Path) -> Manifest:

@@ -47,6 +47,19 @@ def open_home(path: Path) -> Home:
     return home
 
 
+def found_home(path: Path) -> Home:
+    """The state folder as it is, for commands that only look: nothing is made, nothing changes hands."""
+    insist_on_owner(path)
+    separate = os.geteuid() == 0 and sys.platform == "linux" and path.is_dir() and enterable(path.resolve().parent)
+    return Home(path.resolve(), separate)
+
+
+def insist_on_owner(path: Path) -> None:
+    """Raise PermissionError for root in somebody's folder: what root makes there, its processes could not open."""
+    if os.geteuid() == 0 and path.is_dir() and (uid := path.stat().st_uid) != 0:
+        raise PermissionError(f"the state folder {path} belongs to the user with uid {uid}; run this as that user")
+
+
 def folder(path: Path, *, owner: int | None = None, mode: int = 0o700) -> Path:
     """Make a folder of ours with exactly this owner and mode."""
     path.mkdir(mode=0o700, exist_ok=True)

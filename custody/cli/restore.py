@@ -44,6 +44,10 @@ BEGIN
 END $custody$;
 REVOKE CREATE ON SCHEMA public FROM {roles.DEFINER};
 """  # noqa: S608 - our own names
+# The programs that write the script are newer than many a server; this setting is what Postgres has from 17 on, and its
+# value the default. It stands in the script's head, far before the first row.
+_HEAD_BYTES = 2048
+_NEWER = b"\nSET transaction_timeout = 0;\n", b"\n"
 
 
 class RestoreRefused(RuntimeError):
@@ -60,9 +64,14 @@ async def run(settings: Settings, chosen: argparse.Namespace) -> int:
     if chosen.folder is None and not chosen.verify:
         print("custody: name the backup's folder, or --verify, or --accept", file=sys.stderr)
         return 2
-    home = places.open_home(settings.home)
     if chosen.folder is not None:
+        places.insist_on_owner(settings.home)
+        home = places.open_home(settings.home)
         return await _restore(settings, home, chosen.folder.absolute(), verify=chosen.verify)
+    # A look makes nothing, least of all a database.
+    home = places.found_home(settings.home)
+    if settings.database_url is None and not home.file("postgres").is_dir():
+        raise RestoreRefused(f"there is no database in {home.path}; set SERVICE_HOME or SERVICE_DATABASE_URL")
     async with owners.owner_url(settings, home):
         return await _verify(settings, home)
 
@@ -127,6 +136,7 @@ async def _copy_in(url: str, dump: Path) -> None:
         assert into.stdin is not None  # noqa: S101 - asked for just above
         try:
             into.stdin.write(b"BEGIN;\n")
+            into.stdin.write((await asyncio.to_thread(script.read, _HEAD_BYTES)).replace(*_NEWER, 1))
             while piece := await asyncio.to_thread(script.read1, 2**20):
                 into.stdin.write(piece)
                 await into.stdin.drain()

@@ -32,10 +32,10 @@ async def _nothing_to_reset(_connection: Any) -> None:
     return None
 
 
-async def open_pool(url: str, *, size: int, statement_cache: int = 256) -> Pool:
-    """Open a pool of `size` connections; the reset round trip at each release is left out."""
+async def open_pool(url: str, *, size: int, least: int | None = None, statement_cache: int = 256) -> Pool:
+    """Open a pool of `size` connections, `least` of them at once; the reset round trip at each release is left out."""
     pool = await asyncpg.create_pool(
-        url, min_size=size, max_size=size, reset=_nothing_to_reset, statement_cache_size=statement_cache,
+        url, min_size=least or size, max_size=size, reset=_nothing_to_reset, statement_cache_size=statement_cache,
         max_inactive_connection_lifetime=0, timeout=5, command_timeout=30,
         # Buckets of an hour are cut in the session's zone; only UTC has no half hours and no summer.
         server_settings={"timezone": "UTC"},
@@ -44,12 +44,12 @@ async def open_pool(url: str, *, size: int, statement_cache: int = 256) -> Pool:
     return pool
 
 
-async def open_pool_when_there(url: str, *, size: int, seconds: float) -> Pool:
+async def open_pool_when_there(url: str, *, size: int, least: int | None = None, seconds: float) -> Pool:
     """Open a pool, waiting for a Postgres that is still starting."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
         try:
-            return await open_pool(url, size=size)
+            return await open_pool(url, size=size, least=least)
         except DatabaseAway:
             if asyncio.get_running_loop().time() > deadline:
                 raise

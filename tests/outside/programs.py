@@ -29,6 +29,8 @@ class ProgramMissing(RuntimeError):
 
 
 CHROMIUM = Program(("chromium", "chromium-browser", "google-chrome"), ("chromium",))
+# Debian keeps it off the PATH, beside those of other versions.
+OLDER_POSTGRES = Program(("/usr/lib/postgresql/15/bin/initdb",), ("postgresql-15",))
 KEY_VALUE_STORE = Program(("valkey-server", "redis-server"), ("valkey-server", "redis-server"))
 
 

@@ -1,8 +1,11 @@
 """`custody backup` and `restore`: what was there is there again and opens, and an older state is noticed (P7)."""
 
 import asyncio
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +20,7 @@ from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.keepsakes import Keepsakes, custody, keepsakes
 from tests.fixtures.postgres import in_database
 from tests.fixtures.server import Service
+from tests.outside.processes import PROJECT
 
 MANIFEST = "manifest.json"
 
@@ -169,6 +173,36 @@ def test_a_command_that_says_nothing_does_nothing(apart: Service, words: tuple[s
     ended = custody(apart, "restore", *words)
 
     assert (ended.returncode, ended.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("words", [("backup", "copy"), ("restore", "--verify")], ids=" ".join)
+def test_a_look_at_nothing_makes_nothing(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ended = without_database(tmp_path / "home", tmp_path, *words)
+
+    assert ended.returncode != 0
+    assert "there is no database in" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root could change whose folder it is")
+@pytest.mark.parametrize("words", [("backup", "copy"), ("restore", "--verify"), ("restore", "copy")], ids=" ".join)
+def test_root_leaves_the_folder_to_whose_it_is(tmp_path: Path, words: tuple[str, ...]) -> None:
+    home = tmp_path / "home"
+    for folder in (home, home / "signer", home / "postgres"):
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 1000, 1000)
+    before = {path: (path.stat().st_uid, path.stat().st_mode) for path in (home, *home.iterdir())}
+
+    ended = without_database(home, tmp_path, *words)
+
+    assert "run this as that user" in ended.stderr
+    assert {path: (path.stat().st_uid, path.stat().st_mode) for path in (home, *home.iterdir())} == before
+
+
+def without_database(home: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    given = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home)}
+    command = [sys.executable, "-P", "-m", "custody.cli", *words]
+    return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, timeout=60, check=False)
 
 
 def wiped(service: Service) -> None:

@@ -23,7 +23,7 @@ from tests.fixtures.signer_socket import greeted
 from tests.outside.wallet import Wallet
 
 ROLES = ("owner", "admin", "developer", "billing", "viewer", "member")
-ANYBODY, BUILDERS, ADMINS = set(ROLES), set(ROLES[:3]), set(ROLES[:2])
+ANYBODY, READERS, BUILDERS, ADMINS = set(ROLES), set(ROLES[:5]), set(ROLES[:3]), set(ROLES[:2])
 ABSENT = "00000000-0000-0000-0000-000000000000"
 PROOFS = {"agent", "tenant_key", "platform_key", "session", "app_client"}
 SIDE = {"tenant_key", "app_client", "session"}
@@ -40,6 +40,10 @@ SIGNED: dict[str, Rule] = {
                       {"agent", "session"}, ADMINS, "vaultSigning"),
     "SignSolana": (ORDER | {"order": {"transaction": "AA==", "to": "1" * 32, "value": "1"}},
                    {"agent", "session"}, ADMINS, "vaultSigning"),
+    "ReplaceEvm": (ORDER | {"replaces": ABSENT}, {"agent", "session"}, ADMINS, "vaultSigning"),
+    "Simulate": (AGENT | {"question": {"kind": "evm", "request": {"to": ADDRESS, "value": "1"}}}, SIDE | {"agent"},
+                 READERS, None),
+    "IssueReceipt": (AGENT | {"tx_id": ABSENT}, SIDE | {"agent"}, READERS, None),
     "ReplacePolicies": (AGENT | {"policies": []}, SIDE | {"agent"}, ADMINS, "tenantAdmin"),
 }  # fmt: skip
 OF_TENANT: dict[str, Rule] = {
@@ -65,6 +69,12 @@ OF_TENANT: dict[str, Rule] = {
     "RevokeAppSecret": ({"client": "absent", "secret": ABSENT}, {"session"}, ADMINS, "tenantAdmin"),
     "NewSigningKey": ({}, {"session"}, ADMINS, "tenantAdmin"),
     "RevokeSigningKey": ({"key": ABSENT}, {"session"}, ADMINS, "tenantAdmin"),
+    "CreateWebhook": ({"url": "no address"}, {"session"}, ADMINS, "webhooks"),
+    "ChangeWebhook": ({"webhook": ABSENT}, {"session"}, ADMINS, "webhooks"),
+    "DeleteWebhook": ({"webhook": ABSENT}, {"session"}, ADMINS, "webhooks"),
+    "SendWebhookTest": ({"webhook": ABSENT}, {"session"}, ADMINS, "webhooks"),
+    "RetryDelivery": ({"delivery": ABSENT}, {"session"}, ADMINS, "webhooks"),
+    "ReplayDelivery": ({"delivery": ABSENT}, {"session"}, ADMINS, "webhooks"),
 }  # fmt: skip
 OF_PERSON: dict[str, Rule] = {
     name: (body, {"session"}, ANYBODY, None)
@@ -85,6 +95,8 @@ OF_OPERATOR: dict[str, Rule] = {
     "CreatePlatformKey": ({"name": "x", "scopes": ["absent"]}, {"platform_key"}, set(), None),
     "RevokePlatformKey": ({"key": ABSENT}, {"platform_key"}, set(), None),
     "ListPlatformKeys": ({}, {"platform_key"}, set(), None),
+    "RotateKeys": ({"act": "status"}, {"platform_key"}, set(), None),
+    "AcceptRestore": ({}, {"platform_key"}, set(), None),
     "CheckRequestSignature": ({"method": "POST", "path": "/", "timestamp": None, "expires_at": None,
                                "idempotency_key": "x" * 8, "body_sha256": "0" * 64, "signature": "v1=00"},
                               PROOFS, ANYBODY, None),
@@ -93,9 +105,11 @@ RULES = {**SIGNED, **OF_TENANT, **OF_PERSON, **OF_OPERATOR}
 BRING_THEIR_PROOF = {
     "NewNonce", "SignInWithWallet", "NewEmailCode", "SignInWithEmail", "RefreshSession", "NewSignInChallenge",
     "SignInWithPasskey", "NewDeviceCode", "PollDeviceCode",
+    # A scheduler's, which nobody asked for.
+    "Expire", "SealCheckpoint", "ChainOutcome", "SignDelivery",
 }  # fmt: skip
 # Only the operator's own command may send these; the api's socket takes none of them.
-NOT_FROM_THE_API = {"CreatePlatformKey", "RevokePlatformKey", "ListPlatformKeys"}
+NOT_FROM_THE_API = {"CreatePlatformKey", "RevokePlatformKey", "ListPlatformKeys", "RotateKeys", "AcceptRestore"}
 REFUSALS = {"wrong_role", "mfa_required", "wrong_kind", "session_revoked", "bad_proof", "bad_token", "unauthenticated"}
 
 
