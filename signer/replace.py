@@ -19,7 +19,8 @@ from signer import orders
 from signer.case import Case
 from signer.context import Ask, Signer
 from signer.decide import acting_for, settle
-from signer.proofs import ProvenAgent, ProvenSession
+from signer.idempotency import earlier
+from signer.proofs import ProvenAgent, ProvenSession, TokenRevoked
 from signer.raised import Replaced
 from signer.sealing import Tampered
 
@@ -37,8 +38,16 @@ async def replace(
     """Judge the same payment again at higher fees, and sign it for the same nonce; or queue or refuse it."""
     ref = acting_for(ask, message.agent)
     row = await _read(signer, ref, message.replaces, message.tx_id)
+    caller = ask.caller
+    # First of all: an earlier answer has a signature in it, which a revoked token gets no more.
+    if isinstance(caller, ProvenAgent) and (caller.incarnation, caller.epoch) != _standing(row):
+        raise TokenRevoked
+    if row is None or row["kind"] is None:
+        raise TransactionAbsent
     if row["answer"] is not None:
         return _decode_outcome(row["answer"]), True
+    if (answer := await earlier(signer, ask)) is not None:
+        return answer, True
     replaced = _replaced(message.replaces, row)
     order = _order(message, row, replaced)
 
@@ -53,15 +62,20 @@ async def stored(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Re
     """What a queued order replaces, if it replaces something; as it is now, for time has gone by."""
     if not isinstance(order, EvmReplacement):
         return None
-    return _replaced(order.replaces, await _read(signer, ref, order.replaces, tx_id))
+    row = await _read(signer, ref, order.replaces, tx_id)
+    if row is None or row["kind"] is None:
+        raise TransactionAbsent
+    return _replaced(order.replaces, row)
 
 
 async def _read(signer: Signer, ref: AgentRef, replaces: str, tx_id: str) -> Any:
     async with signer.pool.acquire() as connection:
-        row = await connection.fetchrow(_READ, ref.tenant, ref.agent, replaces, tx_id)
-    if row is None:
-        raise TransactionAbsent
-    return row
+        return await connection.fetchrow(_READ, ref.tenant, ref.agent, replaces, tx_id)
+
+
+def _standing(row: Any) -> tuple[str, int] | None:
+    """The tokens that count; none of an agent that is gone."""
+    return (str(row["incarnation"]), row["token_epoch"]) if row is not None else None
 
 
 def _replaced(tx_id: str, row: Any) -> Replaced:

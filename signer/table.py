@@ -158,8 +158,7 @@ TABLE: dict[type, Row] = {
     # about orders and signatures: nothing is changed
     m.Simulate: Row(story=simulate.simulate, by=TENANT | AGENT, roles=READERS),
     m.IssueReceipt: Row(story=receipts.issue, by=TENANT | AGENT, roles=READERS),
-    # It reads what is to be replaced first, so the server looks for the earlier answer before that.
-    m.ReplaceEvm: Row(story=replace.replace, by=AGENT | SESSION, action="vaultSigning"),
+    m.ReplaceEvm: _signs(replace.replace),
     m.Approve: Row(story=approvals.approve, by=DECIDER, action="approvals"),
     m.Deny: Row(story=approvals.deny, by=DECIDER, action="approvals"),
     # of the scheduler: the database's clock is the evidence

@@ -113,16 +113,18 @@ COMMENT ON FUNCTION outcome_write IS 'What a node said. Nothing of it frees spen
 -- ---------------------------------------------------------------- what a replacement replaces
 
 CREATE FUNCTION replaced_read(p_tenant text, p_agent text, p_tx uuid, p_new uuid)
-RETURNS TABLE (kind text, status text, broadcast boolean, reference_id text, signed_bytes bytea, answer bytea)
+RETURNS TABLE (incarnation uuid, token_epoch integer, kind text, status text, broadcast boolean, reference_id text, signed_bytes bytea,
+               answer bytea)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
-  RETURN QUERY SELECT t.kind, t.status, t.broadcast, t.reference_id, t.signed_bytes,
+  RETURN QUERY SELECT a.incarnation, a.token_epoch, t.kind, t.status, t.broadcast, t.reference_id, t.signed_bytes,
          (SELECT n.answer FROM transactions n WHERE n.tenant_id = p_tenant AND n.id = p_new AND n.agent_id = p_agent)
-    FROM transactions t WHERE t.tenant_id = p_tenant AND t.id = p_tx AND t.agent_id = p_agent;
+    FROM agents a LEFT JOIN transactions t ON t.tenant_id = a.tenant_id AND t.agent_id = a.id AND t.id = p_tx
+   WHERE a.tenant_id = p_tenant AND a.id = p_agent;
 END $$;
-COMMENT ON FUNCTION replaced_read IS 'The transaction to be replaced, and the earlier answer to this very replacement.';
+COMMENT ON FUNCTION replaced_read IS 'The transaction to be replaced, the earlier answer to this very replacement, and which tokens of the agent count.';
 
 -- ---------------------------------------------------------------- grants
 

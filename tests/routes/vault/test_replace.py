@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import note, solana_payment
 
@@ -152,6 +154,24 @@ def test_the_same_key_again_gives_the_same_answer(payer: Agent, stuck: dict[str,
     assert refusal(replace(payer, stuck["id"], key="replace-it", maxFeePerGas=str(99 * GWEI))) == (
         409, "idempotency_mismatch",
     )  # fmt: skip
+
+
+def test_a_revoked_token_gets_no_earlier_answer(
+    service: Service, tenant: Tenant, payer: Agent, stuck: dict[str, Any]
+) -> None:
+    token = payer.headers["Authorization"].split()[1]
+    better = replace(payer, stuck["id"], key="replace-it").json()["data"]["txId"]
+    body = {"agent": payer.id, "tx_id": better, "replaces": stuck["id"]}
+    with greeted(service) as wire:
+        known = wire.ask("ReplaceEvm", body, {"kind": "agent", "value": token})
+        tenant.ok("DELETE", f"/agents/{payer.id}/tokens")
+        late = wire.ask("ReplaceEvm", body, {"kind": "agent", "value": token})
+
+    again = replace(payer, stuck["id"], key="replace-it")
+
+    assert (known["type"], known["tx_id"]) == ("Signed", better)
+    assert late["code"] == "token_revoked"
+    assert refusal(again) == (401, "token_revoked")
 
 
 def test_what_was_never_sent_is_replaced_without_sending(payer: Agent) -> None:
