@@ -44,6 +44,8 @@ COMMENT ON COLUMN deliveries.next_retry_at IS 'When it is due: at first at once;
 COMMENT ON COLUMN deliveries.error IS 'A short word of ours for what went wrong, never what the receiver said.';
 CREATE INDEX deliveries_due ON deliveries (next_retry_at) WHERE next_retry_at IS NOT NULL;
 CREATE INDEX deliveries_newest ON deliveries (tenant_id, endpoint_id, created_at DESC);
+CREATE INDEX deliveries_sent_again ON deliveries (tenant_id, endpoint_id)
+  WHERE next_retry_at IS NOT NULL AND (replayed_from IS NOT NULL OR event = 'webhook.test');
 CREATE INDEX deliveries_age ON deliveries (created_at);
 
 -- ---------------------------------------------------------------- row-level security and grants

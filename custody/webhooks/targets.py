@@ -36,6 +36,12 @@ def check(url: str, *, public_url: str) -> str:
     return url
 
 
+def place(url: str) -> str:
+    """Host and port of an address that was checked: where it leads, without what may be a token."""
+    read = read_url(url)
+    return read.host if read.port is None else f"{read.host}:{read.port}"
+
+
 def loopback_allowed(public_url: str) -> bool:
     """Whether this deployment is itself reached on loopback, so that its receivers may be there too."""
     try:

@@ -7,7 +7,7 @@ address that the event was not meant for.
 from typing import Any
 
 from custody.kit import clock, ids
-from custody.kit.errors import Conflict, NotFound
+from custody.kit.errors import Conflict, NotFound, TooMany
 from custody.protocol.messages import Done, Outcome, ReplayDelivery, RetryDelivery, SendWebhookTest
 from custody.webhooks import names
 from custody.webhooks.envelope import envelope
@@ -38,6 +38,15 @@ _TEST = (
     "INSERT INTO deliveries (tenant_id, id, endpoint_id, event, body, url, max_attempts, next_retry_at) "
     "VALUES ($1, $2, $3, $4, $5, $6, 1, service_now()) RETURNING *"
 )
+# Those that a person asked for and that are open, or of the last minute.
+_SENT_AGAIN = (
+    "SELECT count(*) FROM (SELECT id FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 "
+    "AND next_retry_at IS NOT NULL AND (replayed_from IS NOT NULL OR event = 'webhook.test') UNION "
+    "SELECT id FROM deliveries WHERE tenant_id = $1 AND endpoint_id = $2 "
+    "AND created_at > service_now() - interval '1 minute' AND (replayed_from IS NOT NULL OR event = 'webhook.test')) d"
+)
+# Of one endpoint; else one person could have us post to a receiver as fast as it answers.
+MAX_SENT_AGAIN = 100
 
 
 class DeliveryAbsent(NotFound):
@@ -76,6 +85,10 @@ class EventForgotten(Conflict):
     """The event of this delivery is older than 30 days and is not kept any more."""
 
 
+class TooManySentAgain(TooMany):
+    """A webhook is sent 100 tests and replays a minute at most, and has no more of them open; try again later."""
+
+
 async def retry(signer: Signer, message: RetryDelivery, ask: Ask[ProvenSession]) -> Outcome:
     """Make a failed delivery due now; the attempts that it has had still count."""
     async with acting(signer, ask) as connection:
@@ -107,6 +120,7 @@ async def replay(signer: Signer, message: ReplayDelivery, ask: Ask[ProvenSession
             raise NotSubscribed
         if not row["event_kept"]:
             raise EventForgotten
+        await _check_sent_again(connection, ask, row["endpoint_id"])
         made = await connection.fetchrow(
             _REPLAY, ask.caller.tenant, new, row["endpoint_id"], row["event_number"], row["event"], row["url"],
             row["max_retries"] + 1, message.delivery,
@@ -129,6 +143,7 @@ async def send_test(signer: Signer, message: SendWebhookTest, ask: Ask[ProvenSes
             raise WebhookAbsent
         if not row["enabled"]:
             raise WebhookDisabled
+        await _check_sent_again(connection, ask, message.webhook)
         made = await connection.fetchrow(
             _TEST, tenant, delivery, message.webhook, names.TEST, body.decode(), row["url"]
         )
@@ -144,6 +159,11 @@ async def _read(connection: Any, ask: Ask[ProvenSession], delivery: str) -> Any:
     if row is None:
         raise DeliveryAbsent
     return row
+
+
+async def _check_sent_again(connection: Any, ask: Ask[ProvenSession], webhook: str) -> None:
+    if await connection.fetchval(_SENT_AGAIN, ask.caller.tenant, webhook) >= MAX_SENT_AGAIN:
+        raise TooManySentAgain(retry_after=60)
 
 
 def _check_endpoint(row: Any) -> None:

@@ -74,7 +74,7 @@ async def create(signer: Signer, message: CreateWebhook, ask: Ask[ProvenSession]
             _ADD, tenant, webhook, url, events, message.description, message.max_retries, message.retry_backoff_ms
         )
         await connection.execute(_SEAL, tenant, webhook, _PURPOSE, signer.sealer.key_version, blob)
-        await tell(connection, ask, "webhook.created", "webhook", webhook, events=events)
+        await tell(connection, ask, "webhook.created", "webhook", webhook, host=targets.place(url), events=events)
         await remember(connection, ask, None)
     return Done({**_shown(row), "secret": shown})
 
@@ -102,7 +102,8 @@ async def change(signer: Signer, message: ChangeWebhook, ask: Ask[ProvenSession]
             new["description"], new["max_retries"], new["retry_backoff_ms"],
         )  # fmt: skip
         outcome = Done(_shown(row))
-        await tell(connection, ask, "webhook.changed", "webhook", message.webhook, changed=sorted(given))
+        led = {"host": targets.place(given["url"])} if "url" in given else {}
+        await tell(connection, ask, "webhook.changed", "webhook", message.webhook, changed=sorted(given), **led)
         await remember(connection, ask, outcome)
     return outcome
 

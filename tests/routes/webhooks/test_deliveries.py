@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
@@ -202,6 +203,34 @@ def test_a_disabled_endpoint_is_not_tested(as_owner: Person, receiver: Receiver)
 
     assert code_of(as_owner.post(f"/webhooks/{webhook}/test")) == (409, "webhook_disabled")
     assert deliveries(as_owner, webhook) == []
+
+
+async def test_an_endpoint_is_sent_a_hundred_tests_and_replays_at_most(
+    as_owner: Person, agent: Agent, receiver: Receiver, owner: asyncpg.Connection
+) -> None:
+    webhook, other = (endpoint(as_owner, receiver.url(f"/200/{name}")) for name in ("many", "few"))
+    signed(agent)
+    replay = f"/webhooks/deliveries/{over(as_owner, webhook)[0]['id']}/replay"
+    made = (
+        "INSERT INTO deliveries (tenant_id, endpoint_id, event, url, status, max_attempts, replayed_from, created_at,"
+        " next_retry_at) SELECT $1, $2, 'tx.signed', '', 'failed', 6, gen_random_uuid(), service_now() - $4::interval,"
+        " service_now() + $5::interval FROM generate_series(1, $3)"
+    )
+    # Some wait since yesterday, some are of this minute and over.
+    await owner.execute(made, as_owner.tenant, webhook, 60, timedelta(days=1), timedelta(days=1))
+    await owner.execute(made, as_owner.tenant, webhook, 39, timedelta(0), None)
+
+    hundredth = as_owner.post(f"/webhooks/{webhook}/test")
+    refused = [as_owner.post(path) for path in (f"/webhooks/{webhook}/test", replay)]
+    elsewhere = as_owner.post(f"/webhooks/{other}/test")
+    await owner.execute(
+        "UPDATE deliveries SET created_at = created_at - interval '1 day' WHERE endpoint_id = $1", webhook
+    )
+    later = [as_owner.post(path) for path in (f"/webhooks/{webhook}/test", replay)]
+
+    assert {code_of(answer) for answer in refused} == {(429, "too_many_sent_again")}
+    assert refused[0].headers["Retry-After"] == "60"
+    assert [answer.status_code for answer in (hundredth, elsewhere, *later)] == [200] * 4
 
 
 def test_a_retry_does_not_wait_and_counts(as_owner: Person, agent: Agent, receiver: Receiver) -> None:

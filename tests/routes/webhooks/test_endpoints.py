@@ -1,6 +1,7 @@
 """Webhook endpoints over HTTP: made, changed, deleted; which addresses are refused. Spec 2/2.13, 4.7, decisions 7."""
 
 import base64
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -110,7 +111,7 @@ def test_a_deleted_endpoint_is_gone(as_owner: Person) -> None:
 
 async def test_what_is_done_is_written_down(as_owner: Person, owner: asyncpg.Connection) -> None:
     webhook = made(as_owner)["id"]
-    as_owner.ok("PUT", f"/webhooks/{webhook}", {"url": "https://other.example.com/"})
+    as_owner.ok("PUT", f"/webhooks/{webhook}", {"url": "https://other.example.com:8443/token?token"})
     as_owner.ok("POST", f"/webhooks/{webhook}/test")
     as_owner.ok("DELETE", f"/webhooks/{webhook}")
 
@@ -125,8 +126,21 @@ async def test_what_is_done_is_written_down(as_owner: Person, owner: asyncpg.Con
         "webhook.deleted",
     ]
     assert {row["actor_id"] for row in rows} == {as_owner.id}
-    # An address may have a token in it.
-    assert "example.com" not in str([row["metadata"] for row in rows])
+    # Where events were led to is told, but an address may have a token in its path.
+    told = [json.loads(row["metadata"]) for row in rows[:2]]
+    assert [one["host"] for one in told] == ["hooks.example.com", "other.example.com:8443"]
+    assert "token" not in str([row["metadata"] for row in rows])
+
+
+async def test_of_a_change_of_something_else_no_host_is_told(as_owner: Person, owner: asyncpg.Connection) -> None:
+    webhook = made(as_owner)["id"]
+    as_owner.ok("PUT", f"/webhooks/{webhook}", {"description": "another"})
+
+    metadata = await owner.fetchval(
+        "SELECT metadata FROM audit WHERE resource_id = $1 AND action = 'webhook.changed'", webhook
+    )
+    assert json.loads(metadata)["changed"] == ["description"]
+    assert "host" not in json.loads(metadata)
 
 
 def test_an_endpoint_is_nothing_to_another_tenant(service: Service, as_owner: Person, other_tenant: Tenant) -> None:
