@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer scheduler proxy migrate demo doctor test test-fast check fix openapi bench reliability lock
+.PHONY: help set-up run api signer scheduler proxy migrate demo doctor test test-fast test-long check fix openapi bench reliability lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -41,7 +41,10 @@ test: set-up ## run every test
 test-fast: set-up ## run the tests that need no process and no database
 	@exec $(python) -m pytest tests/rules tests/structure
 
-check: set-up ## format, lint, types, import contracts, tests: what CI runs
+test-long: set-up ## kills, stops, browsers, containers' commands, backup, rotation: what CI runs after `make check`
+	@exec scripts/test -m long
+
+check: set-up ## format, lint, types, import contracts, every test but the long ones
 	@exec scripts/check
 
 fix: set-up ## format, and mend what the linter can

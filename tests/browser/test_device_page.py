@@ -26,6 +26,8 @@ from tests.outside.upstream import eventually
 from tests.outside.wallet import Wallet
 from tests.routes.auth.devices import Device, new_device
 
+pytestmark = pytest.mark.long
+
 REGISTER = """async ({options, token}) => {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
   const made = await navigator.credentials.create({publicKey});

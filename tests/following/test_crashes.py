@@ -15,6 +15,8 @@ from tests.following.scheduling import Scheduling, became
 from tests.outside.evm_node import EvmNode
 from tests.outside.lying_node import LyingNode
 
+pytestmark = pytest.mark.long
+
 SECONDS = 20
 DEPTH = 3
 

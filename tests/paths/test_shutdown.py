@@ -27,6 +27,8 @@ from tests.outside.bad_node import BadNode, running_bad_node
 from tests.outside.upstream import eventually
 from tests.paths.test_node_away_and_back import WORKING
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Database:

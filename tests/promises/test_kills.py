@@ -14,6 +14,8 @@ from tests.outside.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.promises.kills import killed, postgres_stopped
 from tests.promises.oracle import violations
 
+pytestmark = pytest.mark.long
+
 CUTS: tuple[Cut, ...] = ("before it is sent", "while it runs", "before its reply")
 TURNS = 8
 

@@ -36,6 +36,8 @@ from tests.fixtures.wire import Wire
 from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
+pytestmark = pytest.mark.long
+
 MIB = 2**20
 
 # ---------------------------------------------------------------- hellos

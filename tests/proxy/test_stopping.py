@@ -23,6 +23,8 @@ from tests.fixtures.server import free_ports
 from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
+pytestmark = pytest.mark.long
+
 
 def refused(proxy: Proxy) -> bool:
     """Whether nobody listens any more."""

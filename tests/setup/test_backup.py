@@ -22,6 +22,8 @@ from tests.fixtures.postgres import in_database
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
+pytestmark = pytest.mark.long
+
 MANIFEST = "manifest.json"
 
 

@@ -29,6 +29,8 @@ from tests.fixtures.images import compose, stages
 from tests.fixtures.server import START_SECONDS, UNLIMITED, free_ports
 from tests.outside.processes import PROJECT, die_with
 
+pytestmark = pytest.mark.long
+
 GIVEN = {"POSTGRES_PASSWORD": "not-this-one", "SERVICE_PUBLIC_URL": "https://custody.example.com"}
 FILE = compose(GIVEN)
 STAGES = stages()

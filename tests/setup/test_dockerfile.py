@@ -17,6 +17,8 @@ from custody.cli.settings import PROCESSES
 from tests.fixtures.images import Stage, stages
 from tests.outside.processes import PROJECT
 
+pytestmark = pytest.mark.long
+
 STAGES = stages()
 IGNORED = (PROJECT / ".dockerignore").read_text().splitlines()
 # Everything that is not in the runtime lock is hidden, whether something needs it or only asks for it.

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import doctor
+from custody.cli import doctor, owners, places
 from custody.cli.settings import load
 from custody.kit import authority
+from custody.kit.environment import BadSetting
 
 
 async def test_before_the_first_start_every_complaint_has_a_cure(
@@ -21,6 +22,29 @@ async def test_before_the_first_start_every_complaint_has_a_cure(
     assert status == 1
     assert wrong
     assert all(lines[number + 1].strip().startswith("cure: ") for number in wrong)
+
+
+@pytest.mark.parametrize("url", ["junk", "postgresql://u:s3cret/p4ss@localhost/db", "postgresql://u:s3@p4ss:x@h/db"])
+async def test_a_database_address_that_is_none_is_one_finding_among_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str
+) -> None:
+    status = await doctor.run(load({"SERVICE_HOME": str(tmp_path / "none"), "SERVICE_DATABASE_URL": url}))
+
+    said = capsys.readouterr().out
+    assert status == 1
+    assert "WRONG  database: SERVICE_DATABASE_URL: is no address of a database" in said
+    assert "ok     disk: " in said
+    assert "sealed logs: " in said
+    assert not any(part in said for part in ("s3", "p4ss", "junk"))
+
+
+async def test_what_copies_the_database_refuses_such_an_address(tmp_path: Path) -> None:
+    settings = load({"SERVICE_HOME": str(tmp_path), "SERVICE_DATABASE_URL": "postgresql://u:s3cret/p4ss@localhost/db"})
+
+    with pytest.raises(BadSetting, match="is no address") as refused:
+        async with owners.owner_url(settings, places.Home(tmp_path, separate=False)):
+            pass
+    assert "s3cret" not in str(refused.value)
 
 
 def test_a_master_key_that_others_can_read_is_wrong(tmp_path: Path) -> None:

@@ -35,6 +35,35 @@ def test_a_process_finds_its_address_in_the_state_folder(tmp_path: Path) -> None
     assert environment.url_from_home({"SERVICE_HOME": str(tmp_path)}, "api") == "postgresql://x"
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgresql://custody:p%2Fw@db.example.com:5432/custody", "postgres://custody@[::1]/custody?sslmode=require",
+        "postgresql://custody:pw@/custody?host=/run/postgres&port=5433", "postgresql://u:pw@one:5432,two:5433/custody",
+    ],
+)  # fmt: skip
+def test_the_address_of_a_database_stays_as_it_is(value: str) -> None:
+    assert environment.database_address("U", value) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "hunter2", "mysql://u:hunter2@h/db", "postgresql://u:hunter2/x@h/db", "postgresql://u:12/hunter2@h/db",
+        "postgresql://u:x#hunter2@h/db", "postgresql://u:12#hunter2@h/db", "postgresql://u:12?hunter2@h/db",
+        "postgresql://u:a@hunter2:b@h/db", "postgresql://u:hunter2@h:port/db", "postgresql://u:hunter2@[::1/db",
+        "postgresql://u:hunter2@h/db?sslmode=no", "postgresql://u:hunter2@h/db?port=x",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_of_a_database_is_not_repeated(value: str) -> None:
+    with pytest.raises(BadSetting, match=r"\ASERVICE_DATABASE_URL_API: is no address of a database") as refused:
+        environment.url_from_home({"SERVICE_DATABASE_URL_API": value}, "api")
+
+    assert "hunter2" not in str(refused.value)
+    # Nor by a traceback.
+    assert refused.value.__context__ is None or refused.value.__suppress_context__
+
+
 def test_a_missing_address_names_the_command_that_writes_it(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"SERVICE_DATABASE_URL_API.*custody migrate"):
         environment.url_from_home({"SERVICE_HOME": str(tmp_path)}, "api")

@@ -17,6 +17,8 @@ import pytest
 from custody.cli import places
 from custody.cli.runtime import PROJECT
 
+pytestmark = pytest.mark.long
+
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 COMMAND = [sys.executable, "-m", "tests.setup.stand_ins.supervise"]
 

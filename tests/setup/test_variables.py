@@ -37,6 +37,8 @@ from custody.kit.environment import BadSetting
         ("SERVICE_REQUIRE_AUTH_SIGNATURE", "perhaps"),
         ("SERVICE_SMTP_URL", "mail.example.com"),
         ("SERVICE_RATE_LIMIT_NONCE", "many"),
+        ("SERVICE_DATABASE_URL", "postgresql://u:p/w@h/db"),
+        ("SERVICE_DATABASE_URL_PROXY", "custody"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(name: str, value: str) -> None:

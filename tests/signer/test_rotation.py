@@ -19,6 +19,8 @@ from tests.fixtures.safes import eventually, tamper
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:

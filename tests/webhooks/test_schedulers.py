@@ -9,6 +9,8 @@ from tests.fixtures.deployments import owner_of
 from tests.fixtures.hooked import Hooked, Hooks, rows
 from tests.outside.upstream import eventually
 
+pytestmark = pytest.mark.long
+
 _SENT = """
 SELECT id::text, status, attempts, error, next_retry_at > service_now() AS claimed FROM deliveries
  WHERE id = $1::text::uuid"""

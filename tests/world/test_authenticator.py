@@ -11,6 +11,8 @@ from webauthn.helpers.structs import PublicKeyCredentialDescriptor
 
 from tests.outside.authenticator import Authenticator, base64
 
+pytestmark = pytest.mark.long
+
 RP, ORIGIN = "app.test", "https://app.test"
 CHALLENGE = b"c" * 32
 LIES: list[dict[str, Any]] = [

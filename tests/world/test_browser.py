@@ -16,6 +16,8 @@ from webauthn.helpers.structs import AuthenticatorSelectionCriteria, ResidentKey
 
 from tests.outside.browser import Visit, browser_page
 
+pytestmark = pytest.mark.long
+
 PAGE = b"""<!doctype html><title>Passkeys</title><link rel="icon" href="data:,"><h1>Ready</h1><script>
 const json = async (promise) => (await promise).toJSON();
 const create = (it) => json(navigator.credentials.create(

@@ -11,6 +11,8 @@ from tests.fixtures.server import Service
 from tests.outside.browser import Visit, browser_page
 from tests.routes.auth.factors import refusal
 
+pytestmark = pytest.mark.long
+
 _CREATE = """async options => (await navigator.credentials.create({
   publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options),
 })).toJSON()"""
