@@ -27,13 +27,18 @@ _ROOM_BYTES, _ROOM_SHARE = 2**31, 0.05
 
 async def run(settings: Settings) -> int:
     """Print every finding; 1 when something is wrong."""
-    findings = [check(settings) for check in _AT_ONCE] + [await check(settings) for check in _ASKING]
-    findings += await of_the_database(settings)
-    for finding in findings:
-        print(f"{'ok   ' if finding.cure is None else 'WRONG'}  {finding.subject}: {finding.found}")
-        if finding.cure:
-            print(f"       cure: {finding.cure}")
-    return int(any(finding.cure for finding in findings))
+    # Said as they come: what one check breaks off at takes no other's word away.
+    wrong = [_say(check(settings)) for check in _AT_ONCE]
+    wrong += [_say(await check(settings)) for check in _ASKING]
+    wrong += [_say(finding) for finding in await of_the_database(settings)]
+    return int(any(wrong))
+
+
+def _say(finding: Finding) -> bool:
+    print(f"{'ok   ' if finding.cure is None else 'WRONG'}  {finding.subject}: {finding.found}", flush=True)
+    if finding.cure:
+        print(f"       cure: {finding.cure}", flush=True)
+    return finding.cure is not None
 
 
 def interpreter(_settings: Settings) -> Finding:
@@ -166,12 +171,12 @@ def proxy_authority(settings: Settings) -> Finding:
 
 async def of_the_database(settings: Settings) -> list[Finding]:
     """What only a database that answers and is up to date can tell."""
-    url = _owner_url(settings)
     try:
+        url = _owner_url(settings)
         if url is None or await missing(url, names(MIGRATIONS)):
             return []
         connection = await asyncpg.connect(url, timeout=10)
-    except (OSError, TimeoutError, asyncpg.PostgresError):
+    except (OSError, TimeoutError, asyncpg.PostgresError, ValueError):
         # The check of the database says so.
         return []
     try:
@@ -183,17 +188,26 @@ async def of_the_database(settings: Settings) -> list[Finding]:
 
 def _owner_url(settings: Settings) -> str | None:
     file = settings.home / "db" / "owner.url"
-    return settings.database_url or (_readable_text(file) if file.exists() else None)
+    if settings.database_url is not None:
+        return environment.database_address("SERVICE_DATABASE_URL", settings.database_url)
+    return _readable_text(file) if file.exists() else None
 
 
 async def database(settings: Settings) -> Finding:
     """The database answers and has every migration."""
     subject, file = "database", settings.home / "db" / "owner.url"
-    url = _owner_url(settings)
+    try:
+        url = _owner_url(settings)
+    except environment.BadSetting as problem:
+        return Finding(subject, str(problem), f"correct {problem.name}")
     if url is None:
         return Finding(subject, f"no address in {file}", "run `make run` once, or set SERVICE_DATABASE_URL")
     try:
         absent = await missing(url, names(MIGRATIONS))
+    except ValueError:
+        # What the library says of an address may quote the password in it.
+        cure = f"correct SERVICE_DATABASE_URL, or {file}: it {environment.NO_DATABASE_ADDRESS}"
+        return Finding(subject, "its address cannot be used", cure)
     except (OSError, TimeoutError, asyncpg.PostgresError) as problem:
         cure = "check SERVICE_DATABASE_URL" if settings.database_url else "start it with `make run`"
         return Finding(subject, f"does not answer: {problem}", cure)

@@ -14,6 +14,7 @@ import asyncpg
 
 from custody.cli import places, roles
 from custody.cli.settings import PROCESSES
+from custody.kit.environment import BadSetting
 
 MIGRATIONS = "custody.migrations"
 _APP = "custody"
@@ -110,5 +111,5 @@ def _credentials(url: str) -> dict[str, Any]:
     if mode := query.pop("sslmode", None):
         found["ssl"] = mode
     if query:
-        raise ValueError(f"SERVICE_DATABASE_URL: {', '.join(sorted(query))} in its query is not supported")
+        raise BadSetting("SERVICE_DATABASE_URL", f"{', '.join(sorted(query))} in its query is not supported")
     return found

@@ -11,6 +11,7 @@ from custody.cli import places
 from custody.cli.postgres import EmbeddedPostgres, PostgresFailed
 from custody.cli.postgres_install import programs
 from custody.cli.settings import Settings
+from custody.kit.environment import database_address
 
 _BY_QUERY = {"host": "PGHOST", "port": "PGPORT", "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}
 
@@ -19,7 +20,7 @@ _BY_QUERY = {"host": "PGHOST", "port": "PGPORT", "sslmode": "PGSSLMODE", "sslroo
 async def owner_url(settings: Settings, home: places.Home) -> AsyncIterator[str]:
     """The owner's address; the embedded server is started for as long as it is needed, if it does not run."""
     if settings.database_url is not None:
-        yield settings.database_url
+        yield database_address("SERVICE_DATABASE_URL", settings.database_url)
         return
     owner_file = home.file("db", "owner.url")
     server = EmbeddedPostgres(home.file("postgres"), home.file("log", "postgres.log"))

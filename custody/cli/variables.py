@@ -99,6 +99,10 @@ def _address(*schemes: str) -> _Reader:
     return check
 
 
+def _database(environment: Mapping[str, str], name: str) -> str:
+    return read.database_address(name, environment[name].strip())
+
+
 def _rate_limit_store(environment: Mapping[str, str], name: str) -> None:
     if environment[name].strip() != "memory":
         _address("redis", "rediss", "valkey", "valkeys")(environment, name)
@@ -107,11 +111,11 @@ def _rate_limit_store(environment: Mapping[str, str], name: str) -> None:
 _KNOWN: dict[str, _Reader] = {
     "SERVICE_ENV": _word("development", "production"),
     "SERVICE_HOME": _any,
-    "SERVICE_DATABASE_URL": _any,
-    "SERVICE_DATABASE_URL_API": _any,
-    "SERVICE_DATABASE_URL_SIGNER": _any,
-    "SERVICE_DATABASE_URL_SCHEDULER": _any,
-    "SERVICE_DATABASE_URL_PROXY": _any,
+    "SERVICE_DATABASE_URL": _database,
+    "SERVICE_DATABASE_URL_API": _database,
+    "SERVICE_DATABASE_URL_SIGNER": _database,
+    "SERVICE_DATABASE_URL_SCHEDULER": _database,
+    "SERVICE_DATABASE_URL_PROXY": _database,
     "SERVICE_API_HOST": _any,
     "SERVICE_API_PORT": _port,
     "SERVICE_API_WORKERS": _number(1, 64),

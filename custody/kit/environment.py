@@ -3,12 +3,20 @@
 Only each process' `settings.py` calls these, with the environment handed in; nothing else reads the environment.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 Environment = Mapping[str, str]
 DEFAULT_HOME = ".custody"
+NO_DATABASE_ADDRESS = (
+    "is no address of a database like postgresql://user:password@host:5432/name; in a password, "
+    "/ # ? @ are written %2F %23 %3F %40"
+)
+_HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::[0-9]{1,5})?")
+_DIGITS = re.compile(r"[0-9,]*")
+_SSL_MODES = {"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
 
 
 class BadSetting(ValueError):
@@ -105,11 +113,35 @@ def public_url(environment: Environment) -> str:
     return value
 
 
+def database_address(name: str, value: str) -> str:
+    """The address of a database as it was given; one that cannot be used is not repeated, for it has a password in it.
+
+    A `/`, `#`, `?` or `@` of a password that is not written as %2F and so on makes another address of what follows.
+    """
+    try:
+        parts = urlsplit(value)
+        query = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise BadSetting(name, NO_DATABASE_ADDRESS) from None
+    people, _, places = parts.netloc.rpartition("@")
+    good = (
+        parts.scheme in {"postgresql", "postgres"}
+        and not any("@" in part for part in (people, parts.path, parts.query))
+        and not parts.fragment
+        and all(map(_HOST_AND_PORT.fullmatch, places.split(",")))
+        and _DIGITS.fullmatch(query.get("port", ""))
+        and query.get("sslmode", "prefer") in _SSL_MODES
+    )
+    if not good:
+        raise BadSetting(name, NO_DATABASE_ADDRESS)
+    return value
+
+
 def url_from_home(environment: Environment, process: str) -> str:
     """The database address of one process: its variable, or the file that `custody migrate` wrote."""
     name = f"SERVICE_DATABASE_URL_{process.upper()}"
     if value := environment.get(name, "").strip():
-        return value
+        return database_address(name, value)
     file = home(environment) / "db" / f"{process}.url"
     try:
         return file.read_text().strip()
