@@ -138,7 +138,13 @@ class Server:
             outcome, replayed = await self._tell_story(request)
         except errors.CustodyError as problem:
             outcome, replayed = _failed(problem), False
-        except DatabaseAway as problem:
+        except asyncpg.DiskFullError:
+            # Nothing was written, so nothing is released (promise P3).
+            log.error("the database has no room", extra={"request": name})
+            full = "The database has no room to write; nothing was done. Tell the operator."
+            outcome, replayed = m.Failed("Unavailable", "database_full", full), False
+        except (*DatabaseAway, asyncpg.InsufficientResourcesError) as problem:
+            # Too many connections or no memory: as little was done as with nobody there.
             log.warning(
                 "the database is away",
                 extra={"request_id": request.origin.request_id, "reason": type(problem).__name__},
@@ -149,11 +155,6 @@ class Server:
                 ),
                 False,
             )
-        except asyncpg.InsufficientResourcesError as problem:
-            # Nothing was written, so nothing is released (promise P3).
-            log.error("the database has no room", extra={"reason": type(problem).__name__, "request": name})
-            full = "The database has no room to write; nothing was done. Tell the operator."
-            outcome, replayed = m.Failed("Unavailable", "database_full", full), False
         except Tampered:
             log.error("a sealed value did not open", extra={"request_id": request.origin.request_id, "request": name})
             outcome, replayed = (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+import asyncpg
 import msgspec
 from sanic import Request
 from sanic.response import HTTPResponse
@@ -37,6 +38,10 @@ _MAX_USER_AGENT = 256
 
 class DatabaseUnavailable(Unavailable):
     """The database is not reachable right now; try again shortly."""
+
+
+class DatabaseFull(Unavailable):
+    """The database has no room to write. Tell the operator."""
 
 
 class BadPath(Invalid):
@@ -73,7 +78,10 @@ class Pipeline:
             except CustodyError as problem:
                 request.ctx.code = problem.code
                 response = _refusal(problem, endpoint, request_id)
-            except DatabaseAway as problem:
+            except asyncpg.DiskFullError:
+                log.error("the database has no room", extra={"request_id": request_id, "route": endpoint.contract_path})
+                response = envelope.failed(DatabaseFull(), request_id)
+            except (*DatabaseAway, asyncpg.InsufficientResourcesError) as problem:
                 log.warning("the database is away", extra={"request_id": request_id, "reason": type(problem).__name__})
                 response = envelope.failed(DatabaseUnavailable(), request_id)
             except Exception:  # the edge of the process

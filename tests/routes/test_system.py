@@ -1,8 +1,10 @@
 """Alive, ready, keys, contract. Spec 1/4.5, decisions 1, 7."""
 
+import asyncpg
 import httpx
+import pytest
 
-from tests.fixtures.callers import Agent, Client
+from tests.fixtures.callers import Agent, Client, Tenant
 
 
 def test_health_says_that_the_process_answers(as_nobody: Client) -> None:
@@ -54,3 +56,28 @@ def test_headers_too_large_are_refused_and_the_next_request_is_served(as_nobody:
         status = 431  # the server may close the connection before all of it was sent
     assert status == 431
     assert as_nobody.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "code"), [("53100", "database_full"), ("53300", "database_unavailable")], ids=["no room", "crowded"]
+)
+async def test_a_database_without_room_is_503_whoever_met_it(
+    tenant: Tenant, owner: asyncpg.Connection, sqlstate: str, code: str
+) -> None:
+    agent = tenant.agent()
+    refuse = f"RAISE EXCEPTION 'no room' USING ERRCODE = '{sqlstate}'"
+    await owner.execute(f"CREATE FUNCTION no_room() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN {refuse}; END$$")
+    await owner.execute(
+        "CREATE POLICY no_room ON agents AS RESTRICTIVE FOR SELECT TO custody_api, custody_signer "
+        f"USING (CASE WHEN tenant_id = '{tenant.id}' THEN no_room() ELSE true END)"
+    )
+    try:
+        by_api, by_signer = tenant.get("/agents"), agent.sign()
+    finally:
+        await owner.execute("DROP POLICY no_room ON agents")
+        await owner.execute("DROP FUNCTION no_room")
+
+    for answer in (by_api, by_signer):
+        assert (answer.status_code, answer.json()["data"]["code"]) == (503, code)
+        assert int(answer.headers["Retry-After"]) > 0
+    assert (tenant.get("/agents").status_code, agent.sign().status_code) == (200, 200)
