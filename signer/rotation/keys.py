@@ -89,6 +89,8 @@ class Keys:
                 await self.refresh()
             except DatabaseAway:
                 continue
+            except Exception:  # the edge of a look: one that fails must not be the last
+                log.exception("the versions of the master key could not be read")
 
     def read_file(self) -> None:
         """Take the file as it is now; MasterKeyProblem where it cannot be used."""

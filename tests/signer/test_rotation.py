@@ -1,6 +1,8 @@
 """The master key gets new versions while the service runs: everything is made anew, and nothing is lost on the way."""
 
+import os
 import re
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -238,6 +240,27 @@ def test_another_key_under_the_same_version_is_refused(apart: Service, tmp_path:
     assert code == 1
     assert f"its version {newest} is another key" in said
     assert "abab" not in said
+
+
+async def test_a_look_that_fails_is_not_the_last(apart: Service) -> None:
+    signer, file = apart.processes["signer"], apart.home / "master.key"
+    before = apart.logs().count("was not taken")
+    async with owner_of(apart.database) as owner:
+        await owner.execute("REVOKE SELECT ON key_versions FROM custody_signer")
+        try:
+            signer.send_signal(signal.SIGHUP)
+            await eventually(lambda: "the versions of the master key could not be read" in apart.logs(), True)
+        finally:
+            await owner.execute("GRANT SELECT ON key_versions TO custody_signer")
+    file.chmod(0o644)
+    # The name is the same, so only a newer time tells that there is something to read.
+    os.utime(file)
+    try:
+        signer.send_signal(signal.SIGHUP)
+        assert await eventually(lambda: apart.logs().count("was not taken") > before, True)
+    finally:
+        file.chmod(0o600)
+        os.utime(file)
 
 
 OTHER_KEY = "ab" * 32
