@@ -45,16 +45,25 @@ async def webhooks(connection: asyncpg.Connection) -> Finding:
         cure = "see that a scheduler runs (the job `deliver`); more of them share the work"
         return Finding("webhooks", f"{behind} deliveries are overdue by {_LATE_MINUTES} minutes or more", cure)
     rows = await connection.fetch(
-        "SELECT tenant_id, endpoint_id, count(*) AS tried, count(*) FILTER (WHERE status = 'failed') AS failed"
+        "SELECT tenant_id, endpoint_id, count(*) AS tried, count(*) FILTER (WHERE status = 'failed') AS failed,"
+        " count(*) FILTER (WHERE error IN ('unsigned', 'fault')) AS ours"
         " FROM deliveries WHERE created_at > service_now() - interval '1 hour' AND attempts > 0"
-        " GROUP BY tenant_id, endpoint_id ORDER BY failed DESC, endpoint_id"
+        " GROUP BY tenant_id, endpoint_id ORDER BY ours DESC, failed DESC, endpoint_id"
     )
-    tried, failed = sum(row["tried"] for row in rows), sum(row["failed"] for row in rows)
-    if tried >= _FEW_DELIVERIES and failed > _FAILING_SHARE * tried:
-        worst = ", ".join(f"{row['endpoint_id']} of {row['tenant_id']}" for row in rows[:3] if row["failed"])
-        cure = "read `error` in GET /webhooks/deliveries; mend or disable the endpoint, then retry its deliveries"
-        return Finding("webhooks", f"{failed} of {tried} deliveries of the last hour failed, most at {worst}", cure)
-    return Finding("webhooks", f"{tried} deliveries tried in the last hour, {failed} of them failed")
+    tried, failed, ours = (sum(row[name] for row in rows) for name in ("tried", "failed", "ours"))
+    worst = ", ".join(f"{row['endpoint_id']} of {row['tenant_id']}" for row in rows[:3] if row["failed"])
+    if ours:
+        cure = "the scheduler's log and the signer's say why: a secret of an endpoint that does not open, or a fault"
+        return Finding("webhooks", f"{ours} deliveries of the last hour failed for a reason of ours: {worst}", cure)
+    if failed == tried >= _FEW_DELIVERIES:
+        cure = (
+            "see that the scheduler reaches the Internet and resolves names; its tenant finds the deliveries of an "
+            "endpoint with GET /webhooks/{id}/deliveries?hasError=true, you the reason in deliveries.error"
+        )
+        return Finding("webhooks", f"none of {tried} deliveries of the last hour arrived, most at {worst}", cure)
+    # A receiver that is down is its tenant's to mend, and no tenant's receivers make this installation a broken one.
+    most = f", most at {worst}" if failed > _FAILING_SHARE * tried else ""
+    return Finding("webhooks", f"{tried} deliveries tried in the last hour, {failed} of them failed{most}")
 
 
 async def sealing(connection: asyncpg.Connection) -> Finding:

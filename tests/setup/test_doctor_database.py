@@ -39,12 +39,13 @@ async def looked(apart: Database) -> AsyncIterator[asyncpg.Connection]:
     await connection.close()
 
 
-def deliveries(count: int, status: str, due: str = "NULL") -> str:
+def deliveries(count: int, status: str, due: str = "NULL", error: str = "timeout") -> str:
     """Deliveries of the last hour, each tried once."""
     return (
-        "INSERT INTO deliveries (tenant_id, endpoint_id, event, url, status, attempts, max_attempts, next_retry_at)"
+        "INSERT INTO deliveries"
+        " (tenant_id, endpoint_id, event, url, status, attempts, max_attempts, next_retry_at, error)"
         " SELECT 'acme', '00000000-0000-4000-8000-000000000001', 'tx.signed', 'https://receiver.example',"
-        f" '{status}', 1, 4, {due} FROM generate_series(1, {count})"
+        f" '{status}', 1, 4, {due}, '{error}' FROM generate_series(1, {count})"
     )
 
 
@@ -86,7 +87,14 @@ def audit(minutes: int) -> str:
         (doctor_work.webhooks, [], "0 deliveries tried", None),
         (doctor_work.webhooks, [deliveries(18, "delivered"), deliveries(2, "failed")], "20 deliveries tried", None),
         (doctor_work.webhooks, [deliveries(17, "delivered"), deliveries(3, "failed")],
-         "3 of 20 deliveries of the last hour failed, most at 00000000-0000-4000-8000-000000000001 of acme", "retry"),
+         "20 deliveries tried in the last hour, 3 of them failed, most at 00000000-0000-4000-8000-000000000001 of acme",
+         None),
+        (doctor_work.webhooks, [deliveries(9, "failed")], "9 of them failed, most at", None),
+        (doctor_work.webhooks, [deliveries(10, "failed")],
+         "none of 10 deliveries of the last hour arrived, most at 00000000-0000-4000-8000-000000000001 of acme",
+         "GET /webhooks/{id}/deliveries?hasError=true"),
+        (doctor_work.webhooks, [deliveries(99, "delivered"), deliveries(1, "failed", error="unsigned")],
+         "1 deliveries of the last hour failed for a reason of ours", "the signer's"),
         (doctor_work.webhooks, [deliveries(1, "pending", "service_now() - interval '9 minutes'")],
          "1 deliveries are overdue", "`deliver`"),
         (doctor_work.sealing, [audit(1)], "1 rows wait to be sealed", None),
