@@ -25,5 +25,6 @@ async def backtest(ports: Ports, agent: AgentRef, body: Backtest) -> Any:
     """Say which requests of the last days these rules would have decided otherwise; nothing is changed.
 
     At most the newest 5,000, in their order, with spend and rate as they would have been.
+    An `Idempotency-Key` keeps no answer, because nothing is written: each question is answered anew.
     """
     return await judge_again(ports, agent, body)

@@ -27,5 +27,6 @@ async def simulate(ports: Ports, caller: TenantCaller | AgentCaller, agent: Agen
     """Say what signing this order would come to right now; nothing is signed and nothing is written.
 
     The same code decides as when signing. What signing refuses before a policy judges it is refused here, too.
+    An `Idempotency-Key` keeps no answer, because nothing is written: each question is answered anew.
     """
     return await simulate_order(ports, caller, agent, body)
