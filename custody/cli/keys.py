@@ -8,7 +8,7 @@ from custody.cli.platform_keys import operator
 from custody.cli.settings import Settings
 from custody.kit import environment
 from custody.kit.errors import CustodyError
-from custody.protocol.client import SignerClient, asked
+from custody.protocol.client import InternalFault, SignerClient, asked
 from custody.protocol.messages import RotateKeys
 
 # A row that somebody held or changed meanwhile is left for the next walk; more than a few walks never find one.
@@ -32,6 +32,9 @@ async def run(settings: Settings, chosen: argparse.Namespace) -> int:
         return await _rotate(signer, settings, new=chosen.new)
     except CustodyError as problem:
         print(f"custody: {problem.message}", file=sys.stderr)
+        return 1
+    except InternalFault as problem:
+        print(f"custody: {problem} Its log says more.", file=sys.stderr)
         return 1
     finally:
         await signer.close()

@@ -22,7 +22,7 @@ from custody.cli.settings import PROCESSES, Settings
 from custody.cli.supervisor import given_urls
 from custody.kit import environment
 from custody.kit.errors import CustodyError
-from custody.protocol.client import SignerClient, asked
+from custody.protocol.client import InternalFault, SignerClient, asked
 from custody.protocol.messages import AcceptRestore
 
 _OCCUPIED = (
@@ -198,6 +198,9 @@ async def _accept(settings: Settings) -> int:
         data = await asked(signer, AcceptRestore(), operator(settings))
     except CustodyError as problem:
         print(f"custody: {problem.message}", file=sys.stderr)
+        return 1
+    except InternalFault as problem:
+        print(f"custody: {problem} Its log says more.", file=sys.stderr)
         return 1
     finally:
         await signer.close()

@@ -250,8 +250,12 @@ async def test_a_look_that_fails_is_not_the_last(apart: Service) -> None:
         try:
             signer.send_signal(signal.SIGHUP)
             await eventually(lambda: "the versions of the master key could not be read" in apart.logs(), True)
+            said = [custody(apart, *words) for words in (("keys", "status"), ("keys", "rotate"))]
         finally:
             await owner.execute("GRANT SELECT ON key_versions TO custody_signer")
+    for ended in said:
+        assert (ended.returncode, "Traceback" in ended.stderr) == (1, False), ended.stderr
+        assert "The signer had a fault." in ended.stderr
     file.chmod(0o644)
     # The name is the same, so only a newer time tells that there is something to read.
     os.utime(file)
