@@ -26,6 +26,10 @@ _CURSOR = "X-Next-Cursor"
 _WAITS, _WAIT_SECONDS = 30, 0.1
 
 
+class NotSealedYet(Conflict):
+    """Nothing of this log is sealed yet; try again in a few seconds."""
+
+
 class LogDamaged(Conflict):
     """The log's stored hashes are incomplete, so nothing can be proven; tell the operator."""
 
@@ -66,10 +70,12 @@ async def _ndjson(pool: Pool, tenant: str, wanted: Wanted, query: AuditExportQue
         head = await store.newest_checkpoint(connection, tenant)
         first = await store.first_index(connection, tenant)
         if head is None or first is None:
-            return Download("", "application/x-ndjson", {})
+            raise NotSealedYet
         if query.since is not None and query.since > head.size:
             raise BadFilter("since is larger than the log: it is no checkpoint of this log.", fields=["since"])
         begin = max(first, int(query.cursor or 0))
+        if begin > head.size:
+            raise BadFilter("cursor lies behind the end of the log.", fields=["cursor"])
         rows = await store.log(connection, tenant, wanted, begin, head.size, ROWS + 1)
         shown = rows[:ROWS]
         ranges = tree.left_out(head.size, [row.index for row in shown])

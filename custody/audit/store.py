@@ -16,15 +16,47 @@ MOST_READ = 100_000
 COUNTED_BEHIND = 1_000
 _COLUMNS = ", ".join(f"a.{name}" for name in leaf.COLUMNS)
 # A tenant made anew under an id must not see rows of the one before it: those of a tenant begin with its own making.
+# Materialized, or it could be planned as a walk back over all rows until one fits.
 _BEGAN = (
-    "SELECT seq FROM audit WHERE tenant_id = $1 AND action = 'tenant.created' AND resource_id = $1 "
-    "ORDER BY seq DESC LIMIT 1"
+    "WITH made AS MATERIALIZED (SELECT seq FROM audit WHERE tenant_id = $1 AND action = 'tenant.created' "
+    "AND resource_id = $1) SELECT max(seq) FROM made"
 )
 _BEGAN_INDEX = "SELECT log_index FROM audit_leaves WHERE tenant_id = $1 AND seq = $2"
 _LOG = (
     f"SELECT l.log_index, {_COLUMNS} FROM audit_leaves l JOIN audit a ON a.tenant_id = l.tenant_id AND a.seq = l.seq "
     "WHERE l.tenant_id = $1 AND l.log_index >= $2 AND l.log_index < $3"
 )
+# Every combination of what has few values, one step of the index for each.
+_KINDS = """
+WITH RECURSIVE k AS (
+  (SELECT action, actor_type, resource_type FROM audit WHERE tenant_id = $1
+    ORDER BY action, actor_type, resource_type LIMIT 1)
+  UNION ALL
+  SELECT n.* FROM k, LATERAL (
+    SELECT a.action, a.actor_type, a.resource_type FROM audit a
+     WHERE a.tenant_id = $1 AND (a.action, a.actor_type, a.resource_type) > (k.action, k.actor_type, k.resource_type)
+     ORDER BY a.action, a.actor_type, a.resource_type LIMIT 1) n
+)
+SELECT * FROM k
+ WHERE ($2::text IS NULL OR action = $2) AND ($3::text IS NULL OR starts_with(action, $3))
+   AND ($4::text IS NULL OR actor_type = $4) AND ($5::text IS NULL OR resource_type = $5)
+"""
+_SPANNED = "SELECT COALESCE(max(position) + 1, 0) * 512 FROM audit_spans WHERE tenant_id = $1"
+# Between which numbers the rows of a time are: by spans, and one by one where no span is full yet.
+# $4 is asked for before: behind row-level security a bound that is a query itself is not looked up in an index.
+_BETWEEN = """
+WITH late AS MATERIALIZED (
+  SELECT a.seq FROM audit a
+   WHERE a.tenant_id = $1 AND a.seq = ANY (ARRAY(
+           SELECT seq FROM audit_leaves WHERE tenant_id = $1 AND log_index >= $4
+           UNION ALL SELECT seq FROM audit_unsealed WHERE tenant_id = $1))
+     AND ($2::timestamptz IS NULL OR a.created_at >= $2) AND ($3::timestamptz IS NULL OR a.created_at <= $3)
+)
+SELECT min(low) AS low, max(high) AS high FROM (
+  SELECT min(first_seq) AS low, max(last_seq) AS high FROM audit_spans
+   WHERE tenant_id = $1 AND ($2::timestamptz IS NULL OR newest >= $2) AND ($3::timestamptz IS NULL OR oldest <= $3)
+  UNION ALL SELECT min(seq), max(seq) FROM late) b
+"""
 
 
 class Sealed(msgspec.Struct, frozen=True):
@@ -67,11 +99,12 @@ async def page(
         found.add("a.seq < {}", below)
     plain = list(found.values)
     rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM {found.rows(wanted)} ORDER BY a.seq DESC LIMIT {limit:d} OFFSET {offset:d}",
+        f"SELECT {_COLUMNS} FROM {found.rows(wanted, offset + limit)} ORDER BY a.seq DESC LIMIT {limit:d} "
+        f"OFFSET {offset:d}",
         *found.values,
     )
     if wanted.paths and len(rows) < limit:
-        read = await connection.fetchval(f"SELECT count(*) FROM ({found.base(MOST_READ + 1)}) c", *plain)
+        read = await connection.fetchval(f"SELECT count(*) FROM ({found.newest(MOST_READ + 1)}) c", *plain)
         if read > MOST_READ:
             raise TooWide
     return [leaf.of_record(row) for row in rows]
@@ -81,7 +114,7 @@ async def count(connection: Connection, tenant: str, wanted: Wanted, most: int) 
     """How many rows there are, counting no further than `most`."""
     found = await _visible(connection, tenant, wanted)
     return await connection.fetchval(  # type: ignore[no-any-return]
-        f"SELECT count(*) FROM (SELECT FROM {found.rows(wanted)} ORDER BY a.seq DESC LIMIT {most:d}) c", *found.values
+        f"SELECT count(*) FROM (SELECT FROM {found.rows(wanted, most)} LIMIT {most:d}) c", *found.values
     )
 
 
@@ -90,7 +123,8 @@ async def log(
 ) -> Sequence[Sealed]:
     """Sealed rows from one place of the log to before another, in its order. Raises TooWide."""
     found = _Statement(tenant, begin, end)
-    found.where(wanted)
+    await found.where(connection, tenant, wanted)
+    found.of_kind(wanted)
     plain = list(found.values)
     inner = f"{_LOG}{found.text} ORDER BY l.log_index"
     if wanted.paths:
@@ -164,8 +198,12 @@ async def _visible(connection: Connection, tenant: str, wanted: Wanted) -> "_Sta
     # Which index serves depends on the values: a plan for any of them would read a million rows for some.
     await connection.execute("SELECT set_config('plan_cache_mode', 'force_custom_plan', true)")
     found = _Statement(tenant)
-    found.where(wanted)
+    await found.where(connection, tenant, wanted)
     found.add("a.seq >= {}", await first_seq(connection, tenant))
+    given = wanted.filter
+    few = (given.action, given.action_prefix, given.actor_type, given.resource_type)
+    if any(value is not None for value in few):
+        found.only([tuple(row) for row in await connection.fetch(_KINDS, tenant, *few)])
     return found
 
 
@@ -175,24 +213,42 @@ class _Statement:
     def __init__(self, *values: object) -> None:
         self.values: list[object] = list(values)
         self.text = ""
+        # One condition for each kind of rows that is wanted; None where all are.
+        self._kinds: list[str] | None = None
 
     def add(self, condition: str, *values: object) -> None:
         """One more condition; `{}` stands for each value."""
         self.text += " AND " + self._placed(condition, *values)
 
-    def where(self, wanted: Wanted) -> None:
-        """Everything but the metadata."""
+    async def where(self, connection: Connection, tenant: str, wanted: Wanted) -> None:
+        """Everything but the kind and the metadata."""
         given = wanted.filter
-        for column in ("action", "actor_type", "actor_id", "resource_type", "resource_id", "request_id"):
+        for column in ("actor_id", "resource_id", "request_id"):
             if (value := getattr(given, column)) is not None:
                 self.add(f"a.{column} = {{}}", value)
-        if (prefix := given.action_prefix) is not None:
-            # Byte by byte, as the index is: from the prefix to what would come behind everything that begins with it.
-            self.add("a.action ~>=~ {} AND a.action ~<~ {}", prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+        if wanted.since is None and wanted.until is None:
+            return
+        spanned = await connection.fetchval(_SPANNED, tenant)
+        between = await connection.fetchrow(_BETWEEN, tenant, wanted.since, wanted.until, spanned)
+        # Numbers rise nearly with the time, so few rows between these two are of another.
+        self.add("a.seq >= {} AND a.seq <= {}", *(between if between["low"] is not None else (1, 0)))
         if wanted.since is not None:
             self.add("a.created_at >= {}", wanted.since)
         if wanted.until is not None:
             self.add("a.created_at <= {}", wanted.until)
+
+    def of_kind(self, wanted: Wanted) -> None:
+        """The kind as conditions like any other, for rows that are read in another order."""
+        given = wanted.filter
+        for column in ("action", "actor_type", "resource_type"):
+            if (value := getattr(given, column)) is not None:
+                self.add(f"a.{column} = {{}}", value)
+        if given.action_prefix is not None:
+            self.add("starts_with(a.action, {})", given.action_prefix)
+
+    def only(self, kinds: Iterable[tuple[str, str, str]]) -> None:
+        """Rows of these kinds: action, type of actor, type of resource."""
+        self._kinds = [self._placed("a.action = {} AND a.actor_type = {} AND a.resource_type = {}", *k) for k in kinds]
 
     def says(self, wanted: Wanted) -> str:
         """The conditions on the metadata."""
@@ -205,15 +261,18 @@ class _Statement:
             for path in wanted.paths
         )  # fmt: skip
 
-    def rows(self, wanted: Wanted) -> str:
-        """What to select from; with metadata only the newest rows that the other filters leave."""
-        if not wanted.paths:
-            return f"audit a WHERE a.tenant_id = $1{self.text}"
-        return f"({self.base(MOST_READ)}) a WHERE true{self.says(wanted)}"
+    def rows(self, wanted: Wanted, most: int) -> str:
+        """What to select the newest `most` from; with metadata they are looked for in as many as we read."""
+        newest = self.newest(MOST_READ if wanted.paths else most)
+        return f"({newest}) a WHERE true{self.says(wanted)}"
 
-    def base(self, most: int) -> str:
+    def newest(self, most: int) -> str:
         """The newest rows without a look at their metadata."""
-        return f"SELECT a.* FROM audit a WHERE a.tenant_id = $1{self.text} ORDER BY a.seq DESC LIMIT {most:d}"
+        newest = f"ORDER BY a.seq DESC LIMIT {most:d}"
+        # Each kind is in the order of its index, and they are merged: no more rows are read than are wanted.
+        kinds = ["true"] if self._kinds is None else self._kinds or ["false"]
+        parts = [f"(SELECT a.* FROM audit a WHERE a.tenant_id = $1 AND {kind}{self.text} {newest})" for kind in kinds]
+        return f"SELECT a.* FROM ({' UNION ALL '.join(parts)}) a {newest}"
 
     def _placed(self, condition: str, *values: object) -> str:
         for value in values:

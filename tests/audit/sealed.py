@@ -15,7 +15,7 @@ from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
 
-TABLES = ("audit", "audit_leaves", "audit_nodes", "audit_checkpoints", "audit_unsealed")
+TABLES = ("audit", "audit_leaves", "audit_nodes", "audit_spans", "audit_checkpoints", "audit_unsealed")
 
 
 class Log:
@@ -63,7 +63,7 @@ class Log:
         """Why an export is not what was sealed, or None."""
         try:
             verify.verify(content, self.keys, earlier)
-        except verify.Wrong as problem:
+        except (verify.Wrong, verify.Unprovable) as problem:
             return str(problem)
         return None
 

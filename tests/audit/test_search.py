@@ -10,7 +10,10 @@ import asyncpg
 import msgspec
 import pytest
 
+from custody.kit import clock
+from tests.audit.sealed import Log
 from tests.fixtures.callers import Client, Tenant, new_tenant, platform_client, rule
+from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 
@@ -198,6 +201,38 @@ def test_a_tenant_made_anew_sees_nothing_of_the_one_before_it(service: Service) 
     assert len(last["proof"]) > 0
 
 
+# Half a span, one and a bit, and three: found by its bounds, by its own time, or both.
+@pytest.mark.parametrize("rows", [200, 600, 1700])
+async def test_a_time_finds_its_rows_wherever_in_the_log_they_are(log: Log, rows: int) -> None:
+    async with owner_of(log.service.database) as owner, owner.transaction():
+        await owner.execute("SELECT set_config('custody.tenant', $1, true)", log.tenant.id)
+        # As a proxy writes late: every fifth row is of half an hour before those around it.
+        await owner.execute(
+            "INSERT INTO audit (tenant_id, written_by, actor_type, actor_id, action, resource_type, resource_id,"
+            " metadata, created_at) SELECT $1, 'x', 'system', 'x', 'test.made', 'thing', n::text, '{}', '2020-01-01Z'"
+            "::timestamptz + (n - CASE WHEN n % 5 = 0 THEN 1800 ELSE 0 END) * interval '1 second'"
+            " FROM generate_series(1, $2::integer) n",
+            log.tenant.id, rows,
+        )  # fmt: skip
+    log.seal()
+    log.act()
+    times = {n: n - (1800 if n % 5 == 0 else 0) for n in range(1, rows + 1)}
+
+    for low, high in ((-1800, -1700), (10, 40), (rows - 30, rows), (-9999, -1799 + rows // 2), (rows + 1, rows + 9)):
+        span = {"dateFrom": _second(low), "dateTo": _second(high)}
+        exported = log.owner.get("/audit/export", params=span | {"format": "csv", "action": "test.made"}).text
+        found = {int(row["resource_id"]) for row in csv.DictReader(io.StringIO(exported))}
+        assert found == {n for n, at in times.items() if low <= at <= high}
+    assert "tx.signed" in actions(log.owner, dateFrom=_second(rows + 1))
+    log.seal()
+    proven = log.export(dateFrom=_second(-1800), dateTo=_second(-1700))
+    assert (len(proven.splitlines()) - 1, log.problem(proven)) == (len([n for n in times if times[n] <= -1700]), None)
+
+
+def _second(number: int) -> str:
+    return clock.iso(clock.of_unix(1_577_836_800 + number))
+
+
 # ---- export
 
 
@@ -228,6 +263,21 @@ def test_an_export_waits_for_what_was_just_written(tenant: Tenant, as_owner: Per
                                    "since=4611686018427387904"])  # fmt: skip
 def test_a_bad_export_is_refused(reader: Person, query: str) -> None:
     assert reader.get(f"/audit/export?{query}").status_code == 400
+
+
+def test_a_cursor_behind_the_end_of_the_log_is_refused(log: Log) -> None:
+    size = len(log.export().splitlines()) - 1
+
+    assert log.owner.get(f"/audit/export?cursor={size}").status_code == 200
+    answer = log.owner.get(f"/audit/export?cursor={size + 1}")
+    assert (answer.status_code, answer.json()["data"]["fields"]) == (400, ["cursor"])
+
+
+async def test_a_log_of_which_nothing_is_sealed_exports_nothing(apart: Service) -> None:
+    with new_tenant(apart) as tenant, closing(member(apart, tenant, "owner", mfa=True)) as person:
+        answer = person.get("/audit/export")
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (409, "not_sealed_yet")
 
 
 async def test_more_rows_than_fit_go_on_at_the_cursor(

@@ -25,7 +25,7 @@ ROLES = ("api", "signer", "scheduler", "proxy")
 TENANT_TABLES = (
     "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
     "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed",
-    "audit_leaves", "audit_nodes", "audit_checkpoints", "outbox",
+    "audit_leaves", "audit_nodes", "audit_spans", "audit_checkpoints", "outbox",
     "events", "secrets",
     "credential_routes", "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys",
     "used_signatures", "idempotency_counts", "webhook_endpoints", "deliveries",
@@ -62,8 +62,8 @@ def tenants(apart: Database) -> Iterator[tuple[Tenant, Tenant]]:
     with deployed(apart) as service, new_tenant(service) as one, new_tenant(service) as other:
         for tenant in (one, other):
             _fill(service, tenant)
-            # The log keeps subtrees of sixteen rows.
-            tenant.ok("POST", "/agents/batch", {"agents": [{"id": f"leaf-{n}", "name": "A leaf"} for n in range(16)]})
+            # The log keeps subtrees of sixteen rows, and bounds of 512.
+            asyncio.run(_write(apart, tenant, rows=512))
         seal(service)
         asyncio.run(_publish(apart))
         # What is taken away by those two is there anew.
@@ -308,8 +308,8 @@ SELECT relname, attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oi
 
 def _grants_on_the_page() -> dict[tuple[str, str], str]:
     words = {
-        "R": "r", "W": "raud", "W, no deleting": "rau", "appends": "a", "R, deletes": "rd", "R, appends, deletes": "rad",
-        "some columns": "", "": "",
+        "R": "r", "W": "raud", "W, no deleting": "rau", "appends": "a", "R, appends": "ra", "R, deletes": "rd",
+        "R, appends, deletes": "rad", "some columns": "", "": "",
     }  # fmt: skip
     cells = {}
     for line in re.findall(r"^\| `\w+` (?:\|[^|\n]*){4}\|$", PAGE, re.M):
@@ -338,6 +338,15 @@ async def _first_column(connection: asyncpg.Connection, table: str) -> str:
     return await connection.fetchval(
         "SELECT attname FROM pg_attribute WHERE attrelid = $1::regclass AND attnum = 1", table
     )
+
+
+async def _write(database: Database, tenant: Tenant, rows: int) -> None:
+    async with owner_of(database) as owner, owner.transaction():
+        await owner.execute("SELECT set_config('custody.tenant', $1, true)", tenant.id)
+        await owner.execute(
+            "SELECT audit_append('system', 'me', 'test.made', 'thing', 'one', '{}', '{}') FROM generate_series(1, $1)",
+            rows,
+        )
 
 
 async def _publish(database: Database) -> None:
