@@ -36,9 +36,14 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 def verify(content: bytes, keys: Sequence[bytes] | None, earlier: str | None = None) -> Verified:
-    """Check an export, or raise Wrong. `keys` None: everything but the signature; `earlier`: a note one kept."""
+    """Check an export, or raise Wrong or Unprovable.
+
+    `keys` None: everything but the signature; `earlier`: a note one kept.
+    """
     *lines, end = _split(content)
     last = read(end, LastLine)
+    if last is None and (not lines or read(lines[0], RowLine) is None):
+        raise Unprovable("This is no NDJSON export; is it the CSV, or an error that was answered instead?")
     if last is None:
         raise Wrong("The last line is no checkpoint: the file is cut off, or no export of a log.")
     head = _opened(last.checkpoint, keys, "The checkpoint")
@@ -57,14 +62,14 @@ def verify(content: bytes, keys: Sequence[bytes] | None, earlier: str | None = N
 
 
 def checkpoint_keys(jwks: bytes) -> list[bytes]:
-    """The keys of a JWK set that sign checkpoints. Raises Wrong."""
+    """The keys of a JWK set that sign checkpoints. Raises Unprovable."""
     try:
         keys = msgspec.json.decode(jwks, type=_Jwks).keys
         found = [base64.urlsafe_b64decode(key.x + "==") for key in keys if key.use == "checkpoint" and key.kty == "OKP"]
     except (msgspec.MsgspecError, ValueError):
-        raise Wrong("The key file is no JWK set.") from None
+        raise Unprovable("The key file is no JWK set.") from None
     if not found:
-        raise Wrong("The key file has no key whose use is checkpoint.")
+        raise Unprovable("The key file has no key whose use is checkpoint.")
     return found
 
 
@@ -79,9 +84,8 @@ class _Jwks(msgspec.Struct, frozen=True):
 
 
 def _split(content: bytes) -> list[bytes]:
-    if not content.endswith(b"\n"):
-        raise Wrong("The file does not end with a whole line: it is empty or cut off.")
-    return content[:-1].split(b"\n")
+    # A last line that is cut off is nothing that an export could have.
+    return content.removesuffix(b"\n").split(b"\n") if content.endswith(b"\n") else [*content.split(b"\n"), b""]
 
 
 def _row(line: bytes, number: int) -> RowLine:

@@ -48,7 +48,9 @@ def test_another_services_key_or_a_token_key_does_not_fit(log: Log, tmp_path: Pa
         assert verified(tmp_path, log.export(), forged)[0] == 1
 
     status, said = verified(tmp_path, log.export(), msgspec.json.encode({"keys": [token]}))
-    assert (status, "no key whose use is checkpoint" in said) == (1, True)
+    assert (status, "no key whose use is checkpoint" in said) == (2, True)
+    status, said = verified(tmp_path, log.export(), b"no keys")
+    assert (status, "no JWK set" in said) == (2, True)
 
 
 def test_an_earlier_checkpoint_is_gone_on_from(log: Log, tmp_path: Path) -> None:
@@ -154,15 +156,23 @@ def test_a_row_of_another_log_under_its_index_is_no_row_of_this_one(log: Log) ->
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\n", b"no json\n", b"{}\n", b"[" * 100_000 + b"\n", b"\xff\xfe\n", b'{"type":"checkpoint"}\n', b"null\n"],
-    ids=["empty", "a line end", "words", "an object", "nested", "no text", "nothing in it", "null"],
+    [b"", b"\n", b"no json\n", b"{}\n", b"[" * 100_000 + b"\n", b"\xff\xfe\n", b'{"type":"checkpoint"}\n', b"null\n",
+     b"tenant_id,seq\nacme,1\n", b'{"ok":false,"error":"x"}'],
+    ids=["empty", "a line end", "words", "an object", "nested", "no text", "nothing in it", "null", "csv", "an error"],
 )  # fmt: skip
-def test_what_is_no_export_is_refused_in_words(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_export_is_not_called_tampered_with(tmp_path: Path, content: bytes) -> None:
     keys = msgspec.json.encode({"keys": [VECTORS["jwk"]]})
 
     status, said = verified(tmp_path, content, keys)
 
-    assert (status, said.startswith("WRONG")) == (1, True)
+    assert (status, "is no NDJSON export" in said) == (2, True)
+
+
+@pytest.mark.parametrize("left", [-1, -2, 2000], ids=["the line end", "a bracket", "the later part"])
+def test_an_export_that_was_cut_off_is_wrong(tmp_path: Path, left: int) -> None:
+    status, said = verified(tmp_path, exported(5)[:left], msgspec.json.encode({"keys": [VECTORS["jwk"]]}))
+
+    assert (status, "cut off" in said) == (1, True)
 
 
 def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
@@ -178,7 +188,7 @@ def test_it_loads_nothing_that_opens_a_network_or_a_database() -> None:
     )
     said = subprocess.run([sys.executable, "-P", "-c", look], capture_output=True, text=True, timeout=30, check=True)
 
-    assert said.stdout.splitlines() == ["WRONG  The file does not end with a whole line: it is empty or cut off.", "[]"]
+    assert said.stdout.splitlines() == ["[]"]
 
 
 # ---- the vectors, which docs/audit.md names
