@@ -26,6 +26,24 @@ _SAY_SECONDS = 5.0
 _SCOPE = "SELECT set_config('custody.tenant', $1, true)"
 _POLICY_VERSIONS = "SELECT id, incarnation::text, policy_version FROM agents WHERE tenant_id = $1 AND id = ANY ($2)"
 
+# Every tenant has judging rules or a key, and mostly both.
+_TENANTS = (
+    "SELECT place[1] AS id FROM sealed_places('tenant_config', NULL, NULL, NULL) "
+    "UNION SELECT place[1] FROM sealed_places('tenant_keys', NULL, NULL, NULL)"
+)
+# What is not there opens no worse than what is: so it is looked for by what it belongs to.
+_ABSENT = (
+    ("wallets without their keys",
+     "SELECT count(*) FROM agents a WHERE tenant_id = $1 AND (SELECT count(*) FROM sealed s WHERE s.tenant_id = $1 "
+     "AND s.owner_kind = 'agent' AND s.owner = a.id AND s.purpose IN ('evm', 'solana')) < 2"),
+    ("agents whose rules have no seal",
+     "SELECT count(*) FROM agents a WHERE tenant_id = $1 AND NOT EXISTS "
+     "(SELECT FROM policy_heads h WHERE h.tenant_id = $1 AND h.agent_id = a.id)"),
+    ("secrets without their value",
+     "SELECT count(*) FROM secrets o WHERE tenant_id = $1 AND deleted_at IS NULL AND NOT EXISTS "
+     "(SELECT FROM sealed s WHERE s.tenant_id = $1 AND s.owner_kind = 'secret' AND s.owner = o.id::text)"),
+)  # fmt: skip
+
 
 class Report(msgspec.Struct, frozen=True):
     """What was found; a line for each kind of thing."""
@@ -33,11 +51,12 @@ class Report(msgspec.Struct, frozen=True):
     held: dict[str, int]
     broken: dict[str, int]
     older_than_seen: int
+    absent: dict[str, int]
 
     @property
     def well(self) -> bool:
         """Whether everything held. What is merely older is the operator's to judge."""
-        return not self.broken
+        return not self.broken and not self.absent
 
 
 async def verify(given: Settings) -> Report:
@@ -52,7 +71,7 @@ async def verify(given: Settings) -> Report:
         async with pool.acquire() as connection:
             for kind in KINDS:
                 await _verify(connection, sealer, kind, held, broken)
-        return Report(dict(held), dict(broken), await _older(pool, given))
+        return Report(dict(held), dict(broken), await _older(pool, given), await _absent(pool))
     finally:
         await pool.close()
 
@@ -74,6 +93,17 @@ async def _verify(
             return
 
 
+async def _absent(pool: db.Pool) -> dict[str, int]:
+    """What should be there and is not."""
+    absent: Counter[str] = Counter()
+    for row in await pool.fetch(_TENANTS):
+        async with pool.acquire() as connection, connection.transaction(readonly=True):
+            await connection.execute(_SCOPE, row["id"])
+            for what, count in _ABSENT:
+                absent[what] += await connection.fetchval(count, row["id"])
+    return dict(+absent)
+
+
 async def _older(pool: db.Pool, given: Settings) -> int:
     """How many sets of rules are older than the signer of this state folder has seen."""
     older = 0
@@ -92,6 +122,7 @@ def told(report: Report) -> list[str]:
         bad = report.broken.get(what, 0)
         if count or bad:
             lines.append(f"{'WRONG' if bad else 'ok   '}  {what}: {count} hold{f', {bad} do not' if bad else ''}")
+    lines += [f"WRONG  {count} {what}" for what, count in report.absent.items()]
     if report.older_than_seen:
         lines.append(
             f"note   the rules of {report.older_than_seen} agents are older than this signer has seen: it refuses "

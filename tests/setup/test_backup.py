@@ -15,10 +15,11 @@ import msgspec
 import pytest
 
 from custody.cli import places
-from tests.fixtures.callers import rule
+from tests.fixtures.callers import new_tenant, rule
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.keepsakes import Keepsakes, custody, keepsakes
 from tests.fixtures.postgres import in_database
+from tests.fixtures.safes import Safe
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
@@ -159,6 +160,27 @@ def test_what_does_not_open_is_said(apart: Service, kept: Keepsakes) -> None:
     assert ended.returncode == 1
     assert re.search(r"WRONG  sealed values: \d+ hold, \d+ do not", ended.stdout)
     assert custody(apart, "restore", "--verify").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        ("DELETE FROM sealed WHERE owner_kind = 'agent' AND tenant_id = '{tenant}'", "wallets without their keys"),
+        ("DELETE FROM policy_heads WHERE tenant_id = '{tenant}'", "agents whose rules have no seal"),
+        ("DELETE FROM sealed WHERE owner_kind = 'secret' AND tenant_id = '{tenant}'", "secrets without their value"),
+    ],
+    ids=["keys", "rules", "secrets"],
+)
+def test_what_is_gone_is_said(apart: Service, gone: str, said: str) -> None:
+    with new_tenant(apart) as tenant:
+        Safe(apart, tenant)
+        asyncio.run(_asked(apart.database.owner_url, gone.format(tenant=tenant.id)))
+
+        ended = custody(apart, "restore", "--verify")
+
+    assert ended.returncode == 1, ended.stdout
+    assert f"WRONG  1 {said}" in ended.stdout
+    assert "NOT everything holds" in ended.stdout
 
 
 def test_without_its_master_key_nothing_is_verified_and_none_is_made(apart: Service, tmp_path: Path) -> None:
