@@ -5,7 +5,7 @@ from typing import Any
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa
 from custody.audit import export, search
-from custody.audit.export import LogDamaged
+from custody.audit.export import LogDamaged, NotSealedYet
 from custody.audit.filters import BadFilter
 from custody.audit.types import AuditCheckpoint, AuditExportQuery, AuditPage, AuditQuery
 from custody.kit.callers import SessionCaller
@@ -25,8 +25,8 @@ async def events(ports: Ports, caller: SessionCaller, query: AuditQuery) -> Any:
 
 
 @routes.get(
-    "/export", who=admin_mfa("audit"), returns={200: str}, fails=(BadFilter, LogDamaged), media="application/x-ndjson",
-    media_too="text/csv", private=True,
+    "/export", who=admin_mfa("audit"), returns={200: str}, fails=(BadFilter, LogDamaged, NotSealedYet),
+    media="application/x-ndjson", media_too="text/csv", private=True,
 )  # fmt: skip
 async def export_events(ports: Ports, caller: SessionCaller, query: AuditExportQuery) -> Any:
     """Get up to 10,000 audit events as a file: NDJSON with proofs, or CSV.
