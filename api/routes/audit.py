@@ -7,6 +7,7 @@ from api.http.who import admin_mfa
 from custody.audit import export, search
 from custody.audit.export import LogDamaged, NotSealedYet
 from custody.audit.filters import BadFilter
+from custody.audit.search import ReadingAlready
 from custody.audit.types import AuditCheckpoint, AuditExportQuery, AuditPage, AuditQuery
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Page
@@ -15,7 +16,9 @@ from custody.ports import Ports
 routes = Routes("/audit", tag="Audit")
 
 
-@routes.get("/events", who=admin_mfa("audit"), returns={200: AuditPage}, fails=(BadFilter,), private=True)
+@routes.get(
+    "/events", who=admin_mfa("audit"), returns={200: AuditPage}, fails=(BadFilter, ReadingAlready), private=True
+)
 async def events(ports: Ports, caller: SessionCaller, query: AuditQuery) -> Any:
     """List audit events, newest first.
 
@@ -25,7 +28,7 @@ async def events(ports: Ports, caller: SessionCaller, query: AuditQuery) -> Any:
 
 
 @routes.get(
-    "/export", who=admin_mfa("audit"), returns={200: str}, fails=(BadFilter, LogDamaged, NotSealedYet),
+    "/export", who=admin_mfa("audit"), returns={200: str}, fails=(BadFilter, LogDamaged, NotSealedYet, ReadingAlready),
     media="application/x-ndjson", media_too="text/csv", private=True,
 )  # fmt: skip
 async def export_events(ports: Ports, caller: SessionCaller, query: AuditExportQuery) -> Any:

@@ -13,7 +13,7 @@ import msgspec
 from custody.audit import filters, leaf, store, tree
 from custody.audit.filters import BadFilter, Wanted
 from custody.audit.lines import LastLine, RowLine, written
-from custody.audit.search import TooWide
+from custody.audit.search import TooWide, alone
 from custody.audit.types import AuditExportQuery
 from custody.kit.answers import Download
 from custody.kit.db import Connection, Pool, tenant_scope
@@ -39,9 +39,11 @@ async def export(pool: Pool, tenant: str, query: AuditExportQuery) -> Download:
     wanted = filters.wanted(query)
     try:
         if query.format == "csv":
-            return await _csv(pool, tenant, wanted, query)
+            with alone(tenant):
+                return await _csv(pool, tenant, wanted, query)
         await _until_sealed(pool, tenant)
-        return await _ndjson(pool, tenant, wanted, query)
+        with alone(tenant):
+            return await _ndjson(pool, tenant, wanted, query)
     except store.TooWide:
         raise TooWide from None
 
