@@ -1,7 +1,8 @@
 """A signed statement about one signature: what was judged, by which rules, and what came of it. docs/receipts.md.
 
-It states nothing that the database alone says: the record's MAC must be the signer's own, the signature must be the
-wallet's, and the signed bytes must do what the recorded effects say.
+Of what was judged it states nothing that the database alone says: the record's MAC must be the signer's own, the
+signature must be the wallet's, and the signed bytes must do what the recorded effects say. Times, the status and the
+place of the audit row are the database's word, and the page says so.
 """
 
 import base64

@@ -52,8 +52,8 @@ def _report(found: Verified, same: bool | None) -> Iterator[str]:
     yield f"VALID: signed by {receipt['issuer']} with its key {found.kid} on {receipt['issuedAt']}."
     yield ""
     yield "Proven: the signer of that service states that"
-    yield f"  - on {receipt['signedAt']} the wallet {receipt['wallet']} of agent {receipt['agentId']} (tenant "
-    yield f"    {receipt['tenantId']}) signed transaction {receipt['txId']}, kind {receipt['kind']};"
+    yield f"  - the wallet {receipt['wallet']} of agent {receipt['agentId']} (tenant {receipt['tenantId']})"
+    yield f"    signed transaction {receipt['txId']}, kind {receipt['kind']};"
     if receipt["txHash"]:
         yield f"  - its hash is {receipt['txHash']}, on {receipt['caip2']};"
     yield "  - what its bytes do is:"
@@ -66,10 +66,13 @@ def _report(found: Verified, same: bool | None) -> Iterator[str]:
         yield f"  - of {budget['limit']} {budget['asset']} per {budget['window']}, {budget['before']} were spent before"
         yield f"    and {budget['after']} with it;"
     yield from _approval(receipt["approval"])
-    yield f"  - its audit row is number {receipt['audit']['seq']}{_place(receipt['audit'])};"
-    yield f"  - its status was {receipt['status']} when the receipt was issued."
     if same is not None:
         yield f"  - the policies that you gave are {'the ones' if same else 'NOT the ones'} that judged it."
+    yield ""
+    yield "As its database had it, which nothing but the database vouches for:"
+    yield f"  - signed on {receipt['signedAt']}{_approved_on(receipt['approval'])};"
+    yield f"  - its audit row is number {receipt['audit']['seq']}{_place(receipt['audit'])};"
+    yield f"  - its status was {receipt['status']} when the receipt was issued."
     yield ""
     yield "Not proven:"
     yield from (f"  - {line}" for line in NOT_PROVEN)
@@ -83,9 +86,13 @@ def _effect(effect: dict[str, Any]) -> str:
 
 def _approval(approval: dict[str, Any] | None) -> Iterator[str]:
     if approval is None:
-        yield "  - no person had to approve it;"
+        yield "  - no person had to approve it."
     else:
-        yield f"  - {approval['approvedBy']} approved it on {approval['approvedAt']}, approval {approval['id']};"
+        yield f"  - {approval['approvedBy']} approved it, approval {approval['id']}."
+
+
+def _approved_on(approval: dict[str, Any] | None) -> str:
+    return "" if approval is None else f", approved on {approval['approvedAt']}"
 
 
 def _place(audit: dict[str, Any]) -> str:
