@@ -81,7 +81,7 @@ class Composed:
         # Short, because sockets lie in it; open, because each process has a uid of its own.
         self.folder = Path(tempfile.mkdtemp(prefix="cc-"))
         self.folder.chmod(0o755)
-        self._owner_url = owner_url
+        self.owner_url = owner_url
         self._python = python_for(places.open_home(self.folder / "python"))
         if (copied := self.folder / "python" / "runtime" / "project").exists():
             # As the image does: no process may write beside the sources.
@@ -130,7 +130,7 @@ class Composed:
             for place in ("/var/lib/custody", "/run/custody", "/run/secrets"):
                 said[key] = said[key].replace(place, f"{root}{place}") if value.startswith(place) else said[key]
         if "SERVICE_DATABASE_URL" in said:
-            said["SERVICE_DATABASE_URL"] = self._owner_url
+            said["SERVICE_DATABASE_URL"] = self.owner_url
         said |= {"HOME": str(root), "PATH": os.environ["PATH"], **UNLIMITED, **self._ports, **self._python.environment}
         said |= {key: "127.0.0.1" for key in ("SERVICE_API_HOST", "SERVICE_PROXY_HOST") if key in said}
         if not ROOT:
@@ -152,6 +152,17 @@ class Composed:
             )  # fmt: skip
         self.processes[name] = process
         return process
+
+    def command(self, name: str, *words: str, as_root: bool = False, **environment: str) -> str:
+        """What a command says that is run in a service's container, or in another one of it."""
+        uid = int(FILE["services"][name]["user"].split(":")[0]) if ROOT and not as_root else None
+        done = subprocess.run(
+            [str(self._python.program), "-P", "-m", "custody.cli", *words], cwd="/", user=uid, group=uid,
+            extra_groups=None if uid is None else [], capture_output=True, timeout=60, check=False,
+            env={**self.environment_of(name, self.folder / name), **environment},
+        )  # fmt: skip
+        assert done.returncode == 0, (done.stdout, done.stderr, self.logs())
+        return done.stdout.decode()
 
     def health_of(self, name: str) -> str | None:
         """What the health check of a service complains of."""
@@ -237,6 +248,26 @@ def test_every_metric_that_the_dashboard_and_the_alerts_name_is_exposed_with_its
         labels |= {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")}
         # What was never counted has no labels yet.
         assert not exposed[name] - {"le"} or labels <= exposed[name], expression
+
+
+def test_backup_rotation_and_the_look_at_what_is_there_work_as_the_page_says(composed: Composed) -> None:
+    page = (PROJECT / "docs/recovery.md").read_text()
+    said = [line.split() for line in page.splitlines() if line.startswith("docker compose ")]
+    backup = ["docker", "compose", "run", "--rm", "-v", "/backups:/backups", "migrate", "backup", "/backups/2030-01-31"]
+    # As root: in production nobody is the operator for having the signer's own uid.
+    inside = ["docker", "compose", "exec", "--privileged", "--user", "0", "signer", ".venv/bin/custody"]
+    look = ["docker", "compose", "run", "--rm", "-e", "SERVICE_DATABASE_URL", "signer", "restore", "--verify"]
+    assert all(one in said for one in (backup, look, [*inside, "keys", "rotate"]))
+    folder = _folder(composed.folder / "backups") / "2030-01-31"
+
+    kept = composed.command("migrate", "backup", str(folder))
+    rotated = composed.command("signer", "keys", "rotate", as_root=True)
+    looked = composed.command("signer", "restore", "--verify", SERVICE_DATABASE_URL=composed.owner_url)
+
+    assert "/var/lib/custody/signer/master.key (version 1)" in kept
+    assert (folder / "manifest.json").exists()
+    assert "version" in rotated
+    assert "Opening every sealed value" in looked
 
 
 def test_an_order_is_signed_and_everything_stops_in_its_time(composed: Composed) -> None:
