@@ -1,6 +1,7 @@
 """Start: connect, put the table of jobs on APScheduler's clock, run until told to stop."""
 
 import asyncio
+import logging
 import signal
 import sys
 
@@ -21,6 +22,8 @@ from scheduler.jobs import with_deliveries
 from scheduler.run import Runner
 
 log = logs.logger("scheduler")
+# It warns whenever a run takes longer than its interval, which under load is as it should be.
+logging.getLogger("apscheduler").setLevel(logging.ERROR)  # noqa: TID251 - not a logger of ours
 DATABASE_SECONDS = 30.0
 
 

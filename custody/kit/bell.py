@@ -17,6 +17,10 @@ log = logger(__name__)
 _RELISTEN_SECONDS = 1.0
 
 
+# For one topic, once half of all places are taken.
+_WHEN_MANY = 2
+
+
 class Listener:
     """One who waits for a topic; gone with its last reference."""
 
@@ -51,8 +55,10 @@ class Bell:
 
     def listener(self, topic: str, *, most: int, most_in_all: int) -> Listener | None:
         """Begin to wait for a topic; None where too many do already."""
-        present = self._listeners.get(topic, WeakSet())
-        if self.closed or len(present) >= most or self._count() >= most_in_all:
+        present, in_all = self._listeners.get(topic, WeakSet()), self._count()
+        # From half on few are enough for anybody, so that some topics cannot leave nothing to the others.
+        room = most if in_all < most_in_all // 2 else min(most, _WHEN_MANY)
+        if self.closed or len(present) >= room or in_all >= most_in_all:
             return None
         listener = Listener()
         self._listeners.setdefault(topic, present).add(listener)

@@ -67,10 +67,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION retain IS 'One batch of one line of retention; how many rows went.';
 
--- A month of history. What is due is over before: a retry waits for a day at most, and there are ten.
+-- A month of history, and what still waits then for a receiver that never answers: its event is gone by then, too.
 CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (deleted_at) WHERE deleted_at IS NOT NULL;
 INSERT INTO retention (what, relation, old) VALUES
-  ('deliveries', 'deliveries', $$r.created_at < $1 - interval '30 days' AND r.next_retry_at IS NULL$$),
+  ('deliveries', 'deliveries', $$r.created_at < $1 - interval '30 days'$$),
   ('events', 'events', $$r.published_at < $1 - interval '30 days'$$),
   ('deleted endpoints', 'webhook_endpoints', $$r.deleted_at < $1 - interval '30 days' AND NOT EXISTS (SELECT FROM deliveries d
      WHERE d.tenant_id = r.tenant_id AND d.endpoint_id = r.id)$$);

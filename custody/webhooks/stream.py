@@ -17,7 +17,7 @@ from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
 
 # Where the publisher tells of a tenant's new events.
 CHANNEL = "custody_events"
-# Of one process; each costs a socket, and a query for each event of its tenant.
+# Of one process; each costs a socket, and a query for each event of its tenant. Two a tenant once half are taken.
 MAX_STREAMS, MAX_IN_ALL = 20, 500
 COMMENT_SECONDS = 15.0
 # How often it is asked whether somebody may still listen while he gets nothing; before he gets something it always is.

@@ -77,7 +77,7 @@ def _with(owner: str, act: str) -> str:
 
 
 LINES = (
-    Line("deliveries", _DELIVERY.format(f"'{ENDPOINT}'", "NULL"), MONTH),
+    Line("deliveries", _DELIVERY.format(f"'{ENDPOINT}'", "'2100-01-01'"), MONTH),
     Line("events", "INSERT INTO events (tenant_id, id, event, data, created_at, published_at) "
          "VALUES ('t', gen_random_uuid(), 'tx.signed', '{}', $1, $1)", MONTH),
     Line("deleted endpoints", _ENDPOINT.format("$1"), MONTH),
@@ -110,10 +110,9 @@ LINES = (
 
 # What stays however old it is.
 KEPT = {
-    "a delivery that is due": _DELIVERY.format(f"'{ENDPOINT}'", "'2100-01-01'"),
     "an endpoint that lives": _ENDPOINT.format("CASE WHEN $1 IS NULL THEN $1 END"),
     "an endpoint of which a delivery speaks": _with(
-        _ENDPOINT.format("$1"), _DELIVERY.replace("VALUES (", "SELECT ").replace("$1)", "$1 FROM owner").format(
+        _ENDPOINT.format("$1"), _DELIVERY.replace("VALUES (", "SELECT ").replace("$1)", "service_now() FROM owner").format(
             "id", "'2100-01-01'::timestamptz")),
     "a session that lives": _SESSION.format("$1 + interval '100 years', NULL"),
     "a signature that names no time, of a key that lives": _with(

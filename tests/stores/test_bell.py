@@ -97,6 +97,16 @@ async def test_when_its_connection_is_cut_it_wakes_everybody_and_hears_again(
     assert cut
 
 
+async def test_some_topics_leave_room_to_the_others() -> None:
+    bell = Bell()
+    taken = [bell.listener(topic, most=5, most_in_all=20) for topic in ("one", "other") for _ in range(5)]
+    assert None not in taken
+
+    third = [bell.listener("third", most=5, most_in_all=20) for _ in range(3)]
+
+    assert [listener is not None for listener in third] == [True, True, False]
+
+
 async def test_there_is_room_for_so_many_and_again_when_they_leave() -> None:
     bell = Bell()
     two = [bell.listener("one", most=2, most_in_all=3) for _ in range(2)]
