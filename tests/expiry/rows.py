@@ -112,8 +112,11 @@ LINES = (
 KEPT = {
     "an endpoint that lives": _ENDPOINT.format("CASE WHEN $1 IS NULL THEN $1 END"),
     "an endpoint of which a delivery speaks": _with(
-        _ENDPOINT.format("$1"), _DELIVERY.replace("VALUES (", "SELECT ").replace("$1)", "service_now() FROM owner").format(
-            "id", "'2100-01-01'::timestamptz")),
+        _ENDPOINT.format("$1"),
+        _DELIVERY.replace("VALUES (", "SELECT ")
+        .replace("$1)", "$1 + interval '100 years' FROM owner")
+        .format("id", "NULL"),
+    ),
     "a session that lives": _SESSION.format("$1 + interval '100 years', NULL"),
     "a signature that names no time, of a key that lives": _with(
         _KEY.format("CASE WHEN $1 IS NULL THEN $1 END, NULL"), _SIGNATURE.format("id::text", "'infinity'")
