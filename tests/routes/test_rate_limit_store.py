@@ -11,6 +11,8 @@ from tests.fixtures.deployments import partner_of
 from tests.fixtures.server import Service
 from tests.outside.redis_server import RedisServer, running_redis
 
+pytestmark = pytest.mark.long
+
 MOST = 10
 
 

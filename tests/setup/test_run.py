@@ -26,6 +26,8 @@ from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
+pytestmark = pytest.mark.long
+
 COMMAND = [sys.executable, "-P", "-m", "custody.cli", "run"]
 SHOWS = [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"]
 # It knows nothing of us: proxy and certificates come from its environment. Only loopback would be called directly.

@@ -18,6 +18,8 @@ from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
+pytestmark = pytest.mark.long
+
 SOMEBODY = os.getuid() or places.UIDS["signer"]
 KEY_LINE = "1 " + "ab" * 32
 MALFORMED = (
