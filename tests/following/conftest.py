@@ -76,6 +76,8 @@ async def owner(apart: Database) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture
 async def scheduler(followed: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
+    # What earlier tests left under way is no business of this one.
+    await owner.execute("UPDATE transactions SET look_at = NULL, resend_at = NULL")
     async with scheduling(followed, world, owner) as hand:
         yield hand
 

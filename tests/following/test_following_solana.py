@@ -60,7 +60,7 @@ async def test_a_slot_that_cannot_be_is_never_told_and_costs_no_connection(
     tx, closed = paid(payer, cluster), followed.logs().count("a connection was closed")
     solana_liar.lie = told_as(slot=slot)
 
-    await scheduler.look()
+    assert await scheduler.look() == 0
 
     assert became(payer, tx) == [("broadcast", None)]
     assert followed.logs().count("a connection was closed") == closed
