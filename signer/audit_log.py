@@ -5,6 +5,8 @@ moment, the next call goes on from what is committed. A log that is shorter than
 from what it said, is signed no more until an operator accepts it. docs/audit.md.
 """
 
+import re
+
 import asyncpg
 import msgspec
 
@@ -20,6 +22,7 @@ log = logger(__name__)
 BATCH = 500
 PER_MESSAGE = 2000
 LOGS_PER_MESSAGE = 100
+_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 # How many waiting rows are counted; more is said as this many.
 BACKLOG = 100_000
 _LOCK = (
@@ -140,6 +143,9 @@ async def _sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, ten
 async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
     """Seal one batch of a log. Raises Contradicted while it is not the one we know."""
     audit = signer.audit_log
+    if _NAME.fullmatch(tenant) is None:
+        # Whoever can write rows could otherwise have a line of another log signed, or written into the journal.
+        raise Contradicted("no tenant has such a name")
     async with connection.transaction():
         await connection.execute(_LOCK, tenant)
         head = await _known_head(signer, connection, tenant)

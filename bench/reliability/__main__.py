@@ -83,7 +83,8 @@ def _survivals(postgres: KillablePostgres, service: Service, kills: int, stops: 
 
 
 def _races(service: Service, rounds: int) -> Iterator[Row]:
-    with partner_of(service) as other:
+    # Both under one address, so that the tokens of the one are good at the other.
+    with partner_of(service, SERVICE_PUBLIC_URL=f"http://localhost:{service.port}") as other:
         for services in ([service], [service, other]):
             for way in WAYS:
                 came_to = [asyncio.run(_race(way, services, number)) for number in range(rounds)]

@@ -45,7 +45,9 @@ def origin_of(public_url: str, tenant: str) -> str:
 
 
 def signed(checkpoint: Checkpoint, public: bytes, sign: Callable[[bytes], bytes]) -> str:
-    """The note."""
+    """The note. Raises BadCheckpoint for an origin that is more than one word: it would say something else."""
+    if any(letter.isspace() for letter in checkpoint.origin):
+        raise BadCheckpoint
     signature = _key_id(checkpoint.origin, public) + sign(checkpoint.text.encode())
     return f"{checkpoint.text}\n\u2014 {checkpoint.origin} {base64.b64encode(signature).decode()}\n"
 

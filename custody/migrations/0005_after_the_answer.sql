@@ -44,6 +44,8 @@ CREATE INDEX events_age ON events (published_at);
 -- ---------------------------------------------------------------- audit rows that wait to be sealed
 
 ALTER TABLE audit DROP COLUMN xact;
+-- A process sets its tenant itself; a name with a line break in it would be another log's line in a signed checkpoint.
+ALTER TABLE audit ADD CONSTRAINT audit_of_a_tenant CHECK (tenant_id ~ '^[A-Za-z0-9_.:-]{1,64}$');
 CREATE TABLE audit_unsealed (
   tenant_id text NOT NULL,
   seq       bigint NOT NULL,

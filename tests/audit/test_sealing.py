@@ -5,6 +5,7 @@ import threading
 from contextlib import closing, suppress
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from custody.audit.checkpoint import opened
@@ -149,6 +150,28 @@ async def test_a_log_that_cannot_be_sealed_holds_up_no_other(log: Log, harm: str
         first.act()
         first.seal()
         assert (await waiting(first), first.tenant.id in stopped(log.service)) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "name", ["{}\n777\n{}", "{} 999999 {} ."], ids=["a line of a checkpoint", "a line of the journal"]
+)
+async def test_nobody_has_a_line_of_another_log_written(log: Log, name: str) -> None:
+    odd = name.format(log.tenant.id, "00" * 32)
+    async with owner_of(log.service.database) as owner:
+        await owner.execute("SELECT set_config('custody.tenant', $1, false)", odd)
+        with pytest.raises(asyncpg.CheckViolationError):
+            await owner.execute("SELECT audit_append('system', 'x', 'x.y', 'x', 'x', '{}', NULL)")
+        # Who can write the tables comes no further.
+        await owner.execute("INSERT INTO audit_unsealed (tenant_id, seq) VALUES ($1, 1)", odd)
+        try:
+            log.act()
+            log.seal()
+            assert odd in stopped(log.service)
+            assert await owner.fetchval("SELECT count(*) FROM audit_checkpoints WHERE tenant_id = $1", odd) == 0
+            assert odd not in (log.service.home / "signer" / "audit.log").read_text()
+        finally:
+            await owner.execute("DELETE FROM audit_unsealed WHERE tenant_id = $1", odd)
+    assert log.problem(log.export()) is None
 
 
 async def waiting(log: Log) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -30,7 +30,7 @@ def one(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def pair(one: Service) -> Iterator[list[Service]]:
     """Two signers with their apis on one database: no queue in a process keeps their orders apart."""
-    with partner_of(one) as other:
+    with _partner(one) as other:
         yield [one, other]
 
 
@@ -96,8 +96,13 @@ async def _race(way: str, services: list[Service], clients: int) -> Race:
 @contextmanager
 def _pair_on(database: Database, changes: dict[str, str]) -> Iterator[list[Service]]:
     asyncio.run(_change_sign_write(database, changes))
-    with deployed(database) as one, partner_of(one) as other:
+    with deployed(database) as one, _partner(one) as other:
         yield [one, other]
+
+
+def _partner(one: Service) -> AbstractContextManager[Service]:
+    """Both under one address, so that the tokens of the one are good at the other."""
+    return partner_of(one, SERVICE_PUBLIC_URL=f"http://localhost:{one.port}")
 
 
 async def _change_sign_write(database: Database, changes: dict[str, str]) -> None:
