@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer scheduler proxy migrate demo doctor test test-fast test-long check fix openapi bench reliability lock
+.PHONY: help set-up run api signer scheduler proxy console migrate demo doctor test test-fast test-long check fix openapi bench reliability lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -25,6 +25,9 @@ scheduler: set-up ## run only the periodic work
 
 proxy: set-up ## run only the process that calls APIs for agents
 	@exec $(custody) proxy
+
+console: set-up ## decide what waits for a person (the approvals queue)
+	@exec $(custody) console
 
 migrate: set-up ## bring the database up to date
 	@exec $(custody) migrate

@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     _declare_receipt(commands)
     recovery_words.declare(commands)
     commands.add_parser("demo", help="walk through the service that runs here")
+    commands.add_parser("console", help="decide what waits for a person", add_help=False)
     commands.add_parser("doctor", help="say what is wrong with this installation and how to mend it")
     commands.add_parser("openapi", help="print the contract")
     return top
@@ -76,7 +77,11 @@ def _declare_audit(commands: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit status."""
-    ours, program = _split(list(sys.argv[1:] if arguments is None else arguments))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["console"]:
+        # Its words are its own, and it needs no installation of the service: only an address.
+        return _become("console", *given[1:])
+    ours, program = _split(given)
     chosen = parser().parse_args(ours)
     try:
         settings = load(os.environ)

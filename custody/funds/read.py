@@ -64,7 +64,7 @@ async def tokens(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentTokens:
         agent_id=ref.agent, wallet_address=found.address, chain_id=found.chain.id,
         native=None if native.amount is None
         else NativeFunds(found.chain.symbol, str(native.amount), formatted(native.amount, found.chain.decimals)),
-        tokens=[TokenFunds(one.address, one.symbol, *_amount(one), note=one.note or UNSET) for one in found.tokens],
+        tokens=[_token(one) for one in found.tokens],
         note=found.note,
     )  # fmt: skip
 
@@ -128,10 +128,17 @@ def _mint(text: str) -> str:
         raise BadToken(f"{text[:64]!r} is no address of a mint.") from None
 
 
+def _token(held: Held) -> TokenFunds:
+    decimals = UNSET if held.decimals is None else held.decimals
+    return TokenFunds(held.address, held.symbol, *_amount(held), decimals=decimals, note=held.note or UNSET)
+
+
 def _amount(held: Held) -> tuple[str | None, str | None]:
     if held.amount is None:
         return None, None
-    return str(held.amount), None if held.decimals is None else formatted(held.amount, held.decimals)
+    # Nothing is nothing in any unit.
+    unknown = held.decimals is None and held.amount != 0
+    return str(held.amount), None if unknown else formatted(held.amount, held.decimals or 0)
 
 
 def _portfolio(found: _Found, listed: prices.Prices) -> Portfolio:

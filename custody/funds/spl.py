@@ -68,7 +68,7 @@ def _of(mint: str, answer: Any, owner: str) -> Held:
     if isinstance(answer, RpcRefused):
         return Held(mint, note="There is no token at this address that tells a balance.")
     # Without an account there is nothing of it, and nobody says how many decimals nothing has.
-    return next((one for one in _summed(answer, owner) if one.address == mint), Held(mint, amount=0, decimals=0))
+    return next((one for one in _summed(answer, owner) if one.address == mint), Held(mint, amount=0))
 
 
 def _summed(answer: Any, owner: str) -> list[Held]:

@@ -51,6 +51,7 @@ class TokenFunds(msgspec.Struct, frozen=True):
     symbol: str | None
     balance: str | None
     formatted: str | None
+    decimals: int | UnsetType = UNSET
     note: str | UnsetType = UNSET
 
 

@@ -68,7 +68,8 @@ def test_native_coin_and_tokens_are_exact_and_cut(agent: Agent, evm_node: EvmNod
         "agentId": agent.id, "walletAddress": agent.evm_address, "chainId": 31337,
         "native": {"symbol": "ETH", "balance": "1234567890123456789", "formatted": "1.234567"},
         "tokens": [
-            {"address": usdx.lower(), "symbol": "USDX", "balance": "1234567890123", "formatted": "1234567.890123"},
+            {"address": usdx.lower(), "symbol": "USDX", "balance": "1234567890123", "formatted": "1234567.890123",
+             "decimals": 6},
             {"address": ADDRESS, "symbol": None, "balance": None, "formatted": None,
              "note": "There is no token at this address that tells a balance."},
         ],
@@ -153,25 +154,36 @@ def test_twenty_five_tokens_may_be_named(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "symbol", "formatted"),
+    ("words", "symbol", "formatted", "decimals"),
     [
-        (token(says(b"MKR".ljust(32, b"\0")), says((18).to_bytes(32))), "MKR", "0.000000"),
-        (token(HUGE, says((0).to_bytes(32))), None, "1.000000"),
-        (token(ENDLESS), None, None),
-        (token(REVERTS, REVERTS), None, None),
-        (token(says(encode(["string"], ["A\u202eB\n\x1b[31m"])), says((-1).to_bytes(32, signed=True))), "AB[31m", None),
-        (token(says(b"\xff" * 32), says((78).to_bytes(32))), None, None),
-        (token(says((32).to_bytes(32) + (2**255).to_bytes(32)), says(b"\x06")), None, None),
+        (token(says(b"MKR".ljust(32, b"\0")), says((18).to_bytes(32))), "MKR", "0.000000", 18),
+        (token(HUGE, says((0).to_bytes(32))), None, "1.000000", 0),
+        (token(ENDLESS), None, None, None),
+        (token(REVERTS, REVERTS), None, None, None),
+        (
+            token(says(encode(["string"], ["A\u202eB\n\x1b[31m"])), says((-1).to_bytes(32, signed=True))),
+            "AB[31m",
+            None,
+            None,
+        ),
+        (token(says(b"\xff" * 32), says((78).to_bytes(32))), None, None, None),
+        (token(says((32).to_bytes(32) + (2**255).to_bytes(32)), says(b"\x06")), None, None, None),
     ],
     ids=["bytes32", "huge", "endless", "reverts", "control characters", "no text", "a length that lies"],
 )
 def test_a_hostile_contract_spoils_no_more_than_its_own_line(
-    agent: Agent, evm_node: EvmNode, words: dict[int, bytes], symbol: str | None, formatted: str | None
+    agent: Agent,
+    evm_node: EvmNode,
+    words: dict[int, bytes],
+    symbol: str | None,
+    formatted: str | None,
+    decimals: int | None,
 ) -> None:
     hostile, good = evm_node.deploy(contract(words)), evm_node.deploy_erc20(agent.evm_address)
 
     [bad, fine] = tokens(agent, hostile, good)["tokens"]
 
+    assert bad.pop("decimals", None) == decimals
     assert bad == {"address": hostile.lower(), "symbol": symbol, "balance": "1", "formatted": formatted}
     assert (fine["symbol"], fine["formatted"]) == ("USDX", "1000000.000000")
 

@@ -1,0 +1,160 @@
+"""The application: who is signed in, where one is, and whether the service is there. Screens do the rest."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from textual import work
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+
+from console import themes
+from console.api_client import ApiClient
+from console.dialogs.step_up import StepUp
+from console.failures import Away, Failure, MfaRequired, SignedOut
+from console.person import Person
+from console.screens.agents import Agents
+from console.screens.approvals import Approvals
+from console.screens.audit import Audit
+from console.screens.help import Help
+from console.screens.policies import Policies
+from console.screens.secrets import Secrets
+from console.screens.sign_in import SignIn
+from console.screens.transactions import Transactions
+from console.screens.webhooks import Webhooks
+from console.settings import Settings
+from console.tokens import TokenStore
+from console.widgets.banner import Banner, away_sentence
+from console.widgets.heading import PLACES, Heading, Navigation, Place
+
+
+class Console(App[None]):
+    """The console of one profile."""
+
+    MODES: ClassVar[dict[str, Any]] = {
+        "approvals": Approvals, "agents": Agents, "transactions": Transactions, "policies": Policies,
+        "webhooks": Webhooks, "secrets": Secrets, "audit": Audit,
+    }  # fmt: skip
+    TITLE = "Custody"
+    CSS_PATH = "console.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(number), f"go('{place}')", name, show=False) for number, (place, name) in enumerate(PLACES, 1)),
+        Binding("question_mark,f1", "help", "Help", key_display="?"),
+        Binding("ctrl+p", "command_palette", "Commands", key_display="^p"),
+        Binding("ctrl+t", "turn_theme", "Dark or light", show=False),
+        Binding("q", "quit", "Quit"),
+    ]
+    waiting: reactive[int | None] = reactive(None)
+    """How many approvals wait for somebody."""
+    away: reactive[str] = reactive("")
+    """A sentence about the service that cannot be reached; empty while it answers."""
+
+    def __init__(self, settings: Settings, *, clock: Callable[[], datetime] | None = None) -> None:
+        super().__init__()
+        self.settings = settings
+        self.store = TokenStore(settings.folder, settings.profile, settings.url)
+        self.client = ApiClient(settings.url, read_only=settings.read_only)
+        self.client.listener = self._heard
+        self.person: Person | None = None
+        self._clock = clock or self.client.now
+        self._heard_at: datetime | None = None
+        self._retry_at: datetime | None = None
+        self._sentence = ""
+
+    def now(self) -> datetime:
+        """The service's time."""
+        return self._clock()
+
+    @property
+    def heading(self) -> str:
+        """The first line of every screen."""
+        who = self.person.shown if self.person else "not signed in"
+        parts = ["Custody", self.settings.profile, self.settings.url, who]
+        return "  ".join([*parts, "READ ONLY"] if self.settings.read_only else parts)
+
+    def on_mount(self) -> None:
+        themes.register(self, self.settings.theme)
+        self.set_interval(1, self._count_down)
+        self._begin()
+
+    async def on_unmount(self) -> None:
+        await self.client.close()
+
+    @work(exclusive=True, group="begin")
+    async def _begin(self, reason: str = "") -> None:
+        """Sign in, then show the queue; or, if one was signed in before, what one was looking at."""
+        before = self.person
+        self.person = await self.push_screen_wait(SignIn(reason))
+        if before is None:
+            await self.switch_mode("approvals")
+        self.redraw_heading()
+
+    async def act[Result](self, request: Callable[[], Awaitable[Result]]) -> Result:
+        """Do something for the person; where a recent second factor is wanted, ask for it and do it then.
+
+        Call it from a worker. Raises what the request raises.
+        """
+        try:
+            return await request()
+        except MfaRequired as needed:
+            if not await self.push_screen_wait(StepUp(needed)):
+                raise
+        return await request()
+
+    def tell(self, sentence: str, severity: Any = "information") -> None:
+        """Say something in passing."""
+        self.notify(sentence, severity=severity, markup=False)
+
+    def action_go(self, place: str) -> None:
+        if self.person is not None:
+            self.switch_mode(place)
+
+    def on_place_clicked(self, event: Place.Clicked) -> None:
+        self.action_go(event.place)
+
+    def action_help(self) -> None:
+        """Show what the keys do."""
+        self.push_screen(Help())
+
+    def action_turn_theme(self) -> None:
+        themes.turn(self)
+
+    def retry_in(self, seconds: int) -> None:
+        """The service is asked again in so many seconds."""
+        self._retry_at = self.now() + timedelta(seconds=seconds)
+        self._count_down()
+
+    def signed_out(self, failure: Failure) -> bool:
+        """Whether a failure means that one has to sign in again; then that is asked."""
+        if not isinstance(failure, SignedOut):
+            return False
+        self._begin(failure.sentence)
+        return True
+
+    def _heard(self, away: Away | None) -> None:
+        if away is None:
+            self._heard_at, self._retry_at = self.now(), None
+        self._sentence = away.sentence if away else ""
+        self._count_down()
+
+    def _count_down(self) -> None:
+        self.away = self._sentence and away_sentence(
+            self._sentence, retry_at=self._retry_at, heard_at=self._heard_at, now=self.now()
+        )
+
+    def watch_away(self, sentence: str) -> None:
+        for screen in self.screen_stack:
+            for banner in screen.query(Banner):
+                banner.away = sentence
+
+    def watch_waiting(self, waiting: int | None) -> None:
+        self.title = f"({waiting:,}) Custody" if waiting else "Custody"
+        for screen in self.screen_stack:
+            for navigation in screen.query(Navigation):
+                navigation.waiting = waiting
+
+    def redraw_heading(self) -> None:
+        """After somebody signed in or out."""
+        for heading in self.screen.query(Heading):
+            heading.update(self.heading)

@@ -1,0 +1,105 @@
+"""What every question to the person shares: drawn before it can be answered, open until what it asks for is done."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button
+
+from console.api_client import new_key
+from console.failures import AnswerLost, Failure
+from console.widgets.plain_text import PlainText
+
+if TYPE_CHECKING:
+    from console.app import Console
+
+
+class Ask[Result](ModalScreen[Result | None]):
+    """A question with essentials, perhaps fields, and two buttons. Answers None when one steps back.
+
+    Enter confirms, but not before the essentials stand on the screen: a key pressed too early decides nothing. What is
+    confirmed happens inside, under one idempotency key, so that nothing typed is lost when it fails and nothing
+    happens twice when an answer is.
+    """
+
+    TITLE_TEXT: ClassVar[str] = ""
+    CONFIRM: ClassVar[str] = "Confirm"
+    VARIANT: ClassVar[Any] = "primary"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "confirm", "Confirm", priority=True),
+        Binding("escape", "step_back", "Cancel"),
+    ]
+
+    app: "Console"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.key = new_key()
+        self._drawn = False
+        self._busy = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="question"):
+            yield PlainText(self.TITLE_TEXT, id="question-title")
+            with VerticalScroll(id="essentials", can_focus=True):
+                yield from self.essentials()
+            yield from self.fields()
+            yield PlainText("", id="question-trouble")
+            with Horizontal(id="answers"):
+                yield Button(f"{self.CONFIRM} (Enter)", variant=self.VARIANT, id="confirm")
+                yield Button("Cancel (Esc)", id="cancel")
+
+    def essentials(self) -> ComposeResult:
+        """What the person must have seen."""
+        raise NotImplementedError
+
+    def fields(self) -> ComposeResult:
+        """What the person may type."""
+        yield from ()
+
+    async def perform(self) -> Result:
+        """Do it, and give what came of it; raise Failure to stay open with its sentence."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._arm)
+
+    def _arm(self) -> None:
+        self._drawn = True
+
+    def action_step_back(self) -> None:
+        if not self._busy:
+            self.dismiss(None)
+
+    def action_confirm(self) -> None:
+        if isinstance(self.focused, Button) and self.focused.id == "cancel":
+            self.action_step_back()
+        elif self._drawn and not self._busy:
+            self._confirmed()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.id == "cancel":
+            self.action_step_back()
+        else:
+            self.action_confirm()
+
+    @work(exclusive=True, group="ask")
+    async def _confirmed(self) -> None:
+        self._say("Asking…", busy=True)
+        try:
+            result = await self.perform()
+        except AnswerLost as failure:
+            self._say(f"{failure.sentence} It may have happened or not: Enter asks again, and it will happen once.")
+        except Failure as failure:
+            self._say(failure.sentence)
+        else:
+            self.dismiss(result)
+
+    def _say(self, sentence: str, *, busy: bool = False) -> None:
+        self._busy = busy
+        self.query_one("#question-trouble", PlainText).update(sentence)
+        self.query_one("#confirm", Button).disabled = busy

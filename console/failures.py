@@ -1,0 +1,102 @@
+"""What can go wrong between the console and the API, each with a sentence for the person. Pure."""
+
+from typing import Any, Final
+
+# How long to wait before asking again: at once would not help anybody, and a minute is long for who waits.
+BACK_OFF_SECONDS: Final = (1, 2, 4, 8, 15, 30)
+
+
+class Failure(Exception):
+    """What was asked for did not happen; `sentence` says it in plain words."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+        super().__init__(sentence)
+
+
+class Away(Failure):
+    """The API could not be reached, or did not answer in time: it may be asked again."""
+
+
+class AnswerLost(Away):
+    """Something was sent and no answer came: it may have happened or not. Ask again under the same key."""
+
+
+class Malformed(Failure):
+    """The API answered what this console does not understand."""
+
+
+class Answered(Failure):
+    """The API refused, in its own words: `status`, `code` for programs, `data` with what it adds."""
+
+    def __init__(self, sentence: str, *, status: int, code: str, data: dict[str, Any]) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.code = code
+        self.data = data
+
+
+class SignedOut(Answered):
+    """401: the credential is not, or not any longer, good."""
+
+
+class Forbidden(Answered):
+    """403: this person or key may not."""
+
+
+class MfaRequired(Forbidden):
+    """403: a second factor must be shown first. `methods` are those that the person has."""
+
+    @property
+    def methods(self) -> list[str]:
+        found = self.data.get("methods")
+        return [str(one) for one in found] if isinstance(found, list) else []
+
+
+class Absent(Answered):
+    """404: there is no such thing."""
+
+
+class Conflicted(Answered):
+    """409: it does not fit the present state, which somebody else may have changed."""
+
+
+class TooFast(Answered):
+    """429: ask again in `retry_after` seconds."""
+
+    retry_after: int = 1
+
+
+class Faulty(Answered):
+    """5xx: the service, or something behind it, could not."""
+
+
+class ReadOnly(Failure):
+    """This console was started with --read-only."""
+
+    def __init__(self) -> None:
+        super().__init__("This console is read-only; start it without --read-only to change something.")
+
+
+_KINDS: Final[dict[int, type[Answered]]] = {401: SignedOut, 403: Forbidden, 404: Absent, 409: Conflicted, 429: TooFast}
+
+
+def answered(
+    status: int, sentence: str, data: dict[str, Any], *, retry_after: int = 1, request_id: str = ""
+) -> Answered:
+    """The failure that an answer is. A 5xx without words of its own names the request, for whoever reads the log."""
+    code = str(data.get("code", ""))
+    kind = MfaRequired if status == 403 and code == "mfa_required" else _KINDS.get(status)
+    if kind is None:
+        kind = Faulty if status >= 500 else Answered
+    if status >= 500 and request_id:
+        sentence = f"{sentence} (request {request_id})"
+    failure = kind(sentence, status=status, code=code, data=data)
+    if isinstance(failure, TooFast):
+        failure.retry_after = retry_after
+    return failure
+
+
+def back_off(failures: int) -> int:
+    """Seconds to wait after so many failures in a row (1 or more)."""
+    return BACK_OFF_SECONDS[min(failures, len(BACK_OFF_SECONDS)) - 1]

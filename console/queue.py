@@ -1,0 +1,1 @@
+"""The approvals queue as the console holds it. Pure. (H1)"""

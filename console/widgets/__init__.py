@@ -1,0 +1,1 @@
+"""Parts that screens are made of. Messages go up, attributes come down."""
