@@ -10,7 +10,7 @@ from tests.fixtures.consoles import driven
 from tests.fixtures.server import Service
 
 
-@pytest.mark.parametrize(("number", "place"), enumerate((place for place, _ in PLACES), 1))
+@pytest.mark.parametrize(("number", "place"), [(number, place) for number, (place, _) in enumerate(PLACES, 1)])
 async def test_each_place_has_a_key_and_a_click(
     service: Service, tenant: Tenant, folder: Path, number: int, place: str
 ) -> None:
