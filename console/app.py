@@ -57,6 +57,8 @@ class Console(App[None]):
         self.client = ApiClient(settings.url, read_only=settings.read_only)
         self.client.listener = self._heard
         self.person: Person | None = None
+        # Whose things the agents, transactions and policies screens show: chosen on one, kept on the others.
+        self.chosen_agent: str | None = None
         self._clock = clock or self.client.now
         self._heard_at: datetime | None = None
         self._retry_at: datetime | None = None
