@@ -1,0 +1,289 @@
+"""The queue against a list that changes between its pages: nothing is lost, nothing stays. Decisions 11."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.queue import OVERLAP, PAGE, Item, Outcome, Queue, Sweep, outcome_of
+from console.queue_view import SORTINGS, View
+from console.shapes import Approval, Effect
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ADDRESS = "0x" + "11" * 20
+
+
+def approval(number: int, **changed: Any) -> Approval:
+    given = {
+        "id": f"a{number:06}", "tx_id": f"t{number}", "agent_id": "agent-1", "agent_name": "Payer",
+        "status": "pending", "requested_at": (NOON + timedelta(seconds=number)).isoformat(), "digest": "00",
+        "kind": "evm", "tx_status": "pending_approval", "chain_id": 31337,
+    }  # fmt: skip
+    return Approval(**{**given, **changed})
+
+
+class Service:
+    """The list as the API pages it: newest first."""
+
+    def __init__(self, count: int) -> None:
+        self._numbers = itertools.count(1)
+        self.waiting: list[Approval] = []
+        self.arrive(count)
+
+    def arrive(self, count: int) -> None:
+        for _ in range(count):
+            self.waiting.insert(0, approval(next(self._numbers)))
+
+    def leave(self, place: int, count: int) -> None:
+        del self.waiting[place : place + count]
+
+    def page(self, offset: int = 0) -> list[Approval]:
+        return self.waiting[offset : offset + PAGE]
+
+    @property
+    def ids(self) -> set[str]:
+        return {one.id for one in self.waiting}
+
+
+def read_first(queue: Queue, service: Service) -> list[Item]:
+    return queue.merge_first(service.page(), len(service.waiting), NOON)
+
+
+def read_all(queue: Queue, service: Service, shifts: list[tuple[int, int, int]] = []) -> None:  # noqa: B006
+    """A sweep, with these arrivals and departures between its pages."""
+    sweep, coming = Sweep(queue.items.keys()), iter(shifts)
+    while not sweep.done:
+        page = service.page(sweep.offset)
+        queue.merge_sweep(page, NOON)
+        sweep.take([one.id for one in page])
+        arriving, place, leaving = next(coming, (0, 0, 0))
+        service.arrive(arriving)
+        service.leave(place, leaving)
+    queue.conclude(sweep)
+
+
+SHIFTS = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(0, 900), st.sampled_from([0, 1, OVERLAP - 1, OVERLAP, 150, 400])),
+    max_size=8,
+)  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(count=st.integers(0, 1_000), shifts=SHIFTS)
+def test_a_sweep_loses_nothing_that_waits_all_the_time(count: int, shifts: list[tuple[int, int, int]]) -> None:
+    service, queue = Service(count), Queue()
+    before = service.ids
+    read_first(queue, service)
+
+    read_all(queue, service, shifts)
+
+    assert before & service.ids <= queue.items.keys()
+
+
+@settings(max_examples=40)
+@given(count=st.integers(0, 1_000), gone=st.lists(st.integers(0, 1_000), max_size=20), shifts=SHIFTS)
+def test_a_sweep_keeps_nothing_that_had_gone_before(
+    count: int, gone: list[int], shifts: list[tuple[int, int, int]]
+) -> None:
+    service, queue = Service(count), Queue()
+    read_first(queue, service)
+    read_all(queue, service)
+    before = service.ids
+    for place in gone:
+        service.leave(place, 1)
+    left = before - service.ids
+
+    read_all(queue, service, shifts)
+
+    assert not left & queue.items.keys()
+
+
+@settings(max_examples=40)
+@given(count=st.integers(0, 1_000), shifts=SHIFTS)
+def test_when_the_list_stands_still_the_queue_is_the_list(count: int, shifts: list[tuple[int, int, int]]) -> None:
+    service, queue = Service(count), Queue()
+    read_first(queue, service)
+    read_all(queue, service, shifts)
+
+    read_first(queue, service)
+    read_all(queue, service)
+
+    assert queue.items.keys() == service.ids
+    shown = View().of(queue.listed())
+    assert [item.id for item in shown] == [one.id for one in service.waiting]
+    assert not queue.differs
+    assert queue.waiting == len(service.waiting)
+
+
+@given(arriving=st.integers(0, 250), place=st.integers(0, 300), leaving=st.integers(0, 300))
+def test_the_first_page_alone_tells_what_left_from_it(arriving: int, place: int, leaving: int) -> None:
+    service, queue = Service(300), Queue()
+    read_first(queue, service)
+    service.arrive(arriving)
+    service.leave(place, leaving)
+
+    read_first(queue, service)
+
+    on_page = {one.id for one in service.page()}
+    assert on_page <= queue.items.keys()
+    last = service.page()[-1].id
+    assert {key for key in queue.items if key >= last} == on_page
+
+
+def test_a_short_page_is_the_whole_queue() -> None:
+    service, queue = Service(3), Queue()
+    read_first(queue, service)
+    service.leave(0, 2)
+
+    read_first(queue, service)
+
+    assert list(queue.items) == ["a000001"]
+    assert (queue.whole, queue.differs, queue.waiting) == (True, False, 1)
+
+
+def test_until_all_is_read_the_count_is_the_services() -> None:
+    service, queue = Service(PAGE + 50), Queue()
+
+    read_first(queue, service)
+
+    assert (len(queue.items), queue.whole, queue.waiting) == (PAGE, False, PAGE + 50)
+
+
+def test_only_what_comes_after_the_first_look_is_news() -> None:
+    service, queue = Service(PAGE + 5), Queue()
+
+    assert read_first(queue, service) == []
+    read_all(queue, service)
+    assert read_first(queue, service) == []
+    service.arrive(2)
+    assert [item.id for item in read_first(queue, service)] == ["a000207", "a000206"]
+    assert read_first(queue, service) == []
+
+
+def test_what_is_decided_does_not_come_back_with_an_older_answer() -> None:
+    service, queue = Service(2), Queue()
+    read_first(queue, service)
+    queue.end("a000001", Outcome("denied"))
+
+    read_first(queue, service)
+
+    assert list(queue.items) == ["a000002"]
+
+
+def test_what_was_only_missed_may_come_back_and_is_no_news() -> None:
+    service, queue = Service(2), Queue()
+    read_first(queue, service)
+    queue.end("a000001", Outcome("gone"))
+
+    came = read_first(queue, service)
+
+    assert (sorted(queue.items), came) == (["a000001", "a000002"], [])
+
+
+def test_what_is_looked_at_stays_in_its_place_after_its_end() -> None:
+    service, queue = Service(3), Queue()
+    read_first(queue, service)
+    queue.keep(queue.find("a000002"))
+
+    queue.end("a000002", Outcome("denied", NOON, "user u1", "no invoice"))
+
+    shown = View().of(queue.listed())
+    assert [(item.id, item.outcome and item.outcome.word) for item in shown] == [
+        ("a000003", None), ("a000002", "denied"), ("a000001", None)
+    ]  # fmt: skip
+    assert queue.waiting == 2
+    queue.keep(queue.find("a000001"))
+    assert [item.id for item in View().of(queue.listed())] == ["a000003", "a000001"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [("gone", "approved", "approved"), ("approved", "denied", "approved"), ("denied", "gone", "denied"),
+     ("expired", "approved", "expired")],
+)  # fmt: skip
+def test_what_became_of_an_item_is_said_once(first: Any, second: Any, word: str) -> None:
+    queue = Queue()
+    read_first(queue, Service(1))
+
+    queue.end("a000001", Outcome(first))
+    queue.end("a000001", Outcome(second, by="somebody"))
+
+    assert queue.ended["a000001"].word == word
+
+
+def test_who_decided_is_added_to_what_was_decided() -> None:
+    queue = Queue()
+    queue.end("a1", Outcome("denied", NOON))
+
+    assert queue.end("a1", Outcome("denied", NOON, "user u1"))
+    assert not queue.end("a1", Outcome("denied", NOON, "user u2"))
+
+    assert queue.ended["a1"].by == "user u1"
+
+
+def test_what_is_due_ends_by_itself() -> None:
+    queue = Queue()
+    due = approval(1, expires_at=NOON.isoformat())
+    queue.merge_first([due, approval(2)], 2, NOON - timedelta(seconds=1))
+
+    assert not queue.expire(NOON - timedelta(seconds=1))
+    assert queue.expire(NOON)
+
+    assert (list(queue.items), queue.ended["a000001"].word) == (["a000002"], "expired")
+
+
+def test_every_order_has_its_first() -> None:
+    ether, lamport = 10**18, 10**9
+    queue = Queue()
+    items = [
+        approval(1, agent_name="Zoe", value=str(2 * ether), expires_at=(NOON + timedelta(hours=3)).isoformat()),
+        approval(2, agent_name="Bob", kind="solana", chain_id=101, value=str(3 * lamport)),
+        approval(3, agent_name="ann", value=str(ether), expires_at=(NOON + timedelta(hours=1)).isoformat()),
+    ]
+    queue.merge_first(items, 3, NOON)
+
+    shown = {name: [item.id[-1] for item in View(sorting=name).of(queue.listed())] for name in SORTINGS}
+
+    assert shown == {
+        "newest first": ["3", "2", "1"], "oldest first": ["1", "2", "3"], "soonest to expire": ["3", "1", "2"],
+        "largest amount": ["2", "1", "3"], "by agent": ["3", "2", "1"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [("PAYER", True), ("agent-1", True), (ADDRESS[:9].upper(), True), ("a000001", True), ("t1", True), ("77", True),
+     (" payer ", True), ("0x22", False)],
+)  # fmt: skip
+def test_a_search_finds_agent_address_amount_and_id(search: str, found: bool) -> None:
+    effects = [Effect(kind="transfer", asset="evm:native", amount="77", to=ADDRESS)]
+    items = [Item(approval(1, effects=effects))]
+
+    assert bool(View(search=search).of(items)) is found
+
+
+def test_one_agents_items_can_be_seen_alone() -> None:
+    items = [Item(approval(1)), Item(approval(2, agent_id="agent-2"))]
+
+    assert [item.id for item in View(agent="agent-2").of(items)] == ["a000002"]
+
+
+@pytest.mark.parametrize(
+    ("resolved", "sentence"),
+    [({"status": "approved", "resolved_by": "manual", "resolved_by_user_id": "me"},
+      "Approved by you at 2026-03-01 12:00:00 UTC."),
+     ({"status": "rejected", "resolved_by": "manual", "resolved_by_user_id": "u2", "reason": "no invoice"},
+      "Denied by user u2 at 2026-03-01 12:00:00 UTC. Reason: no invoice"),
+     ({"status": "rejected", "resolved_by": "manual"},
+      "Denied by the holder of the tenant key at 2026-03-01 12:00:00 UTC."),
+     ({"status": "expired", "resolved_by": "system"}, "Expired at 2026-03-01 12:00:00 UTC.")],
+    ids=["by you", "by another", "by key", "expired"],
+)  # fmt: skip
+def test_what_became_of_an_item_in_words(resolved: dict[str, Any], sentence: str) -> None:
+    outcome = outcome_of(approval(1, resolved_at=NOON.isoformat(), **resolved), me="me")
+
+    assert outcome is not None
+    assert outcome.sentence == sentence
