@@ -3,19 +3,47 @@
 import os
 import sys
 
-from console.app import Console
-from console.settings import BadSetting, load
+from textual import constants
+
+from console.settings import BadSetting, Settings, load
 
 
 def main() -> int:
     """Run it, and give the exit status."""
     try:
         settings = load(sys.argv[1:], os.environ)
+        if settings.web:
+            # A terminal has no use for a web server.
+            from console.web import serve  # noqa: PLC0415
+
+            return serve(sys.argv[1:], settings.port)
+        insist_on_terminal()
     except BadSetting as problem:
         print(f"custody console: {problem}", file=sys.stderr)
         return 2
-    Console(settings).run()
-    return 0
+    return show(settings)
+
+
+def insist_on_terminal() -> None:
+    """Raise BadSetting where there is nothing to draw on; in a browser's console there is, though no terminal."""
+    if constants.DRIVER is not None:
+        return
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise BadSetting("this is not a terminal; run it in one, or show it in a browser with --web")
+    if os.environ.get("TERM", "") in ("", "dumb", "unknown"):
+        raise BadSetting(
+            "this terminal says that it cannot draw (TERM); set TERM=xterm-256color if it can, or use --web"
+        )
+
+
+def show(settings: Settings) -> int:
+    """Draw until the person has enough."""
+    # Only now: whoever gets a message about a setting does not wait for all of it.
+    from console.app import Console  # noqa: PLC0415
+
+    console = Console(settings)
+    console.run()
+    return console.return_code or 0
 
 
 if __name__ == "__main__":
