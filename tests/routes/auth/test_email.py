@@ -470,6 +470,7 @@ def test_a_mail_that_is_not_taken_is_logged_without_what_it_says(
     assert mailbox.count(address) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 def test_mail_goes_encrypted_and_with_the_password_of_the_setting(
     service: Service, address: str, security: Any
@@ -490,6 +491,7 @@ def test_mail_goes_encrypted_and_with_the_password_of_the_setting(
         assert verify(client, address, code).status_code == 200
 
 
+@pytest.mark.long
 def test_a_server_that_we_do_not_trust_gets_neither_password_nor_mail(service: Service, address: str) -> None:
     with (
         running_mail_server("starttls") as mailbox,
@@ -502,6 +504,7 @@ def test_a_server_that_we_do_not_trust_gets_neither_password_nor_mail(service: S
         assert mailbox.mails() == []
 
 
+@pytest.mark.long
 def test_a_password_is_never_said_in_the_clear(service: Service, mailbox: Mailbox, address: str) -> None:
     # As if somebody between us and the server had taken its STARTTLS away.
     url = mailbox.url.replace("smtp://", f"smtp://{quote(LOGIN)}:{quote(PASSWORD)}@")

@@ -364,6 +364,7 @@ def site() -> Iterator[NodeWallet]:
         yield wallet
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "more",
     [
