@@ -1,29 +1,33 @@
 """The one file that speaks HTTP. What comes back is made harmless, typed, or a failure with a sentence."""
 
+import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 
 import httpx
 import msgspec
 
+from console.answers import Answer, ahead_of, data_of, total_of, typed
 from console.credentials import Credential, Session
-from console.failures import AnswerLost, Away, Malformed, ReadOnly, SignedOut, answered
+from console.event_stream import Event, EventReader
+from console.failures import AnswerLost, Away, Malformed, Patience, ReadOnly, SignedOut
 from console.moments import local_now
-from console.plain import clipped, harmless
 from console.settings import is_loopback
 from console.tokens import Tokens
 
-# Signing may wait for a node; everything else answers in a fraction of this.
-READ_SECONDS: Final = 30.0
-CONNECT_SECONDS: Final = 5.0
-# The stream sends something every 15 seconds; silence beyond this is a dead connection.
-STREAM_SILENCE_SECONDS: Final = 40.0
+__all__ = ["ApiClient", "Event", "Page", "SignedIn", "new_key"]
+
 MAX_ANSWER_BYTES: Final = 64 * 2**20
-_SENTENCE_CHARACTERS: Final = 500
+# From here on decoding would be felt on the screen; below, handing it to a thread costs more than it saves.
+_LARGE_BYTES: Final = 2**16
+# What is said to last longer is renewed after a day all the same.
+_LONGEST_TOKEN_SECONDS: Final = 86_400
+_CONNECTIONS: Final = httpx.Limits(max_connections=8, max_keepalive_connections=2, keepalive_expiry=30)
 
 
 @dataclass(frozen=True)
@@ -34,34 +38,39 @@ class Page[Item]:
     total: int
 
 
-@dataclass(frozen=True)
-class Event:
-    """One event of the tenant's stream."""
-
-    id: str
-    name: str
-    data: dict[str, Any]
-
-
 class ApiClient:
     """A service at one address, asked with one credential."""
 
     def __init__(
         self, url: str, credential: Credential | None = None, *, read_only: bool = False,
-        read_seconds: float = READ_SECONDS,
+        patience: Patience | None = None,
     ) -> None:  # fmt: skip
         self.url = url
         self.credential = credential
         self.read_only = read_only
+        self.patience = patience or Patience()
         # Told after each request whether the service answered (None) or is away.
         self.listener: Callable[[Away | None], None] = lambda away: None
         self._ahead = timedelta()
-        timeout = httpx.Timeout(read_seconds, connect=min(CONNECT_SECONDS, read_seconds))
-        # A proxy of the environment must not see what is meant for this machine.
-        self._http = httpx.AsyncClient(base_url=url, timeout=timeout, trust_env=not is_loopback(url))
+        self._http = httpx.AsyncClient(
+            base_url=url, limits=_CONNECTIONS, follow_redirects=False,
+            # A proxy of the environment must not see what is meant for this machine.
+            trust_env=not is_loopback(url),
+            # Reading the certificates that this machine trusts takes a fifth of a second; without TLS nobody asks them.
+            verify=True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            # A credential is what says who asks; cookies, which are sent without being asked for, are never kept.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            # Nothing compressed: a kilobyte that becomes a gigabyte would be collected before it could be counted.
+            headers={"Accept-Encoding": "identity"},
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"ApiClient({self.url})"
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Let go of the connections, once what must not be left half done is done."""
+        if self.credential is not None:
+            await self.credential.settle()
         await self._http.aclose()
 
     def now(self) -> datetime:
@@ -70,14 +79,12 @@ class ApiClient:
 
     async def get[Shape](self, path: str, shape: type[Shape], **query: Any) -> Shape:
         """Ask for one thing."""
-        return _typed((await self._asked("GET", path, query=query))[0], shape)
+        return (await self._asked("GET", path, shape, query=query))[0]
 
     async def get_page[Shape](self, path: str, shape: type[Shape], **query: Any) -> Page[Shape]:
         """Ask for some of a list."""
-        data, headers = await self._asked("GET", path, query=query)
-        items = _typed(data, list[shape])  # type: ignore[valid-type]
-        total = headers.get("X-Total-Count", "")
-        return Page(items, int(total) if total.isdecimal() else len(items))
+        items, headers = await self._asked("GET", path, list[shape], query=query)  # type: ignore[valid-type]
+        return Page(items, total_of(headers, len(items)))
 
     async def send[Shape](
         self, method: str, path: str, shape: type[Shape], body: Any = None, *, key: str | None = None
@@ -88,107 +95,145 @@ class ApiClient:
         headers = {
             "Idempotency-Key": key or new_key(), "X-Service-Request-Timestamp": str(int(self.now().timestamp())),
         }  # fmt: skip
-        data, _ = await self._asked(method, path, body={} if body is None else body, headers=headers)
-        return _typed(data, shape)
+        return (await self._asked(method, path, shape, body={} if body is None else body, headers=headers))[0]
 
     async def events(self, last_id: str | None = None) -> AsyncIterator[Event]:
         """Listen to the tenant's events, from after `last_id` or from now on, until the connection ends.
 
         The first event, named `open`, only says that the stream is there.
         """
-        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
-        timeout = httpx.Timeout(STREAM_SILENCE_SECONDS, connect=CONNECT_SECONDS)
+        credential = self.credential
+        if credential is not None:
+            await credential.freshen(self._refreshed)
+        who = _who(credential)
         try:
-            async with self._http.stream("GET", "/events", headers=headers | self._who(), timeout=timeout) as answer:
-                if answer.status_code != 200:
-                    await answer.aread()
-                    self._data(answer)
+            async for event in self._events(last_id, who):
+                yield event
+        except SignedOut:
+            if credential is None or not await credential.renew(who, self._refreshed):
+                raise
+            async for event in self._events(last_id, _who(credential)):
+                yield event
+
+    async def step_up(self, method: str, code: str) -> None:
+        """Show a second factor (`totp`, `recovery-codes`); the session goes on with the tokens that are answered."""
+        credential = self.credential
+        if isinstance(credential, Session):
+            await credential.freshen(self._refreshed)
+            request, who = _Request("POST", f"/auth/mfa/{method}/step-up", {}, {"code": code}, {}), _who(credential)
+            try:
+                await credential.advance(lambda: self._tokens_of(request, credential))
+            except SignedOut:
+                if not await credential.renew(who, self._refreshed):
+                    raise
+                await credential.advance(lambda: self._tokens_of(request, credential))
+
+    async def _events(self, last_id: str | None, who: dict[str, str]) -> AsyncIterator[Event]:
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {}) | who
+        timeout = httpx.Timeout(self.patience.stream_silence, connect=self.patience.connect)
+        reader = EventReader(last_id or "")
+        try:
+            async with self._http.stream("GET", "/events", headers=headers, timeout=timeout) as answer:
+                if answer.status_code != 200 or not answer.headers.get("Content-Type", "").startswith(
+                    "text/event-stream"
+                ):
+                    data_of(Answer(self.url, answer.status_code, answer.headers, await _content(answer)))
+                    raise Malformed(f"{self.url} has no stream of events.")
                 yield Event(last_id or "", "open", {})
-                async for event in _parsed(answer):
-                    yield event
+                async for chunk in answer.aiter_raw():
+                    for event in reader.feed(chunk):
+                        yield event
         except httpx.HTTPError as problem:
             raise Away(f"The stream of events from {self.url} broke off ({type(problem).__name__}).") from None
 
-    async def take_session(self, answer: "SignedIn") -> None:
-        """Go on with the session of a sign-in or a step-up."""
-        if isinstance(self.credential, Session):
-            await self.credential.take(answer.tokens())
-
-    async def _asked(
-        self, method: str, path: str, *, query: Any = None, body: Any = None, headers: Any = None
-    ) -> tuple[Any, httpx.Headers]:
+    async def _asked[Shape](
+        self, method: str, path: str, shape: type[Shape], *, query: Any = None, body: Any = None, headers: Any = None
+    ) -> tuple[Shape, Mapping[str, str]]:
         query = {name: value for name, value in (query or {}).items() if value is not None}
+        request = _Request(method, path, query, body, headers or {})
+        # What is asked twice is asked twice as the same person, whoever signs in meanwhile.
+        credential = self.credential
+        if credential is not None:
+            await credential.freshen(self._refreshed)
+        who = _who(credential)
         try:
-            return await self._once(method, path, query, body, headers or {})
+            return await self._once(request, shape, who)
         except SignedOut:
-            credential = self.credential
-            if credential is None or path == "/auth/refresh" or not await credential.renew(self._refreshed):
+            if credential is None or not await credential.renew(who, self._refreshed):
                 raise
-        return await self._once(method, path, query, body, headers or {})
+        return await self._once(request, shape, _who(credential))
 
-    async def _once(self, method: str, path: str, query: Any, body: Any, headers: Any) -> tuple[Any, httpx.Headers]:
-        content = None if body is None else msgspec.json.encode(body)
-        kind = {} if body is None else {"Content-Type": "application/json"}
+    async def _once[Shape](
+        self, request: "_Request", shape: type[Shape], who: dict[str, str]
+    ) -> tuple[Shape, Mapping[str, str]]:
         try:
-            answer = await self._http.request(
-                method, path, params=query, content=content, headers={**headers, **kind, **self._who()}
+            answer = await self._answer(request, who)
+            found = (
+                await asyncio.to_thread(_read, answer, shape)
+                if len(answer.content) > _LARGE_BYTES
+                else _read(answer, shape)
             )
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
-            raise self._heard(Away(f"{self.url} cannot be reached.")) from None
-        except httpx.TimeoutException:
-            raise self._heard(_lost(method)(f"{self.url} did not answer in time.")) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            name = type(problem).__name__
-            raise self._heard(_lost(method)(f"{self.url} broke off the answer ({name}).")) from None
+        except Away as away:
+            self.listener(away)
+            raise
+        except Exception:
+            self.listener(None)
+            raise
         self.listener(None)
-        self._look_at_clock(answer)
-        return self._data(answer), answer.headers
+        self._ahead = ahead_of(answer.headers, local_now())
+        return found, answer.headers
 
-    def _data(self, answer: httpx.Response) -> Any:
-        if len(answer.content) > MAX_ANSWER_BYTES:
-            raise Malformed(f"{self.url} answered more than this console reads.")
+    async def _answer(self, request: "_Request", who: dict[str, str]) -> Answer:
+        lost = Away if request.method == "GET" else AnswerLost
+        patience = self.patience
+        timeout = httpx.Timeout(patience.silence, connect=patience.connect)
         try:
-            envelope = harmless(msgspec.json.decode(answer.content))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            envelope = None
-        if not isinstance(envelope, dict) or not isinstance(envelope.get("ok"), bool):
-            if answer.status_code >= 500:
-                raise answered(answer.status_code, f"{self.url} answered {answer.status_code}.", {})
-            raise Malformed(f"{self.url} answered {answer.status_code} with something that is not of this service.")
-        if answer.is_success and envelope["ok"]:
-            return envelope.get("data")
-        data = envelope.get("data")
-        sentence = clipped(
-            str(envelope.get("error") or f"The service answered {answer.status_code}."), _SENTENCE_CHARACTERS
-        )
-        wait = answer.headers.get("Retry-After", "")
-        # RFC 8628 has its code where others have a sentence.
-        data = data if isinstance(data, dict) else {}
-        extra = {name: value for name, value in envelope.items() if name not in ("ok", "data")}
-        raise answered(
-            answer.status_code, sentence, extra | data, retry_after=int(wait) if wait.isdecimal() else 1,
-            request_id=clipped(harmless(answer.headers.get("X-Request-Id", "")), 128),
-        )  # fmt: skip
+            async with (
+                asyncio.timeout(patience.answer),
+                self._http.stream(
+                    request.method, request.path, params=request.query, content=request.content(),
+                    headers=request.headers() | who, timeout=timeout,
+                ) as answer,
+            ):  # fmt: skip
+                content = await _content(answer)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
+            # Nothing was sent.
+            trusted = "CERTIFICATE" not in str(problem)
+            raise Away(
+                f"{self.url} cannot be reached." if trusted else f"{self.url} shows a certificate that is not trusted."
+            ) from None
+        except httpx.PoolTimeout:
+            raise Away(f"{self.url} did not answer what was asked before this.") from None
+        except (httpx.TimeoutException, TimeoutError):
+            raise lost(f"{self.url} did not answer in time.") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as problem:
+            raise lost(f"{self.url} broke off the answer ({type(problem).__name__}).") from None
+        return Answer(self.url, answer.status_code, answer.headers, content, changing=request.method != "GET")
 
     async def _refreshed(self, refresh_token: str) -> Tokens:
-        answer, _ = await self._once("POST", "/auth/refresh", {}, {"refreshToken": refresh_token}, {})
-        return _typed(answer, SignedIn).tokens()
+        return await self._tokens_of(_Request("POST", "/auth/refresh", {}, {"refreshToken": refresh_token}, {}), None)
 
-    def _heard(self, away: Away) -> Away:
-        self.listener(away)
-        return away
+    async def _tokens_of(self, request: "_Request", credential: Credential | None) -> Tokens:
+        return (await self._once(request, SignedIn, _who(credential)))[0].tokens()
 
-    def _who(self) -> dict[str, str]:
-        return self.credential.headers() if self.credential else {}
 
-    def _look_at_clock(self, answer: httpx.Response) -> None:
-        try:
-            theirs = parsedate_to_datetime(answer.headers["Date"]).astimezone(UTC)
-        except (KeyError, ValueError, TypeError):
-            return
-        ahead = theirs - local_now()
-        # The header has whole seconds; a smaller difference than that is none.
-        self._ahead = ahead if abs(ahead) > timedelta(seconds=2) else timedelta()
+class _Request(msgspec.Struct, frozen=True):
+    """What is asked; sent twice where a session had to be renewed first."""
+
+    method: str
+    path: str
+    query: dict[str, Any]
+    body: Any
+    extra: dict[str, str]
+
+    def content(self) -> bytes | None:
+        return None if self.body is None else msgspec.json.encode(self.body)
+
+    def headers(self) -> dict[str, str]:
+        return self.extra if self.body is None else {**self.extra, "Content-Type": "application/json"}
+
+    def __repr__(self) -> str:
+        return f"_Request({self.method} {self.path})"
 
 
 class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
@@ -196,13 +241,27 @@ class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
 
     token: str
     refresh_token: str
+    expires_in: int
+    user: "Named"
+    tenant: "Named"
 
     def tokens(self) -> Tokens:
         """What is kept of it."""
-        return Tokens(self.token, self.refresh_token)
+        ends_at = local_now() + timedelta(seconds=min(max(self.expires_in, 0), _LONGEST_TOKEN_SECONDS))
+        return Tokens(self.token, self.refresh_token, ends_at, self.user.id, self.tenant.id)
 
     def __repr__(self) -> str:
         return "SignedIn()"
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A person or a tenant, as a session's answer names it."""
+
+    id: str
+
+
+def _who(credential: Credential | None) -> dict[str, str]:
+    return credential.headers() if credential else {}
 
 
 def new_key() -> str:
@@ -210,35 +269,17 @@ def new_key() -> str:
     return f"console-{secrets.token_hex(16)}"  # noqa: TID251 - the console imports none of ours
 
 
-def _typed[Shape](data: Any, shape: type[Shape]) -> Shape:
-    try:
-        return msgspec.convert(data, shape)
-    except msgspec.ValidationError as problem:
-        raise Malformed(f"The service answered something that this console does not understand ({problem}).") from None
+def _read[Shape](answer: Answer, shape: type[Shape]) -> Shape:
+    return typed(data_of(answer), shape)
 
 
-def _lost(method: str) -> type[Away]:
-    return Away if method == "GET" else AnswerLost
-
-
-async def _parsed(answer: httpx.Response) -> AsyncIterator[Event]:
-    """Server-sent events as the WHATWG reads them, as far as the service sends them."""
-    last_id, name, lines = "", "message", list[str]()
-    async for line in answer.aiter_lines():
-        if line:
-            field, _, value = line.partition(":")
-            value = value.removeprefix(" ")
-            last_id = value if field == "id" else last_id
-            name = value if field == "event" else name
-            if field == "data":
-                lines.append(value)
-            continue
-        if lines:
-            try:
-                data = harmless(msgspec.json.decode("\n".join(lines)))
-            except msgspec.DecodeError:
-                data = None
-            yield Event(last_id, harmless(name), data if isinstance(data, dict) else {})
-        elif last_id:
-            yield Event(last_id, "place", {})
-        name, lines = "message", []
+async def _content(answer: httpx.Response) -> bytes:
+    """The bytes of an answer as they come, and no more of them than this console reads."""
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise Malformed("The answer is compressed, which this console does not ask for.")
+    content = bytearray()
+    async for chunk in answer.aiter_raw():
+        content += chunk
+        if len(content) > MAX_ANSWER_BYTES:
+            raise Malformed("The answer is longer than this console reads.")
+    return bytes(content)

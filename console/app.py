@@ -4,15 +4,18 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from rich.text import Text
 from textual import work
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
+from textual.worker import WorkerFailed
 
 from console import themes
 from console.api_client import ApiClient
+from console.commands import Commands
 from console.dialogs.step_up import StepUp
-from console.failures import Away, Failure, MfaRequired, SignedOut
+from console.failures import Away, Failure, MfaRequired, SignedOut, broken
 from console.person import Person
 from console.screens.agents import Agents
 from console.screens.approvals import Approvals
@@ -25,7 +28,7 @@ from console.screens.transactions import Transactions
 from console.screens.webhooks import Webhooks
 from console.settings import Settings
 from console.tokens import TokenStore
-from console.widgets.banner import Banner, away_sentence
+from console.widgets.banner import Banner, with_next_try
 from console.widgets.heading import PLACES, Heading, Navigation, Place
 
 
@@ -38,6 +41,8 @@ class Console(App[None]):
     }  # fmt: skip
     TITLE = "Custody"
     CSS_PATH = "console.tcss"
+    # Ours alone: of what Textual offers, only quitting makes sense here.
+    COMMANDS: ClassVar[Any] = {Commands}
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(str(number), f"go('{place}')", name, show=False) for number, (place, name) in enumerate(PLACES, 1)),
         Binding("question_mark,f1", "help", "Help", key_display="?"),
@@ -60,7 +65,7 @@ class Console(App[None]):
         # Whose things the agents, transactions and policies screens show: chosen on one, kept on the others.
         self.chosen_agent: str | None = None
         self._clock = clock or self.client.now
-        self._heard_at: datetime | None = None
+        self.broken: list[BaseException] = []
         self._retry_at: datetime | None = None
         self._sentence = ""
 
@@ -72,8 +77,9 @@ class Console(App[None]):
     def heading(self) -> str:
         """The first line of every screen."""
         who = self.person.shown if self.person else "not signed in"
-        parts = ["Custody", self.settings.profile, self.settings.url, who]
-        return "  ".join([*parts, "READ ONLY"] if self.settings.read_only else parts)
+        # What is special comes first: the end does not fit into a narrow terminal.
+        parts = ["Custody", "READ ONLY"] if self.settings.read_only else ["Custody"]
+        return "  ".join([*parts, self.settings.profile, self.settings.url, who])
 
     def on_mount(self) -> None:
         themes.register(self, self.settings.theme)
@@ -122,7 +128,7 @@ class Console(App[None]):
     def action_turn_theme(self) -> None:
         themes.turn(self)
 
-    def retry_in(self, seconds: int) -> None:
+    def retry_in(self, seconds: float) -> None:
         """The service is asked again in so many seconds."""
         self._retry_at = self.now() + timedelta(seconds=seconds)
         self._count_down()
@@ -134,16 +140,34 @@ class Console(App[None]):
         self._begin(failure.sentence)
         return True
 
+    def broke(self, problem: BaseException) -> str:
+        """Note a mistake in the console itself; gives what is said of it."""
+        self.broken.append(problem)
+        return broken(problem)
+
+    def _handle_exception(self, error: Exception) -> None:
+        # In a worker only what it was doing is lost. Anywhere else the screen itself is in pieces: better to end.
+        if isinstance(error, WorkerFailed):
+            self.tell(self.broke(error.error), "error")
+        else:
+            super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        # Textual would print every variable on the way, a credential perhaps among them.
+        said = broken(self._exception) if self._exception else "Something in this console is broken."
+        self._exit_renderables.append(Text(f"{said} It has ended; the service goes on. Start it again to look."))
+        self._close_messages_no_wait()
+
     def _heard(self, away: Away | None) -> None:
         if away is None:
-            self._heard_at, self._retry_at = self.now(), None
+            self._retry_at = None
+            if self._sentence:
+                self.tell(f"{self.settings.url} answers again.")
         self._sentence = away.sentence if away else ""
         self._count_down()
 
     def _count_down(self) -> None:
-        self.away = self._sentence and away_sentence(
-            self._sentence, retry_at=self._retry_at, heard_at=self._heard_at, now=self.now()
-        )
+        self.away = self._sentence and with_next_try(self._sentence, self._retry_at, self.now())
 
     def watch_away(self, sentence: str) -> None:
         for screen in self.screen_stack:

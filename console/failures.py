@@ -1,9 +1,26 @@
 """What can go wrong between the console and the API, each with a sentence for the person. Pure."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-# How long to wait before asking again: at once would not help anybody, and a minute is long for who waits.
-BACK_OFF_SECONDS: Final = (1, 2, 4, 8, 15, 30)
+
+@dataclass(frozen=True)
+class Patience:
+    """How long one waits, in seconds."""
+
+    connect: float = 5.0
+    # For the next piece of an answer, and for all of it: signing may wait for a node, the rest takes a fraction of it.
+    silence: float = 30.0
+    answer: float = 60.0
+    # The stream sends something every 15 seconds; silence beyond this is a dead connection.
+    stream_silence: float = 40.0
+    # Between one failure and the next try: at once would not help anybody, and a minute is long for who waits.
+    again: tuple[float, ...] = (1, 2, 4, 8, 15, 30)
+
+    def again_in(self, failures: int) -> float:
+        """How long after so many failures in a row (1 or more)."""
+        return self.again[min(failures, len(self.again)) - 1]
 
 
 class Failure(Exception):
@@ -38,6 +55,10 @@ class Answered(Failure):
 
 class SignedOut(Answered):
     """401: the credential is not, or not any longer, good."""
+
+
+class Unproven(Answered):
+    """401 for what came beside the credential: a code of a second factor, the signature of a request."""
 
 
 class Forbidden(Answered):
@@ -78,6 +99,8 @@ class ReadOnly(Failure):
         super().__init__("This console is read-only; start it without --read-only to change something.")
 
 
+# 401 with one of these says nothing of the session: signing in again would not help.
+_BESIDE: Final = ("code_invalid", "signature_", "request_")
 _KINDS: Final[dict[int, type[Answered]]] = {401: SignedOut, 403: Forbidden, 404: Absent, 409: Conflicted, 429: TooFast}
 
 
@@ -87,6 +110,8 @@ def answered(
     """The failure that an answer is. A 5xx without words of its own names the request, for whoever reads the log."""
     code = str(data.get("code", ""))
     kind = MfaRequired if status == 403 and code == "mfa_required" else _KINDS.get(status)
+    if status == 401 and code.startswith(_BESIDE):
+        kind = Unproven
     if kind is None:
         kind = Faulty if status >= 500 else Answered
     if status >= 500 and request_id:
@@ -97,6 +122,17 @@ def answered(
     return failure
 
 
-def back_off(failures: int) -> int:
+def back_off(failures: int) -> float:
     """Seconds to wait after so many failures in a row (1 or more)."""
-    return BACK_OFF_SECONDS[min(failures, len(BACK_OFF_SECONDS)) - 1]
+    return Patience().again_in(failures)
+
+
+def broken(problem: BaseException) -> str:
+    """What is said of a mistake in the console itself: its kind and place for whoever mends it, never a value."""
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    place = problem.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
+    return f"Something in this console is broken ({type(problem).__name__}{where})."

@@ -10,8 +10,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Button
 
 from console.api_client import new_key
-from console.failures import AnswerLost, Failure
+from console.failures import AnswerLost, Failure, Malformed
 from console.widgets.plain_text import PlainText
+from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall
 
 if TYPE_CHECKING:
     from console.app import Console
@@ -33,6 +34,9 @@ class Ask[Result](ModalScreen[Result | None]):
         Binding("escape", "step_back", "Cancel"),
     ]
 
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+
     app: "Console"
 
     def __init__(self) -> None:
@@ -51,6 +55,7 @@ class Ask[Result](ModalScreen[Result | None]):
             with Horizontal(id="answers"):
                 yield Button(f"{self.CONFIRM} (Enter)", variant=self.VARIANT, id="confirm")
                 yield Button("Cancel (Esc)", id="cancel")
+        yield TooSmall()
 
     def essentials(self) -> ComposeResult:
         """What the person must have seen."""
@@ -77,7 +82,7 @@ class Ask[Result](ModalScreen[Result | None]):
     def action_confirm(self) -> None:
         if isinstance(self.focused, Button) and self.focused.id == "cancel":
             self.action_step_back()
-        elif self._drawn and not self._busy:
+        elif self._drawn and not self._busy and not self.query_one(TooSmall).display:
             self._confirmed()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -92,10 +97,14 @@ class Ask[Result](ModalScreen[Result | None]):
         self._say("Asking…", busy=True)
         try:
             result = await self.perform()
-        except AnswerLost as failure:
+        except (AnswerLost, Malformed) as failure:
             self._say(f"{failure.sentence} It may have happened or not: Enter asks again, and it will happen once.")
         except Failure as failure:
             self._say(failure.sentence)
+            self.app.signed_out(failure)
+        except Exception as problem:
+            # The edge of a worker: the dialog stays usable, and one can step back from it.
+            self._say(self.app.broke(problem))
         else:
             self.dismiss(result)
 

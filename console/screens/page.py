@@ -9,9 +9,10 @@ from textual.screen import Screen
 from textual.widgets import Footer
 from textual.worker import Worker
 
-from console.failures import Away, Failure, TooFast, back_off
+from console.failures import Away, Failure, Faulty, Malformed, TooFast
 from console.widgets.banner import Banner
 from console.widgets.heading import Heading, Navigation
+from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall, fit
 
 if TYPE_CHECKING:
     from console.app import Console
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 class Page(Screen[None]):
     """A place of the navigation. It loads when one comes to it, and again every `EVERY_SECONDS` while it is seen.
 
-    What is on the screen stays while the service is away; the banner says how old it is.
+    What is on the screen stays while the service is away or faulty, and the banner says how old it is.
     """
 
     PLACE: ClassVar[str] = ""
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual declares it
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
     EVERY_SECONDS: ClassVar[float] = 10.0
     app: "Console"
 
@@ -35,6 +37,7 @@ class Page(Screen[None]):
         with Vertical(id="body"):
             yield from self.body()
         yield Footer(show_command_palette=False)
+        yield TooSmall()
 
     def body(self) -> ComposeResult:
         """What this screen shows."""
@@ -47,6 +50,11 @@ class Page(Screen[None]):
         self.set_interval(self.EVERY_SECONDS, self._tick)
 
     def on_screen_resume(self) -> None:
+        fit(self)
+        # While another place was shown, nobody told this one.
+        self.query_one(Banner).away = self.app.away
+        self.query_one(Navigation).waiting = self.app.waiting
+        self.query_one(Heading).update(self.app.heading)
         self.reload()
 
     def reload(self) -> Worker[None]:
@@ -55,10 +63,16 @@ class Page(Screen[None]):
 
     def trouble(self, sentence: str) -> None:
         """Say what is wrong with this screen; nothing, when it is empty."""
-        self.query_one(Banner).trouble = sentence
+        self.query_one(Banner).say(sentence)
+
+    def fresh(self) -> None:
+        """What is shown is as new as this moment."""
+        self.query_one(Banner).known_at = self.app.now()
 
     def _tick(self) -> None:
-        if self.is_current and not any(w.group == "load" and w.node is self and w.is_running for w in self.workers):
+        # A question over it does not make what is below it old.
+        seen = bool(self.app.screen_stack) and self.app.screen_stack[0] is self
+        if seen and not any(w.group == "load" and w.node is self and w.is_running for w in self.workers):
             self.reload()
 
     async def _loaded(self) -> None:
@@ -72,18 +86,23 @@ class Page(Screen[None]):
                 if wait is None:
                     return
                 await asyncio.sleep(wait)
+            except Exception as problem:
+                # The edge of a worker: a mistake on one screen must not end the others, nor say nothing.
+                self.trouble(self.app.broke(problem))
+                return
             else:
                 self.trouble("")
+                self.fresh()
                 return
 
-    def _told(self, failure: Failure, failures: int) -> int | None:
+    def _told(self, failure: Failure, failures: int) -> float | None:
         """Seconds until it is worth asking again; None if that helps nothing."""
+        wait = failure.retry_after if isinstance(failure, TooFast) else self.app.client.patience.again_in(failures)
         if isinstance(failure, Away):
             # The application shows it on every screen, with the time until it asks again.
-            wait = back_off(failures)
             self.app.retry_in(wait)
-            return wait
-        if self.app.signed_out(failure):
+        elif self.app.signed_out(failure):
             return None
-        self.trouble(failure.sentence)
-        return failure.retry_after if isinstance(failure, TooFast) else None
+        again = isinstance(failure, Away | TooFast | Faulty | Malformed)
+        self.query_one(Banner).say(failure.sentence, again_in=wait if again else None)
+        return wait if again else None

@@ -1,39 +1,70 @@
 """What is wrong, in one or two lines under the navigation: nothing there is the best news."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from textual.reactive import reactive
 
+from console.moments import span
 from console.widgets.plain_text import PlainText
+
+if TYPE_CHECKING:
+    from console.app import Console
 
 
 class Banner(PlainText):
     """Shown only while there is something to say; never takes the focus, never hides what one was looking at."""
 
     DEFAULT_CSS = """
-    Banner { display: none; height: auto; padding: 0 1; background: $warning-muted; color: $text-warning; }
+    Banner {
+        display: none; height: auto; max-height: 4; padding: 0 1;
+        background: $warning-muted; color: $text-warning;
+    }
     Banner.-shown { display: block; }
     """
-    trouble: reactive[str] = reactive("")
-    """A sentence about this screen."""
     away: reactive[str] = reactive("")
     """A sentence about the service that cannot be reached; goes first."""
+    known_at: reactive[datetime | None] = reactive(None)
+    """When what the screen shows was true."""
 
-    def watch_trouble(self) -> None:
+    app: "Console"
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self._said = ""
+        self._trouble = ""
+        self._again_at: datetime | None = None
+
+    def on_mount(self) -> None:
+        self.set_interval(1, self._draw)
+
+    def say(self, sentence: str, *, again_in: float | None = None) -> None:
+        """Say what is wrong with this screen, and when it is asked again by itself; nothing, when it is empty."""
+        self._trouble = sentence
+        self._again_at = None if again_in is None else self.app.now() + timedelta(seconds=again_in)
         self._draw()
 
     def watch_away(self) -> None:
         self._draw()
 
+    def watch_known_at(self) -> None:
+        self._draw()
+
     def _draw(self) -> None:
-        sentence = self.away or self.trouble
-        self.set_class(bool(sentence), "-shown")
-        self.update(f"! {sentence}" if sentence else "")
+        now = self.app.now()
+        sentence = self.away or (self._trouble and with_next_try(self._trouble, self._again_at, now))
+        if sentence and self.known_at is not None:
+            sentence = f"{sentence} What you see is {span(now - self.known_at)} old."
+        shown = f"! {sentence}" if sentence else ""
+        if shown != self._said:
+            self._said = shown
+            self.set_class(bool(sentence), "-shown")
+            self.update(shown)
 
 
-def away_sentence(sentence: str, *, retry_at: datetime | None, heard_at: datetime | None, now: datetime) -> str:
-    """What the banner says while the service is away: since when, and when it is asked again."""
-    wait = max(0, int((retry_at - now).total_seconds())) if retry_at else 0
-    again = f"Asking again in {wait}s." if wait else "Asking again."
-    known = f" What you see is {max(0, int((now - heard_at).total_seconds()))}s old." if heard_at else ""
-    return f"{sentence} {again}{known}"
+def with_next_try(sentence: str, again_at: datetime | None, now: datetime) -> str:
+    """A sentence about what does not work, and when it is asked again."""
+    if again_at is None:
+        return sentence
+    wait = -((now - again_at) // timedelta(seconds=1))
+    return f"{sentence} Asking again in {span(timedelta(seconds=wait))}." if wait > 0 else f"{sentence} Asking again."
