@@ -31,6 +31,9 @@ class Known:
     `names` are addresses (as in effects; EVM ones in lower case) with what they are called here: an agent of this
     tenant, or an entry of an approved list. `past` are earlier transactions of the agent with the same destination,
     newest first, None while they are not known. `data` is what was signed or is to be: calldata, typed data, message.
+    `names_known` says that an address without a name is a stranger and not only one that could not be looked up;
+    `past_complete` that there is no earlier past than the one looked through. `frozen` is a sentence, empty if it is
+    not.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -39,6 +42,10 @@ class Known:
     past: list[Transaction] | None = None
     data: object = None
     trouble: str = ""
+    names_known: bool = False
+    past_complete: bool = True
+    frozen: str = ""
+    transaction: Transaction | None = None
 
 
 def of_approval(item: Approval) -> Order:

@@ -1,21 +1,95 @@
 """The pane that says what one order does, what the rules said of it, and what the past knows."""
 
+from typing import Any
+
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
+from console.before import before
+from console.details import details
+from console.limits import limits
 from console.order import Known, Order
-from console.widgets.plain_text import PlainText
+from console.plain import clipped
+from console.said import Heading, Note, Said
+from console.shapes import PolicyResult
+from console.widgets.said_lines import SaidLines
 from console.words import essentials
+
+# A reason may quote what its agent wrote.
+_REASON_CHARACTERS = 600
 
 
 class OrderPane(VerticalScroll, can_focus=True):
-    """Shows one order, and says so when there is none."""
+    """Shows one order, and says so when there is none. Reading on is not disturbed when more becomes known of it."""
+
+    DEFAULT_CSS = """
+    OrderPane { padding: 0 1; background: $surface; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
+    OrderPane:focus { background-tint: $foreground 3%; }
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._order: Order | None = None
 
     def compose(self) -> ComposeResult:
-        yield PlainText("", id="order")
+        yield SaidLines([Said("Nothing is selected.", "quiet")], id="order")
 
-    def show(self, order: Order | None, known: Known | None = None, *, note: str = "") -> None:
-        """Show this order; `note` is a sentence on top, such as what became of it meanwhile."""
-        lines = [note] if note else []
-        lines += [one.text for one in essentials(order, known or Known())] if order else ["Nothing is selected."]
-        self.query_one("#order", PlainText).update("\n".join(lines))
+    def show(
+        self, order: Order | None, known: Known | None = None, *, note: str = "", became: list[Said] | None = None
+    ) -> None:
+        """Show this order; `note` is a sentence on top, such as what became of it meanwhile; `became` says more."""
+        lines = self.query_one(SaidLines)
+        again = order is not None and self._order is not None and _which(order) == _which(self._order)
+        place, below = lines.place_of(round(self.scroll_y)) if again else (0, 0)
+        reading = lines.said[place] if again and self.scroll_y and lines.said else None
+        self._order = order
+        lines.show(_sections(order, known, note, became or []))
+        if not again:
+            self.scroll_home(animate=False)
+        elif reading in lines.said:
+            # The line under one's eyes stays where it is, whatever came to stand above it.
+            found = min((at for at, one in enumerate(lines.said) if one == reading), key=lambda at: abs(at - place))
+            self.call_after_refresh(self.scroll_to, y=lines.line_of(found) + below, animate=False)
+
+
+def sections(order: Order, known: Known | None, *, note: str = "", became: list[Said] | None = None) -> list[Said]:
+    """All that is known of an order, section by section."""
+    found = known or Known()
+    said = [Note(note), Said("")] if note else []
+    said += [Heading("What it does"), *essentials(order, found)]
+    if became:
+        said += [Said(""), Heading("What became of it"), *became]
+    said += [Said(""), Heading("Rules"), *rules(order)]
+    if known is None:
+        return [*said, Said(""), Said("Asking what is known around it…", "quiet")]
+    said += [Said(""), Heading("Limits"), *(limits(order, found) or [Said("No rolling limit of this agent is known.")])]
+    said += [Said(""), Heading("Before"), *before(order, found)]
+    said += [Said(""), Heading("Details"), *details(order, found)]
+    return said
+
+
+def rules(order: Order) -> list[Said]:
+    """What each rule said, those that failed first."""
+    results = sorted(order.policy_results, key=lambda result: result.passed)
+    if not results:
+        return [Said("No rule said anything.", "warn")]
+    return [_rule(result) for result in results]
+
+
+def _rule(result: PolicyResult) -> Said:
+    sign = "✓ passed" if result.passed else "✗ FAILED"
+    reason = clipped(result.reason, _REASON_CHARACTERS)
+    return Said(f"{sign}  {clipped(result.type, 64)}: {reason}", "good" if result.passed else "bad")
+
+
+def _sections(order: Order | None, known: Known | None, note: str, became: list[Said]) -> list[Said]:
+    if order is None:
+        return [*([Note(note)] if note else []), Said("Nothing is selected.", "quiet")]
+    said = sections(order, known, note=note, became=became)
+    if known and known.trouble:
+        said = [Said(f"! {known.trouble}", "warn"), Said(""), *said]
+    return said
+
+
+def _which(order: Order) -> tuple[str, str]:
+    return order.agent_id, order.tx_id

@@ -1,0 +1,51 @@
+"""What an agent has had to do with a destination before. Pure."""
+
+from typing import Final
+
+from console.amounts import amount_of
+from console.moments import clock, moment
+from console.order import Known, Order
+from console.parties import SIGNED, same, token_of
+from console.phrases import nft_number, unlimited
+from console.plain import clipped
+from console.said import Said
+from console.shapes import Effect, Transaction
+
+_SHOWN: Final = 5
+
+
+def before(order: Order, known: Known) -> list[Said]:
+    """The last few orders to the same destination, and whether it was ever paid."""
+    if known.past is None:
+        return [Said("The past with this destination is not known.", "warn")]
+    said: list[Said] = []
+    if not any(earlier.status in SIGNED for earlier in known.past):
+        looked = "" if known.past_complete else " in the orders looked through, which are not all"
+        said.append(Said(f"Never paid before{looked}.", "warn"))
+    said += [Said(_line(earlier, order, known)) for earlier in known.past[:_SHOWN]]
+    if (more := len(known.past) - _SHOWN) > 0:
+        said.append(Said(f"and {more:,} more", "quiet"))
+    return said
+
+
+def _line(earlier: Transaction, order: Order, known: Known) -> str:
+    parties = [effect.spender or effect.to for effect in order.effects]
+    met = [one for one in earlier.effects if any(same(one.spender or one.to, party) for party in parties)]
+    did = ", ".join(_did(effect, earlier, known) for effect in met[:3]) or "called it"
+    return f"{clock(moment(earlier.created_at))}  {clipped(earlier.status, 40)}: {did}"
+
+
+def _did(effect: Effect, earlier: Transaction, known: Known) -> str:
+    match effect.kind:
+        case "approval" if unlimited(effect):
+            return "let it spend UNLIMITED amounts"
+        case "transfer" | "approval" if effect.asset:
+            number = nft_number(effect)
+            amount = amount_of(effect.amount, effect.asset, earlier.chain_id, known.tokens.get(effect.asset))
+            of = " of a token" if token_of(effect.asset) else ""
+            shown = f"NFT number {number}" if number else amount + of
+            return f"sent it {shown}" if effect.kind == "transfer" else f"let it spend {shown}"
+        case "opaque":
+            return "something that nobody could decode"
+        case _:
+            return clipped(effect.kind, 24)

@@ -1,0 +1,52 @@
+"""One effect of an order in a few words, for a list; addresses are shortened there. Pure."""
+
+from console.amounts import human, quoted, told_decimals, whole
+from console.chains import native_coin
+from console.order import Known, Order
+from console.parties import brief, token_of
+from console.phrases import nft_number, unlimited
+from console.plain import clipped
+from console.shapes import Effect
+
+
+def labelled(effect: Effect, order: Order, known: Known) -> str:
+    """What it does, on one line."""
+    whom = brief(effect.spender or effect.to)
+    match effect.kind:
+        case "transfer":
+            return f"Sends {_brief_amount(effect, order, known)} to {whom}"
+        case "approval" if unlimited(effect):
+            return f"UNLIMITED approval of {_brief_asset(effect)} for {whom}"
+        case "approval" if whole(effect.amount) == 0:
+            return f"Takes back approval of {_brief_asset(effect)} for {whom}"
+        case "approval":
+            return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
+        case "fee":
+            return f"Pays a fee of {_brief_amount(effect, order, known)}"
+        case "opaque" if effect.label:
+            return f"Cannot be decoded: document {quoted(effect.label, 24)}"
+        case "opaque":
+            return f"Cannot be decoded: call of {whom}"
+        case "call":
+            return f"Calls {whom}"
+        case kind:
+            return f"Unknown effect {quoted(kind, 24)} for {whom}"
+
+
+def _brief_amount(effect: Effect, order: Order, known: Known) -> str:
+    amount = whole(effect.amount)
+    coin = native_coin(effect.asset, order.chain_id)
+    if amount is None:
+        return "an amount that is no number"
+    if coin:
+        return f"{human(amount, coin.decimals)} {coin.symbol}"
+    if number := nft_number(effect):
+        return f"NFT {clipped(number, 12)} of {_brief_asset(effect)}"
+    decimals = told_decimals(known.tokens.get(effect.asset or ""))
+    shown = f"{amount:,} raw units" if decimals is None else human(amount, decimals)
+    return f"{shown} of {_brief_asset(effect)}"
+
+
+def _brief_asset(effect: Effect) -> str:
+    token = token_of(effect.asset)
+    return f"token {brief(token)}" if token else "something not named"

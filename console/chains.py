@@ -1,0 +1,79 @@
+"""Chains by their numbers: names, coins, and which of them are only for tests. Pure.
+
+A service can be told of more chains than these; one that is not here is called by its number, never guessed.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+_TEST: Final = " (test network)"
+
+
+@dataclass(frozen=True)
+class Coin:
+    """A unit that people count in, and its smallest part, in which the API counts."""
+
+    symbol: str
+    decimals: int
+    smallest: str
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One chain."""
+
+    name: str
+    coin: Coin
+    test: bool = False
+
+    @property
+    def shown(self) -> str:
+        """Its name, and that it is a test network where it is one."""
+        return self.name + (_TEST if self.test else "")
+
+
+def _wei(symbol: str) -> Coin:
+    return Coin(symbol, 18, "wei")
+
+
+ETH: Final = _wei("ETH")
+SOL: Final = Coin("SOL", 9, "lamports")
+BTC: Final = Coin("BTC", 8, "sat")
+CHAINS: Final = {
+    1: Chain("Ethereum", ETH),
+    10: Chain("OP Mainnet", ETH),
+    56: Chain("BNB Smart Chain", _wei("BNB")),
+    137: Chain("Polygon", _wei("POL")),
+    8453: Chain("Base", ETH),
+    42161: Chain("Arbitrum One", ETH),
+    11155111: Chain("Sepolia", ETH, test=True),
+    84532: Chain("Base Sepolia", ETH, test=True),
+    31337: Chain("Local chain", ETH, test=True),
+    101: Chain("Solana", SOL),
+    102: Chain("Solana Devnet", SOL, test=True),
+}
+# What the coins of known chains are called: a token that calls itself so is not one of them.
+COINS: Final = frozenset(chain.coin.symbol for chain in CHAINS.values()) | {BTC.symbol}
+
+
+def chain_name(chain_id: int | None) -> str:
+    """What a chain is called."""
+    if chain_id is None:
+        return "no chain"
+    chain = CHAINS.get(chain_id)
+    return chain.shown if chain else f"chain {chain_id}"
+
+
+def native_coin(asset: str | None, chain_id: int | None) -> Coin | None:
+    """The coin that an asset such as `evm:native` means on a chain; None where it is no coin."""
+    match asset:
+        case "evm:native":
+            chain = CHAINS.get(chain_id or 0)
+            # Whatever the coin of an unknown chain is called, its smallest part is the wei.
+            return chain.coin if chain and chain.coin.smallest == "wei" else _wei(f"coins of {chain_name(chain_id)}")
+        case "solana:native":
+            return SOL
+        case "bitcoin":
+            return BTC
+        case _:
+            return None

@@ -1,0 +1,66 @@
+"""An agent's rolling limits, with what an order would add to them. Pure."""
+
+from typing import Final
+
+from console.amounts import amount_of, human, whole
+from console.chains import native_coin
+from console.order import Known, Order
+from console.parties import gift
+from console.phrases import unlimited
+from console.plain import clipped
+from console.said import Said
+from console.shapes import Budget, Effect
+from console.widgets.bars import bar, percent
+
+_WINDOWS: Final = {"day": "24 hours", "week": "7 days"}
+
+
+def limits(order: Order, known: Known) -> list[Said]:
+    """Each limit as a bar and in words."""
+    said: list[Said] = []
+    for budget in known.budgets:
+        said += _limit(budget, order, known)
+    return said
+
+
+def added(order: Order, asset: str) -> int:
+    """What the order counts against limits of an asset: what it sends, lets others spend and gives away."""
+    return sum(whole(effect.amount) or 0 for effect in order.effects if effect.asset == asset and _counts(effect))
+
+
+def _limit(budget: Budget, order: Order, known: Known) -> list[Said]:
+    spent, limit = whole(budget.spent), whole(budget.limit)
+    window = _WINDOWS.get(budget.window, clipped(budget.window, 24))
+    if spent is None or limit is None:
+        return [Said(f"A limit over {window} that cannot be read.", "warn")]
+    # Once it is signed the order is in what was spent, so nothing is added any more.
+    adds = added(order, budget.asset) if order.status in ("", "pending", "pending_approval") else 0
+    after = spent + adds
+
+    def shown(amount: int) -> str:
+        return amount_of(str(amount), budget.asset, order.chain_id, known.tokens.get(budget.asset))
+
+    over = after > limit
+    head = f"{bar(spent, adds, limit)} {percent(after, limit)} of the limit over {window}"
+    if over:
+        said = [Said(f"{head}: OVER THE LIMIT by {_short(after - limit, budget, order)}", "bad")]
+    else:
+        said = [Said(head)]
+    said.append(Said(f"  spent {shown(spent)}", "quiet"))
+    if adds:
+        said.append(Said(f"  with this order {shown(after)}"))
+    elif any(effect.asset == budget.asset and unlimited(effect) for effect in order.effects):
+        said.append(Said("  this order allows UNLIMITED spending, which no limit counts", "bad"))
+    said.append(Said(f"  limit {shown(limit)}", "quiet"))
+    return said
+
+
+def _short(amount: int, budget: Budget, order: Order) -> str:
+    coin = native_coin(budget.asset, order.chain_id)
+    return f"{human(amount, coin.decimals)} {coin.symbol}" if coin else f"{amount:,} raw units"
+
+
+def _counts(effect: Effect) -> bool:
+    if effect.kind == "approval":
+        return not unlimited(effect)
+    return effect.kind == "transfer" or gift(effect) or effect.asset == "bitcoin"

@@ -1,0 +1,73 @@
+"""Who is on the other side of an effect: addresses in full, what they are called here, what was paid before. Pure."""
+
+from typing import Final
+
+from console.order import Known, Order
+from console.plain import clipped, short
+from console.said import Said
+from console.shapes import Effect, Transaction
+
+# An order that got so far has moved something, or was able to.
+SIGNED: Final = frozenset({"signed", "broadcast", "confirmed"})
+_LONGEST_ADDRESS: Final = 128
+IN: Final = "  "
+
+
+def parties(address: str | None, order: Order, known: Known, *, never: str = "") -> list[Said]:
+    """An address in full, who that is, and what was never done with it before, if that is to be said."""
+    if not address:
+        return [Said(f"{IN}somebody who is not named", "bad")]
+    said = [Said(IN + spelling(address, order))]
+    if any(same(address, effect.from_) for effect in order.effects):
+        said.append(Said(f"{IN}this is the agent's own wallet"))
+    elif name := known.names.get(address.lower() if address.startswith("0x") else address):
+        said.append(Said(IN + name))
+    elif known.names_known:
+        said.append(Said(f"{IN}unknown: no agent here, on no approved list", "warn"))
+    if never:
+        looked = "" if known.past_complete else f", as far as the last {len(known.past or [])} orders tell"
+        said.append(Said(f"{IN}{never} before{looked}", "warn"))
+    return said
+
+
+def paid(effect: Effect, known: Known) -> bool | None:
+    """Whether the agent has paid or empowered the same party before; None where that is not known."""
+    party = effect.spender or effect.to
+    if known.past is None or party is None or (effect.kind == "fee" and not gift(effect)):
+        return None
+    return any(meets(earlier, party) for earlier in known.past if earlier.status in SIGNED)
+
+
+def meets(earlier: Transaction, party: str) -> bool:
+    """Whether an earlier order paid, empowered or called somebody."""
+    return any(same(party, effect.to) or same(party, effect.spender) for effect in earlier.effects)
+
+
+def same(one: str | None, other: str | None) -> bool:
+    """Whether two spellings are one address: the case of an EVM one is only its checksum."""
+    if one is None or other is None:
+        return False
+    return one == other or (one[:2].lower() == "0x" and one.lower() == other.lower())
+
+
+def token_of(asset: str | None) -> str | None:
+    """The contract or mint of a token's asset; None for a chain's own coin."""
+    kind, _, rest = (asset or "").partition(":")
+    token = rest.partition(":")[2] if kind == "evm" else rest if kind == "solana" else ""
+    return token if token and asset != "solana:native" else None
+
+
+def brief(address: str | None) -> str:
+    """An address for a list."""
+    return short(address) if address else "somebody not named"
+
+
+def spelling(address: str, order: Order) -> str:
+    """An address in full; where it is the order's own, as that spells it: a checksum makes comparing easier."""
+    shown = order.to_address if order.to_address and same(address, order.to_address) else address
+    return clipped(shown, _LONGEST_ADDRESS)
+
+
+def gift(effect: Effect) -> bool:
+    """Whether a fee is for somebody else than who pays it."""
+    return effect.to is not None and not same(effect.to, effect.from_)

@@ -1,0 +1,22 @@
+"""Lines in words, each with a tone that only repeats in colour what the words say. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Tone = Literal["bad", "warn", "good", "quiet"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """One line; the tone only repeats in colour what the words say."""
+
+    text: str
+    tone: Tone | None = None
+
+
+class Heading(Said):
+    """The name of a section."""
+
+
+class Note(Said):
+    """What must be seen before all else, such as what became of an order meanwhile."""
