@@ -1,15 +1,173 @@
-"""The audit screen."""
+"""The audit trail: searched by what one types, page by page. Spec 2/10, decisions 7."""
+
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
 
-from console.screens.page import Page
+from console import filters
+from console.failures import Answered, Forbidden
+from console.moments import moment
+from console.screens.guarded import GuardedPage
+from console.shapes_audit import AuditEvent, AuditPage, in_full
+from console.widgets.filter_line import FilterLine
+from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 
+PAGE = 100
+AHEAD = 30
+# Behind a page the API counts so many rows and no further.
+COUNTED = 1_000
+KINDS = frozenset({"user", "agent", "system"})
 
-class Audit(Page):
-    """Not built yet."""
+
+class Audit(GuardedPage):
+    """Rows, newest first, and everything about the one under the cursor."""
 
     PLACE = "audit"
+    WHAT = "The audit trail"
+    EVERY_SECONDS = 5.0
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Search", key_display="/"),
+        Binding("r", "reload", "Reload"),
+    ]
+    DEFAULT_CSS = """
+    Audit #both { height: 1fr; layout: vertical; }
+    Audit.-wide #both { layout: horizontal; }
+    Audit #caption { height: 1; padding: 0 1; color: $text-muted; }
+    Audit #row-pane { height: 10; padding: 0 1; background: $background; border-top: solid $panel; }
+    Audit #row-pane:focus { border-top: solid $primary; }
+    Audit.-wide #row-pane { height: 100%; width: 2fr; border-top: none; border-left: solid $panel; }
+    Audit.-wide #row-pane:focus { border-left: solid $primary; }
+    Audit.-wide #rows { width: 3fr; height: 100%; }
+    """
 
-    def body(self) -> ComposeResult:
-        yield PlainText("Not built yet.")
+    def __init__(self) -> None:
+        super().__init__()
+        self._query: dict[str, str] = {}
+        self._line = ""
+        self._rows: dict[int, AuditEvent] = {}
+        self._total = 0
+        self._more = False
+
+    def inside(self) -> ComposeResult:
+        yield FilterLine("/ searches: action:tx.* actor:user:ID resource:agent:ID from:7d to:2026-01-31 meta.kind:evm")
+        yield PlainText("", id="caption")
+        with Container(id="both"):
+            yield Listing[AuditEvent](
+                [
+                    Column("Number", lambda row: str(row.seq), 8, right=True),
+                    Column("Time (UTC)", lambda row: _time(row.created_at), 14),
+                    Column("Action", lambda row: row.action, 14, 3),
+                    Column("Actor", lambda row: f"{row.actor_type} {row.actor_id}", 12, 3),
+                    Column("Resource", lambda row: f"{row.resource_type} {row.resource_id}", 10, 2),
+                ],
+                lambda row: str(row.seq), empty="Loading…", id="rows",
+            )  # fmt: skip
+            with VerticalScroll(id="row-pane", can_focus=True):
+                yield PlainText("", id="row")
+
+    def on_mount(self) -> None:
+        self.watch(self._listing, "scroll_y", self._look_ahead, init=False)
+
+    async def ask(self) -> None:
+        """The newest page; rows never change, so what is loaded already stays below it, unless there is a gap."""
+        try:
+            found = await self._page(1)
+        except Forbidden:
+            raise
+        except Answered as refusal:
+            if refusal.status != 400:
+                raise
+            # What was typed cannot be searched for.
+            self._said(refusal)
+            return
+        self.query_one(FilterLine).trouble("")
+        fresh = {row.seq: row for row in found.data}
+        whole = found.pagination.total <= len(fresh)
+        self._rows = fresh if whole or not fresh.keys() & self._rows.keys() else self._rows | fresh
+        self._total = found.pagination.total
+        self._show()
+        while self._more and len(self._rows) < self._total:
+            self._more = False
+            older = await self._page(len(self._rows) // PAGE + 1)
+            self._rows |= {row.seq: row for row in older.data}
+            self._total = older.pagination.total
+            self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "filter" and self.has_class("-closed"):
+            return False
+        return super().check_action(action, parameters)
+
+    def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
+        self.query_one("#row", PlainText).update(in_full(event.row) if event.row else "")
+        self.query_one("#row-pane", VerticalScroll).scroll_home(animate=False)
+        self._look_ahead()
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        self.query_one("#row-pane").focus()
+
+    def on_filter_line_asked(self, event: FilterLine.Asked) -> None:
+        line = self.query_one(FilterLine)
+        try:
+            self._query = filters.read(event.line, self._fields())
+        except filters.BadFilter as problem:
+            line.trouble(problem.sentence)
+            return
+        self._rows = {}
+        self._listing.focus()
+        self.reload()
+
+    def on_filter_line_left(self) -> None:
+        self._listing.focus()
+
+    def action_filter(self) -> None:
+        self.query_one(FilterLine).enter()
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    async def _page(self, number: int) -> AuditPage:
+        return await self.app.client.get("/audit/events", AuditPage, page=number, limit=PAGE, **self._query)
+
+    def _fields(self) -> dict[str, filters.Reader]:
+        return {
+            "action": filters.beginning("action", "actionPrefix"),
+            "actor": filters.kind_and_id(KINDS, "actorType", "actorId"),
+            "resource": filters.kind_and_id(None, "resourceType", "resourceId"),
+            "request": filters.exactly("requestId"),
+            "from": filters.time("from", "dateFrom", self.app.now),
+            "to": filters.time("to", "dateTo", self.app.now, end=True),
+            "meta.": filters.exactly("metadata."),
+        }
+
+    def _said(self, refusal: Answered) -> None:
+        """What the API does not search for stands at the line; what was found before is not shown as its answer."""
+        self.query_one(FilterLine).trouble(refusal.sentence)
+        self._rows, self._total = {}, 0
+        self._show()
+
+    def _show(self) -> None:
+        listing = self._listing
+        listing.empty = "No row fits the search." if self._query else "No rows."
+        listing.show([self._rows[seq] for seq in sorted(self._rows, reverse=True)])
+        count = f"{self._total:,}" if self._total < COUNTED else f"at least {self._total:,}"
+        self.query_one("#caption", PlainText).update(f"{count} rows, newest first" if self._rows else "")
+
+    def _look_ahead(self, *_: Any) -> None:
+        listing = self._listing
+        seen = max(listing.position, round(listing.scroll_y) + listing.size.height)
+        if not self._more and len(self._rows) <= seen + AHEAD and 0 < len(self._rows) < self._total:
+            self._more = True
+            self.reload()
+
+    @property
+    def _listing(self) -> Listing[AuditEvent]:
+        return self.query_one("#rows", Listing)
+
+
+def _time(text: str) -> str:
+    found = moment(text)
+    return found.strftime("%m-%d %H:%M:%S") if found else "-"

@@ -1,15 +1,125 @@
-"""The secrets screen."""
+"""Secrets and credential routes: what is known of them, which is never a value. Spec 2/4.5, decisions 8."""
+
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
+from console.dialogs.explain import Explain, Request
+from console.dialogs.shown import Shown
+from console.fields import Field
+from console.moments import ago, clock, moment
+from console.plain import clipped
 from console.screens.page import Page
+from console.shapes_secrets import CredentialRoute, Explanation, Secret, expiry, injection, target, told
+from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
+
+NEVER_SHOWN = "Values are sealed: no one can have them shown, here or anywhere. Only the proxy puts them into requests."
 
 
 class Secrets(Page):
-    """Not built yet."""
+    """Secrets above, routes below; tab moves between them."""
 
     PLACE = "secrets"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "explain", "Explain a request"),
+        Binding("r", "reload", "Reload"),
+    ]
+    DEFAULT_CSS = """
+    Secrets .caption { height: auto; padding: 0 1; color: $text-muted; }
+    Secrets #secrets { height: 2fr; }
+    Secrets #routes { height: 3fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[str, str] = {}
+        self._request = Request()
 
     def body(self) -> ComposeResult:
-        yield PlainText("Not built yet.")
+        yield PlainText(NEVER_SHOWN, classes="caption")
+        yield Listing[Secret](
+            [
+                Column("Secret", lambda one: one.name, 16, 2),
+                Column("Description", lambda one: one.description or "", 12, 3),
+                Column("Version", lambda one: str(one.version), 7, right=True),
+                Column("Expires in", lambda one: expiry(one, self.app.now()), 10, right=True),
+                Column("Rotated", lambda one: self._ago(one.rotated_at), 7, right=True),
+            ],
+            lambda one: one.id, empty="No secrets.", id="secrets",
+        )  # fmt: skip
+        yield PlainText("Credential routes", id="routes-caption", classes="caption")
+        yield Listing[CredentialRoute](
+            [
+                Column("Request", target, 20, 3),
+                Column("What is put in", injection, 16, 3),
+                Column("Secret", self._secret_of, 10, 1),
+                Column("Priority", lambda one: f"{one.priority:,}", 8, right=True),
+                Column("State", lambda one: "enabled" if one.enabled else ("disabled", "warn"), 8),
+            ],
+            lambda one: one.id, empty="No credential routes: the proxy lets nothing out.", id="routes",
+        )  # fmt: skip
+
+    async def load(self) -> None:
+        secrets = await self.app.client.get_page("/secrets", Secret)
+        routes = await self.app.client.get_page("/secrets/routes", CredentialRoute)
+        self._names = {one.id: one.name for one in secrets.items}
+        self._secrets.show(secrets.items)
+        # In the order in which the proxy tries them: the highest priority, then the oldest, which comes last.
+        self._routes.show(sorted(routes.items, key=lambda one: one.priority)[::-1])
+        most = "" if len(routes.items) == routes.total else f"; the newest {len(routes.items):,} of {routes.total:,}"
+        self.query_one("#routes-caption", PlainText).update(f"Credential routes, in the order of trying{most}")
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        if isinstance(event.row, Secret):
+            self.app.push_screen(Shown("Secret", self._secret_text(event.row)))
+        else:
+            self.app.push_screen(Shown("Credential route", self._route_text(event.row)))
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    def action_explain(self) -> None:
+        """Ask; what was typed the last time stands there again."""
+        self.app.push_screen(Explain(self._request), self._explained)
+
+    def _explained(self, answer: tuple[Request, Explanation] | None) -> None:
+        if answer is None:
+            return
+        self._request, found = answer
+        asked = f"{self._request.method} {self._request.url}\nby agent {self._request.agent}\n\n"
+        routes = {one.id: one for one in self._routes.rows}
+        self.app.push_screen(Shown("What the proxy would do", asked + told(found, routes, self._names)))
+
+    def _secret_text(self, secret: Secret) -> list[Field]:
+        shown = expiry(secret, self.app.now())
+        return [
+            ("Name", secret.name), ("Description", clipped(secret.description or "-", 1_000)),
+            ("Version", str(secret.version)), ("Expires", clock(moment(secret.expires_at))),
+            ("Expires in", shown if isinstance(shown, str) else shown[0]), ("Made", clock(moment(secret.created_at))),
+            ("Rotated", clock(moment(secret.rotated_at))), ("Id", secret.id),
+            ("Value", "sealed; it is shown to no one"),
+        ]  # fmt: skip
+
+    def _route_text(self, route: CredentialRoute) -> list[Field]:
+        return [
+            ("Host", route.host_pattern), ("Path", route.path_pattern), ("Method", route.method),
+            ("Put in", injection(route)), ("Secret", self._secret_of(route)), ("Priority", f"{route.priority:,}"),
+            ("State", "enabled" if route.enabled else "disabled"), ("Made", clock(moment(route.created_at))),
+            ("Id", route.id),
+        ]  # fmt: skip
+
+    def _secret_of(self, route: CredentialRoute) -> str:
+        return self._names.get(route.secret_id, "deleted, or not loaded")
+
+    def _ago(self, text: str | None) -> str:
+        return ago(moment(text), self.app.now())
+
+    @property
+    def _secrets(self) -> Listing[Secret]:
+        return self.query_one("#secrets", Listing)
+
+    @property
+    def _routes(self) -> Listing[CredentialRoute]:
+        return self.query_one("#routes", Listing)

@@ -1,15 +1,199 @@
-"""The webhooks screen."""
+"""Webhooks: where events go, what became of each delivery, and sending one again. Spec 2/2.13, 4.7."""
+
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
-from console.screens.page import Page
+from console import filters
+from console.dialogs.send_again import Replay, Retry
+from console.dialogs.shown import Shown
+from console.moments import ago, moment
+from console.plain import short
+from console.screens.guarded import GuardedPage
+from console.shapes_webhooks import (
+    Delivery,
+    Endpoint,
+    delivery_state,
+    delivery_text,
+    endpoint_state,
+    endpoint_text,
+    pause,
+)  # fmt: skip
+from console.widgets.filter_line import FilterLine
+from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 
+PAGE = 100
+# Beyond this a filter finds what one looks for, and looking live would ask for too much.
+MOST = 2_000
+# So many lines before the end of what is loaded the next page is fetched.
+AHEAD = 30
+FIELDS: dict[str, filters.Reader] = {
+    "status": filters.one_of(
+        "status", "status", failed="failed", delivered="delivered", pending="pending", processing="processing"
+    ),
+    "event": filters.exactly("eventType"),
+    "error": filters.one_of("error", "hasError", yes="true", no="false"),
+}
 
-class Webhooks(Page):
-    """Not built yet."""
+
+class Webhooks(GuardedPage):
+    """Endpoints above, the deliveries of the one under the cursor below."""
 
     PLACE = "webhooks"
+    WHAT = "Webhooks"
+    EVERY_SECONDS = 3.0
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "send_again('retry')", "Retry"),
+        Binding("y", "send_again('replay')", "Replay"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("r", "reload", "Reload"),
+    ]
+    DEFAULT_CSS = """
+    Webhooks #endpoints { height: auto; max-height: 30%; }
+    Webhooks .caption { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
 
-    def body(self) -> ComposeResult:
-        yield PlainText("Not built yet.")
+    def __init__(self) -> None:
+        super().__init__()
+        self._endpoint: Endpoint | None = None
+        self._query: dict[str, str] = {}
+        self._most = PAGE
+        self._total = 0
+
+    def inside(self) -> ComposeResult:
+        yield Listing[Endpoint](
+            [
+                Column("Address", lambda one: one.url, 16, 3),
+                Column("State", endpoint_state, 12, 2),
+                Column("Events", lambda one: ", ".join(one.events), 12, 2),
+                Column("Retries", pause, 16, wide=True),
+                Column("Made", lambda one: self._ago(one.created_at), 5, right=True),
+            ],
+            lambda one: one.id, empty="No webhooks: nobody is told of events.", id="endpoints",
+        )  # fmt: skip
+        yield PlainText("", id="caption", classes="caption")
+        yield FilterLine("/ filters: status:failed event:tx.signed error:yes")
+        yield Listing[Delivery](
+            [
+                Column("Event", lambda one: one.event_type, 16, 1),
+                Column("State", lambda one: delivery_state(one, self.app.now()), 30, 1),
+                Column("Tries", lambda one: f"{one.attempts} of {one.max_attempts}", 7, right=True),
+                Column("Error", lambda one: ("yes", "bad") if one.has_error else "no", 5),
+                Column("Made", lambda one: self._ago(one.created_at), 5, right=True),
+                Column("Delivered", lambda one: self._ago(one.delivered_at), 9, right=True, wide=True),
+                Column("Replay of", lambda one: short(one.replayed_from_delivery_id or "-"), 14, wide=True),
+            ],
+            lambda one: one.id, empty="Loading…", id="deliveries",
+        )  # fmt: skip
+
+    def on_mount(self) -> None:
+        self.watch(self._deliveries, "scroll_y", self._look_ahead, init=False)
+
+    async def ask(self) -> None:
+        client = self.app.client
+        self._endpoints.show(await client.get("/webhooks", list[Endpoint]))
+        self._endpoint = endpoint = self._endpoints.row
+        deliveries, self._total = dict[str, Delivery](), 0
+        while endpoint is not None and len(deliveries) < self._most:
+            page = await client.get_page(
+                f"/webhooks/{endpoint.id}/deliveries", Delivery, limit=PAGE, offset=len(deliveries), **self._query
+            )
+            self._total = page.total
+            before = len(deliveries)
+            # What is made between two pages moves the second one down; nothing is shown twice.
+            deliveries |= {one.id: one for one in page.items}
+            if len(deliveries) == before or len(deliveries) >= page.total:
+                break
+        self._deliveries.empty = "No delivery fits the filter." if self._query else "Nothing was sent there yet."
+        self._deliveries.show(list(deliveries.values()))
+        self._draw_caption()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "send_again" and (self.app.client.read_only or self.has_class("-closed")):
+            return False
+        if action == "filter" and self.has_class("-closed"):
+            return False
+        return super().check_action(action, parameters)
+
+    def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
+        if event.listing is self._endpoints and event.row != self._endpoint:
+            if self._endpoint is None or event.row is None or event.row.id != self._endpoint.id:
+                # What went to another address must not be read as gone to this one.
+                self._deliveries.empty = "Loading…"
+                self._deliveries.show([])
+                self._most = PAGE
+            self.reload()
+        elif event.listing is self._deliveries:
+            self._look_ahead()
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        if isinstance(event.row, Endpoint):
+            self.app.push_screen(Shown("Webhook", endpoint_text(event.row)))
+        else:
+            text = delivery_text(event.row, self._endpoint.url if self._endpoint else "-", self.app.now())
+            self.app.push_screen(Shown("Delivery", text))
+
+    def on_filter_line_asked(self, event: FilterLine.Asked) -> None:
+        line = self.query_one(FilterLine)
+        try:
+            self._query = filters.read(event.line, FIELDS)
+        except filters.BadFilter as problem:
+            line.trouble(problem.sentence)
+            return
+        line.trouble("")
+        self._most = PAGE
+        self._deliveries.focus()
+        self.reload()
+
+    def on_filter_line_left(self) -> None:
+        self._deliveries.focus()
+
+    def action_filter(self) -> None:
+        self.query_one(FilterLine).enter()
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    async def action_send_again(self, act: str) -> None:
+        delivery, endpoint = self._deliveries.row, self._endpoint
+        if delivery is None or endpoint is None:
+            self.app.tell("There is no delivery under the cursor.")
+            return
+        question = (Retry if act == "retry" else Replay)(delivery, endpoint, self.app.now())
+        self.app.push_screen(question, self._sent_again)
+
+    def _sent_again(self, answer: Delivery | None) -> None:
+        if answer is not None:
+            new = answer.replayed_from_delivery_id is not None
+            self.app.tell("A new delivery is on its way." if new else "The delivery is tried again now.")
+            self.reload()
+
+    def _look_ahead(self, *_: Any) -> None:
+        listing = self._deliveries
+        seen = max(listing.position, round(listing.scroll_y) + listing.size.height)
+        if (
+            self._most <= seen + AHEAD
+            and len(listing.rows) < min(self._total, MOST)
+            and len(listing.rows) >= self._most
+        ):
+            self._most += PAGE
+            self.reload()
+
+    def _draw_caption(self) -> None:
+        shown, most = len(self._deliveries.rows), f"{self._total:,}"
+        count = f"{most} deliveries" if shown == self._total else f"the newest {shown:,} of {most} deliveries"
+        where = f" to {self._endpoint.url}" if self._endpoint else ""
+        self.query_one("#caption", PlainText).update(f"{count}{where}" if self._endpoint else "")
+
+    def _ago(self, text: str | None) -> str:
+        return ago(moment(text), self.app.now())
+
+    @property
+    def _endpoints(self) -> Listing[Endpoint]:
+        return self.query_one("#endpoints", Listing)
+
+    @property
+    def _deliveries(self) -> Listing[Delivery]:
+        return self.query_one("#deliveries", Listing)

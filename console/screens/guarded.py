@@ -1,0 +1,81 @@
+"""A place that only people see, after a recent second factor. Spec 2/4.7, 10."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from console.failures import Failure, Forbidden, MfaRequired
+from console.screens.page import Page
+from console.widgets.session_needed import SessionNeeded
+
+
+class GuardedPage(Page):
+    """What it shows is hidden behind a sentence until the API shows it to whoever is signed in."""
+
+    WHAT: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "show_factor", "Show a second factor")]
+    DEFAULT_CSS = """
+    GuardedPage #guarded { height: 1fr; }
+    GuardedPage.-closed #guarded { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._factor_wanted = False
+
+    def body(self) -> ComposeResult:
+        yield SessionNeeded(self.WHAT)
+        with Vertical(id="guarded"):
+            yield from self.inside()
+
+    def inside(self) -> ComposeResult:
+        """What is shown to whom the API lets."""
+        raise NotImplementedError
+
+    async def ask(self) -> None:
+        """Ask for what is shown, and show it."""
+        raise NotImplementedError
+
+    async def load(self) -> None:
+        notice, credential = self.query_one(SessionNeeded), self.app.client.credential
+        self._factor_wanted = False
+        if credential is None or not credential.is_session:
+            # The API would say no each time; it need not be asked.
+            notice.for_key()
+            self.set_class(True, "-closed")
+            return
+        try:
+            await self.ask()
+        except Forbidden as failure:
+            self._factor_wanted = isinstance(failure, MfaRequired)
+            notice.for_person(failure)
+            self.set_class(True, "-closed")
+        else:
+            notice.open()
+            self._open()
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._factor_wanted if action == "show_factor" else super().check_action(action, parameters)
+
+    def action_show_factor(self) -> None:
+        """Ask for the second factor, then for what needs it. Never by itself: nobody wants a question from a clock."""
+        self.run_worker(self._factor_shown(), group="factor", exclusive=True)
+
+    async def _factor_shown(self) -> None:
+        try:
+            await self.app.act(self.ask)
+        except Failure as failure:
+            if not isinstance(failure, MfaRequired) and not self.app.signed_out(failure):
+                self.app.tell(failure.sentence, "warning")
+        else:
+            self.reload()
+
+    def _open(self) -> None:
+        if self.has_class("-closed") or self.focused is None:
+            self.set_class(False, "-closed")
+            for widget in self.query("#guarded Listing"):
+                widget.focus()
+                break

@@ -1,0 +1,59 @@
+"""A line in which one types what to show; what is wrong with it is said below it, and what was typed stays."""
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from console.widgets.plain_text import PlainText
+
+
+class FilterLine(Vertical):
+    """Enter asks, Esc goes back to the list; `Asked` carries the line."""
+
+    DEFAULT_CSS = """
+    FilterLine { height: auto; background: $surface; }
+    FilterLine Input { border: none; height: 1; padding: 0 1; background: $panel; }
+    FilterLine Input:focus { background: $primary-darken-1; }
+    FilterLine Input.-wrong { color: $text-error; }
+    FilterLine #filter-trouble { display: none; height: auto; padding: 0 1; color: $text-error; }
+    FilterLine #filter-trouble.-shown { display: block; }
+    """
+    BINDINGS = [Binding("escape", "leave", "Back to the list", show=False)]  # noqa: RUF012 - as Textual declares it
+
+    class Asked(Message):
+        """Show what this line says."""
+
+        def __init__(self, line: str) -> None:
+            self.line = line
+            super().__init__()
+
+    class Left(Message):
+        """Back to the list, with nothing changed."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__()
+        self._hint = hint
+
+    def compose(self) -> ComposeResult:
+        yield Input(placeholder=self._hint, id="filter")
+        yield PlainText("", id="filter-trouble")
+
+    def trouble(self, sentence: str) -> None:
+        """Say what is wrong with the line; nothing, when it is empty."""
+        wrong = self.query_one("#filter-trouble", PlainText)
+        wrong.update(f"! {sentence}" if sentence else "")
+        wrong.set_class(bool(sentence), "-shown")
+        self.query_one(Input).set_class(bool(sentence), "-wrong")
+
+    def enter(self) -> None:
+        """Go to the line."""
+        self.query_one(Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Asked(event.value))
+
+    def action_leave(self) -> None:
+        self.post_message(self.Left())

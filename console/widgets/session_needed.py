@@ -1,0 +1,37 @@
+"""What stands in place of a screen that this credential may not see, and how to come to see it."""
+
+from console.failures import Forbidden, MfaRequired
+from console.widgets.plain_text import PlainText
+
+
+class SessionNeeded(PlainText):
+    """Hidden while everything is open. `what` names what is shown here, as in "Webhooks"."""
+
+    DEFAULT_CSS = """
+    SessionNeeded { display: none; height: auto; padding: 1 2; background: $surface; }
+    SessionNeeded.-shown { display: block; }
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__("")
+        self._what = what
+
+    def for_key(self) -> None:
+        """Whoever holds the tenant key is no person; `i` signs in."""
+        self._say(
+            f"{self._what} are for people who have signed in; you use the tenant key.\n\n"
+            "Press i to sign in. The key is left aside until the console is started anew."
+        )
+
+    def for_person(self, failure: Forbidden) -> None:
+        """This person may not, or not before a second factor; the API says why."""
+        cure = "\n\nPress Enter to show a second factor." if isinstance(failure, MfaRequired) else ""
+        self._say(f"{failure.sentence}{cure}")
+
+    def open(self) -> None:
+        """Nothing is needed any more."""
+        self._say("")
+
+    def _say(self, sentence: str) -> None:
+        self.set_class(bool(sentence), "-shown")
+        self.update(sentence)
