@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer scheduler proxy console migrate demo doctor test test-fast test-long check fix openapi bench reliability lock
+.PHONY: help set-up run api signer scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi bench reliability lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -52,6 +52,9 @@ check: set-up ## format, lint, types, import contracts, every test but the long 
 
 fix: set-up ## format, and mend what the linter can
 	@$(python) -m ruff check --fix --quiet . ; exec $(python) -m ruff format .
+
+snapshots: set-up ## draw the console's pictures anew (look at them before you keep them)
+	@exec $(python) -m pytest -q -m "not long" tests/console --snapshot-update
 
 openapi: set-up ## write the committed contract anew
 	@$(custody) openapi > openapi.json.new && mv openapi.json.new openapi.json

@@ -26,6 +26,8 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
   logs           {_short(home / "log")}
 
 Try, in another terminal:
+  # Decide what waits for a person:
+  {console(settings, url)}
   curl -s {url}/ready
   curl -s {url}/platform/tenants -H "X-Service-Platform-Key: $(cat {shlex.quote(str(platform_key))})" \\
     -H 'Content-Type: application/json' -d '{{"id": "acme", "name": "Acme"}}'
@@ -34,8 +36,26 @@ Try, in another terminal:
 Ctrl-C stops everything."""
 
 
+def console(settings: Settings, url: str) -> str:
+    """The command that shows the queue of the walk-through's tenant; before any walk, of whoever signs in."""
+    key_file = demo_key_file(settings)
+    given = [f"SERVICE_KEY_FILE={shlex.quote(str(_short(key_file)))}"] if key_file.exists() else []
+    # Its own default is where nobody chose a port.
+    given += [f"SERVICE_URL={url}"] if url != "http://127.0.0.1:3200" else []
+    return " ".join([*given, _custody(), "console"])
+
+
+def demo_key_file(settings: Settings) -> Path:
+    """Where the walk-through keeps its tenant's key, readable by its owner alone."""
+    return settings.home / "demo" / "tenant.key"
+
+
+def _custody() -> str:
+    return shlex.quote(str(_short(Path(sys.prefix, "bin", "custody"))))
+
+
 def _command(settings: Settings) -> str:
-    command = shlex.quote(str(_short(Path(sys.prefix, "bin", "custody"))))
+    command = _custody()
     # The other terminal does not have our environment, and the command must find this very state folder.
     default = settings.home == Path.cwd() / ".custody"
     return command if default else f"SERVICE_HOME={shlex.quote(str(settings.home))} {command}"

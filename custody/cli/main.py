@@ -5,6 +5,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["console"]:
-        # Its words are its own, and it needs no installation of the service: only an address.
-        return _become("console", *given[1:])
+        return _console(given[1:])
     ours, program = _split(given)
     chosen = parser().parse_args(ours)
     try:
@@ -156,6 +156,18 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
 
         return asyncio.run(demo.run(settings))
     return asyncio.run(_migrate(settings))
+
+
+def _console(arguments: list[str]) -> int:
+    """Its words are its own, and it needs no installation of the service: only an address."""
+    if find_spec("console") is None:
+        # An image of the service has the processes, not what people run on their own machines.
+        print(
+            "custody console: not part of this installation; it runs from a checkout on your own machine",
+            file=sys.stderr,
+        )
+        return 2
+    return _become("console", *arguments)
 
 
 def _become(module: str, *arguments: str) -> int:

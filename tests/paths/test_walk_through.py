@@ -63,7 +63,7 @@ def walk() -> Iterator[Walk]:
 
 def test_the_first_start_ends_with_the_service_ready_and_the_demo_whole(walk: Walk) -> None:
     assert "demo:" not in walk.first
-    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6", "7"]
+    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6", "7", "8"]
     assert walk.first.rstrip().endswith("Ctrl-C stops everything.")
 
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import httpx
 import msgspec
 
-from custody.cli import running
+from custody.cli import greeting, running
 from custody.cli.demo import upstream
 from custody.cli.demo.callers import Api, Chain, DemoFailed
 from custody.cli.demo.paper import Paper
@@ -43,7 +43,8 @@ async def run(settings: Settings, allowed: upstream.Upstream | None = None) -> i
             called = await open_here.enter_async_context(upstream.running()) if allowed is None else allowed
             tenant = Api(client, found.api_url, {"X-Service-Key": await tenant_key(client, found.api_url, settings)})
             proxy = Proxy(client, found.proxy_url, allowed is not None)
-            scene = Scene(tenant, Chain(client, found.chain_url), proxy, called)
+            console = greeting.console(settings, found.api_url)
+            scene = Scene(tenant, Chain(client, found.chain_url), proxy, called, console=console)
             for number, (heading, act) in enumerate(STEPS, start=1):
                 step = f"step {number}"
                 paper.heading(number, heading)

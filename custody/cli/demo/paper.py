@@ -34,6 +34,10 @@ class Paper:
         """One amount, in a column of amounts."""
         self._write(f"   {label:<{_LABEL}}{ether(wei):>5} ETH  {text}".rstrip())
 
+    def command(self, text: str) -> None:
+        """A command to paste: one line, however long."""
+        self._write(f"   {text}")
+
     def problem(self, text: str) -> None:
         """Something is not as it should be."""
         self._write(f"demo: {text}")

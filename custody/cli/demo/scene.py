@@ -17,8 +17,9 @@ class Scene:
     token: str
     as_agent: Api
 
-    def __init__(self, tenant: Api, chain: Chain, proxy: "Proxy", upstream: Upstream) -> None:
+    def __init__(self, tenant: Api, chain: Chain, proxy: "Proxy", upstream: Upstream, *, console: str) -> None:
         self.tenant, self.chain, self.proxy, self.upstream = tenant, chain, proxy, upstream
+        self.console = console
         run = new_uuid()[:8]
         self.agent = f"buyer-{run}"
         self.shop, self.supplier, self.stranger = (_address(f"{who} {run}") for who in ("shop", "supplier", "stranger"))

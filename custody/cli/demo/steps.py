@@ -92,6 +92,20 @@ async def _pay_in_parallel(scene: Scene, paper: Paper) -> None:
     paper.amount("the shop has", await scene.chain.balance(scene.shop), "on the chain")
 
 
+async def _leave_one(scene: Scene, paper: Paper) -> None:
+    # The limit of the day is spent; what waits must be something that a person could allow.
+    rules = [
+        {"type": "spending-limit", "enabled": True, "config": {"maxPerDay": str(2 * _LIMIT)}},
+        {"type": "auto-approve-threshold", "enabled": True, "config": {"threshold": str(_THRESHOLD)}},
+    ]  # fmt: skip
+    await scene.tenant.do("PUT", f"/agents/{scene.agent}/policies", rules)
+    answer = await scene.pay(scene.supplier, _LARGE)
+    if answer.status != 202:
+        raise DemoFailed(f"the last payment was not queued ({answer.status}): {answer.error}")
+    paper.amount("queued", _LARGE, "to the supplier: it waits for you, in another terminal:")
+    paper.command(scene.console)
+
+
 def _show_reasons(refused: Answer, paper: Paper) -> None:
     for result in refused.data["results"]:
         if not result["passed"]:
@@ -112,4 +126,5 @@ STEPS: tuple[tuple[str, Callable[[Scene, Paper], Awaitable[None]]], ...] = (
     ("A forbidden payment is refused", _pay_a_stranger),
     ("Many payments at once stop at the limit", _pay_in_parallel),
     ("An API is called without its key", call_an_api),
+    ("A payment waits for you", _leave_one),
 )

@@ -6,6 +6,7 @@ import httpx
 
 from custody.cli import places
 from custody.cli.demo.callers import Api, DemoFailed
+from custody.cli.greeting import demo_key_file
 from custody.cli.settings import Settings
 
 _MOST = 100
@@ -14,7 +15,7 @@ _MOST = 100
 async def tenant_key(client: httpx.AsyncClient, url: str, settings: Settings) -> str:
     """The API key of a tenant that belongs to the walk-through alone."""
     folder = places.folder(settings.home / "demo")
-    key_file, id_file = folder / "tenant.key", folder / "tenant.id"
+    key_file, id_file = demo_key_file(settings), folder / "tenant.id"
     if key_file.exists() and id_file.exists():
         key, tenant = key_file.read_text().strip(), id_file.read_text().strip()
         # Another database may stand behind the same folder by now.
