@@ -1,0 +1,271 @@
+"""What the client makes of answers that it should not get, over a real wire. Spec 1/4.7, decisions 11."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from console import failures
+from console.api_client import MAX_ANSWER_BYTES, ApiClient
+from console.credentials import TenantKey
+from console.failures import AnswerLost, Away, Failure, Malformed, Patience
+from tests.outside import odd_api
+from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
+
+KEY = "key-that-nobody-else-may-see"
+HURRY = Patience(connect=1, silence=0.15, answer=0.4, stream_silence=0.15, again=(0.01,))
+
+
+class Thing(msgspec.Struct):
+    """A shape as the screens have them."""
+
+    id: str
+    count: int
+    parts: list[dict[str, str]] = []
+
+
+@pytest.fixture
+async def odd() -> AsyncIterator[OddApi]:
+    async with odd_api.odd_api("http://127.0.0.1:9") as api:
+        yield api
+
+
+@pytest.fixture
+async def client(odd: OddApi) -> AsyncIterator[ApiClient]:
+    client = ApiClient(odd.url, TenantKey(KEY), patience=HURRY)
+    yield client
+    await client.close()
+
+
+async def failure_of(client: ApiClient, method: str = "GET") -> Failure:
+    with pytest.raises(Failure) as raised:
+        await (client.get("/thing", Thing) if method == "GET" else client.send(method, "/thing", Thing))
+    return raised.value
+
+
+def envelope(data: bytes) -> Deed:
+    return answers(200, b'{"ok": true, "data": ' + data + b"}")
+
+
+ODD: dict[str, tuple[Deed, type[Failure], str]] = {
+    "silent": (odd_api.says_nothing, Away, "did not answer in time"),
+    "drips": (odd_api.drips, Away, "did not answer in time"),
+    "hangs up": (odd_api.hangs_up, Away, "broke off the answer"),
+    "cut": (odd_api.cuts, Away, "broke off the answer"),
+    "400": (refuses(400, "limit is too large"), failures.Answered, "limit is too large"),
+    "401": (refuses(401, "who are you"), failures.SignedOut, "who are you"),
+    "403": (refuses(403, "not yours"), failures.Forbidden, "not yours"),
+    "403 mfa": (refuses(403, "show it", "mfa_required"), failures.MfaRequired, "show it"),
+    "404": (refuses(404, "no such thing"), failures.Absent, "no such thing"),
+    "409": (refuses(409, "somebody was first", "approval_resolved"), failures.Conflicted, "somebody was first"),
+    "423": (refuses(423, "frozen", "frozen"), failures.Answered, "frozen"),
+    "429": (refuses(429, "too many"), failures.TooFast, "too many"),
+    "500": (refuses(500, "oh", X_Request_Id="req-7"), failures.Faulty, "oh (request req-7)"),
+    "500 page": (answers(500, b"<h1>no</h1>", X_Request_Id="req-8"), failures.Faulty, "answered 500. (request req-8)"),
+    "502": (refuses(502, "no node", "rpc_unavailable"), failures.Faulty, "no node"),
+    "502 page": (answers(502, b"<h1>Bad Gateway</h1>"), Away, "answered 502: the service behind it is away"),
+    "503 page": (answers(503, b""), Away, "answered 503: the service behind it is away"),
+    "200 page": (answers(200, b"<h1>Sign in to the hotel</h1>"), Malformed, "something that is not of this service"),
+    "no words": (answers(400, {"ok": False, "error": {"a": [1]}, "data": [2]}), failures.Answered, "answered 400"),
+    "half": (answers(200, b'{"ok": true, "data": {'), Malformed, "not of this"),
+    "not utf-8": (envelope(b'"\xff\xfe"'), Malformed, "not of this"),
+    "surrogate": (envelope(b'"\\ud800"'), Malformed, "not of this"),
+    "control": (envelope(b'{"id": "\x1b[2J", "count": 1}'), Malformed, "not of this"),
+    "deep": (envelope(b"[" * 100_000), Malformed, "not of this"),
+    "deep, whole": (envelope(b"[" * 5_000 + b"]" * 5_000), Malformed, ""),
+    "endless number": (envelope(b"9" * 5_000), Malformed, "not of this"),
+    "infinite": (envelope(b"1e400"), Malformed, "not of this"),
+    "array": (answers(200, [1, 2]), Malformed, "not of this"),
+    "ok is a word": (answers(200, {"ok": "yes", "data": {}}), Malformed, "not of this"),
+    "no data": (answers(200, {"ok": True}), Malformed, "does not understand"),
+    "null": (succeeds(None), Malformed, "does not understand"),
+    "missing": (succeeds({"id": "a"}), Malformed, "does not understand"),
+    "other kind": (succeeds({"id": 7, "count": 1}), Malformed, "does not understand"),
+    "null inside": (succeeds({"id": "a", "count": None}), Malformed, "does not understand"),
+    "object for list": (succeeds({"id": "a", "count": 1, "parts": {}}), Malformed, "does not understand"),
+    "huge number": (succeeds({"id": "a", "count": 1e300}), Malformed, "does not understand"),
+    "gzip": (answers(200, gzip.compress(b"[]"), Content_Encoding="gzip"), Malformed, "compressed"),
+    "bomb": (answers(200, zlib.compress(b" " * 2**24), Content_Encoding="deflate"), Malformed, "compressed"),
+    "ok but 500": (answers(500, {"ok": True, "data": {"id": "a", "count": 1}}), failures.Faulty, "answered 500"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_answer_is_a_failure_with_a_sentence(odd: OddApi, client: ApiClient, name: str) -> None:
+    deed, kind, words = ODD[name]
+    odd.does(deed)
+
+    failure = await failure_of(client)
+
+    assert (type(failure), words in failure.sentence) == (kind, True), failure.sentence
+    assert failure.sentence.isprintable()
+    assert len(failure.sentence) < 700
+
+
+@pytest.mark.parametrize("name", ["silent", "drips", "hangs up", "cut", "502 page"])
+async def test_a_change_whose_answer_is_lost_is_called_lost(odd: OddApi, client: ApiClient, name: str) -> None:
+    odd.does(ODD[name][0])
+
+    assert type(await failure_of(client, "POST")) is AnswerLost
+
+
+async def test_a_change_that_was_never_sent_is_not_called_lost(odd: OddApi, client: ApiClient) -> None:
+    await odd.refuse()
+
+    failure = await failure_of(client, "POST")
+
+    assert type(failure) is Away
+    assert failure.sentence == f"{odd.url} cannot be reached."
+
+
+async def test_an_answer_without_an_end_is_not_collected(odd: OddApi, client: ApiClient) -> None:
+    client.patience = Patience()
+    odd.does(odd_api.floods)
+
+    failure = await failure_of(client)
+
+    assert failure.sentence == "The answer is longer than this console reads."
+    assert odd.sent < MAX_ANSWER_BYTES + 2**23
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("7", 7), ("0", 1), ("-3", 1), ("", 1), ("soon", 1), ("٣", 1), ("9" * 4999, 1), ("99999999", 900),
+     ("Wed, 01 Jan 2020 00:00:30 GMT", 30), ("Tue, 31 Dec 2019 00:00:00 GMT", 1),
+     ("Fri, 31 Dec 9999 23:59:59 GMT", 900)],
+)  # fmt: skip
+async def test_how_long_to_wait_is_read_in_both_forms_and_has_a_bound(
+    odd: OddApi, client: ApiClient, value: str, seconds: int
+) -> None:
+    odd.does(refuses(429, "too many", Date="Wed, 01 Jan 2020 00:00:00 GMT", Retry_After=value))
+
+    failure = await failure_of(client)
+
+    assert isinstance(failure, failures.TooFast)
+    assert failure.retry_after == seconds
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_never_followed(odd: OddApi, client: ApiClient, status: int) -> None:
+    async with odd_api.odd_api("http://127.0.0.1:9") as elsewhere:
+        odd.does(answers(status, b"", Location=f"{elsewhere.url}/thing"))
+
+        failure = await failure_of(client)
+
+    assert isinstance(failure, Malformed)
+    assert elsewhere.heard == []
+
+
+async def test_a_cookie_is_not_kept(odd: OddApi, client: ApiClient) -> None:
+    odd.does(succeeds({"id": "a", "count": 1}, Set_Cookie="session=theirs; Path=/"))
+
+    await client.get("/thing", Thing)
+    await client.get("/thing", Thing)
+
+    assert [one.headers.get("cookie") for one in odd.heard] == [None, None]
+
+
+async def test_nothing_is_asked_for_compressed(odd: OddApi, client: ApiClient) -> None:
+    odd.does(succeeds({"id": "a", "count": 1}))
+
+    await client.get("/thing", Thing)
+
+    assert odd.heard[0].headers["accept-encoding"] == "identity"
+
+
+async def test_a_proxy_of_the_environment_does_not_see_what_is_for_this_machine(
+    odd: OddApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd.does(succeeds({"id": "a", "count": 1}))
+    async with odd_api.odd_api("http://127.0.0.1:9") as proxy:
+        proxy.does(succeeds({"id": "from the proxy", "count": 1}))
+        for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        client = ApiClient(odd.url, TenantKey(KEY))
+
+        assert (await client.get("/thing", Thing)).id == "a"
+
+        assert proxy.heard == []
+        await client.close()
+
+
+@pytest.mark.parametrize(
+    ("date", "year"), [("Thu, 01 Jan 2037 00:00:00 GMT", 2037), ("Sun, 99 Foo 2037", 0), ("", 0), ("٣", 0)]
+)
+async def test_the_clock_is_the_services_where_it_has_one(odd: OddApi, client: ApiClient, date: str, year: int) -> None:
+    odd.does(succeeds({"id": "a", "count": 1}, Date=date))
+    here = client.now().year
+
+    await client.get("/thing", Thing)
+
+    assert client.now().year == (year or here)
+
+
+async def test_a_gateways_clock_counts_for_nothing(odd: OddApi, client: ApiClient) -> None:
+    here = client.now().year
+    odd.does(answers(503, b"<h1>away</h1>", Date="Thu, 01 Jan 2037 00:00:00 GMT"))
+
+    await failure_of(client)
+
+    assert client.now().year == here
+
+
+@pytest.mark.parametrize("total", ["٣", "9" * 4999, "-1", "many", ""])
+async def test_a_count_that_is_none_is_not_believed(odd: OddApi, client: ApiClient, total: str) -> None:
+    odd.does(succeeds([{"id": "a", "count": 1}], X_Total_Count=total))
+
+    assert (await client.get_page("/thing", Thing)).total == 1
+
+
+async def test_the_last_of_two_equal_names_counts(odd: OddApi, client: ApiClient) -> None:
+    odd.does(envelope(b'{"id": "a", "id": "b", "count": 1}'))
+
+    assert (await client.get("/thing", Thing)).id == "b"
+
+
+@pytest.mark.parametrize("size", [1, 20_000])
+async def test_text_is_made_harmless_however_large_the_answer_is(odd: OddApi, client: ApiClient, size: int) -> None:
+    odd.does(succeeds({"id": "\x1b[2J\u202e", "count": 1, "parts": [{"\x07": "\x7f"}] * size}))
+
+    thing = await client.get("/thing", Thing)
+
+    assert thing.id == "\\x1b[2J<U+202E>"
+    assert thing.parts == [{"\\x07": "\\x7f"}] * size
+
+
+async def test_the_credential_is_in_nothing_that_is_shown(odd: OddApi, client: ApiClient) -> None:
+    odd.does(answers(200, b"<h1>"))
+    raised = [await failure_of(client)]
+    await odd.refuse()
+    raised.append(await failure_of(client, "POST"))
+
+    shown = "".join(f"{one!r} {one} {one.__cause__} {one.__dict__}" for one in raised)
+    shown += f"{client!r} {client.credential!r}"
+
+    assert KEY not in shown
+
+
+async def test_what_is_given_up_does_not_use_up_the_connections(odd: OddApi, client: ApiClient) -> None:
+    odd.does(odd_api.says_nothing)
+    for _ in range(30):
+        given_up = asyncio.ensure_future(client.get("/thing", Thing))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+    odd.does(succeeds({"id": "a", "count": 1}))
+
+    assert (await client.get("/thing", Thing)).id == "a"
+
+
+async def test_the_listener_hears_when_the_service_goes_and_comes(odd: OddApi, client: ApiClient) -> None:
+    heard: list[Any] = []
+    client.listener = heard.append
+    for deed in (odd_api.hangs_up, refuses(500, "oh"), answers(503, b""), succeeds({})):
+        odd.does(deed)
+        await failure_of(client)
+
+    assert [type(one) for one in heard] == [Away, type(None), Away, type(None)]
