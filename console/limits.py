@@ -42,10 +42,8 @@ def _limit(budget: Budget, order: Order, known: Known) -> list[Said]:
 
     over = after > limit
     head = f"{bar(spent, adds, limit)} {percent(after, limit)} of the limit over {window}"
-    if over:
-        said = [Said(f"{head}: OVER THE LIMIT by {_short(after - limit, budget, order)}", "bad")]
-    else:
-        said = [Said(head)]
+    short = f": OVER THE LIMIT by {_short(after - limit, budget, order)}" if over else ""
+    said = [Said(head + short, "bad" if over else None)]
     said.append(Said(f"  spent {shown(spent)}", "quiet"))
     if adds:
         said.append(Said(f"  with this order {shown(after)}"))

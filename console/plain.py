@@ -1,16 +1,27 @@
 """Text of others made harmless to a terminal and to a reader. Pure.
 
 Names, reasons and typed data are written by agents, which may be hostile. What a terminal would obey (control
-characters, escape sequences), what a reader would not see (zero-width marks, fillers) and what would show one thing in
-place of another (bidirectional marks) is written out instead: `\\x1b`, `<U+202E>`. The one place where this is done is
-the door, `harmless`, through which every answer of the API comes; so no string inside the console needs it again.
+characters, escape sequences), what a reader would not see (zero-width marks, fillers), what would show one thing in
+place of another (bidirectional marks, and letters that run from right to left, around which a terminal moves numbers)
+and what no two terminals draw equally wide (joined emoji, flags) is written out instead: `\\x1b`, `<U+202E>`. The one
+place where this is done is the door, `harmless`, through which every answer of the API comes; so no string inside the
+console needs it again.
 """
 
 import unicodedata
+from functools import lru_cache
 from typing import Any, Final
 
-# Printable by Unicode's word, and yet nothing is seen of them.
-_BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+# Printable by Unicode's word, and yet nothing is seen of them: fillers, blanks, variation selectors.
+_BLANK: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U00013441\U00013442\U00016fe4\U0001d159"
+)
+_RANGES: Final = (
+    (0xFE00, 0xFE0F), (0xE0100, 0xE01EF),  # variation selectors
+    (0x1160, 0x11FF), (0xD7B0, 0xD7FF),  # parts of Korean syllables, which have no width of their own
+    (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF),  # halves of flags, colours of skin: drawn into their neighbour
+)  # fmt: skip
+_RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "AN"})
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # More marks over one letter than any language needs; they would run into the lines above.
 _MARKS: Final = 3
@@ -35,12 +46,26 @@ def plain(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     shown: list[str] = []
-    marks = 0
+    marks = _MARKS
     for letter in text:
-        marks = marks + 1 if unicodedata.combining(letter) else 0
-        hidden = not letter.isprintable() or letter in _BLANK or marks > _MARKS
+        kind = _kind(letter)
+        # A mark belongs to a letter; on anything else it would change a sign of ours or stand in the air.
+        marks = marks + 1 if kind == "mark" else 0 if kind == "letter" else _MARKS
+        hidden = kind == "hidden" or (kind == "mark" and marks > _MARKS)
         shown.append(_written_out(letter) if hidden else letter)
     return "".join(shown)
+
+
+@lru_cache(maxsize=8192)
+def _kind(letter: str) -> str:
+    """Whether a character is hidden, a mark over the letter before it, a letter, or another sign."""
+    code, category = ord(letter), unicodedata.category(letter)
+    if (
+        not letter.isprintable() or letter in _BLANK or category == "Me"
+        or unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT or any(low <= code <= high for low, high in _RANGES)
+    ):  # fmt: skip
+        return "hidden"
+    return "mark" if category in ("Mn", "Mc") else "letter" if category.startswith("L") else "sign"
 
 
 def _written_out(letter: str) -> str:
