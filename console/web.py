@@ -192,9 +192,11 @@ def serve(arguments: Sequence[str], port: int) -> int:
 
 def command(arguments: Sequence[str]) -> str:
     """The shell's line for one console: ours, without what makes it a site. No credential is ever among the words."""
-    given = vars(parser().parse_args(arguments))
-    words = [f"--{name}={given[name]}" for name in ("profile", "url", "theme") if given[name] is not None]
-    words += ["--read-only"] if given["read_only"] else []
+    words = []
+    for name, value in vars(parser().parse_args(arguments)).items():
+        option = f"--{name.replace('_', '-')}"
+        if name not in ("web", "port") and value not in (None, False):
+            words.append(option if value is True else f"{option}={value}")
     return "exec " + shlex.join([sys.executable, "-P", "-m", "console", *words])
 
 

@@ -259,5 +259,5 @@ def test_a_console_is_told_who_it_is_for_and_nothing_is_read_by_the_shell() -> N
 
     line = command(["--web", "--port", "8", "--profile", odd, "--read-only", "--theme=light", "--url", "https://a.b"])
 
-    ours = [sys.executable, "-P", "-m", "console", f"--profile={odd}", "--url=https://a.b", "--theme=light"]
-    assert shlex.split(line) == ["exec", *ours, "--read-only"]
+    ours = [sys.executable, "-P", "-m", "console", f"--profile={odd}", "--url=https://a.b"]
+    assert shlex.split(line) == ["exec", *ours, "--read-only", "--theme=light"]

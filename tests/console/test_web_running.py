@@ -63,15 +63,21 @@ def served(service: Service, tenant: Tenant, folder: Path, *more: str) -> Iterat
         [PROJECT / ".venv/bin/custody", "console", "--web", *more], cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
     )  # fmt: skip
+    try:
+        yield Site(process, _address(process))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     said = ""
     while not (found := re.search(r"http://127\.0\.0\.1:\d+/\?ticket=\S+", said)):
         line = process.stdout.readline()
         assert line, said
         said += line
-    yield Site(process, found[0])
-    process.kill()
-    process.communicate()
+    return found[0]
 
 
 def ended(pid: int) -> bool:
