@@ -69,6 +69,10 @@ class Ask[Result](ModalScreen[Result | None]):
         """Do it, and give what came of it; raise Failure to stay open with its sentence."""
         raise NotImplementedError
 
+    def done(self, result: Result) -> None:
+        """It happened: close with what came of it."""
+        self.dismiss(result)
+
     def on_mount(self) -> None:
         self.call_after_refresh(self._arm)
 
@@ -106,7 +110,7 @@ class Ask[Result](ModalScreen[Result | None]):
             # The edge of a worker: the dialog stays usable, and one can step back from it.
             self._say(self.app.broke(problem))
         else:
-            self.dismiss(result)
+            self.done(result)
 
     def _say(self, sentence: str, *, busy: bool = False) -> None:
         self._busy = busy
