@@ -47,6 +47,10 @@ class AddressBook:
         """One agent."""
         return self._agents.get(agent_id)
 
+    def agents(self) -> list[Agent]:
+        """All of them, as the service lists them."""
+        return list(self._agents.values())
+
     def names(self) -> dict[str, str]:
         """Addresses with whose they are."""
         return {

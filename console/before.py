@@ -16,6 +16,8 @@ _SHOWN: Final = 5
 
 def before(order: Order, known: Known) -> list[Said]:
     """The last few orders to the same destination, and whether it was ever paid."""
+    if order.to_address is None:
+        return [Said("It names no destination.", "warn")]
     if known.past is None:
         return [Said("The past with this destination is not known.", "warn")]
     said: list[Said] = []

@@ -41,7 +41,7 @@ def _limit(budget: Budget, order: Order, known: Known) -> list[Said]:
         return amount_of(str(amount), budget.asset, order.chain_id, known.tokens.get(budget.asset))
 
     over = after > limit
-    head = f"{bar(spent, adds, limit)} {percent(after, limit)} of the limit over {window}"
+    head = f"{bar(spent, limit, adds=adds)} {percent(after, limit)} of the limit over {window}"
     short = f": OVER THE LIMIT by {_short(after - limit, budget, order)}" if over else ""
     said = [Said(head + short, "bad" if over else None)]
     said.append(Said(f"  spent {shown(spent)}", "quiet"))

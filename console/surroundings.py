@@ -97,10 +97,10 @@ def _is_on(asset: str, chain_id: int | None) -> bool:
     return asset.startswith("solana:") or asset.split(":")[1] == str(chain_id)
 
 
-async def _past(client: ApiClient, order: Order) -> TransactionPage:
+async def _past(client: ApiClient, order: Order) -> TransactionPage | None:
     """Earlier orders of the agent to the same place; where a token was sent, those with one of the same recipients."""
     if not order.to_address:
-        return TransactionPage([], 0)
+        return None
     page = await client.get(
         f"/vault/{order.agent_id}/transactions", TransactionPage, toAddress=order.to_address, limit=LOOKED_THROUGH
     )
@@ -109,7 +109,15 @@ async def _past(client: ApiClient, order: Order) -> TransactionPage:
     return TransactionPage(
         [
             earlier for earlier in page.transactions
-            if earlier.id != order.tx_id and (not parties or any(meets(earlier, party) for party in parties))
+            if _is_earlier(earlier, order) and (not parties or any(meets(earlier, party) for party in parties))
         ],
         page.total,
     )  # fmt: skip
+
+
+def _is_earlier(other: Transaction, order: Order) -> bool:
+    """Whether something is past for whoever decides: for an order that waits that is all there is beside it."""
+    if other.id == order.tx_id:
+        return False
+    waits = order.status in ("", "pending", "pending_approval") or order.asked_at is None
+    return waits or other.created_at <= (order.asked_at or "")

@@ -1,15 +1,237 @@
-"""The transactions screen."""
+"""The transactions: what agents asked for, what it did, and what became of it. Spec 1/4.6."""
+
+import asyncio
+from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.timer import Timer
 
+from console import filters
+from console.address_book import book_of
+from console.became import became, state
+from console.chains import chain_name
+from console.dialogs.choose_agent import ChooseAgent
+from console.failures import Answered, Failure
+from console.merged import Merged
+from console.moments import ago, moment
+from console.order import Known, of_transaction
 from console.screens.page import Page
+from console.shapes import Transaction, TransactionPage
+from console.surroundings import surroundings
+from console.transaction_filters import HINT, fields
+from console.widgets.filter_line import FilterLine
+from console.widgets.listing import Cell, Column, Listing
+from console.widgets.order_pane import OrderPane
 from console.widgets.plain_text import PlainText
+from console.words import summary
+
+PAGE: Final = 50
+AHEAD: Final = 20
+# The service lists agent by agent: of more than so many nobody waits for all.
+MOST_AT_ONCE: Final = 20
+# Whoever runs down the list passes each row in less.
+REST_SECONDS: Final = 0.15
 
 
 class Transactions(Page):
-    """Not built yet."""
+    """A list, newest first, and everything about the one under the cursor."""
 
     PLACE = "transactions"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "choose", "Choose agent"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("r", "look_again", "Reload"),
+        Binding("escape", "back", "Back", show=False),
+    ]
+    DEFAULT_CSS = """
+    Transactions #both { height: 1fr; layout: vertical; }
+    Transactions.-wide #both { layout: horizontal; }
+    Transactions #caption { height: 1; padding: 0 1; color: $text-muted; }
+    Transactions OrderPane { display: none; height: 1fr; }
+    Transactions.-wide OrderPane { display: block; width: 1fr; border-left: solid $panel; }
+    Transactions.-wide OrderPane:focus { border-left: solid $primary; }
+    Transactions.-wide #transactions { width: 1fr; height: 100%; }
+    Transactions.-narrow.-open OrderPane { display: block; }
+    Transactions.-narrow.-open #transactions { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._query: dict[str, str] = {}
+        self._merged = Merged(())
+        self._more = False
+        self._known: tuple[str, Known] | None = None
+        self._rest: Timer | None = None
 
     def body(self) -> ComposeResult:
-        yield PlainText("Not built yet.")
+        yield FilterLine(HINT)
+        yield PlainText("", id="caption")
+        with Container(id="both"):
+            yield Listing[Transaction](
+                [
+                    Column("Ago", lambda row: ago(moment(row.created_at), self.app.now()), 4, right=True),
+                    Column("Status", _state, 10),
+                    Column("What", lambda row: summary(of_transaction(row), Known()), 24, share=4),
+                    Column("Agent", lambda row: self._called(row.agent_id), 10, share=1),
+                    Column("Chain", lambda row: chain_name(row.chain_id), 10, share=1, wide=True),
+                ],
+                lambda row: row.id, empty="Loading…", id="transactions",
+            )  # fmt: skip
+            yield OrderPane()
+
+    def on_mount(self) -> None:
+        self.watch(self._listing, "scroll_y", self._look_ahead, init=False)
+
+    async def load(self) -> None:
+        """The newest page of each agent that is shown, and more below as far as one has scrolled."""
+        book = book_of(self.app.client)
+        await book.read(self.app.client)
+        chosen = self.app.chosen_agent
+        agents = [chosen] if chosen else [agent.id for agent in book.agents()]
+        if len(agents) > MOST_AT_ONCE:
+            self._listing.empty = f"There are {len(agents):,} agents: press c and choose one."
+            agents = []
+        if self._merged.agents != agents:
+            self._merged = Merged(agents)
+        try:
+            await self._ask([(agent, 0) for agent in agents])
+            while self._more and (wanted := self._merged.next()):
+                self._more = False
+                await self._ask(wanted)
+        except Answered as refusal:
+            if refusal.status != 400:
+                raise
+            # What was typed cannot be searched for; what was found before is not shown as its answer.
+            self.query_one(FilterLine).trouble(refusal.sentence)
+            self._merged = Merged(agents)
+        else:
+            if agents:
+                self._listing.empty = "No transaction fits the filter." if self._query else "No transactions yet."
+        self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "back" and self.query_one(OrderPane).has_focus is False and not self.has_class("-open"):
+            return False
+        return super().check_action(action, parameters)
+
+    def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
+        self._draw()
+        self._look_ahead()
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(REST_SECONDS, self._look)
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        self.add_class("-open")
+        self.query_one(OrderPane).focus()
+
+    def on_filter_line_asked(self, event: FilterLine.Asked) -> None:
+        line = self.query_one(FilterLine)
+        try:
+            self._query = filters.read(event.line, fields(self.app.now))
+        except filters.BadFilter as problem:
+            line.trouble(problem.sentence)
+            return
+        line.trouble("")
+        self._start_anew()
+
+    def on_filter_line_left(self) -> None:
+        self._listing.focus()
+
+    def action_filter(self) -> None:
+        self.action_back()
+        self.query_one(FilterLine).enter()
+
+    def action_back(self) -> None:
+        """From the pane to the list."""
+        self.remove_class("-open")
+        self._listing.focus()
+
+    def action_look_again(self) -> None:
+        self._known = None
+        self.reload()
+        self._look()
+
+    def action_choose(self) -> None:
+        """Another agent, or all of them."""
+        agents = book_of(self.app.client).agents()
+        question = ChooseAgent(agents, self.app.chosen_agent, all_allowed=len(agents) <= MOST_AT_ONCE)
+
+        def chosen(agent_id: str | None) -> None:
+            if agent_id is not None:
+                self.app.chosen_agent = agent_id or None
+                self._start_anew()
+
+        self.app.push_screen(question, chosen)
+
+    def _start_anew(self) -> None:
+        self._merged, self._more = Merged(()), False
+        self._listing.empty = "Loading…"
+        self._show()
+        self.action_back()
+        self.reload()
+
+    async def _ask(self, wanted: list[tuple[str, int]]) -> None:
+        async def one(agent: str, offset: int) -> None:
+            page = await self.app.client.get(
+                f"/vault/{agent}/transactions", TransactionPage, limit=PAGE, offset=offset, **self._query
+            )
+            merged.take(agent, page, offset)
+
+        merged = self._merged
+        await asyncio.gather(*(one(agent, offset) for agent, offset in wanted))
+        self._show()
+
+    def _show(self) -> None:
+        self._listing.show(self._merged.rows())
+        chosen = self.app.chosen_agent
+        whose = f"of {self._called(chosen)} ({chosen})" if chosen else "of all agents"
+        self.query_one("#caption", PlainText).update(f"{self._merged.total:,} transactions {whose}, newest first")
+
+    def _look(self) -> None:
+        """Ask around the order under the cursor, unless that was done."""
+        row = self._listing.row
+        if row is not None and (self._known is None or self._known[0] != row.id):
+            self.run_worker(self._looked(row), group="around", exclusive=True)
+
+    async def _looked(self, row: Transaction) -> None:
+        try:
+            known = await surroundings(self.app.client, of_transaction(row))
+        except Failure as failure:
+            if self.app.signed_out(failure):
+                return
+            known = Known(trouble=failure.sentence)
+        self._known = row.id, known
+        self._draw()
+
+    def _draw(self) -> None:
+        row = self._listing.row
+        pane = self.query_one(OrderPane)
+        if row is None:
+            pane.show(None)
+            return
+        known = self._known[1] if self._known and self._known[0] == row.id else None
+        newest = known.transaction if known and known.transaction else row
+        pane.show(of_transaction(newest, self._called(row.agent_id)), known, became=became(newest))
+
+    def _look_ahead(self, *_: Any) -> None:
+        listing = self._listing
+        seen = max(listing.position, round(listing.scroll_y) + listing.size.height)
+        if not self._more and len(listing.rows) <= seen + AHEAD and self._merged.next():
+            self._more = True
+            self.reload()
+
+    def _called(self, agent_id: str | None) -> str:
+        agent = book_of(self.app.client).agent(agent_id or "")
+        return agent.name if agent else agent_id or ""
+
+    @property
+    def _listing(self) -> Listing[Transaction]:
+        return self.query_one("#transactions", Listing)
+
+
+def _state(row: Transaction) -> Cell:
+    word, tone = state(row.status)
+    return (word, tone) if tone else word

@@ -6,7 +6,7 @@ SPENT, ADDED, FREE = "█", "▒", "░"
 CELLS: Final = 20
 
 
-def bar(spent: int, adds: int, limit: int, cells: int = CELLS) -> str:
+def bar(spent: int, limit: int, cells: int = CELLS, adds: int = 0) -> str:
     """So many blocks; whatever is more than nothing is seen, and more than the limit fills it."""
     if limit <= 0:
         return SPENT * cells

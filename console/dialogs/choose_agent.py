@@ -1,0 +1,71 @@
+"""Whose transactions to show."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from console.shapes import Agent
+from console.widgets.agent_list import AgentList
+from console.widgets.listing import Column
+from console.widgets.plain_text import PlainText
+
+ALL = ""
+
+
+class ChooseAgent(ModalScreen[str | None]):
+    """Answers the id of an agent, `ALL`, or None when one steps back. It changes nothing."""
+
+    DEFAULT_CSS = """
+    ChooseAgent { align: center middle; background: $background 60%; }
+    ChooseAgent > Vertical {
+        width: 90%; max-width: 96; height: 80%; padding: 1 2; background: $surface; border: tall $primary;
+    }
+    ChooseAgent #choose-title { text-style: bold; margin-bottom: 1; }
+    ChooseAgent #choose-keys { color: $text-muted; margin-top: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "step_back", "Back"),
+        Binding("slash", "search", "Search"),
+        Binding("a", "all", "All agents"),
+    ]
+
+    def __init__(self, agents: Sequence[Agent], chosen: str | None, *, all_allowed: bool) -> None:
+        super().__init__()
+        self._agents = agents
+        self._chosen = chosen
+        self._all_allowed = all_allowed
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield PlainText("Whose transactions?", id="choose-title")
+            yield AgentList([
+                Column("Agent", lambda agent: agent.name, 12, share=3),
+                Column("Id", lambda agent: agent.id, 10, share=2),
+            ])  # fmt: skip
+            every = "  a all agents" if self._all_allowed else ""
+            yield PlainText(f"Enter chooses  / searches{every}  Esc goes back", id="choose-keys")
+
+    def on_mount(self) -> None:
+        agents = self.query_one(AgentList)
+        agents.show(self._agents, {})
+        if self._chosen:
+            agents.select(self._chosen)
+        self.query_one("#agents-list").focus()
+
+    def on_agent_list_chosen(self, event: AgentList.Chosen) -> None:
+        event.stop()
+        self.dismiss(event.agent.id)
+
+    def action_search(self) -> None:
+        self.query_one(AgentList).search()
+
+    def action_all(self) -> None:
+        if self._all_allowed:
+            self.dismiss(ALL)
+
+    def action_step_back(self) -> None:
+        self.dismiss(None)
