@@ -5,10 +5,8 @@ it is on. Decision 0034 says why it is not Textual's own table.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, get_args
 
-from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -18,29 +16,11 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from console.plain import ELLIPSIS
+from console.widgets.columns import GAP, WIDE, Cell, Column, Tone, fitted, fitting, widths
 
-_GAP = 2
-_MARK = 2
-_LEAST = 4
-# From so many cells on the `wide` columns are shown too.
-WIDE = 100
+__all__ = ["WIDE", "Cell", "Column", "Listing", "Tone"]
 
-Tone = Literal["bad", "warn", "good", "quiet"]
-# A tone only repeats in colour what the text says.
-Cell = str | tuple[str, Tone]
-
-
-@dataclass(frozen=True)
-class Column[Row]:
-    """One column: `width` in cells, `share` of what is left over; `wide` ones are left out of a narrow terminal."""
-
-    title: str
-    cell: Callable[[Row], Cell]
-    width: int
-    share: int = 0
-    right: bool = False
-    wide: bool = False
+_TONES = frozenset(get_args(Tone))
 
 
 class Listing[Row](ScrollView, can_focus=True):
@@ -110,6 +90,7 @@ class Listing[Row](ScrollView, can_focus=True):
         self.rows: list[Row] = []
         self._places: dict[str, int] = {}
         self._cursor = 0
+        self._styles_of: dict[str, Style] = {}
 
     @property
     def row(self) -> Row | None:
@@ -123,17 +104,16 @@ class Listing[Row](ScrollView, can_focus=True):
 
     def show(self, rows: Sequence[Row]) -> None:
         """Show these rows. The cursor stays on its thing, and that on its line of the screen."""
-        before = self.row
-        offset = self._cursor - round(self.scroll_y)
+        before, anchor = self.row, self._anchor()
         self.rows = list(rows)
         self._places = {self.key_of(row): place for place, row in enumerate(self.rows)}
         self.marks &= self._places.keys()
         found = None if before is None else self._places.get(self.key_of(before))
         self._cursor = found if found is not None else max(0, min(self._cursor, len(self.rows) - 1))
         self._measure()
-        # At the top new rows are seen to come in; anywhere else the lines under one's eyes stay where they are.
-        if found is not None and round(self.scroll_y) > 0:
-            self.scroll_to(y=max(0, found - offset), animate=False, force=True)
+        self._hold(anchor)
+        if found is None:
+            self._into_view()
         self.refresh()
         if (found is None and (before is not None or self.rows)) or (found is not None and self.row != before):
             self.post_message(self.Highlighted(self, self.row, by_person=before is None))
@@ -170,71 +150,108 @@ class Listing[Row](ScrollView, can_focus=True):
         self._into_view()
 
     def on_click(self, event: events.Click) -> None:
-        place = round(self.scroll_y) + event.y - 1
+        place = self._top + event.y - 1
         if event.y > 0 and place < len(self.rows):
             self._go(place)
             if event.chain > 1:
                 self.action_choose()
 
+    def notify_style_update(self) -> None:
+        self._styles_of.clear()
+        super().notify_style_update()
+
     def render_line(self, y: int) -> Strip:
         """One line of the screen: the heading, then rows from where one has scrolled to."""
         width = self.size.width
         if y == 0:
-            return self._line(
-                [column.title for column in self._shown()], self.get_component_rich_style("listing--heading"), " "
-            )
-        place = round(self.scroll_y) + y - 1
+            return self._line([column.title for column in self._shown()], self._style("heading"), "")
+        place = self._top + y - 1
         if place >= len(self.rows):
             if not self.rows and y == 2:
-                style = self.get_component_rich_style("listing--empty")
-                return Strip([Segment(f"  {self.empty}", style)]).adjust_cell_length(width, self.rich_style)
+                return Strip([Segment(f"  {self.empty}", self._style("empty"))]).adjust_cell_length(
+                    width, self.rich_style
+                )
             return Strip.blank(width, self.rich_style)
         row = self.rows[place]
-        marked = self.key_of(row) in self.marks
-        name = "listing--cursor" if place == self._cursor else "listing--marked" if marked else None
-        style = self.get_component_rich_style(name) if name else self.rich_style
+        marked, here = self.key_of(row) in self.marks, place == self._cursor
+        style = self._style("cursor" if here else "marked" if marked else "")
         # No colour alone: the cursor has an arrow, a mark has a dot.
-        mark = "●" if marked else "▸" if place == self._cursor else " "
-        return self._line([column.cell(row) for column in self._shown()], style, mark)
+        return self._line(
+            [column.cell(row) for column in self._shown()], style, ("▸" if here else " ") + ("●" if marked else "")
+        )
 
     def _shown(self) -> list[Column[Row]]:
-        return [column for column in self.columns if not (column.wide and self.size.width < WIDE)]
+        return fitting(self.columns, self.size.width)
 
     def _line(self, cells: Sequence[Cell], style: Style, mark: str) -> Strip:
         columns = self._shown()
-        # What is left over goes to those with a share; what is missing they give, down to a few letters.
-        left = self.size.width - _MARK - sum(column.width + _GAP for column in columns)
-        shares = sum(column.share for column in columns) or 1
-        segments = [Segment(f"{mark} ", style)]
-        for column, cell in zip(columns, cells, strict=True):
+        lead = 3 if self.marking else 2
+        segments = [Segment(mark.ljust(lead), style)]
+        for column, width, cell in zip(columns, widths(columns, self.size.width - lead), cells, strict=True):
             text, tone = cell if isinstance(cell, tuple) else (cell, None)
-            width = max(_LEAST, column.width + left * column.share // shares) if column.share else column.width
-            segments.append(Segment(_fitted(text, width, right=column.right), style + self._colour(tone)))
-            segments.append(Segment(" " * _GAP, style))
+            coloured = style + self._style(tone) if tone else style
+            segments.append(Segment(fitted(text, width, right=column.right), coloured))
+            segments.append(Segment(" " * GAP, style))
         return Strip(segments).adjust_cell_length(self.size.width, style)
 
-    def _colour(self, tone: Tone | None) -> Style:
-        # The tone's colour over the line's own background, so that the cursor is seen under it.
-        return Style(color=self.get_component_rich_style(f"listing--{tone}").color) if tone else Style()
+    def _style(self, name: str) -> Style:
+        """How a kind of line looks; of a tone only the colour, so that the line's background stays."""
+        style = self._styles_of.get(name)
+        if style is None:
+            style = self.get_component_rich_style(f"listing--{name}") if name else self.rich_style
+            style = Style(color=style.color) if name in _TONES else style
+            self._styles_of[name] = style
+        return style
 
     def _go(self, place: int) -> None:
         if not self.rows:
             return
         place = max(0, min(place, len(self.rows) - 1))
         if place != self._cursor:
+            self._draw_again(self._cursor)
             self._cursor = place
-            self.refresh()
+            self._draw_again(place)
             self.post_message(self.Highlighted(self, self.row, by_person=True))
         self._into_view()
 
-    def _into_view(self) -> None:
+    @property
+    def _top(self) -> int:
+        """The number of the first row that is seen."""
+        return round(self.scroll_y)
+
+    @property
+    def _room(self) -> int:
         # One line of the view is the heading, which does not scroll.
-        room = max(1, self.size.height - 1)
-        top = round(self.scroll_y)
-        if self._cursor < top:
-            self.scroll_to(y=self._cursor, animate=False, force=True)
-        elif self._cursor >= top + room:
-            self.scroll_to(y=self._cursor - room + 1, animate=False, force=True)
+        return max(1, self.size.height - 1)
+
+    def _draw_again(self, place: int) -> None:
+        if 0 <= place - self._top < self._room:
+            self.refresh(Region(0, place - self._top + 1, self.size.width, 1))
+
+    def _anchor(self) -> tuple[int, list[str]] | None:
+        """Which lines are to stay where they are: the cursor's, or those that are seen where that is not."""
+        if not self._top or not self.rows:
+            # At the top new rows are seen to come in.
+            return None
+        if self._top <= self._cursor < self._top + self._room:
+            return self._cursor - self._top, [self.key_of(self.rows[self._cursor])]
+        return 0, [self.key_of(row) for row in self.rows[self._top : self._top + self._room]]
+
+    def _hold(self, anchor: tuple[int, list[str]] | None) -> None:
+        line, keys = anchor or (0, [])
+        known = (self._places[key] - line - above for above, key in enumerate(keys) if key in self._places)
+        self._turn_to(next(known, self._top))
+
+    def _into_view(self) -> None:
+        if self._cursor < self._top:
+            self._turn_to(self._cursor)
+        elif self._cursor >= self._top + self._room:
+            self._turn_to(self._cursor - self._room + 1)
+
+    def _turn_to(self, top: int) -> None:
+        top = max(0, min(top, len(self.rows) - self._room))
+        if top != self.scroll_y:
+            self.scroll_to(y=top, animate=False, force=True)
 
     def _measure(self) -> None:
         self.virtual_size = Size(max(1, self.size.width), len(self.rows) + 1)
@@ -242,11 +259,3 @@ class Listing[Row](ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self.refresh(Region(0, 0, *self.size))
-
-
-def _fitted(text: str, width: int, *, right: bool) -> str:
-    """Exactly so many cells; what does not fit ends in an ellipsis."""
-    wide = cell_len(text)
-    if wide > width:
-        return f"{set_cell_size(text, width - 1)}{ELLIPSIS}"
-    return " " * (width - wide) + text if right else text + " " * (width - wide)
