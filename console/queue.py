@@ -14,12 +14,14 @@ from typing import Final, Literal
 from console.amounts import whole
 from console.chains import BTC, CHAINS, ETH, SOL, Coin
 from console.moments import clock, moment
+from console.plain import clipped
 from console.shapes import Approval
 
 PAGE: Final = 200
 # So many may leave between two pages before a sweep has to go back.
 OVERLAP: Final = 20
 _COIN_DECIMALS: Final = 18
+_REASON_CHARACTERS: Final = 120
 
 Word = Literal["approved", "denied", "expired", "gone"]
 WORDS: Final[dict[str, Word]] = {"approved": "approved", "rejected": "denied", "expired": "expired"}
@@ -50,7 +52,7 @@ class Outcome:
         by = f" by {self.by}" if self.by else ""
         at = f" at {clock(self.at)}" if self.at else ""
         said = f"{self.word.capitalize()}{by}{at}."
-        said += f" Reason: {self.reason}" if self.reason and self.word == "denied" else ""
+        said += f" Reason: {clipped(self.reason, _REASON_CHARACTERS)}" if self.reason and self.word == "denied" else ""
         said += f" Transaction {self.tx_hash}." if self.tx_hash else ""
         return f"{said} {self.note}".rstrip()
 
@@ -158,9 +160,10 @@ class Queue:
         """An item that is shown."""
         return self.items.get(key) or (self.kept if self.kept is not None and self.kept.id == key else None)
 
-    def keep(self, item: Item | None) -> None:
-        """This one is looked at: it stays until another is; one that has ended before goes."""
-        self.kept = None if item is None else self._now(item)
+    def keep(self, item: Item | None) -> bool:
+        """This one is looked at: it stays until another is. True if one that has ended goes with that."""
+        before, self.kept = self.kept, None if item is None else self._now(item)
+        return before is not None and before.id not in self.items and (item is None or item.id != before.id)
 
     def merge_first(self, page: Sequence[Approval], total: int, now: datetime) -> list[Item]:
         """Take the newest items as the API has them; gives those that are new to a person who was watching."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from console.plain import clipped
 from console.queue import Item
 
 Sorting = Literal["newest first", "oldest first", "soonest to expire", "largest amount", "by agent"]
@@ -53,6 +54,14 @@ class View:
     def turned(self) -> "View":
         """The same in the next order."""
         return replace(self, sorting=SORTINGS[(SORTINGS.index(self.sorting) + 1) % len(SORTINGS)])
+
+    def sentence(self, shown: int, marked: int = 0) -> str:
+        """How many there are of what, in which order."""
+        parts = [f"{shown:,} {STATUS_WORDS[self.status] if self.status != 'all' else 'in all'}"]
+        parts += [f"of agent {clipped(self.agent, 40)}"] if self.agent else []
+        parts += [f'with "{clipped(self.search.strip(), 40)}"'] if self.search.strip() else []
+        parts += [f"{marked:,} marked"] if marked else []
+        return " · ".join([*parts, self.sorting])
 
     @property
     def narrowed(self) -> bool:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from console.api_client import ApiClient, Event
-from console.failures import Away, Failure, SignedOut, TooFast, back_off
+from console.failures import Away, Failure, SignedOut, TooFast
 from console.moments import moment
 from console.queue import PAGE, Item, Outcome, Queue, Sweep
 from console.shapes import Approval
@@ -32,7 +32,7 @@ class Watch:
 
     def __init__(
         self, client: ApiClient, queue: Queue, now: Callable[[], datetime], *,
-        changed: Callable[[list[Item]], None], away: Callable[[int], None],
+        changed: Callable[[list[Item]], None], away: Callable[[float], None],
     ) -> None:  # fmt: skip
         self.queue = queue
         # Whether the stream is there, and what is wrong with the list, in a sentence.
@@ -43,6 +43,7 @@ class Watch:
         self._changed = changed
         self._away = away
         self._rung = asyncio.Event()
+        self._seen = asyncio.Event()
         self._sweep: Sweep | None = None
         self._last_event: str | None = None
         self._glance: tuple[str | None, int] | None = None
@@ -51,6 +52,17 @@ class Watch:
     def ring(self) -> None:
         """Look now instead of soon."""
         self._rung.set()
+
+    async def looked(self) -> None:
+        """Look now, and come back once the list has answered."""
+        self._seen.clear()
+        self.ring()
+        await self._seen.wait()
+
+    @property
+    def sweeping(self) -> bool:
+        """Whether pages are still coming in."""
+        return self._sweep is not None
 
     def sweep(self) -> None:
         """Read all of it again."""
@@ -75,14 +87,14 @@ class Watch:
                 return failure
             except Failure as failure:
                 failures += 1
-                wait: float = failure.retry_after if isinstance(failure, TooFast) else back_off(failures)
+                wait = self._wait(failure, failures)
                 if isinstance(failure, Away):
-                    self._away(int(wait))
+                    self._away(wait)
                 self._say("" if isinstance(failure, Away) else failure.sentence)
             else:
                 failures = 0
                 self._say("")
-                wait = 0 if self._sweep else GLANCE_SECONDS
+                wait = 0.0 if self._sweep else GLANCE_SECONDS
             if self.queue.expire(self._now()):
                 self._changed([])
             with suppress(TimeoutError):
@@ -111,6 +123,7 @@ class Watch:
         page = await self._client.get_page("/approvals", Approval, limit=PAGE)
         self._read_at = self._looked_at = time.monotonic()
         self._glance = (page.items[0].id if page.items else None, page.total)
+        self._seen.set()
         came = self.queue.merge_first(page.items, page.total, self._now())
         rested = self._read_at - self._swept_at >= _SWEEP_SECONDS
         if len(page.items) == PAGE and self._sweep is None and rested and (self.queue.differs or not self.queue.whole):
@@ -133,16 +146,18 @@ class Watch:
                 async for event in self._client.events(self._last_event):
                     failures = 0
                     self._heard(event)
-                wait = back_off(1)
-            except SignedOut:
-                # The next look renews the credential, or finds that it cannot be.
-                self.ring()
-                wait = back_off(1)
+                wait = self._client.patience.again_in(1)
             except Failure as failure:
+                if isinstance(failure, SignedOut):
+                    # The next look finds the same, and says so.
+                    self.ring()
                 failures += 1
-                wait = failure.retry_after if isinstance(failure, TooFast) else back_off(failures)
+                wait = self._wait(failure, failures)
             self._set_live(live=False)
             await asyncio.sleep(wait)
+
+    def _wait(self, failure: Failure, failures: int) -> float:
+        return failure.retry_after if isinstance(failure, TooFast) else self._client.patience.again_in(failures)
 
     def _heard(self, event: Event) -> None:
         if not self.live:

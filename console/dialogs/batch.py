@@ -1,0 +1,130 @@
+"""Asks before deciding over several items, decides over one after the other, and says what became of each."""
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.widgets import Button, Input
+
+from console import batch
+from console.api_client import new_key
+from console.decisions import Over, Refused, Way, decide
+from console.dialogs.ask import Ask
+from console.dialogs.deny import REASON_CHARACTERS
+from console.failures import Failure, SignedOut
+from console.order import Known, of_approval
+from console.queue import Item
+from console.said import Said
+from console.widgets.plain_text import PlainText
+from console.widgets.said_lines import SaidLines
+from console.words import essentials, summary
+
+_NOTHING = Known()
+
+
+class BatchDecision(Ask[None]):
+    """Every item is on the screen before, with its total, and afterwards with what became of it."""
+
+    DEFAULT_CSS = "BatchDecision #totals { margin-bottom: 1; }"
+
+    def __init__(self, way: Way, items: Sequence[Item]) -> None:
+        super().__init__()
+        self._way = way
+        self._items = list(items)
+        self._keys = {item.id: new_key() for item in items}
+        # What was said to each; who has no line yet, or may be asked again, is left to do.
+        self._said: dict[str, Said] = {}
+        self._left = list(items)
+        self._stop = False
+        self.TITLE_TEXT = f"{way.capitalize()} these {len(items):,}?"  # type: ignore[misc]
+        self.CONFIRM = f"{way.capitalize()} {len(items):,}"  # type: ignore[misc]
+        self.VARIANT = "success" if way == "approve" else "error"  # type: ignore[misc]
+
+    def essentials(self) -> ComposeResult:
+        yield SaidLines([Said(line, "warn") for line in batch.totals(self._items)], id="totals")
+        yield SaidLines(self._lines(), id="items")
+
+    def fields(self) -> ComposeResult:
+        if self._way == "deny":
+            yield Input(
+                placeholder="Why? One reason for all (may stay empty)", id="reason", max_length=REASON_CHARACTERS
+            )
+
+    async def perform(self) -> None:
+        self._stop = False
+        left, self._left = self._left, []
+        for place, item in enumerate(left):
+            if self._stop:
+                self._left += left[place:]
+                break
+            self._tell(f"{place + 1:,} of {len(left):,}… Esc stops after this one.")
+            try:
+                await self._decide(item)
+            except SignedOut:
+                self._left += left[place:]
+                raise
+            self.query_one("#items", SaidLines).show(self._lines())
+        raise Failure(self._summary())
+
+    async def _decide(self, item: Item) -> None:
+        app = self.app
+        reason = self.query_one("#reason", Input).value.strip() if self._way == "deny" else ""
+        try:
+            outcome = await app.act(lambda: decide(app.client, item, self._way, self._keys[item.id], reason))
+        except Over as over:
+            self._said[item.id] = Said(over.sentence, "warn")
+            if over.outcome:
+                app.lookout.has_ended(item.id, over.outcome)
+        except SignedOut:
+            raise
+        except Failure as failure:
+            if isinstance(failure, Refused):
+                # That was an answer, and it is kept under its key.
+                self._keys[item.id] = new_key()
+            again = "" if isinstance(failure, Refused) else " Enter asks again."
+            self._said[item.id] = Said(failure.sentence.replace("\n", " ") + again, "bad")
+            self._left.append(item)
+        else:
+            self._said[item.id] = Said(outcome.sentence, "good")
+            app.lookout.has_ended(item.id, outcome)
+
+    def action_confirm(self) -> None:
+        cancelled = isinstance(self.focused, Button) and self.focused.id == "cancel"
+        if cancelled or self._left:
+            super().action_confirm()
+
+    def action_step_back(self) -> None:
+        self._stop = True
+        super().action_step_back()
+
+    def _summary(self) -> str:
+        done = sum(said.tone == "good" for said in self._said.values())
+        before = sum(said.tone == "warn" for said in self._said.values())
+        word = "approved" if self._way == "approve" else "denied"
+        parts = [f"{done:,} {word}"]
+        parts += [f"{before:,} not, because others or the time were faster"] if before else []
+        parts += [f"{len(self._left):,} still to do: Enter goes on with them"] if self._left else []
+        return ", ".join(parts) + ". Esc goes back to the queue."
+
+    def _lines(self) -> list[Said]:
+        """Of equal things one in full, of others each in a line; and what became of it."""
+        lines: list[Said] = []
+        for number, item in enumerate(self._items, 1):
+            order = of_approval(item.approval)
+            said = (
+                essentials(order, _NOTHING)
+                if self._way == "approve"
+                else [Said(f"{order.agent_name}: {summary(order, _NOTHING)}")]
+            )
+            lines += [Said(f"{number:,}. {said[0].text}", said[0].tone), *said[1:]]
+            if item.id in self._said:
+                became = self._said[item.id]
+                lines.append(Said(f"  -> {became.text}", became.tone))
+        return lines
+
+    def _tell(self, sentence: str) -> None:
+        self.query_one("#question-trouble", PlainText).update(sentence)
+
+    def _say(self, sentence: str, *, busy: bool = False) -> None:
+        super()._say(sentence, busy=busy)
+        if not busy and not self._left:
+            self.query_one("#confirm", Button).disabled = True

@@ -1,0 +1,56 @@
+"""How one item of the queue looks as a line of the list."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from console.chains import chain_name
+from console.moments import ago, span
+from console.order import Known, of_approval
+from console.queue import Item
+from console.widgets.listing import Cell, Column, Tone
+from console.words import summary
+
+# From here on the time that is left is worth a second look.
+SOON = timedelta(minutes=10)
+_NOTHING = Known()
+
+
+class QueueRows:
+    """The columns of the queue; times are as of the moment at which a line is drawn."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        # What an order does is asked for with every line that is drawn, and never changes.
+        self._summaries: dict[str, str] = {}
+
+    def columns(self) -> list[Column[Item]]:
+        """From left to right."""
+        return [
+            Column("Agent", lambda item: _dim(item, item.approval.agent_name), 14),
+            Column("Asks for", self._summary, 20, share=1),
+            Column("Chain", lambda item: _dim(item, chain_name(item.approval.chain_id)), 14, wide=True),
+            Column("Age", lambda item: _dim(item, ago(item.asked, self._now())), 4, right=True),
+            Column("Expires in", self._left, 10, right=True),
+        ]
+
+    def _summary(self, item: Item) -> Cell:
+        said = self._summaries.get(item.id)
+        if said is None:
+            said = self._summaries[item.id] = summary(of_approval(item.approval), _NOTHING)
+        return _dim(item, said, "bad" if said.startswith("UNLIMITED") else None)
+
+    def _left(self, item: Item) -> Cell:
+        if item.outcome is not None:
+            return item.outcome.word, "quiet"
+        if item.expires is None:
+            return "never", "quiet"
+        left = item.expires - self._now()
+        if left <= timedelta():
+            return "expired", "quiet"
+        return (span(left), "warn") if left < SOON else span(left)
+
+
+def _dim(item: Item, text: str, tone: Tone | None = None) -> Cell:
+    if item.outcome is not None:
+        return text, "quiet"
+    return (text, tone) if tone else text

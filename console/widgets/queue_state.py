@@ -1,0 +1,24 @@
+"""The line under the queue: how many of what, in which order, and how current it is."""
+
+from console.history import History
+from console.queue import Queue
+from console.queue_view import View
+from console.watch import Watch
+from console.widgets.plain_text import PlainText
+
+
+class QueueState(PlainText):
+    """Says what one sees; what is said in colour elsewhere is said in words here."""
+
+    DEFAULT_CSS = "QueueState { height: auto; padding: 0 1; color: $text-muted; }"
+
+    def of_waiting(self, view: View, queue: Queue, watch: Watch, *, shown: int, marked: int) -> None:
+        """What waits."""
+        reading = f" · {len(queue.items):,} of {queue.waiting:,} read" if queue.total and not queue.whole else ""
+        current = "live" if watch.live else "asked every 2 seconds"
+        self.update(f"{view.sentence(shown, marked)}{reading} · {current}")
+
+    def of_history(self, view: View, history: History, *, shown: int) -> None:
+        """What was decided."""
+        more = f" · {history.read:,} of {history.total:,} read" if history.read < history.total else ""
+        self.update(f"{view.sentence(shown)}{more}")

@@ -1,0 +1,118 @@
+"""The item that one looks at: a snapshot of its own, and the only thing a decision is ever made about."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from console.decisions import became
+from console.failures import Failure
+from console.moments import span
+from console.order import Known, of_approval
+from console.queue import Item
+from console.said import Said
+from console.surroundings import surroundings
+from console.widgets.order_pane import OrderPane
+from console.widgets.plain_text import PlainText
+
+if TYPE_CHECKING:
+    from console.app import Console
+
+# Whoever runs through the list with a finger on the key asks for nothing on the way.
+_REST_SECONDS = 0.15
+_REMEMBERED = 100
+
+
+class ShownItem(Vertical):
+    """What the item does, since when it waits and until when, or what became of it."""
+
+    DEFAULT_CSS = """
+    ShownItem #shown-state { height: auto; padding: 0 1; background: $panel; }
+    ShownItem #shown-state.-over { background: $warning-muted; color: $text-warning; text-style: bold; }
+    ShownItem OrderPane { height: 1fr; }
+    """
+    app: "Console"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.item: Item | None = None
+        self.known: Known | None = None
+        self._remembered: dict[str, Known] = {}
+
+    def compose(self) -> ComposeResult:
+        yield PlainText("", id="shown-state")
+        yield OrderPane()
+
+    def show(self, item: Item | None) -> None:
+        """Look at this one now."""
+        if item is None or self.item is None or item.id != self.item.id:
+            self.known = self._remembered.get(item.id) if item else None
+        changed = item != self.item
+        self.item = item
+        self._draw()
+        if item is not None and changed:
+            self.ask_around()
+
+    def ask_around(self) -> None:
+        """Find out what is known around it, and who decided where somebody has."""
+        if self.item is not None:
+            self.run_worker(self._asked_around(self.item), group="surroundings", exclusive=True)
+
+    def tick(self) -> None:
+        """A second has passed."""
+        state = self.query_one("#shown-state", PlainText)
+        state.update(self.state)
+        state.set_class(self.over, "-over")
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing can be decided about it any more."""
+        return self.item is not None and (self.item.outcome is not None or self.item.is_due(self.app.now()))
+
+    @property
+    def state(self) -> str:
+        """One line: what the item is at this moment."""
+        item, now = self.item, self.app.now()
+        if item is None:
+            return ""
+        if item.outcome is not None:
+            return item.outcome.sentence
+        if item.is_due(now):
+            return "Expired: nobody decided in time."
+        since = f"Waits since {span(now - item.asked)}" if item.asked else "Waits"
+        return f"{since}, expires in {span(item.expires - now)}." if item.expires else f"{since}, never expires."
+
+    def _draw(self) -> None:
+        self.tick()
+        order = None if self.item is None else of_approval(self.item.approval)
+        self.query_one(OrderPane).show(order, self.known, became=self._became())
+
+    def _became(self) -> list[Said]:
+        outcome = self.item.outcome if self.item else None
+        if outcome is None:
+            return []
+        return [Said(outcome.sentence), *([Said(f"Reason: {outcome.reason}")] if outcome.reason else [])]
+
+    async def _asked_around(self, item: Item) -> None:
+        await asyncio.sleep(_REST_SECONDS)
+        try:
+            known = await surroundings(self.app.client, of_approval(item.approval))
+            self._remember(item, known)
+            if self.item is not None and self.item.id == item.id:
+                self.known = known
+                self._draw()
+            if item.outcome is not None and not item.outcome.by and item.outcome.word != "expired":
+                me = self.app.person.user if self.app.person else None
+                self.app.lookout.has_ended(item.id, await became(self.app.client, item, me))
+        except Failure as failure:
+            # Away is said by the banner; what is not known is said to be so in the pane.
+            if not self.app.signed_out(failure) and self.item is not None and self.item.id == item.id:
+                self.known = self.known or Known(trouble=failure.sentence)
+                self._draw()
+
+    def _remember(self, item: Item, known: Known) -> None:
+        self._remembered.pop(item.id, None)
+        self._remembered[item.id] = known
+        if len(self._remembered) > _REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
