@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from console.amounts import quoted, whole
+from console.amounts import whole
 from console.plain import clipped
 from console.shapes import TokenFunds
 from console.words import Said
@@ -20,7 +20,7 @@ NAME_CHARACTERS: Final = 200
 
 @dataclass(frozen=True)
 class Names:
-    """What is known of tokens, by asset, and of addresses (EVM ones in lower case)."""
+    """What is known of tokens, by asset, and whose addresses are (EVM ones in lower case)."""
 
     tokens: Mapping[str, TokenFunds] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Names:
     def address(self, address: str) -> str:
         """An address in full, with whose it is where that is known."""
         name = self.addresses.get(address.lower() if address.startswith("0x") else address)
-        return clipped(address, NAME_CHARACTERS) + (f"  (agent {quoted(name)})" if name else "")
+        return clipped(address, NAME_CHARACTERS) + (f"  ({clipped(name, NAME_CHARACTERS)})" if name else "")
 
 
 class Terms:

@@ -1,15 +1,149 @@
-"""The policies screen."""
+"""The rules of one agent in words, and what would become of an order under them. Spec 1/2.4, decisions 3 and 10."""
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 
+from console.address_book import book_of
+from console.agent_in_words import frozen_words
+from console.agent_pages import everybody
+from console.dialogs.dry_run import DryRun
+from console.failures import Failure
+from console.glance import token_facts
+from console.kept import Kept
+from console.plain import clipped
+from console.rule_terms import Names
+from console.rules_in_words import rules_in_words
 from console.screens.page import Page
-from console.widgets.plain_text import PlainText
+from console.shapes import Agent, PolicyRule
+from console.widgets.agent_list import AgentList
+from console.widgets.agent_pane import AgentPane
+from console.widgets.listing import Cell, Column
+from console.words import Said
+
+
+@dataclass(frozen=True)
+class Rules:
+    """An agent's rules in stored order, and what is known of the tokens and addresses they name."""
+
+    rules: list[PolicyRule]
+    names: Names
 
 
 class Policies(Page):
-    """Not built yet."""
+    """A list of agents, and the rules of the one under the cursor. Nothing is changed here."""
 
     PLACE = "policies"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "try", "Try a transaction"),
+        Binding("v", "raw", "As stored"),
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("s", "sort", "Sort"),
+        Binding("r", "look_again", "Reload", show=False),
+    ]
+    DEFAULT_CSS = """
+    Policies #policies { height: 1fr; }
+    Policies.-narrow #policies { layout: vertical; }
+    Policies AgentList { width: 2fr; }
+    Policies AgentPane { width: 5fr; border-left: solid $panel; }
+    Policies.-narrow AgentList { width: 1fr; height: 2fr; }
+    Policies.-narrow AgentPane { width: 1fr; height: 5fr; border-left: none; border-top: solid $panel; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rules = Kept[Rules]()
+        self._raw = False
+        self._arriving = True
 
     def body(self) -> ComposeResult:
-        yield PlainText("Not built yet.")
+        with Horizontal(id="policies"):
+            yield AgentList([
+                Column("Agent", lambda agent: agent.name, 12, share=3), Column("State", _state, 8, share=2),
+            ])  # fmt: skip
+            yield AgentPane()
+
+    def on_screen_resume(self) -> None:
+        # Another place may have gone to another agent meanwhile; once here, the cursor is the person's.
+        self._arriving = True
+
+    async def load(self) -> None:
+        known = await everybody(self.app.client, self.app.person)
+        agents = self.query_one(AgentList)
+        agents.show(known.agents, known.waiting)
+        if self._arriving and self.app.chosen_agent:
+            agents.select(self.app.chosen_agent)
+        self._arriving = False
+        self._draw()
+        if agents.agent is not None:
+            self._look(agents.agent.id)
+
+    def on_agent_list_rested(self, event: AgentList.Rested) -> None:
+        if event.agent is not None:
+            self.app.chosen_agent = event.agent.id
+            self._look(event.agent.id)
+        self._draw()
+
+    def on_agent_list_chosen(self) -> None:
+        self.query_one(AgentPane).focus()
+
+    def action_search(self) -> None:
+        self.query_one(AgentList).search()
+
+    def action_sort(self) -> None:
+        self.query_one(AgentList).sort()
+
+    def action_look_again(self) -> None:
+        self._rules.forget()
+        self.reload()
+
+    def action_raw(self) -> None:
+        """Each rule also as it is stored, or no longer."""
+        self._raw = not self._raw
+        self._draw()
+
+    def action_try(self) -> None:
+        """Ask what would become of an order; nothing is signed and nothing is written."""
+        if (agent := self.query_one(AgentList).agent) is not None:
+            self.app.push_screen(DryRun(agent))
+
+    def _look(self, agent_id: str) -> None:
+        if not self._rules.fresh(agent_id):
+            self.run_worker(self._asked(agent_id), group="rules", exclusive=True)
+
+    async def _asked(self, agent_id: str) -> None:
+        client = self.app.client
+        try:
+            rules = await client.get(f"/agents/{agent_id}/policies", list[PolicyRule])
+            book = book_of(client)
+            await book.read(client)
+            names = Names(await token_facts(client, agent_id, rules), book.names())
+            self._rules.put(agent_id, Rules(rules, names))
+        except Failure as failure:
+            if not self.app.signed_out(failure):
+                self._rules.failed(agent_id, failure.sentence)
+        self._draw()
+
+    def _draw(self) -> None:
+        agent, pane = self.query_one(AgentList).agent, self.query_one(AgentPane)
+        if agent is None:
+            pane.show(None, [Said("No agent is selected.", "quiet")])
+            return
+        lines = [
+            Said(f"Rules of {clipped(agent.name, 200)} ({agent.id}), in the order in which they are judged"),
+            Said(""),
+        ]
+        if trouble := self._rules.trouble(agent.id):
+            lines.append(Said(f"! {trouble}", "warn"))
+        if (found := self._rules.get(agent.id)) is None:
+            lines.append(Said("Asking…", "quiet"))
+        else:
+            lines += rules_in_words(found.rules, found.names, raw=self._raw)
+        pane.show(agent.id, lines)
+
+
+def _state(agent: Agent) -> Cell:
+    return (frozen_words(agent), "bad") if agent.frozen_at else "active"

@@ -1,0 +1,180 @@
+"""Trying out a typed-in order: what signing would come to now. Nothing is signed or written. Decisions 10."""
+
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Input, RadioButton, RadioSet, TextArea
+
+from console.dialogs.ask import Ask
+from console.dry_run_in_words import dry_run_in_words, order_of
+from console.failures import Answered, Failure
+from console.shapes import Agent
+from console.shapes_agents import Account, Simulated
+from console.surroundings import surroundings
+from console.typed_order import EVM, SOLANA, TYPED_DATA, BadField, coin_of, field_of, question, said_back
+from console.widgets.plain_text import PlainText
+from console.widgets.said_lines import SaidLines
+from console.widgets.typed_field import TypedField
+from console.words import Said
+
+_KINDS: Final = ((EVM, "EVM transaction"), (TYPED_DATA, "typed data"), (SOLANA, "Solana transaction"))
+# Which field says the chain of an amount.
+_AMOUNTS: Final = {"value": (EVM, "chain"), "declared": (SOLANA, "cluster")}
+
+
+class DryRun(Ask[list[Said]]):
+    """A form that stays open with the answer beside it, or, in a narrow terminal, over it until Esc."""
+
+    TITLE_TEXT = "Try a transaction: nothing is signed, nothing is written"
+    CONFIRM = "Try"
+    DEFAULT_CSS = """
+    DryRun #question { width: 96%; max-width: 160; height: 96%; max-height: 96%; padding: 0 1; }
+    DryRun #question-title { margin-bottom: 0; }
+    DryRun #essentials { max-height: 3; }
+    DryRun #dry-run { height: 1fr; }
+    DryRun #dry-form { width: 2fr; padding-right: 1; }
+    DryRun #dry-answer { width: 3fr; padding-left: 1; border-left: solid $panel; scrollbar-size-vertical: 1; }
+    DryRun RadioSet { layout: horizontal; height: 1; width: auto; border: none; padding: 0; margin-bottom: 1; }
+    DryRun RadioSet RadioButton { width: auto; margin-right: 2; }
+    DryRun .dry-kind { height: auto; }
+    DryRun #dry-typed_data { height: 1fr; }
+    DryRun TextArea { height: 1fr; min-height: 5; }
+    DryRun .dry-wrong { height: auto; color: $text-error; }
+    DryRun #question-trouble { margin-top: 0; }
+    DryRun #answers { margin-top: 0; }
+    DryRun.-narrow #dry-form { width: 1fr; }
+    DryRun.-narrow #dry-answer { display: none; width: 1fr; border-left: none; }
+    DryRun.-narrow.-answered #dry-answer { display: block; }
+    DryRun.-narrow.-answered #dry-form { display: none; }
+    """
+    VARIANT: ClassVar[str] = "primary"
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        self._agent = agent
+        self._kind = EVM
+
+    def essentials(self) -> ComposeResult:
+        yield PlainText(f"as {self._agent.name} ({self._agent.id})")
+
+    def fields(self) -> ComposeResult:
+        with Horizontal(id="dry-run"):
+            with VerticalScroll(id="dry-form", can_focus=False):
+                yield RadioSet(
+                    *(RadioButton(label, value=kind == EVM, id=f"kind-{kind}") for kind, label in _KINDS), id="kind",
+                    compact=True,
+                )  # fmt: skip
+                with Vertical(id="dry-evm", classes="dry-kind"):
+                    yield TypedField("to", "to", "0x…")
+                    yield TypedField("value", "value", "0, 0.5, 0.5 ETH, 20 wei")
+                    yield TypedField("chain", "chain id", "empty: the service's own")
+                    yield TypedField("data", "data", "0x…, empty for a plain payment")
+                with Vertical(id="dry-typed_data", classes="dry-kind"):
+                    yield TextArea(placeholder="paste the document: domain, types, primaryType, message", id="document")
+                    yield PlainText("", id="document-wrong", classes="dry-wrong")
+                with Vertical(id="dry-solana", classes="dry-kind"):
+                    yield TypedField("transaction", "message", "base64")
+                    yield TypedField("recipient", "to", "the address it pays")
+                    yield TypedField("declared", "value", "0, 0.5, 0.5 SOL, 20 lamports")
+                    yield TypedField("cluster", "chain id", "101 is mainnet, 102 devnet")
+            with VerticalScroll(id="dry-answer", can_focus=True):
+                yield SaidLines([Said("The answer will stand here.", "quiet")])
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._show_kind()
+        self.query_one("#to", Input).focus()
+        self.run_worker(self._prefill(), group="prefill")
+
+    def on_radio_set_changed(self, event: RadioSet.Changed) -> None:
+        event.stop()
+        self._kind = (event.pressed.id or "").removeprefix("kind-")
+        self._show_kind()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        for field, (kind, chain) in _AMOUNTS.items():
+            if event.input.id in (field, chain):
+                typed = self._field(field).text
+                coin = coin_of(kind, self._field(chain).text.strip())
+                self._field(field).note(said_back(field, typed, coin) if typed.strip() else "")
+        if event.input.id not in _AMOUNTS:
+            self._field(event.input.id or "").note("")
+
+    def action_step_back(self) -> None:
+        # In a narrow terminal the answer lies over the form: back to it first.
+        if self._covered():
+            self.set_class(False, "-answered")
+            self.query_one("#to" if self._kind == EVM else "#kind").focus()
+        else:
+            super().action_step_back()
+
+    def action_confirm(self) -> None:
+        if self._covered():
+            self.action_step_back()
+        else:
+            super().action_confirm()
+
+    async def perform(self) -> list[Said]:
+        self._forget_notes()
+        try:
+            body = question(self._kind, self._typed())
+            path = f"/vault/{self._agent.id}/simulate"
+            answer = await self.app.client.send("POST", path, Simulated, body)
+        except BadField as bad:
+            self._point_at(bad.field, bad.sentence)
+            raise Failure("Nothing was asked: see the field.") from None
+        except Answered as failure:
+            if field := field_of(self._kind, failure.data):
+                self._point_at(field, failure.sentence)
+            raise
+        order = order_of(self._agent, body, answer)
+        return dry_run_in_words(order, answer, await surroundings(self.app.client, order))
+
+    def done(self, result: list[Said]) -> None:
+        self._say("")
+        self.query_one("#dry-answer SaidLines", SaidLines).show(result)
+        self.query_one("#dry-answer").scroll_home(animate=False)
+        self.set_class(True, "-answered")
+        if self._covered():
+            self.query_one("#dry-answer").focus()
+
+    def _typed(self) -> dict[str, str]:
+        typed = {field.id or "": field.text for field in self.query(TypedField)}
+        return {name.removeprefix("field-"): text for name, text in typed.items()} | {
+            "document": self.query_one("#document", TextArea).text
+        }
+
+    def _point_at(self, field: str, sentence: str) -> None:
+        if field == "document":
+            self.query_one("#document-wrong", PlainText).update(f"! {sentence}")
+        else:
+            self._field(field).note(sentence, wrong=True)
+        self.query_one(f"#{field}").focus()
+
+    def _forget_notes(self) -> None:
+        self.query_one("#document-wrong", PlainText).update("")
+        for field in self.query(TypedField):
+            if (field.id or "").removeprefix("field-") not in _AMOUNTS:
+                field.note("")
+
+    def _field(self, name: str) -> TypedField:
+        return self.query_one(f"#field-{name}", TypedField)
+
+    def _covered(self) -> bool:
+        return self.has_class("-answered") and self.has_class("-narrow")
+
+    def _show_kind(self) -> None:
+        for kind, _ in _KINDS:
+            self.query_one(f"#dry-{kind}").display = kind == self._kind
+
+    async def _prefill(self) -> None:
+        """Write the service's own chain where none is typed, so that amounts have a name; it can do without."""
+        try:
+            account = await self.app.client.get(f"/agents/{self._agent.id}/account", Account)
+        except Failure:
+            return
+        line = self.query_one("#chain", Input)
+        if not line.value:
+            line.value = str(account.portfolio.chain_id)

@@ -1,0 +1,139 @@
+"""Freezing an agent, or the whole tenant, and letting it go on. Decisions 10."""
+
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from console.dialogs.ask import Ask
+from console.failures import Failure
+from console.moments import clock, moment
+from console.shapes import Agent
+from console.shapes_agents import Frozen, Tenant
+from console.widgets.said_lines import SaidLines
+from console.words import Said
+
+_REASON_CHARACTERS: Final = 1_000
+_WHO_UNFREEZES: Final = "Only an owner or admin who has signed in, with a recent second factor, can unfreeze."
+
+
+class Freeze(Ask[Frozen]):
+    """Nothing more is signed for one agent."""
+
+    TITLE_TEXT = "Freeze this agent?"
+    CONFIRM = "Freeze"
+    VARIANT = "error"
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        self._agent = agent
+
+    def essentials(self) -> ComposeResult:
+        yield SaidLines([
+            *_who(self._agent), Said(""),
+            Said("From then on nothing is signed for it, and its calls through the proxy are refused.", "bad"),
+            Said("What waits for a person goes on waiting, and can expire."), Said(_WHO_UNFREEZES),
+        ])  # fmt: skip
+
+    def fields(self) -> ComposeResult:
+        yield _reason()
+
+    async def perform(self) -> Frozen:
+        path, body = f"/agents/{self._agent.id}/freeze", _typed_reason(self)
+        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, body, key=self.key))
+
+
+class Unfreeze(Ask[Frozen]):
+    """An agent may sign again, as far as its rules let it."""
+
+    TITLE_TEXT = "Unfreeze this agent?"
+    CONFIRM = "Unfreeze"
+    VARIANT = "warning"
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        self._agent = agent
+
+    def essentials(self) -> ComposeResult:
+        reason = self._agent.frozen_reason
+        yield SaidLines([
+            *_who(self._agent), Said(f"frozen   {clock(moment(self._agent.frozen_at))}"),
+            Said(f"reason   {reason or 'none was given'}"), Said(""),
+            Said("From then on what its rules let pass is signed again.", "warn"),
+        ])  # fmt: skip
+
+    async def perform(self) -> Frozen:
+        path = f"/agents/{self._agent.id}/unfreeze"
+        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, {}, key=self.key))
+
+
+class FreezeTenant(Ask[Frozen]):
+    """Nothing more is signed for any agent. The tenant's id is typed, because this stops everybody."""
+
+    TITLE_TEXT = "Freeze the WHOLE TENANT?"
+    CONFIRM = "Freeze everything"
+    VARIANT: ClassVar[str] = "error"
+
+    def __init__(self, tenant: Tenant, agents: int) -> None:
+        super().__init__()
+        self._tenant, self._agents = tenant, agents
+
+    def essentials(self) -> ComposeResult:
+        yield SaidLines([
+            Said(f"tenant   {self._tenant.name}"), Said(f"id       {self._tenant.id}"),
+            Said(f"agents   {self._agents:,}"), Said(""),
+            Said("From then on nothing is signed for any agent of this tenant.", "bad"), Said(_WHO_UNFREEZES),
+        ])  # fmt: skip
+
+    def fields(self) -> ComposeResult:
+        yield Input(placeholder="type the tenant's id", id="tenant-id")
+        yield _reason()
+
+    async def perform(self) -> Frozen:
+        line = self.query_one("#tenant-id", Input)
+        if line.value.strip() != self._tenant.id:
+            line.focus()
+            raise Failure("Type the tenant's id exactly as it stands above; nothing was frozen.")
+        path, body = f"/tenants/{self._tenant.id}/freeze", _typed_reason(self)
+        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, body, key=self.key))
+
+
+class UnfreezeTenant(Ask[Frozen]):
+    """The tenant's agents may sign again; those that are frozen themselves stay so."""
+
+    TITLE_TEXT = "Unfreeze the whole tenant?"
+    CONFIRM = "Unfreeze"
+    VARIANT: ClassVar[str] = "warning"
+
+    def __init__(self, tenant: Tenant) -> None:
+        super().__init__()
+        self._tenant = tenant
+
+    def essentials(self) -> ComposeResult:
+        yield SaidLines([
+            Said(f"tenant   {self._tenant.name}"), Said(f"id       {self._tenant.id}"),
+            Said(f"frozen   {clock(moment(self._tenant.frozen_at))}"), Said(""),
+            Said("From then on what the rules of its agents let pass is signed again.", "warn"),
+            Said("Agents that are frozen themselves stay frozen."),
+        ])  # fmt: skip
+
+    async def perform(self) -> Frozen:
+        path = f"/tenants/{self._tenant.id}/unfreeze"
+        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, {}, key=self.key))
+
+
+def _who(agent: Agent) -> list[Said]:
+    return [
+        Said(f"agent    {agent.name}"), Said(f"id       {agent.id}"), Said(f"EVM      {agent.wallet_addresses.evm}"),
+        Said(f"Solana   {agent.wallet_addresses.solana}"),
+    ]  # fmt: skip
+
+
+def _reason() -> Input:
+    return Input(placeholder="why: whoever meets the freeze is told", id="reason", max_length=_REASON_CHARACTERS)
+
+
+def _typed_reason(dialog: Freeze | FreezeTenant) -> dict[str, str]:
+    """The reason as typed, left out where there is none."""
+    typed = dialog.query_one("#reason", Input).value.strip()
+    return {"reason": typed} if typed else {}

@@ -1,0 +1,79 @@
+"""What an order would come to, in words: the decision in one sentence, then what it rests on. Pure."""
+
+from typing import Any, Final
+
+from console.agent_in_words import limits
+from console.amounts import coins, whole
+from console.chains import native_coin
+from console.order import Known, Order
+from console.plain import clipped
+from console.shapes import Agent, PolicyResult
+from console.shapes_agents import Simulated
+from console.words import Said, essentials
+
+_DECISIONS: Final = {
+    "sign": Said("It would be SIGNED now. No person would be asked.", "good"),
+    "queue": Said("It would WAIT FOR A PERSON. Nothing would be signed before somebody approves.", "warn"),
+    "refuse": Said("It would be REFUSED. Nobody could approve it.", "bad"),
+}
+_NEEDED: Final = {
+    "approval": "a person's approval", "funds": "money: the wallet holds too little for it",
+    "rpc": "a node: none answers for its chain, so it could not be sent",
+}  # fmt: skip
+_TEXT: Final = 1_000
+
+
+def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order:
+    """The order that was asked about, with what its bytes do."""
+    request, kind = question["request"], question["kind"]
+    typed = kind == "typed_data"
+    domain = request.get("domain") if typed else None
+    chain = (
+        domain.get("chainId") if isinstance(domain, dict) else request.get("chainId", 101 if kind == "solana" else None)
+    )
+    return Order(
+        agent.id, kind, chain if isinstance(chain, int) else None, None if typed else request["to"],
+        None if typed else request["value"], answer.effects, answer.results, agent_name=agent.name,
+    )  # fmt: skip
+
+
+def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Said]:
+    """All of it, the decision first."""
+    decision = _DECISIONS.get(answer.decision)
+    lines = [decision or Said(f"This console does not know the decision {clipped(answer.decision, 40)}.", "bad")]
+    lines += [Said(f"Needed: {_NEEDED.get(one, clipped(one, 40))}", "warn") for one in answer.needed]
+    lines += _headed("What it does", essentials(order, known))
+    lines += _headed("What the rules say", [_result(one) for one in answer.results] or [Said("  no rule was asked")])
+    if answer.fee is not None:
+        coin = native_coin(answer.fee.asset, order.chain_id)
+        most = coins(answer.fee.max, coin) if coin else clipped(answer.fee.max, _TEXT)
+        lines += _headed("Fee", [Said(f"  at most {most}")])
+    # What is refused adds nothing to any budget.
+    return [*lines, *limits(answer.budgets, {} if answer.decision == "refuse" else _adds(order))]
+
+
+def _adds(order: Order) -> dict[str, int]:
+    """What it would count as spent, by asset: what it moves or allows, but neither NFTs nor what has no limit."""
+    adds: dict[str, int] = {}
+    for effect in order.effects:
+        amount = whole(effect.amount)
+        if (
+            effect.asset
+            and amount
+            and effect.kind in ("transfer", "approval")
+            and not effect.nft
+            and not effect.unlimited
+        ):
+            adds[effect.asset] = adds.get(effect.asset, 0) + amount
+    return adds
+
+
+def _result(result: PolicyResult) -> Said:
+    word = "passed" if result.passed else "FAILED"
+    return Said(
+        f"  {word}  {clipped(result.type, 64)}: {clipped(result.reason, _TEXT)}", None if result.passed else "warn"
+    )
+
+
+def _headed(title: str, lines: list[Said]) -> list[Said]:
+    return [Said(""), Said(title.upper(), "quiet"), *lines] if lines else []

@@ -1,0 +1,34 @@
+"""The pane beside the list of agents: one agent at a glance."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+
+from console.widgets.said_lines import SaidLines
+from console.words import Said
+
+
+class AgentPane(VerticalScroll, can_focus=True):
+    """Lines that scroll; from the top again when it shows another thing."""
+
+    DEFAULT_CSS = """
+    AgentPane { padding: 0 1; background: $background; scrollbar-size-vertical: 1; }
+    AgentPane:focus { background: $surface; }
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.of: str | None = None
+        """What the lines are about."""
+
+    def compose(self) -> ComposeResult:
+        yield SaidLines()
+
+    def show(self, of: str | None, lines: Sequence[Said]) -> None:
+        """Show these lines; `of` names what they are about."""
+        self.query_one(SaidLines).show(lines)
+        if of != self.of:
+            self.of = of
+            self.scroll_home(animate=False)
