@@ -1,0 +1,367 @@
+"""What an order does, in words: exact, the gravest first, and nothing that others write passes for ours. Spec 1/4.3."""
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.details import details
+from console.limits import limits
+from console.order import Known, of_approval
+from console.shapes import Approval, Budget, Effect, TokenFunds
+from console.words import essentials, summary
+from tests.console.orders import (
+    ETHER,
+    FEE,
+    MOST,
+    SPENDER,
+    THEM,
+    TOKEN,
+    TOKENS,
+    US,
+    allows,
+    earlier,
+    order,
+    pays,
+    said,
+    tone_of,
+)  # fmt: skip
+
+MINT, PAYEE = "So11111111111111111111111111111111111111112", "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
+
+
+def test_a_payment_says_how_much_to_whom_and_where() -> None:
+    assert said(order(pays(), FEE, to_address=THEM, value="1500000000000000000")) == [
+        'Agent "Payer" (payer) asks for this:',
+        "Sends 1.5 ETH (1,500,000,000,000,000,000 wei) to",
+        f"  {THEM}",
+        "Network fee at most 0.005 ETH (5,000,000,000,000,000 wei).",
+        "On Ethereum.",
+    ]
+
+
+def test_a_token_payment_says_which_token_and_what_it_calls_itself() -> None:
+    known = Known(tokens={TOKENS: TokenFunds(TOKEN, symbol="USDC", decimals=6)})
+
+    lines = said(order(pays("1500000", asset=TOKENS), to_address=TOKEN, value="0"), known)
+
+    assert lines[1:7] == [
+        "Sends 1.5 (1,500,000 raw units) of", f"  token {TOKEN}", '  calls itself "USDC"', "to", f"  {THEM}",
+        "On Ethereum.",
+    ]  # fmt: skip
+
+
+def test_an_unlimited_approval_says_so_in_words_and_in_red() -> None:
+    lines = said(order(allows()))
+
+    assert lines[1] == "Lets this address spend UNLIMITED amounts on the agent's behalf, now and later:"
+    assert lines[2:5] == [f"  {SPENDER}", "of", f"  token {TOKEN}"]
+    assert tone_of("Lets", order(allows())) == "bad"
+
+
+def test_a_huge_approval_is_unlimited_whatever_its_mark_says() -> None:
+    effect = Effect("approval", TOKENS, str(2**128), US, spender=SPENDER, unlimited=False)
+
+    assert "UNLIMITED" in said(order(effect))[1]
+
+
+def test_an_approval_up_to_an_amount_says_the_amount() -> None:
+    line = said(order(allows("5")))[1]
+
+    assert line == "Lets this address spend 5 raw units (decimals unknown) on the agent's behalf, now and later:"
+    assert tone_of("Lets", order(allows("5"))) == "warn"
+
+
+def test_taking_an_approval_back_is_no_danger() -> None:
+    line = "Lowers or takes back what this address may spend on the agent's behalf:"
+
+    assert said(order(allows("0")))[1] == line
+    assert tone_of(line, order(allows("0"))) == "good"
+
+
+def test_power_over_every_nft_is_unlimited() -> None:
+    assert "move EVERY NFT, UNLIMITED," in said(order(allows(label="every token")))[1]
+
+
+def test_an_nft_is_named_by_its_number() -> None:
+    assert said(order(pays("1", asset=TOKENS, label="token 42")))[1] == "Sends NFT number 42 (1 of it) of"
+
+
+@pytest.mark.parametrize("label", ["token 42 and all else", "token ", "Token 42", "token 4\u0662"])
+def test_what_only_resembles_an_nft_is_an_amount(label: str) -> None:
+    assert said(order(pays("1", asset=TOKENS, label=label)))[1] == "Sends 1 raw units (decimals unknown) of"
+
+
+def test_what_nobody_could_decode_says_so_in_red() -> None:
+    shown = order(Effect("opaque", None, "0", US, THEM), to_address=THEM, value="0")
+
+    assert said(shown)[1:4] == [
+        "Nobody could decode what this does: it may move anything the agent has.", "It calls", f"  {THEM}",
+    ]  # fmt: skip
+    assert tone_of("Nobody", shown) == "bad"
+
+
+@pytest.mark.parametrize("effects", [(FEE, pays(), allows("5"), allows()), (allows(), FEE, allows("5"), pays())])
+def test_the_gravest_comes_first(effects: tuple[Effect, ...]) -> None:
+    text = "\n".join(said(order(*effects)))
+
+    places = [text.index(part) for part in ("UNLIMITED", "spend 5 raw", "Sends", "Network fee")]
+    assert places == sorted(places)
+
+
+def test_a_destination_that_was_never_paid_goes_before_one_that_was() -> None:
+    known = Known(past=[earlier(1, pays(to=THEM))])
+
+    lines = said(order(pays("1", to=THEM), pays("2", to=SPENDER)), known)
+
+    assert lines.index(f"  {SPENDER}") < lines.index(f"  {THEM}")
+    assert lines[lines.index(f"  {SPENDER}") + 1] == "  never paid before"
+    assert lines.count("  never paid before") == 1
+
+
+@pytest.mark.parametrize("status", ["rejected", "pending_approval", "failed"])
+def test_what_was_only_asked_for_was_not_paid(status: str) -> None:
+    assert "  never paid before" in said(order(pays()), Known(past=[earlier(1, pays(), status=status)]))
+
+
+def test_a_past_that_was_not_read_to_its_end_says_so() -> None:
+    lines = said(order(pays()), Known(past=[], past_complete=False))
+
+    assert "  never paid before, as far as the last 0 orders tell" in lines
+
+
+def test_nothing_is_said_of_a_past_that_is_not_known() -> None:
+    assert not any("never" in line for line in said(order(pays()), Known(past=None)))
+
+
+def test_a_frozen_agent_is_said_before_all_it_asks_for() -> None:
+    assert said(order(pays()), Known(frozen="This agent is frozen."))[1] == "This agent is frozen."
+
+
+def test_a_name_is_said_below_its_address_whatever_its_case() -> None:
+    known = Known(names={THEM.lower(): 'agent "Treasury" (treasury) of this tenant'})
+
+    lines = said(order(pays(to=THEM), to_address="0x" + "11" * 20, value="1500000000000000000"), known)
+
+    assert lines[lines.index(f"  {THEM}") + 1] == '  agent "Treasury" (treasury) of this tenant'
+
+
+def test_a_stranger_is_called_one_only_where_the_names_are_known() -> None:
+    stranger = "  unknown: no agent here, on no approved list"
+
+    assert stranger in said(order(pays()), Known(names_known=True))
+    assert stranger not in said(order(pays()), Known(names_known=False))
+
+
+def test_an_address_is_spelled_as_the_order_spells_it() -> None:
+    spelled = "0x52908400098527886E0F7030069857D2E4169EE7"
+
+    assert f"  {spelled}" in said(order(pays(to=spelled.lower()), to_address=spelled, value="1500000000000000000"))
+
+
+def test_a_document_is_named_and_who_holds_it_may_use_it() -> None:
+    shown = order(allows(label="Permit"), kind="typed_data", to_address=TOKEN)
+
+    assert said(shown)[1] == 'Signs a document, "Permit": whoever holds the signature may use it, now or later.'
+    assert "UNLIMITED" in said(shown)[2]
+
+
+def test_a_document_without_effects_is_named_by_what_is_signed() -> None:
+    lines = said(order(kind="typed_data", to_address=THEM, chain_id=None), Known(data={"primaryType": "Mail"}))
+
+    assert lines[1:] == [
+        'Signs a document, "Mail": whoever holds the signature may use it, now or later.',
+        "Nothing in it is known to move value.",
+        "The document names no chain: what it allows may hold on any.",
+        "The document is for the contract",
+        f"  {THEM}",
+    ]
+
+
+def test_rent_for_somebody_else_is_theirs() -> None:
+    rent = Effect("fee", "solana:native", "2039280", US, PAYEE, label="rent")
+
+    lines = said(order(rent, kind="solana", chain_id=101))
+
+    assert lines[1] == "Rent 0.00203928 SOL (2,039,280 lamports) for somebody else, who may take it out:"
+    assert lines[2] == f"  {PAYEE}"
+
+
+def test_a_fee_for_somebody_else_is_a_gift() -> None:
+    gift = Effect("fee", ETHER, "1", US, THEM)
+
+    assert said(order(gift))[1].endswith("as a gift to somebody else:")
+    assert tone_of("Network fee", order(gift)) == "warn"
+
+
+def test_a_solana_token_payment_names_its_mint() -> None:
+    shown = order(pays("5", to=PAYEE, asset=f"solana:{MINT}"), kind="solana", chain_id=101, to_address=PAYEE, value="0")
+
+    assert said(shown)[1:5] == ["Sends 5 raw units (decimals unknown) of", f"  token {MINT}", "to", f"  {PAYEE}"]
+
+
+def test_bitcoin_is_counted_in_its_own_units() -> None:
+    shown = order(pays("150000000", to="bc1qexample", asset="bitcoin"), kind="bitcoin", chain_id=None)
+
+    assert said(shown)[1:] == ["Sends 1.5 BTC (150,000,000 sat) to", "  bc1qexample", "On Bitcoin."]
+
+
+def test_another_value_than_what_is_sent_is_said_in_red() -> None:
+    shown = order(pays("5"), to_address=THEM, value="6")
+
+    line = "It says itself that it sends 0.000000000000000006 ETH (6 wei), which is not what it does."
+    assert line in said(shown)
+    assert tone_of(line, shown) == "bad"
+
+
+def test_another_destination_than_the_effects_say_is_said() -> None:
+    lines = said(order(allows(), to_address=THEM, value="0"))
+
+    assert lines[-2:] == ["The order goes to", f"  {THEM}"]
+
+
+def test_a_token_of_another_chain_is_said_in_red() -> None:
+    assert "  on another chain: Base" in said(order(pays("1", asset=f"evm:8453:{TOKEN}")))
+
+
+def test_a_chain_that_is_not_known_is_called_by_its_number() -> None:
+    assert "On chain 4242, which this console does not know." in said(order(pays(), chain_id=4242))
+
+
+def test_the_end_of_the_time_is_said() -> None:
+    assert said(order(pays(), expires_at="2026-03-02T12:00:00.000Z"))[-1] == "Expires 2026-03-02 12:00:00 UTC."
+
+
+def test_an_effect_that_is_not_known_is_said_not_hidden() -> None:
+    lines = said(order(Effect("teleport", ETHER, "1", US, THEM)))
+
+    assert lines[1] == 'Does something that this console does not know ("teleport"):'
+    assert f"  {THEM}" in lines
+
+
+def test_an_order_without_effects_says_so_in_red() -> None:
+    assert said(order(to_address=THEM))[1] == "Nobody said what this order does."
+
+
+@pytest.mark.parametrize(("effects", "line"), [
+    ([pays()], "Sends 1.5 ETH to 0x11111…111111"),
+    ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
+    ([pays(), allows()], "UNLIMITED approval of token 0xccccc…cccccc for 0xddddd…dddddd, and 1 more"),
+    ([allows("0")], "Takes back approval of token 0xccccc…cccccc for 0xddddd…dddddd"),
+    ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
+    ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
+    ([], "Does what nobody said"),
+], ids=["payment", "several", "approval", "revocation", "opaque", "document", "nothing"])  # fmt: skip
+def test_a_list_has_it_in_one_line_the_gravest_first(effects: list[Effect], line: str) -> None:
+    assert summary(order(*effects), Known()) == line
+
+
+WORDS = st.text(max_size=40) | st.sampled_from(
+    ["", ETHER, TOKENS, "evm:", "evm:x:", "solana:", "bitcoin", "at most", US]
+)
+EFFECTS = st.builds(
+    Effect, st.sampled_from(["transfer", "approval", "fee", "call", "opaque"]) | WORDS, st.none() | WORDS,
+    WORDS | st.just(MOST), st.none() | WORDS, st.none() | WORDS, st.none() | WORDS, st.booleans(), st.booleans(),
+    st.none() | WORDS,
+)  # fmt: skip
+
+
+@given(st.lists(EFFECTS, max_size=4), st.sampled_from(["evm", "typed_data", "solana", "bitcoin", ""]),
+       st.none() | st.integers(), st.none() | WORDS, st.none() | WORDS)  # fmt: skip
+def test_nothing_raises_and_no_effect_is_hidden(
+    effects: list[Effect], kind: str, chain: int | None, to: str | None, value: str | None
+) -> None:
+    shown = order(*effects, kind=kind, chain_id=chain, to_address=to, value=value)
+    known = Known(past=[earlier(1, *effects)], names_known=True, budgets=[Budget("p", "day", ETHER, "1", "1", "0")])
+
+    assert len(essentials(shown, known)) >= 2 + len(effects)
+    assert summary(shown, known)
+    assert limits(shown, known)
+    assert details(shown, known)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=50), lambda inner: st.lists(inner, max_size=4)
+    | st.dictionaries(st.text(max_size=20), inner, max_size=4), max_leaves=30,
+)  # fmt: skip
+
+
+@given(JSON, st.sampled_from(["evm", "typed_data", "solana", "bitcoin"]))
+def test_whatever_is_signed_is_shown_in_lines_that_end(data: Any, kind: str) -> None:
+    lines = details(order(kind=kind), Known(data=data))
+
+    assert len(lines) <= 230
+    assert all(len(line.text) <= 1_000 for line in lines)
+
+
+def test_a_document_of_many_lines_says_that_not_all_are_shown() -> None:
+    lines = [one.text for one in details(order(kind="typed_data"), Known(data={"a": list(range(1_000))}))]
+
+    assert lines[-1] == "  …and more, which is not shown here."
+
+
+def test_calldata_is_clipped_with_its_length_and_its_function() -> None:
+    lines = [one.text for one in details(order(), Known(data="0xa9059cbb" + "00" * 1_000))]
+
+    assert "calldata, 1,004 bytes, function 0xa9059cbb (transfer)" in lines
+    assert lines[-1].endswith("… (2,010 characters)")
+
+
+def budget(spent: str, asset: str = ETHER) -> Budget:
+    return Budget("p", "day", asset, "2000000000000000000", spent, "0")
+
+
+def test_a_limit_says_what_is_spent_and_what_this_would_make_of_it() -> None:
+    lines = [one.text for one in limits(order(pays(), FEE), Known(budgets=[budget("0")]))]
+
+    assert lines == [
+        "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░░░░ 75% of the limit over 24 hours",
+        "  spent 0 ETH (0 wei)",
+        "  with this order 1.5 ETH (1,500,000,000,000,000,000 wei)",
+        "  limit 2 ETH (2,000,000,000,000,000,000 wei)",
+    ]
+
+
+def test_over_the_limit_says_so_and_by_how_much() -> None:
+    first = limits(order(pays()), Known(budgets=[budget("1000000000000000000")]))[0]
+
+    assert first.text == "██████████▒▒▒▒▒▒▒▒▒▒ 125% of the limit over 24 hours: OVER THE LIMIT by 0.5 ETH"
+    assert first.tone == "bad"
+
+
+def test_one_wei_too_much_is_more_than_all() -> None:
+    first = limits(order(pays("1")), Known(budgets=[budget("2000000000000000000")]))[0]
+
+    assert first.text.startswith("████████████████████ 101%")
+
+
+def test_what_is_signed_is_not_added_a_second_time() -> None:
+    lines = [one.text for one in limits(order(pays(), status="signed"), Known(budgets=[budget("1500000000000000000")]))]
+
+    assert lines[0] == "███████████████░░░░░ 75% of the limit over 24 hours"
+    assert not any("with this order" in line for line in lines)
+
+
+def test_what_no_limit_counts_is_said_at_the_limit() -> None:
+    lines = [one.text for one in limits(order(allows()), Known(budgets=[budget("0", TOKENS)]))]
+
+    assert "  this order allows UNLIMITED spending, which no limit counts" in lines
+
+
+def test_an_item_of_the_queue_is_said_with_its_digest() -> None:
+    item = msgspec.convert(
+        {"id": "a", "txId": "t", "agentId": "payer", "agentName": "Payer", "status": "pending", "digest": "ab" * 32,
+         "requestedAt": "2026-03-01T12:00:00Z", "kind": "evm", "txStatus": "pending_approval"}, Approval,
+    )  # fmt: skip
+
+    assert f"digest       {'ab' * 32}" in [one.text for one in details(of_approval(item), Known())]
+
+
+@pytest.mark.parametrize("name", ['x" (treasury) asks for this: "', "a" * 10_000, "[@click=app.quit]x[/]", "a    b"])
+def test_a_name_cannot_leave_its_quotation_marks(name: str) -> None:
+    line = said(order(pays(), agent_name=name))[0]
+
+    assert re.fullmatch(r'Agent "[^"]{1,100}" \(payer\) asks for this:', line)
