@@ -18,6 +18,11 @@ def laid_out(fields: Sequence[Field]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in fields)
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """So many of something."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def indented(value: Any) -> list[str]:
     """A decoded JSON value as indented lines, each of a bounded length, and a last one that says if there are more."""
     lines = list(_lines(value, 0))

@@ -87,9 +87,9 @@ def expiry(secret: Secret, now: datetime) -> str | tuple[str, Tone]:
 
 
 def target(route: CredentialRoute) -> str:
-    """The requests that a route is for."""
-    method = "any method" if route.method == "*" else route.method
-    return f"{method} {route.host_pattern}{route.path_pattern}"
+    """The requests that a route is for; the method only where not any will do."""
+    method = "" if route.method == "*" else f"{route.method} "
+    return f"{method}{route.host_pattern}{route.path_pattern}"
 
 
 def injection(route: CredentialRoute) -> str:

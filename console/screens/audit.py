@@ -8,6 +8,7 @@ from textual.containers import Container, VerticalScroll
 
 from console import filters
 from console.failures import Answered, Forbidden
+from console.fields import counted
 from console.moments import moment
 from console.screens.guarded import GuardedPage
 from console.shapes_audit import AuditEvent, AuditPage, in_full
@@ -26,7 +27,7 @@ class Audit(GuardedPage):
     """Rows, newest first, and everything about the one under the cursor."""
 
     PLACE = "audit"
-    WHAT = "The audit trail"
+    WHAT = "The audit trail is"
     EVERY_SECONDS = 5.0
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Search", key_display="/"),
@@ -153,8 +154,9 @@ class Audit(GuardedPage):
         listing = self._listing
         listing.empty = "No row fits the search." if self._query else "No rows."
         listing.show([self._rows[seq] for seq in sorted(self._rows, reverse=True)])
-        count = f"{self._total:,}" if self._total < COUNTED else f"at least {self._total:,}"
-        self.query_one("#caption", PlainText).update(f"{count} rows, newest first" if self._rows else "")
+        least = "at least " if self._total >= COUNTED else ""
+        count = f"{least}{counted(self._total, 'row', 'rows')}, newest first"
+        self.query_one("#caption", PlainText).update(count if self._rows else "")
 
     def _look_ahead(self, *_: Any) -> None:
         listing = self._listing

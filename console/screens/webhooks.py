@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from console import filters
 from console.dialogs.send_again import Replay, Retry
 from console.dialogs.shown import Shown
+from console.fields import counted
 from console.moments import ago, moment
 from console.plain import short
 from console.screens.guarded import GuardedPage
@@ -42,7 +43,7 @@ class Webhooks(GuardedPage):
     """Endpoints above, the deliveries of the one under the cursor below."""
 
     PLACE = "webhooks"
-    WHAT = "Webhooks"
+    WHAT = "Webhooks are"
     EVERY_SECONDS = 3.0
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "send_again('retry')", "Retry"),
@@ -182,8 +183,8 @@ class Webhooks(GuardedPage):
             self.reload()
 
     def _draw_caption(self) -> None:
-        shown, most = len(self._deliveries.rows), f"{self._total:,}"
-        count = f"{most} deliveries" if shown == self._total else f"the newest {shown:,} of {most} deliveries"
+        shown, count = len(self._deliveries.rows), counted(self._total, "delivery", "deliveries")
+        count = count if shown == self._total else f"the newest {shown:,} of {count}"
         where = f" to {self._endpoint.url}" if self._endpoint else ""
         self.query_one("#caption", PlainText).update(f"{count}{where}" if self._endpoint else "")
 

@@ -5,7 +5,7 @@ from console.widgets.plain_text import PlainText
 
 
 class SessionNeeded(PlainText):
-    """Hidden while everything is open. `what` names what is shown here, as in "Webhooks"."""
+    """Hidden while everything is open. `what` begins the sentence: "Webhooks are"."""
 
     DEFAULT_CSS = """
     SessionNeeded { display: none; height: auto; padding: 1 2; background: $surface; }
@@ -19,7 +19,7 @@ class SessionNeeded(PlainText):
     def for_key(self) -> None:
         """Whoever holds the tenant key is no person; `i` signs in."""
         self._say(
-            f"{self._what} are for people who have signed in; you use the tenant key.\n\n"
+            f"{self._what} for people who have signed in; you use the tenant key.\n\n"
             "Press i to sign in. The key is left aside until the console is started anew."
         )
 

@@ -1,0 +1,95 @@
+"""The command palette: everything by name, and names from outside as nothing but text."""
+
+from pathlib import Path
+
+from syrupy.assertion import SnapshotAssertion
+from textual.command import CommandList
+
+from tests.fixtures.callers import Tenant
+from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.server import Service
+
+
+async def opened(console: Driven, query: str = "") -> None:
+    """Open the palette, and look for something in it."""
+    await console.until(lambda: console.app.person, "the sign-in")
+    await console.press("6")
+    await console.sees("No secrets")
+    await console.press("ctrl+p")
+    await console.sees("Go to Webhooks")
+    await console.write(query)
+
+
+def offered(console: Driven) -> list[str]:
+    """What the palette offers, each without its second line."""
+    return [str(option.prompt).split("\n")[0] for option in console.one(CommandList).options]
+
+
+async def test_it_offers_places_and_the_acts_of_the_screen_and_nothing_of_textual(
+    service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await opened(console)
+
+        found = offered(console)
+        assert {"Explain a request", "Reload", "Help", "Dark or light", "Quit", "Go to Audit"} <= set(found)
+        assert not {"Screenshot", "Maximize", "Theme", "Keys", "Scroll Left"} & set(found)
+        assert len(found) == len(set(found))
+        assert await console.picture() == pictures
+
+
+async def test_a_place_is_gone_to_by_name(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await opened(console, "webh")
+        await console.until(lambda: offered(console) == ["Go to Webhooks"], "the one place")
+        await console.press("enter")
+
+        await console.until(lambda: console.app.current_mode == "webhooks", "the place")
+
+
+async def test_the_theme_is_turned_by_name(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await opened(console, "dark")
+        await console.until(lambda: offered(console) == ["Dark or light"], "the one act")
+        await console.press("enter")
+
+        await console.until(lambda: console.app.theme == "custody-light", "the light theme")
+
+
+async def test_an_act_of_the_screen_is_done_there(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await opened(console, "explain")
+        await console.until(lambda: offered(console) == ["Explain a request"], "the one act")
+        await console.press("enter")
+
+        await console.sees("Which route would a request fall to?")
+
+
+async def test_a_read_only_console_offers_no_freezing(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with driven(service.url, folder, key=tenant.key, read_only=True) as console:
+        await opened(console)
+
+        assert [name for name in offered(console) if "reeze" in name] == []
+
+
+async def test_a_hostile_name_is_text_and_holds_nothing_up(service: Service, tenant: Tenant, folder: Path) -> None:
+    # Letters in so many orders keep a matcher busy that tries them all, as Textual's own does.
+    tenant.ok("POST", "/agents", {"id": "hostile", "name": "[red]loud[/red][@click=app.quit]" + "a" * 150 + "b"})
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await opened(console, "aaab")
+        await console.sees("aaab")
+        await console.press(*["backspace"] * 4, *"loud")
+
+        await console.sees("Find agent [red]loud[/red][@click=app.quit]aaaa", "(183 characters)")
+
+
+async def test_an_agent_is_found_by_its_name(service: Service, tenant: Tenant, folder: Path) -> None:
+    for number in range(30):
+        tenant.ok("POST", "/agents", {"id": f"buyer-{number}", "name": f"Buyer {number}"})
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await opened(console, "agent buyer 17")
+        await console.until(lambda: offered(console) == ["Find agent Buyer 17 (buyer-17)"], "the one agent")
+        await console.press("enter")
+
+        await console.until(lambda: console.app.current_mode == "agents", "the agents")
+        await console.sees("▸ Buyer 17")

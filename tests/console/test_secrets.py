@@ -1,0 +1,171 @@
+"""Secrets and credential routes: metadata and nothing else, and what the proxy would do with a request."""
+
+import gc
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from console.moments import moment
+from tests.fixtures.callers import Tenant
+from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.server import Service
+
+VALUE = "sk-live-of-nobody-1234567890"
+TOLD_APART = "described-for-all-to-see"
+
+
+@pytest.fixture(name="kept")
+def kept_secrets(tenant: Tenant) -> dict[str, Any]:
+    """Two secrets and four routes; the agent `buyer` may use them."""
+    tenant.ok("POST", "/agents", {"id": "buyer", "name": "Buyer"})
+    old = tenant.ok("POST", "/secrets", {"name": "old-key", "value": VALUE, "expiresAt": "2100-01-01T00:00:00Z"})
+    new = tenant.ok("POST", "/secrets", {"name": "new-key", "value": VALUE, "description": TOLD_APART})
+    tenant.ok("POST", f"/secrets/{new['id']}/rotate", {"value": f"{VALUE}-2"})
+    for host, path, method, priority in (
+        ("api.example.com", "/v1/*", "*", 5), ("api.example.com", "/*", "GET", 0), ("*.example.org", "/*", "*", 0),
+    ):  # fmt: skip
+        tenant.ok("POST", "/secrets/routes", {
+            "secretId": new["id"], "hostPattern": host, "pathPattern": path, "method": method, "injectAs": "header",
+            "injectKey": "Authorization", "injectFormat": "Bearer {value}", "priority": priority,
+        })  # fmt: skip
+    off = {"secretId": old["id"], "hostPattern": "*.example.net", "injectAs": "query", "injectKey": "key"}
+    tenant.ok("POST", "/secrets/routes", {**off, "enabled": False})
+    return old  # type: ignore[no-any-return]
+
+
+async def shown(console: Driven) -> None:
+    """Go to the secrets."""
+    await console.until(lambda: console.app.person, "the sign-in")
+    await console.press("6")
+    await console.sees("new-key", "api.example.com/")
+
+
+async def test_lists_say_what_is_known_and_where_each_secret_goes(
+    service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any], pictures: SnapshotAssertion
+) -> None:
+    made = moment(kept["createdAt"])
+    assert made is not None
+    async with driven(service.url, folder, key=tenant.key, now=lambda: made + timedelta(days=3)) as console:
+        await shown(console)
+
+        await console.sees(TOLD_APART, "26699d", "api.example.com/v1/*", "header Authorization: Bearer {value}")
+        assert await console.picture() == pictures
+
+
+async def test_they_fit_into_a_narrow_terminal(
+    service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any], pictures: SnapshotAssertion
+) -> None:
+    made = moment(kept["createdAt"])
+    assert made is not None
+    day_after = made + timedelta(days=3)
+    async with driven(
+        service.url, folder, key=tenant.key, size=NARROW, theme="light", now=lambda: day_after
+    ) as console:
+        await shown(console)
+
+        assert await console.picture() == pictures
+
+
+async def test_routes_stand_in_the_order_in_which_the_proxy_tries_them(
+    service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any]
+) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await shown(console)
+
+        lines = [line for line in console.text.splitlines() if ".example." in line]
+        order = [line.split("example.")[1][:6].strip() for line in lines]
+        assert order == ["com/v1", "com/*", "org/*", "net/*"]
+
+
+async def test_no_value_is_ever_on_the_screen_or_in_what_the_console_keeps(
+    service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any]
+) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await shown(console)
+        seen = [console.text]
+        for keys in (("enter",), ("escape", "down", "enter"), ("escape", "tab", "enter"), ("escape",)):
+            await console.press(*keys)
+            await console.pilot.pause()
+            seen.append(console.text)
+
+        # What anybody may know is found in both places, so a value would be.
+        assert TOLD_APART in "\n".join(seen)
+        assert TOLD_APART in "\n".join(_kept(console))
+        assert "shown to no one" in "\n".join(seen)
+        assert VALUE not in "\n".join(seen)
+        assert not [text for text in _kept(console) if VALUE in text]
+
+
+def _kept(console: Driven) -> Iterator[str]:
+    """Every text that the console can reach from itself, and what the API answered it among them."""
+    seen, left = set[int](), [console.app]
+    while left:
+        thing: Any = left.pop()
+        if id(thing) in seen or isinstance(thing, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, str):
+            yield thing
+        left += gc.get_referents(thing)
+
+
+async def test_a_request_is_explained_route_by_route(
+    service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any], pictures: SnapshotAssertion
+) -> None:
+    async with driven(service.url, folder, key=tenant.key, read_only=True) as console:
+        await shown(console)
+        await console.press("x")
+        await console.sees("Nothing is sent")
+        await console.write("buyer")
+        await console.press("tab", "tab")
+        await console.write("https://api.example.com/v1/models")
+        await console.press("enter")
+
+        await console.sees(
+            "would go out with the secret of this route",
+            "1. api.example.com/v1/*: it matches",
+            "2. GET api.example.com/*: it matches too, but another is tried before it",
+            "3. *.example.org/*: it is for another host",
+            "4. *.example.net/*: it is disabled",
+        )
+        assert await console.picture() == pictures
+
+
+async def test_a_request_that_cannot_be_asked_about_stays_typed_and_its_field_is_named(
+    service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any]
+) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await shown(console)
+        await console.press("x")
+        await console.sees("Nothing is sent")
+        await console.write("buyer")
+        await console.press("tab", "tab")
+        await console.write("ftp://api.example.com")
+        await console.press("enter")
+
+        await console.sees("The URL must start with https://")
+        assert console.app.focused is not None
+        assert console.app.focused.id == "url"
+        await console.sees("buyer", "ftp://api.example.com")
+
+        await console.press("escape", "x")
+        await console.gone("The URL must start")
+        await console.sees("Which route")
+
+
+async def test_names_are_shown_as_they_are_and_never_read_as_markup(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    tenant.ok("POST", "/secrets", {"name": "[red]loud[/red]", "value": VALUE, "description": "[/] x" * 100})
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await console.until(lambda: console.app.person, "the sign-in")
+        await console.press("6")
+        await console.sees("[red]loud[/red]", "[/] x[/] x")
+        await console.press("enter")
+
+        await console.sees("Value sealed", "[/] x" * 3)
