@@ -38,10 +38,10 @@ def data_of(answer: Answer) -> Any:
         raise _foreign(answer)
     if 200 <= answer.status < 300 and envelope["ok"]:
         return envelope.get("data")
-    said = envelope.get("error")
+    # Where RFC 8628 has its code, its sentence stands beside it.
+    said = envelope.get("error_description") or envelope.get("error")
     sentence = said if isinstance(said, str) and said else f"The service answered {answer.status}."
     data = envelope.get("data")
-    # RFC 8628 has its code beside the envelope's own fields.
     extra = {name: value for name, value in envelope.items() if name not in ("ok", "data")}
     raise answered(
         answer.status, clipped(sentence, _SENTENCE_CHARACTERS), extra | (data if isinstance(data, dict) else {}),

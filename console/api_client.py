@@ -18,6 +18,7 @@ from console.event_stream import Event, EventReader
 from console.failures import AnswerLost, Away, Malformed, Patience, ReadOnly, SignedOut
 from console.moments import local_now
 from console.settings import is_loopback
+from console.signing import RequestSigner
 from console.tokens import Tokens
 
 __all__ = ["ApiClient", "Event", "Page", "SignedIn", "new_key"]
@@ -49,6 +50,8 @@ class ApiClient:
         self.credential = credential
         self.read_only = read_only
         self.patience = patience or Patience()
+        # For deployments that want what changes something to be signed.
+        self.signer: RequestSigner | None = None
         # Told after each request whether the service answered (None) or is away.
         self.listener: Callable[[Away | None], None] = lambda away: None
         self._ahead = timedelta()
@@ -192,7 +195,7 @@ class ApiClient:
                 asyncio.timeout(patience.answer),
                 self._http.stream(
                     request.method, request.path, params=request.query, content=request.content(),
-                    headers=request.headers() | who, timeout=timeout,
+                    headers=request.headers() | self._signed(request) | who, timeout=timeout,
                 ) as answer,
             ):  # fmt: skip
                 content = await _content(answer)
@@ -209,6 +212,12 @@ class ApiClient:
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             raise lost(f"{self.url} broke off the answer ({type(problem).__name__}).") from None
         return Answer(self.url, answer.status_code, answer.headers, content, changing=request.method != "GET")
+
+    def _signed(self, request: "_Request") -> dict[str, str]:
+        if self.signer is None or request.method == "GET" or request.path.startswith("/auth/"):
+            return {}
+        target = httpx.URL(request.path).raw_path.decode()
+        return self.signer.headers(request.method, target, request.extra, request.content() or b"")
 
     async def _refreshed(self, refresh_token: str) -> Tokens:
         return await self._tokens_of(_Request("POST", "/auth/refresh", {}, {"refreshToken": refresh_token}, {}), None)

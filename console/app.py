@@ -1,11 +1,11 @@
 """The application: who is signed in, where one is, and whether the service is there. Screens do the rest."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from rich.text import Text
-from textual import work
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
@@ -14,19 +14,20 @@ from textual.worker import WorkerFailed
 from console import themes
 from console.api_client import ApiClient
 from console.commands import Commands
-from console.dialogs.step_up import StepUp
-from console.failures import Away, Failure, MfaRequired, SignedOut, broken
+from console.failures import Away, Failure, broken
+from console.lookout import Lookout
 from console.person import Person
+from console.presence import Presence
 from console.screens.agents import Agents
 from console.screens.approvals import Approvals
 from console.screens.audit import Audit
 from console.screens.help import Help
 from console.screens.policies import Policies
 from console.screens.secrets import Secrets
-from console.screens.sign_in import SignIn
 from console.screens.transactions import Transactions
 from console.screens.webhooks import Webhooks
 from console.settings import Settings
+from console.signing import RequestSigner
 from console.tokens import TokenStore
 from console.widgets.banner import Banner, with_next_try
 from console.widgets.heading import PLACES, Heading, Navigation, Place
@@ -48,23 +49,36 @@ class Console(App[None]):
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("ctrl+p", "command_palette", "Commands", key_display="^p"),
         Binding("ctrl+t", "turn_theme", "Dark or light", show=False),
+        Binding("i", "sign_in", "Sign in", show=False),
+        Binding("ctrl+o", "sign_out", "Sign out", show=False),
         Binding("q", "quit", "Quit"),
     ]
     waiting: reactive[int | None] = reactive(None)
     """How many approvals wait for somebody."""
+    queue_version: reactive[int] = reactive(0)
+    """Rises whenever the queue has changed, or what is known of the watch over it."""
     away: reactive[str] = reactive("")
     """A sentence about the service that cannot be reached; empty while it answers."""
 
-    def __init__(self, settings: Settings, *, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, clock: Callable[[], datetime] | None = None,
+        wait: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.settings = settings
+        self.wait = wait
         self.store = TokenStore(settings.folder, settings.profile, settings.url)
+        self.store.say = self._told_by_store
+        self.presence = Presence(self)
         self.client = ApiClient(settings.url, read_only=settings.read_only)
         self.client.listener = self._heard
+        if settings.signing_key and settings.tenant:
+            self.client.signer = RequestSigner(settings.signing_key, settings.tenant)
         self.person: Person | None = None
         # Whose things the agents, transactions and policies screens show: chosen on one, kept on the others.
         self.chosen_agent: str | None = None
         self._clock = clock or self.client.now
+        self.lookout = Lookout(self)
         self.broken: list[BaseException] = []
         self._retry_at: datetime | None = None
         self._sentence = ""
@@ -84,31 +98,25 @@ class Console(App[None]):
     def on_mount(self) -> None:
         themes.register(self, self.settings.theme)
         self.set_interval(1, self._count_down)
-        self._begin()
+        self.presence.begin()
 
     async def on_unmount(self) -> None:
         await self.client.close()
-
-    @work(exclusive=True, group="begin")
-    async def _begin(self, reason: str = "") -> None:
-        """Sign in, then show the queue; or, if one was signed in before, what one was looking at."""
-        before = self.person
-        self.person = await self.push_screen_wait(SignIn(reason))
-        if before is None:
-            await self.switch_mode("approvals")
-        self.redraw_heading()
 
     async def act[Result](self, request: Callable[[], Awaitable[Result]]) -> Result:
         """Do something for the person; where a recent second factor is wanted, ask for it and do it then.
 
         Call it from a worker. Raises what the request raises.
         """
-        try:
-            return await request()
-        except MfaRequired as needed:
-            if not await self.push_screen_wait(StepUp(needed)):
-                raise
-        return await request()
+        return await self.presence.act(request)
+
+    def action_sign_in(self) -> None:
+        """Sign in as a person; a tenant key is left aside for this run."""
+        self.presence.sign_in()
+
+    def action_sign_out(self) -> None:
+        """End the session."""
+        self.presence.sign_out()
 
     def tell(self, sentence: str, severity: Any = "information") -> None:
         """Say something in passing."""
@@ -135,10 +143,11 @@ class Console(App[None]):
 
     def signed_out(self, failure: Failure) -> bool:
         """Whether a failure means that one has to sign in again; then that is asked."""
-        if not isinstance(failure, SignedOut):
-            return False
-        self._begin(failure.sentence)
-        return True
+        return self.presence.ended(failure)
+
+    def _told_by_store(self, sentence: str) -> None:
+        # From a thread, for a keyring may take its time.
+        self.call_later(self.tell, sentence, "warning")
 
     def broke(self, problem: BaseException) -> str:
         """Note a mistake in the console itself; gives what is said of it."""

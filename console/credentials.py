@@ -1,12 +1,17 @@
 """As whom the console asks: a tenant key, or a person's session that is renewed as it goes. Decisions 11."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
 
+from console.failures import AnswerLost, Malformed, SignedOut
+from console.moments import local_now
 from console.tokens import Tokens, TokenStore
 
 Refresh = Callable[[str], Awaitable[Tokens]]
+# Before its end by so much a token is renewed: longer than a request takes.
+AHEAD: Final = timedelta(seconds=60)
 
 
 class Credential(Protocol):
@@ -18,8 +23,20 @@ class Credential(Protocol):
         """The headers that say who asks."""
         ...
 
-    async def renew(self, refresh: Refresh) -> bool:
-        """After a 401: whether it is worth asking once more."""
+    async def freshen(self, refresh: Refresh) -> None:
+        """Before a request: renew what ends soon."""
+        ...
+
+    async def renew(self, refused: dict[str, str], refresh: Refresh) -> bool:
+        """After a 401 to these headers: whether it is worth asking once more."""
+        ...
+
+    async def forget(self) -> None:
+        """Keep nothing of it."""
+        ...
+
+    async def settle(self) -> None:
+        """Before the console ends: finish what must not be left half done."""
         ...
 
 
@@ -34,56 +51,100 @@ class TenantKey:
     def headers(self) -> dict[str, str]:
         return {"X-Service-Key": self._key}
 
-    async def renew(self, refresh: Refresh) -> bool:
+    async def freshen(self, refresh: Refresh) -> None:
+        return None
+
+    async def renew(self, refused: dict[str, str], refresh: Refresh) -> bool:
         return False
+
+    async def forget(self) -> None:
+        return None
+
+    async def settle(self) -> None:
+        return None
 
 
 class Session:
-    """A person's session. Its tokens are kept whenever they change, before they are used."""
+    """A person's session. New tokens are kept before they are used, and under a lock that all consoles share."""
 
     is_session = True
 
-    def __init__(self, store: TokenStore, tokens: Tokens) -> None:
+    def __init__(self, store: TokenStore, tokens: Tokens, now: Callable[[], datetime] = local_now) -> None:
         self._store = store
         self._tokens = tokens
-        self._renewing = asyncio.Lock()
+        self._now = now
+        self._turn = asyncio.Lock()
+        self._running = set[asyncio.Task[Any]]()
 
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._tokens.token}"}
 
-    async def take(self, tokens: Tokens) -> None:
-        """Go on with other tokens, as after a second factor was shown."""
+    async def keep(self) -> None:
+        """Keep the tokens of a sign-in."""
+        await self._whole(self._kept_first())
+
+    async def freshen(self, refresh: Refresh) -> None:
+        if self._tokens.refresh_token and self._tokens.end_within(AHEAD, self._now()):
+            await self._whole(self._renewed(self._tokens.token, refresh))
+
+    async def renew(self, refused: dict[str, str], refresh: Refresh) -> bool:
+        return await self._whole(self._renewed(refused.get("Authorization", "").removeprefix("Bearer "), refresh))
+
+    async def advance(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
+        """Go on with the tokens that a request answers, as a step-up does: the ones before are used up by it."""
+        await self._whole(self._advanced(ask))
+
+    async def forget(self) -> None:
+        await self._whole(self._forgotten())
+
+    async def settle(self) -> None:
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _whole[Result](self, story: Coroutine[Any, Any, Result]) -> Result:
+        """Run a story to its end although who waits for it may go: tokens got and not kept would end the session."""
+        task = asyncio.create_task(story)  # noqa: TID251 - who waits gets its exception, and `settle` waits for it
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    async def _renewed(self, refused: str, refresh: Refresh) -> bool:
+        async with self._turn:
+            if self._tokens.token != refused:
+                return True
+            async with self._store.alone():
+                kept = await asyncio.to_thread(self._store.read)
+                if kept is not None and kept != self._tokens:
+                    if (kept.user, kept.tenant) != (self._tokens.user, self._tokens.tenant):
+                        # Somebody else has signed in to this profile: that is no session of ours.
+                        return False
+                    # Another console has renewed meanwhile; our older refresh token would end both.
+                    self._tokens = kept
+                    if not kept.end_within(AHEAD, self._now()):
+                        return True
+                if not self._tokens.refresh_token:
+                    return False
+                await self._take(lambda: refresh(self._tokens.refresh_token), fatal=SignedOut)
+        return True
+
+    async def _advanced(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
+        async with self._turn, self._store.alone():
+            await self._take(ask)
+
+    async def _take(self, ask: Callable[[], Awaitable[Tokens]], *, fatal: type[Exception] | tuple[()] = ()) -> None:
+        try:
+            tokens = await ask()
+        except (AnswerLost, Malformed, fatal):  # type: ignore[misc]
+            # It may have happened: the refresh token is not shown a second time.
+            self._tokens = self._tokens.spent()
+            await asyncio.to_thread(self._store.write, self._tokens)
+            raise
         await asyncio.to_thread(self._store.write, tokens)
         self._tokens = tokens
 
-    async def renew(self, refresh: Refresh) -> bool:
-        used = self._tokens
-        async with self._renewing:
-            if self._tokens is not used:
-                return True
-            # Another console of this profile may have renewed meanwhile; using our old token then would end both.
-            with await asyncio.to_thread(_entered, self._store) as _:
-                kept = await asyncio.to_thread(self._store.read)
-                if kept is not None and kept.refresh_token != used.refresh_token:
-                    self._tokens = kept
-                    return True
-                await self.take(await refresh(used.refresh_token))
-        return True
+    async def _kept_first(self) -> None:
+        async with self._store.alone():
+            await asyncio.to_thread(self._store.write, self._tokens)
 
-
-def _entered(store: TokenStore) -> "_Held":
-    return _Held(store)
-
-
-class _Held:
-    """The store's lock, taken in a thread (it may have to wait) and let go anywhere."""
-
-    def __init__(self, store: TokenStore) -> None:
-        self._context = store.alone()
-        self._context.__enter__()
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *failure: object) -> None:
-        self._context.__exit__(None, None, None)
+    async def _forgotten(self) -> None:
+        async with self._turn, self._store.alone():
+            await asyncio.to_thread(self._store.forget)

@@ -122,11 +122,6 @@ def answered(
     return failure
 
 
-def back_off(failures: int) -> float:
-    """Seconds to wait after so many failures in a row (1 or more)."""
-    return Patience().again_in(failures)
-
-
 def broken(problem: BaseException) -> str:
     """What is said of a mistake in the console itself: its kind and place for whoever mends it, never a value."""
     while isinstance(problem, BaseExceptionGroup):

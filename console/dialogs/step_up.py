@@ -1,27 +1,85 @@
-"""Showing a second factor where the API wants a recent one."""
+"""Showing a second factor where the API wants a recent one. Decisions 5."""
+
+from datetime import timedelta
+from typing import Final
 
 from textual.app import ComposeResult
-from textual.widgets import Input
+from textual.widgets import Button, Input
 
 from console.dialogs.ask import Ask
-from console.failures import MfaRequired
+from console.failures import AnswerLost, Failure, Malformed, MfaRequired, TooFast, Unproven
+from console.moments import span
 from console.widgets.plain_text import PlainText
+
+_TOTP_DIGITS: Final = 6
+_ELSEWHERE: Final = {"passkey": "A passkey", "sms": "A code by text message"}
 
 
 class StepUp(Ask[bool]):
     """Answers True once the session has a fresh second factor."""
 
     TITLE_TEXT = "Show a second factor"
+    CONFIRM = "Show it"
+    DEFAULT_CSS = "StepUp #code { margin-top: 1; }"
 
     def __init__(self, needed: MfaRequired) -> None:
         super().__init__()
         self._needed = needed
+        self._can = not {"totp", "recovery"}.isdisjoint(needed.methods)
 
     def essentials(self) -> ComposeResult:
         yield PlainText(self._needed.sentence)
+        yield PlainText(ways(self._needed.methods, self.app.settings.url), id="ways")
 
     def fields(self) -> ComposeResult:
-        yield Input(id="code")
+        if self._can:
+            yield Input(placeholder="123456, or a recovery code", max_length=64, id="code")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self._can:
+            self.query_one("#code", Input).focus()
+        else:
+            self.query_one("#confirm", Button).display = False
+
+    def action_confirm(self) -> None:
+        # Without a factor there is nothing to show: Enter steps back like Esc.
+        if self._can:
+            super().action_confirm()
+        else:
+            self.action_step_back()
 
     async def perform(self) -> bool:
-        raise self._needed
+        field = self.query_one("#code", Input)
+        code = "".join(field.value.split())
+        if not code:
+            raise Failure("Type a code first.")
+        totp = len(code) == _TOTP_DIGITS and code.isascii() and code.isdecimal()
+        try:
+            await self.app.client.step_up("totp" if totp else "recovery-codes", code)
+        except Unproven as refused:
+            field.value = ""
+            what = "authenticator's code" if totp else "recovery code"
+            raise Failure(f"That {what} was not taken. {refused.sentence}") from None
+        except TooFast as refused:
+            raise Failure(
+                f"{refused.sentence} It may be tried again in {span(timedelta(seconds=refused.retry_after))}."
+            ) from None
+        except (AnswerLost, Malformed) as lost:
+            field.value = ""
+            raise Failure(f"{lost.sentence} The code may be used up: type the next one.") from None
+        return True
+
+
+def ways(methods: list[str], url: str) -> str:
+    """In words: what this person can show here."""
+    if not methods:
+        return (
+            "You have no second factor yet, so this cannot be done as you. Enrol an authenticator first: "
+            f"POST /auth/mfa/totp/enroll and then /auth/mfa/totp/verify at {url}, as docs/people.md tells."
+        )
+    here = {"totp": "a code of your authenticator", "recovery": "a recovery code"}
+    can = " or ".join(name for method, name in here.items() if method in methods)
+    first = f"Type {can}." if can else "None of your factors can be shown here: enrol an authenticator beside them."
+    others = [name for method, name in _ELSEWHERE.items() if method in methods]
+    return " ".join([first, *(f"{name} can be shown in the browser only." for name in others)])

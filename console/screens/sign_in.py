@@ -1,35 +1,203 @@
-"""Signing in: with what is there, else by a code that one approves in a browser."""
+"""Signing in: with what is there, else by a code that one approves in a browser. RFC 8628, decisions 11."""
 
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
 from textual.screen import Screen
+from textual.widgets import Footer, Input
 
-from console.credentials import TenantKey
-from console.person import Person, find_person
+from console.api_client import ApiClient
+from console.device_flow import DeviceCode, Ended
+from console.entrance import Door, Entrance, TenantUnknown, Way
+from console.failures import Failure
+from console.moments import span
+from console.widgets.heading import Heading
 from console.widgets.plain_text import PlainText
+from console.widgets.qr import Qr
 
 if TYPE_CHECKING:
     from console.app import Console
 
+# Beside a QR code the words keep so many cells; above and below it there are a heading and a footer.
+_WORDS_CELLS: Final = 44
+_FRAME_CELLS: Final = 2
+_LINES = ("lead", "reason", "status", "code", "address", "until", "trouble", "small")
 
-class SignIn(Screen[Person]):
-    """Dismissed with who has signed in; the client has the credential by then."""
+State = Literal["asking", "code", "ended", "refused", "tenant"]
+# Where a key does something; elsewhere the footer does not show it.
+_KEYS: Final[dict[str, tuple[State, ...]]] = {
+    "new_code": ("ended",), "with_code": ("refused",), "again": ("refused",), "copy": ("code",),
+}  # fmt: skip
+
+
+class SignIn(Screen[Entrance | None]):
+    """Answers who has signed in; None where one may step back, and does."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "new_code", "New code"),
+        Binding("c", "with_code", "Sign in with a code"),
+        Binding("r", "again", "Try again"),
+        Binding("o", "copy", "Copy the address"),
+        Binding("escape", "step_back", "Back"),
+    ]
+    DEFAULT_CSS = """
+    SignIn #door { align: center middle; height: 1fr; }
+    SignIn #words { width: 1fr; max-width: 72; height: auto; max-height: 100%; padding: 0 2; }
+    SignIn #words PlainText { height: auto; margin-bottom: 1; }
+    SignIn #words #lead, SignIn #words #address { text-style: bold; }
+    SignIn #words #reason, SignIn #words #trouble { color: $text-warning; }
+    SignIn #words #code { width: auto; padding: 0 2; border: heavy $primary; text-style: bold; }
+    SignIn #words #small, SignIn #words #until { color: $text-muted; }
+    SignIn #words .-empty, SignIn #qr.-empty { display: none; }
+    """
 
     app: "Console"
 
-    def __init__(self, reason: str = "") -> None:
+    def __init__(self, reason: str = "", *, ways: tuple[Way, ...], may_step_back: bool = False) -> None:
         super().__init__()
         self._reason = reason
+        self._ways = ways
+        self._may_step_back = may_step_back
+        self._state: State = "asking"
+        self._code: DeviceCode | None = None
+        self._ends_at: datetime | None = None
+        self._again: tuple[str, datetime] | None = None
 
     def compose(self) -> ComposeResult:
-        yield PlainText("Signing in…")
+        yield Heading(self.app.heading, id="heading")
+        with Horizontal(id="door"):
+            with VerticalScroll(id="words", can_focus=False):
+                for name in _LINES:
+                    yield PlainText("", id=name, classes="-empty")
+                yield Input(placeholder="the tenant's id", max_length=128, id="tenant", classes="-empty")
+            yield Qr(id="qr", classes="-empty")
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self._sign_in()
+        self._write("lead", f"Sign in to {self.app.settings.url}")
+        self.set_interval(1, self._draw_times)
+        self._sign_in(self._ways)
 
-    @work(exclusive=True)
-    async def _sign_in(self) -> None:
-        self.app.client.credential = TenantKey(self.app.settings.key or "")
-        self.dismiss(await find_person(self.app.client))
+    def on_resize(self) -> None:
+        self._draw_picture()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "step_back":
+            return self._may_step_back
+        return self._state in _KEYS[action] if action in _KEYS else super().check_action(action, parameters)
+
+    def action_new_code(self) -> None:
+        self._reason = ""
+        self._sign_in(())
+
+    def action_with_code(self) -> None:
+        self.action_new_code()
+
+    def action_again(self) -> None:
+        self._reason = ""
+        self._sign_in(self._ways)
+
+    def action_copy(self) -> None:
+        if self._code is not None:
+            self.app.copy_to_clipboard(self._code.verification_uri)
+            self.app.tell(f"Copied, if this terminal allows it: {self._code.verification_uri}")
+
+    def action_step_back(self) -> None:
+        self.dismiss(None)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if tenant := event.value.strip():
+            self._reason = ""
+            self._sign_in((), tenant)
+
+    @work(exclusive=True, group="sign-in")
+    async def _sign_in(self, ways: tuple[Way, ...], tenant: str = "") -> None:
+        self._become("asking", "Asking the service…")
+        settings = self.app.settings
+        client = ApiClient(settings.url, read_only=settings.read_only, patience=self.app.client.patience)
+        try:
+            entrance = await self._entered(Door(settings, self.app.store, client, self._wait), ways, tenant)
+        except TenantUnknown as unknown:
+            self.query_one("#tenant", Input).value = unknown.named
+            self._become("tenant", unknown.sentence)
+        except Ended as ended:
+            self._become("ended", f"{ended} Press n for a new one.")
+        except Failure as failure:
+            self._become("refused", f"{failure.sentence} Press r to try again, or c to sign in with a code.")
+        else:
+            self.dismiss(entrance)
+        finally:
+            await client.close()
+
+    async def _entered(self, door: Door, ways: tuple[Way, ...], tenant: str) -> Entrance:
+        if entrance := await door.with_what_is_there(ways):
+            return entrance
+        self._reason = self._reason or door.reason
+        code = await door.code(tenant)
+        self._show(code)
+        return await door.with_code(code)
+
+    async def _wait(self, seconds: float, trouble: str) -> None:
+        now = self.app.now()
+        if self._ends_at is not None and now >= self._ends_at:
+            raise Ended("This code has ended.")
+        self._again = (trouble, now + timedelta(seconds=seconds)) if trouble else None
+        self._draw_times()
+        await self.app.wait(seconds)
+
+    def _show(self, code: DeviceCode) -> None:
+        self._code, self._ends_at = code, self.app.now() + timedelta(seconds=code.expires_in)
+        self._become(
+            "code",
+            "Open this address in a browser, on any device, and sign in there. It shows a code: approve it only if it "
+            "is this one.",
+        )
+        self._write("code", " ".join(code.user_code))
+        self._write("address", code.verification_uri)
+        self.query_one(Qr).show(code.verification_uri_complete)
+        self._draw_picture()
+
+    def _become(self, state: State, sentence: str) -> None:
+        """Draw another state: of the one before nothing stays that is no longer true."""
+        self._state, self._again = state, None
+        if state != "code":
+            self._code = self._ends_at = None
+            for name in ("code", "address", "until", "small"):
+                self._write(name, "")
+        field = self.query_one("#tenant", Input)
+        field.set_class(state != "tenant", "-empty")
+        if state == "tenant":
+            field.focus()
+        self._write("reason", self._reason)
+        self._write("status", sentence)
+        self._draw_times()
+        self._draw_picture()
+        self.refresh_bindings()
+
+    def _draw_times(self) -> None:
+        now = self.app.now()
+        if self._again is None:
+            self._write("trouble", "")
+        else:
+            trouble, at = self._again
+            self._write("trouble", f"{trouble} Asking again in {span(at - now)}.")
+        if self._ends_at is not None:
+            self._write("until", f"This code ends in {span(self._ends_at - now)}.")
+
+    def _draw_picture(self) -> None:
+        picture = self.query_one(Qr)
+        width, height = picture.cells
+        fits = self.size.width >= width + _WORDS_CELLS and self.size.height >= height + _FRAME_CELLS
+        shown = self._state == "code" and width > 0
+        picture.set_class(not (shown and fits), "-empty")
+        self._write("small", "In a larger window there is a QR code of the address." if shown and not fits else "")
+
+    def _write(self, name: str, text: str) -> None:
+        line = self.query_one(f"#{name}", PlainText)
+        line.update(text)
+        line.set_class(not text, "-empty")

@@ -1,0 +1,35 @@
+"""Signing out: the session ends at the service, and nothing of it stays on this machine."""
+
+from textual.app import ComposeResult
+
+from console.dialogs.ask import Ask
+from console.failures import Failure
+from console.widgets.plain_text import PlainText
+
+
+class SignOut(Ask[str]):
+    """Answers a sentence about what became of it."""
+
+    TITLE_TEXT = "Sign out?"
+    CONFIRM = "Sign out"
+    VARIANT = "warning"
+
+    def essentials(self) -> ComposeResult:
+        who = self.app.person.shown if self.app.person else "nobody"
+        yield PlainText(f"You are signed in to {self.app.settings.url} as {who}.")
+        yield PlainText("Every console of this profile is signed out.")
+
+    async def perform(self) -> str:
+        credential = self.app.client.credential
+        try:
+            await self.app.client.send("POST", "/auth/logout", object, key=self.key)
+            sentence = "You have signed out."
+        except Failure as failure:
+            # Whoever leaves must be able to: here it is forgotten in any case.
+            sentence = (
+                f"You have signed out here, but the service was not told: {failure.sentence} "
+                "The session ends there by itself, or where you end it from another place."
+            )
+        if credential is not None:
+            await credential.forget()
+        return sentence
