@@ -1,0 +1,256 @@
+"""Rules of policies in words: nothing that is stored is hidden, whatever it is. Spec 1/2.4, decisions 3."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.rule_terms import Names
+from console.rules_in_words import rule_in_words, rules_in_words
+from console.shapes import PolicyRule, TokenFunds
+
+A, B = "0x" + "aB" * 20, "0x" + "22" * 20
+SOLANA = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
+TOKEN = "evm:8453:" + B
+
+
+def words(kind: str, *, enabled: bool = True, names: Names | None = None, **config: Any) -> list[str]:
+    """The lines of one rule, without the indent of all."""
+    rule = PolicyRule(type=kind, enabled=enabled, config=config)
+    return [line.text.removeprefix("   ") for line in rule_in_words(rule, names or Names(), 1)]
+
+
+def test_a_limit_says_each_window_in_human_and_raw_units() -> None:
+    said = words(
+        "spending-limit", asset="evm:native", maxPerTransaction="500000000000000000", maxPerDay="2000000000000000000",
+        maxPerWeek="3",
+    )  # fmt: skip
+
+    assert said == [
+        "1. Spending limit: enabled, hard: refuses",
+        "counts the own coins of all EVM chains (ETH and the like) together",
+        "at most 0.5 coins (500,000,000,000,000,000 wei) in one transaction",
+        "at most 2 coins (2,000,000,000,000,000,000 wei) in any 24 hours",
+        "at most 0.000000000000000003 coins (3 wei) in any 7 days",
+    ]
+
+
+def test_a_limit_without_asset_says_what_its_number_is_on_each_family() -> None:
+    said = words("spending-limit", maxPerTx="1000000000")
+
+    assert said[2:] == [
+        "at most 0.000000001 coins (1,000,000,000 wei) on EVM chains in one transaction",
+        "at most 1 SOL (1,000,000,000 lamports) on Solana in one transaction",
+        "at most 10 BTC (1,000,000,000 sat) on Bitcoin in one transaction",
+    ]
+
+
+def test_a_limit_on_a_token_names_it_in_full_and_quotes_what_it_calls_itself() -> None:
+    token = TokenFunds(address=B, symbol="USDC", decimals=6)
+
+    said = words("spending-limit", names=Names({TOKEN: token}), asset=TOKEN, maxPerDay="5000000")
+
+    assert said[1:] == [
+        f'counts the token {B} on Base (8453), which calls itself "USDC"',
+        "at most 5 (5,000,000 raw units) in any 24 hours",
+    ]  # fmt: skip
+
+
+def test_a_token_of_which_nothing_is_known_is_counted_raw() -> None:
+    assert "5,000,000 raw units" in words("spending-limit", asset=TOKEN, maxPerDay="5000000")[2]
+
+
+def test_the_shares_at_which_webhooks_are_told() -> None:
+    assert (
+        words("spending-limit", maxPerDay="1", alertPercents=[50, 90])[-1]
+        == "tells the tenant's webhooks at 50% and 90%"
+    )
+
+
+def test_a_threshold_is_soft_and_says_above_what_a_person_is_asked() -> None:
+    said = words("auto-approve-threshold", asset="solana:native", threshold="1500000000")
+
+    assert said == [
+        "1. Threshold for a person: enabled, soft: asks a person", "counts SOL",
+        "above 1.5 SOL (1,500,000,000 lamports) a person must approve", "up to that this rule asks nobody",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "head"),
+    [
+        ({}, "may pay, and allow to spend, only:"),
+        ({"mode": "whitelist"}, "may pay, and allow to spend, only:"),
+        ({"mode": "blacklist"}, "may not pay, call, or allow to spend:"),
+        ({"mode": "odd"}, "lists, in a mode that is not known here:"),
+        ({"mode": 1}, "lists, in a mode that is not known here:"),
+    ],
+    ids=["default", "whitelist", "blacklist", "odd", "no text"],
+)
+def test_a_list_has_each_address_in_full_on_its_line(config: dict[str, Any], head: str) -> None:
+    said = words("approved-addresses", addresses=[A, SOLANA], **config)
+
+    assert said[1] == head
+    assert f"  {A}" in said
+    assert f"  {SOLANA}" in said
+
+
+def test_an_address_of_an_agent_is_named() -> None:
+    names = Names(addresses={A.lower(): 'agent "Payroll"'})
+
+    assert f'  {A}  (agent "Payroll")' in words("approved-addresses", names=names, addresses=[A])
+
+
+@pytest.mark.parametrize(
+    ("mode", "meaning"),
+    [("whitelist", "may pay nobody: its list is empty"), ("blacklist", "blocks nobody: its list is empty")],
+)
+def test_an_empty_list_says_what_it_means(mode: str, meaning: str) -> None:
+    assert words("approved-addresses", addresses=[], mode=mode)[1:] == [meaning]
+
+
+def test_a_window_has_days_from_monday_hours_and_the_zone() -> None:
+    said = words("time-window", allowedHours=[{"start": 9, "end": 17}], allowedDays=[0, 5, 1], timezone="Europe/Berlin")
+
+    assert said[1:] == [
+        "hours: 09:00 until 17:00", "days: Monday, Friday, Sunday", "on the clocks of Europe/Berlin",
+    ]  # fmt: skip
+
+
+def test_hours_over_midnight_are_said_as_the_two_parts_of_one_day_that_they_are() -> None:
+    said = words("time-window", allowedHours=[{"start": 22, "end": 6}])
+
+    assert said[1:] == [
+        "hours: 22:00 until 24:00 and 00:00 until 06:00", "days: any", "on the clocks of UTC",
+    ]  # fmt: skip
+
+
+def test_a_rate() -> None:
+    assert words("rate-limit", maxTxPerHour=1, maxTxPerDay=1_000)[1:3] == [
+        "at most 1 order in any hour", "at most 1,000 orders in any day",
+    ]  # fmt: skip
+
+
+def test_chains_have_names_and_the_number_that_is_stored() -> None:
+    said = words("allowed-chains", chains=[1, "eip155:8453", 102, "bitcoin:regtest", 99, "eip155:101"])
+
+    assert said[1:] == [
+        "only on:", "  Ethereum (1)", "  Base (eip155:8453)", "  Solana Devnet (test network) (102)",
+        "  bitcoin:regtest", "  chain 99", "  chain eip155:101",
+    ]  # fmt: skip
+
+
+def test_a_contract_has_its_calls_and_what_each_may_do() -> None:
+    entry = {
+        "address": A, "chainId": 8453, "selectors": ["a9059cbb", "0xDEADBEEF"],
+        "constraints": {
+            "0xA9059CBB": {
+                "recipientAllowlist": [B], "spenderBlocklist": [], "maxAmount": "50", "maxNativeValueWei": "0",
+            },
+        },
+    }  # fmt: skip
+
+    said = words("contract-allowlist", contracts=[entry])
+
+    assert said[1:] == [
+        "may call only:", f"  {A} on Base (8453)", "    call 0xa9059cbb (transfer)", "      only to:", f"        {B}",
+        "      its list of blocked spenders is empty",
+        "      at most 50 raw units (decimals unknown) of its token each time",
+        "      with at most 0 coins (0 wei) each time", "    call 0xdeadbeef, whatever it does",
+    ]  # fmt: skip
+
+
+def test_an_empty_allowlist_lets_nothing_be_called() -> None:
+    assert words("contract-allowlist", contracts=[])[1:] == ["no contract may be called: its list is empty"]
+
+
+def test_a_disabled_rule_says_that_it_judges_nothing() -> None:
+    assert words("rate-limit", enabled=False, maxTxPerDay=1)[0] == "1. Rate limit: DISABLED, it judges nothing"
+
+
+def test_an_unknown_type_is_shown_as_it_is_stored() -> None:
+    assert words("future-rule", level=3, zones=["a"]) == [
+        "1. future-rule: enabled, what it does is not known here", "this console does not know this type of rule",
+        "stored as well, and not known here: level = 3", 'stored as well, and not known here: zones = ["a"]',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "shown"),
+    [
+        ("spending-limit", {"maxPerDay": "1", "maxPerMonth": "9"}, 'maxPerMonth = "9"'),
+        ("spending-limit", {"maxPerDay": 7}, "maxPerDay = 7"),
+        ("spending-limit", {"maxPerDay": "1", "asset": ["x"]}, 'asset = ["x"]'),
+        ("auto-approve-threshold", {"threshold": "-1"}, 'threshold = "-1"'),
+        ("rate-limit", {"maxTxPerHour": True}, "maxTxPerHour = true"),
+        ("allowed-chains", {"chains": [1, None]}, "chains = [1,null]"),
+        ("time-window", {"allowedHours": [{"start": 9, "end": 99}]}, 'allowedHours = [{"start":9,"end":99}]'),
+        ("time-window", {"allowedDays": [7]}, "allowedDays = [7]"),
+        ("approved-addresses", {"addresses": [A, 5]}, f'addresses = ["{A}",5]'),
+        ("contract-allowlist", {"contracts": ["x"]}, 'contracts = ["x"]'),
+        ("contract-allowlist", {"contracts": [{"address": A, "selectors": "all"}]}, 'selectors = "all"'),
+        ("contract-allowlist", {"contracts": [{"address": A, "selectors": [], "constraints": {"0x1": 5}}]}, "0x1: 5"),
+    ],
+    ids=range(12),
+)
+def test_what_is_not_understood_is_shown_as_it_is(kind: str, config: dict[str, Any], shown: str) -> None:
+    assert any(shown in line for line in words(kind, **config))
+
+
+def test_hours_that_are_not_understood_are_not_said_to_be_any() -> None:
+    assert not any("any" in line for line in words("time-window", allowedHours="none", allowedDays=[1]))
+
+
+def test_an_asset_that_is_not_understood_is_not_said_to_be_the_coin() -> None:
+    assert "coins" not in " ".join(words("spending-limit", asset=5, maxPerDay="1"))
+
+
+def test_a_rule_as_it_is_stored_is_clipped_and_says_how_long_it_is() -> None:
+    rule = PolicyRule(type="approved-addresses", enabled=True, config={"addresses": [A] * 500}, id="a")
+
+    said = [line.text for line in rules_in_words([rule], raw=True)]
+
+    assert '   |   "type": "approved-addresses",' in said
+    assert sum("characters)" in line for line in said) == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "beginning"),
+    [
+        ([], "It has no rules: whatever this agent asks for is signed"),
+        ([PolicyRule("rate-limit", False, {})], "All of its rules are disabled: whatever"),
+        ([PolicyRule("rate-limit", True, {"maxTxPerDay": 1})], "No rule limits amounts or asks a person"),
+        ([PolicyRule("spending-limit", True, {"maxPerDay": "1"})], "What none of the limits and thresholds covers"),
+    ],
+    ids=["none", "disabled", "no limit", "limit"],
+)
+def test_what_the_set_as_a_whole_means(rules: list[PolicyRule], beginning: str) -> None:
+    assert any(line.text.startswith(beginning) for line in rules_in_words(rules))
+
+
+_FIELDS = st.sampled_from(
+    [
+        "addresses", "mode", "asset", "threshold", "maxPerTx", "maxPerDay", "alertPercents", "allowedHours", "start",
+        "end", "allowedDays", "timezone", "maxTxPerHour", "chains", "contracts", "address", "chainId", "selectors",
+        "constraints", "recipientAllowlist", "maxAmount",
+    ]
+)  # fmt: skip
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=8) | st.sampled_from([A, "1", "0x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_FIELDS, inner, max_size=4),
+    max_leaves=12,
+)
+_KINDS = st.sampled_from(
+    [
+        "spending-limit", "approved-addresses", "auto-approve-threshold", "time-window", "rate-limit",
+        "allowed-chains", "contract-allowlist", "other",
+    ]
+)  # fmt: skip
+
+
+@given(_KINDS, st.dictionaries(_FIELDS, _VALUES, max_size=5), st.booleans())
+def test_whatever_is_stored_it_is_put_into_words(kind: str, config: dict[str, Any], raw: bool) -> None:
+    rule = PolicyRule(type=kind, enabled=True, config=config)
+
+    assert rules_in_words([rule], raw=raw)
