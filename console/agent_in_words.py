@@ -4,23 +4,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from console.amounts import coins, human, quoted, whole
+from console.amounts import coins, human, quoted
 from console.chains import CHAINS, chain_name, native_coin
 from console.glance import Glance
+from console.limits import limits
 from console.moments import ago, clock, moment
+from console.order import Known, Order
 from console.plain import clipped
-from console.rule_limits import EVM, amounts_of
-from console.rule_terms import Names
+from console.rule_limits import EVM
 from console.rules_in_words import rules_in_words
-from console.shapes import Agent, Budget
+from console.said import Heading, Said
+from console.shapes import Agent
 from console.shapes_agents import Portfolio, RecentTransaction
 from console.spending import DAYS, Spending, sparkline
-from console.widgets.bars import bar
-from console.words import Said, Tone
 
-_BAR: Final = 20
 _TEXT: Final = 300
-_WINDOWS: Final = {"day": "24 hours", "week": "7 days"}
 _STATES: Final = {
     "pending_approval": "waits for a person", "rejected": "refused", "signed": "signed", "broadcast": "sent",
     "confirmed": "confirmed", "failed": "failed",
@@ -35,9 +33,9 @@ def agent_in_words(agent: Agent, seen: Glance | None, now: datetime, *, tenant_f
     if seen.trouble:
         lines.append(Said(f"Not all could be asked: {clipped(seen.trouble, _TEXT)}", "warn"))
     waiting = seen.dashboard.pending_approvals
-    lines.append(Said(f"{waiting:,} approvals wait for a person" if waiting != 1 else "1 approval waits for a person"))
+    lines.append(Said(_waiting(waiting), "warn" if waiting else "quiet"))
     return [
-        *lines, *_holdings(seen), *_spent(seen), *limits(seen.dashboard.budgets),
+        *lines, *_holdings(seen), *_spent(seen), *_limits(agent, seen),
         *_headed("Last orders", [line for one in seen.dashboard.recent_transactions for line in _recent(one, now)]),
         *_headed("Rules", rules_in_words(seen.dashboard.policies)),
     ]  # fmt: skip
@@ -47,11 +45,6 @@ def frozen_words(agent: Agent) -> str:
     """Whether an agent is frozen, for a list."""
     reason = clipped(agent.frozen_reason or "no reason given", 80)
     return f"FROZEN: {reason}" if agent.frozen_at else "active"
-
-
-def limits(budgets: Sequence[Budget], adds: dict[str, int] | None = None) -> list[Said]:
-    """Each rolling limit as a bar with its figures; `adds` is what an order would add, by asset."""
-    return _headed("Limits", [line for budget in budgets for line in _limit(budget, (adds or {}).get(budget.asset, 0))])
 
 
 def _state(agent: Agent, now: datetime, *, tenant_frozen: bool) -> list[Said]:
@@ -67,10 +60,17 @@ def _state(agent: Agent, now: datetime, *, tenant_frozen: bool) -> list[Said]:
     return lines
 
 
+def _waiting(number: int) -> str:
+    if number == 1:
+        return "1 approval waits for a person"
+    return f"{number:,} approvals wait for a person" if number else "nothing waits for a person"
+
+
 def _who(agent: Agent) -> list[Said]:
     return [
-        Said(clipped(agent.name, _TEXT)), Said(f"id       {agent.id}"), Said(f"EVM      {agent.wallet_addresses.evm}"),
-        Said(f"Solana   {agent.wallet_addresses.solana}"), Said(f"made     {clock(moment(agent.created_at))}", "quiet"),
+        Heading(clipped(agent.name, _TEXT)), Said(f"id       {agent.id}"),
+        Said(f"EVM      {agent.wallet_addresses.evm}"), Said(f"Solana   {agent.wallet_addresses.solana}"),
+        Said(f"made     {clock(moment(agent.created_at))}", "quiet"),
     ]  # fmt: skip
 
 
@@ -142,21 +142,10 @@ def _by_day(spent: Spending | None) -> list[Said]:
     return lines
 
 
-def _limit(budget: Budget, adds: int) -> list[Said]:
-    spent, limit = whole(budget.spent), whole(budget.limit)
-    window = _WINDOWS.get(budget.window, clipped(budget.window, 24))
-    if spent is None or limit is None:
-        return [Said(f"{window}: its figures cannot be read", "warn")]
-    percent = f"{spent * 100 // limit}%" if limit else "full"
-    after = f", {(spent + adds) * 100 // limit if limit else 100}% after this" if adds else ""
-    most = amounts_of(budget.limit, budget.asset, Names())[0]
-    tone: Tone | None = "bad" if spent + adds > limit else "warn" if spent * 100 >= limit * 80 else None
-    over = ", OVER THE LIMIT" if spent + adds > limit else ""
-    return [
-        Said(f"{bar(spent, limit, _BAR, adds)} {percent} of the last {window} spent{after}{over}", tone),
-        Said(f"  {amounts_of(budget.spent, budget.asset, Names())[0]} of {most}", "quiet"),
-        *([Said(f"  {clipped(budget.asset, _TEXT)}", "quiet")] if budget.asset.count(":") > 1 else []),
-    ]
+def _limits(agent: Agent, seen: Glance) -> list[Said]:
+    chain = next((one.chain_id for one in seen.dashboard.balances.values() if one), None)
+    nothing = Order(agent.id, "evm", chain, None, None, [], [])
+    return _headed("Limits", limits(nothing, Known(budgets=seen.dashboard.budgets)))
 
 
 def _recent(one: RecentTransaction, now: datetime) -> list[Said]:
@@ -170,8 +159,4 @@ def _recent(one: RecentTransaction, now: datetime) -> list[Said]:
 
 def _headed(title: str, lines: Sequence[Said]) -> list[Said]:
     """Lines under a heading, in a block of their own; nothing for none."""
-    return (
-        [Said(""), Said(title.upper(), "quiet"), *(Said(f"  {line.text}", line.tone) for line in lines)]
-        if lines
-        else []
-    )
+    return [Said(""), Heading(title), *(Said(f"  {line.text}", line.tone) for line in lines)] if lines else []

@@ -1,15 +1,17 @@
 """What an order would come to, in words: the decision in one sentence, then what it rests on. Pure."""
 
+from dataclasses import replace
 from typing import Any, Final
 
-from console.agent_in_words import limits
-from console.amounts import coins, whole
+from console.amounts import coins
 from console.chains import native_coin
+from console.limits import limits
 from console.order import Known, Order
 from console.plain import clipped
+from console.said import Heading, Said
 from console.shapes import Agent, PolicyResult
 from console.shapes_agents import Simulated
-from console.words import Said, essentials
+from console.words import essentials
 
 _DECISIONS: Final = {
     "sign": Said("It would be SIGNED now. No person would be asked.", "good"),
@@ -44,36 +46,19 @@ def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Said
     lines += [Said(f"Needed: {_NEEDED.get(one, clipped(one, 40))}", "warn") for one in answer.needed]
     lines += _headed("What it does", essentials(order, known))
     lines += _headed("What the rules say", [_result(one) for one in answer.results] or [Said("  no rule was asked")])
-    if answer.fee is not None:
+    if answer.fee is not None and not any(effect.kind == "fee" for effect in answer.effects):
         coin = native_coin(answer.fee.asset, order.chain_id)
         most = coins(answer.fee.max, coin) if coin else clipped(answer.fee.max, _TEXT)
         lines += _headed("Fee", [Said(f"  at most {most}")])
-    # What is refused adds nothing to any budget.
-    return [*lines, *limits(answer.budgets, {} if answer.decision == "refuse" else _adds(order))]
-
-
-def _adds(order: Order) -> dict[str, int]:
-    """What it would count as spent, by asset: what it moves or allows, but neither NFTs nor what has no limit."""
-    adds: dict[str, int] = {}
-    for effect in order.effects:
-        amount = whole(effect.amount)
-        if (
-            effect.asset
-            and amount
-            and effect.kind in ("transfer", "approval")
-            and not effect.nft
-            and not effect.unlimited
-        ):
-            adds[effect.asset] = adds.get(effect.asset, 0) + amount
-    return adds
+    return [*lines, *_headed("Limits", limits(order, replace(known, budgets=answer.budgets)))]
 
 
 def _result(result: PolicyResult) -> Said:
-    word = "passed" if result.passed else "FAILED"
+    word = "✓ passed" if result.passed else "✗ FAILED"
     return Said(
         f"  {word}  {clipped(result.type, 64)}: {clipped(result.reason, _TEXT)}", None if result.passed else "warn"
     )
 
 
 def _headed(title: str, lines: list[Said]) -> list[Said]:
-    return [Said(""), Said(title.upper(), "quiet"), *lines] if lines else []
+    return [Said(""), Heading(title), *lines] if lines else []

@@ -6,7 +6,7 @@ from console.plain import clipped
 from console.rule_limits import amounts_of
 from console.rule_places import chain_shown
 from console.rule_terms import Terms, is_text, shown
-from console.words import Said
+from console.said import Said
 
 # Calls that nearly every token has; others are shown by their selector alone.
 _CALLS: Final = {"0xa9059cbb": "transfer", "0x23b872dd": "transferFrom", "0x095ea7b3": "approve"}

@@ -7,7 +7,7 @@ from console.chains import BTC, SOL, Coin
 from console.plain import clipped
 from console.rule_places import chain_shown
 from console.rule_terms import NAME_CHARACTERS, Names, Terms, is_number
-from console.words import Said
+from console.said import Said
 
 # Every EVM chain's coin counts under one name, so it has none of its own here.
 EVM: Final = Coin("coins", 18, "wei")

@@ -6,7 +6,7 @@ from typing import Final
 from console.chains import CHAINS
 from console.plain import clipped
 from console.rule_terms import NAME_CHARACTERS, Terms, is_number, is_text
-from console.words import Said
+from console.said import Said
 
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _LAST_START, _LAST_END = 23, 24

@@ -11,8 +11,8 @@ import msgspec
 
 from console.amounts import whole
 from console.plain import clipped
+from console.said import Said
 from console.shapes import TokenFunds
-from console.words import Said
 
 _VALUE_CHARACTERS: Final = 2_000
 NAME_CHARACTERS: Final = 200

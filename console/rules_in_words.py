@@ -14,8 +14,8 @@ from console.rule_contracts import contract_allowlist
 from console.rule_limits import auto_approve_threshold, rate_limit, spending_limit
 from console.rule_places import allowed_chains, approved_addresses, time_window
 from console.rule_terms import Names, Terms
+from console.said import Said
 from console.shapes import PolicyRule
-from console.words import Said
 
 _KINDS: Final[Mapping[str, tuple[str, Callable[[Terms], list[Said]]]]] = {
     "spending-limit": ("Spending limit", spending_limit),
@@ -54,15 +54,11 @@ def meaning(rules: Sequence[PolicyRule]) -> list[Said]:
     enabled = [rule for rule in rules if rule.enabled]
     if not enabled:
         what = "All of its rules are disabled" if rules else "It has no rules"
-        return [
-            Said(f"{what}: whatever this agent asks for is signed, and no person is asked,", "bad"),
-            Said("unless this service was set up to refuse agents without rules.", "bad"),
-        ]
+        free = "whatever this agent asks for is signed, and no person is asked"
+        return [Said(f"{what}: {free}, unless this service was set up to refuse agents without rules.", "bad")]
     if any(rule.type in _COVERING for rule in enabled):
-        return [
-            Said("What none of the limits and thresholds covers, such as another token, waits for a person,", "quiet"),
-            Said("unless the tenant has it allowed or refused.", "quiet"),
-        ]
+        rest = "What none of the limits and thresholds covers, such as another token, waits for a person"
+        return [Said(f"{rest}, unless the tenant has it allowed or refused.", "quiet")]
     return [Said("No rule limits amounts or asks a person: what these rules let pass is signed.", "warn")]
 
 

@@ -4,19 +4,20 @@ from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Input, RadioButton, RadioSet, TextArea
+from textual.widgets import Button, Input, TextArea
 
 from console.dialogs.ask import Ask
 from console.dry_run_in_words import dry_run_in_words, order_of
 from console.failures import Answered, Failure
+from console.said import Said
 from console.shapes import Agent
 from console.shapes_agents import Account, Simulated
 from console.surroundings import surroundings
 from console.typed_order import EVM, SOLANA, TYPED_DATA, BadField, coin_of, field_of, question, said_back
+from console.widgets.choice import Choice
 from console.widgets.plain_text import PlainText
 from console.widgets.said_lines import SaidLines
 from console.widgets.typed_field import TypedField
-from console.words import Said
 
 _KINDS: Final = ((EVM, "EVM transaction"), (TYPED_DATA, "typed data"), (SOLANA, "Solana transaction"))
 # Which field says the chain of an amount.
@@ -28,23 +29,25 @@ class DryRun(Ask[list[Said]]):
 
     TITLE_TEXT = "Try a transaction: nothing is signed, nothing is written"
     CONFIRM = "Try"
-    DEFAULT_CSS = """
+    # In CSS, not DEFAULT_CSS: it must win over what the application says of every question.
+    CSS = """
     DryRun #question { width: 96%; max-width: 160; height: 96%; max-height: 96%; padding: 0 1; }
     DryRun #question-title { margin-bottom: 0; }
-    DryRun #essentials { max-height: 3; }
+    DryRun #essentials { max-height: 2; margin-bottom: 1; }
+    DryRun #question-trouble { margin-top: 0; }
+    DryRun #answers { margin-top: 0; }
+    """
+    DEFAULT_CSS = """
     DryRun #dry-run { height: 1fr; }
-    DryRun #dry-form { width: 2fr; padding-right: 1; }
-    DryRun #dry-answer { width: 3fr; padding-left: 1; border-left: solid $panel; scrollbar-size-vertical: 1; }
-    DryRun RadioSet { layout: horizontal; height: 1; width: auto; border: none; padding: 0; margin-bottom: 1; }
-    DryRun RadioSet RadioButton { width: auto; margin-right: 2; }
+    DryRun #dry-form { width: 58; padding-right: 1; }
+    DryRun #dry-answer { width: 1fr; padding-left: 1; border-left: solid $panel; scrollbar-size-vertical: 1; }
+    DryRun Choice { margin-bottom: 1; }
     DryRun .dry-kind { height: auto; }
     DryRun #dry-typed_data { height: 1fr; }
     DryRun TextArea { height: 1fr; min-height: 5; }
     DryRun .dry-wrong { height: auto; color: $text-error; }
-    DryRun #question-trouble { margin-top: 0; }
-    DryRun #answers { margin-top: 0; }
     DryRun.-narrow #dry-form { width: 1fr; }
-    DryRun.-narrow #dry-answer { display: none; width: 1fr; border-left: none; }
+    DryRun.-narrow #dry-answer { display: none; border-left: none; padding-left: 0; }
     DryRun.-narrow.-answered #dry-answer { display: block; }
     DryRun.-narrow.-answered #dry-form { display: none; }
     """
@@ -61,10 +64,7 @@ class DryRun(Ask[list[Said]]):
     def fields(self) -> ComposeResult:
         with Horizontal(id="dry-run"):
             with VerticalScroll(id="dry-form", can_focus=False):
-                yield RadioSet(
-                    *(RadioButton(label, value=kind == EVM, id=f"kind-{kind}") for kind, label in _KINDS), id="kind",
-                    compact=True,
-                )  # fmt: skip
+                yield Choice(_KINDS, id="kind")
                 with Vertical(id="dry-evm", classes="dry-kind"):
                     yield TypedField("to", "to", "0x…")
                     yield TypedField("value", "value", "0, 0.5, 0.5 ETH, 20 wei")
@@ -84,12 +84,15 @@ class DryRun(Ask[list[Said]]):
     def on_mount(self) -> None:
         super().on_mount()
         self._show_kind()
+        # A form and its answer need the lines.
+        for button in self.query(Button):
+            button.compact = True
         self.query_one("#to", Input).focus()
         self.run_worker(self._prefill(), group="prefill")
 
-    def on_radio_set_changed(self, event: RadioSet.Changed) -> None:
+    def on_choice_changed(self, event: Choice.Changed) -> None:
         event.stop()
-        self._kind = (event.pressed.id or "").removeprefix("kind-")
+        self._kind = event.choice.value
         self._show_kind()
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -106,9 +109,13 @@ class DryRun(Ask[list[Said]]):
         # In a narrow terminal the answer lies over the form: back to it first.
         if self._covered():
             self.set_class(False, "-answered")
+            self._name_enter()
             self.query_one("#to" if self._kind == EVM else "#kind").focus()
         else:
             super().action_step_back()
+
+    def on_resize(self) -> None:
+        self._name_enter()
 
     def action_confirm(self) -> None:
         if self._covered():
@@ -137,8 +144,15 @@ class DryRun(Ask[list[Said]]):
         self.query_one("#dry-answer SaidLines", SaidLines).show(result)
         self.query_one("#dry-answer").scroll_home(animate=False)
         self.set_class(True, "-answered")
+        self._name_enter()
         if self._covered():
             self.query_one("#dry-answer").focus()
+
+    def _name_enter(self) -> None:
+        """What Enter does now stands on its button."""
+        button = self.query_one("#confirm", Button)
+        button.label = "Change it (Enter)" if self._covered() else f"{self.CONFIRM} (Enter)"
+        button.refresh(layout=True)
 
     def _typed(self) -> dict[str, str]:
         typed = {field.id or "": field.text for field in self.query(TypedField)}

@@ -8,10 +8,10 @@ from textual.widgets import Input
 from console.dialogs.ask import Ask
 from console.failures import Failure
 from console.moments import clock, moment
+from console.said import Said
 from console.shapes import Agent
 from console.shapes_agents import Frozen, Tenant
 from console.widgets.said_lines import SaidLines
-from console.words import Said
 
 _REASON_CHARACTERS: Final = 1_000
 _WHO_UNFREEZES: Final = "Only an owner or admin who has signed in, with a recent second factor, can unfreeze."
@@ -21,8 +21,10 @@ class Freeze(Ask[Frozen]):
     """Nothing more is signed for one agent."""
 
     TITLE_TEXT = "Freeze this agent?"
+    AUTO_FOCUS = "#reason"
     CONFIRM = "Freeze"
     VARIANT = "error"
+    DEFAULT_CSS = "Freeze Input, FreezeTenant Input { margin-top: 1; background: $panel; }"
 
     def __init__(self, agent: Agent) -> None:
         super().__init__()
@@ -71,6 +73,7 @@ class FreezeTenant(Ask[Frozen]):
     """Nothing more is signed for any agent. The tenant's id is typed, because this stops everybody."""
 
     TITLE_TEXT = "Freeze the WHOLE TENANT?"
+    AUTO_FOCUS = "#tenant-id"
     CONFIRM = "Freeze everything"
     VARIANT: ClassVar[str] = "error"
 
@@ -86,7 +89,7 @@ class FreezeTenant(Ask[Frozen]):
         ])  # fmt: skip
 
     def fields(self) -> ComposeResult:
-        yield Input(placeholder="type the tenant's id", id="tenant-id")
+        yield Input(placeholder="type the tenant's id", id="tenant-id", compact=True)
         yield _reason()
 
     async def perform(self) -> Frozen:
@@ -130,7 +133,9 @@ def _who(agent: Agent) -> list[Said]:
 
 
 def _reason() -> Input:
-    return Input(placeholder="why: whoever meets the freeze is told", id="reason", max_length=_REASON_CHARACTERS)
+    return Input(
+        placeholder="why: whoever meets the freeze is told", id="reason", max_length=_REASON_CHARACTERS, compact=True
+    )
 
 
 def _typed_reason(dialog: Freeze | FreezeTenant) -> dict[str, str]:

@@ -14,13 +14,13 @@ from console.failures import Failure
 from console.glance import Glance, glance
 from console.kept import Kept
 from console.moments import ago, moment
+from console.said import Said
 from console.screens.page import Page
 from console.shapes import Agent
 from console.shapes_agents import Frozen
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
-from console.words import Said
 
 _SIGN_IN: Final = "Unfreezing is for people who have signed in; you use the tenant key. Press i to sign in."
 
@@ -29,9 +29,10 @@ class Agents(Page):
     """A list of all agents, and beside it the one under the cursor once it rests there."""
 
     PLACE = "agents"
+    AUTO_FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "freeze", "Freeze/unfreeze"),
-        Binding("F", "freeze_tenant", "Freeze tenant", key_display="F"),
+        Binding("f", "freeze", "(Un)freeze"),
+        Binding("F", "freeze_tenant", "Freeze all", key_display="F"),
         Binding("t", "go('transactions')", "Transactions"),
         Binding("p", "go('policies')", "Policies"),
         Binding("slash", "search", "Search", key_display="/"),

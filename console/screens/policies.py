@@ -17,12 +17,12 @@ from console.kept import Kept
 from console.plain import clipped
 from console.rule_terms import Names
 from console.rules_in_words import rules_in_words
+from console.said import Said
 from console.screens.page import Page
 from console.shapes import Agent, PolicyRule
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
-from console.words import Said
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Policies(Page):
     """A list of agents, and the rules of the one under the cursor. Nothing is changed here."""
 
     PLACE = "policies"
+    AUTO_FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "try", "Try a transaction"),
         Binding("v", "raw", "As stored"),

@@ -6,8 +6,8 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
+from console.said import Said
 from console.widgets.said_lines import SaidLines
-from console.words import Said
 
 
 class AgentPane(VerticalScroll, can_focus=True):
