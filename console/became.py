@@ -9,10 +9,11 @@ from console.said import Said, Tone
 from console.shapes import Transaction
 
 STATES: Final[dict[str, tuple[str, Tone | None]]] = {
-    "pending_approval": ("waits for a person", "warn"), "rejected": ("refused", "quiet"), "signed": ("signed", None),
+    "pending_approval": ("waiting", "warn"), "rejected": ("refused", "quiet"), "signed": ("signed", None),
     "broadcast": ("sent", None), "confirmed": ("confirmed", "good"), "failed": ("failed", "bad"),
 }  # fmt: skip
 _MORE: Final = {
+    "pending_approval": "waits for a person",
     "signed": "signed; nobody has said yet that it was sent", "broadcast": "sent, and not yet confirmed by the chain",
     "confirmed": "confirmed by the chain", "failed": "failed: it did not happen on the chain",
     "rejected": "refused: it was not signed",

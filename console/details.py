@@ -55,7 +55,7 @@ def data_lines(kind: str, data: object) -> list[Said]:
 
 
 def _chain(order: Order) -> str:
-    return "none" if order.chain_id is None else f"{order.chain_id} ({chain_name(order.chain_id)})"
+    return "none" if order.chain_id is None else f"{order.chain_id}, {chain_name(order.chain_id)}"
 
 
 def _value(order: Order) -> str | None:

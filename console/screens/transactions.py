@@ -188,7 +188,8 @@ class Transactions(Page):
         self._listing.show(self._merged.rows())
         chosen = self.app.chosen_agent
         whose = f"of {self._called(chosen)} ({chosen})" if chosen else "of all agents"
-        self.query_one("#caption", PlainText).update(f"{self._merged.total:,} transactions {whose}, newest first")
+        count = "1 transaction" if self._merged.total == 1 else f"{self._merged.total:,} transactions"
+        self.query_one("#caption", PlainText).update(f"{count} {whose}, newest first")
 
     def _look(self) -> None:
         """Ask around the order under the cursor, unless that was done."""

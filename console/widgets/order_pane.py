@@ -29,7 +29,10 @@ class OrderPane(VerticalScroll, can_focus=True):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._order: Order | None = None
+        self.order: Order | None = None
+        """What is shown."""
+        self.known: Known | None = None
+        """What was known around it."""
 
     def compose(self) -> ComposeResult:
         yield SaidLines([Said("Nothing is selected.", "quiet")], id="order")
@@ -39,10 +42,10 @@ class OrderPane(VerticalScroll, can_focus=True):
     ) -> None:
         """Show this order; `note` is a sentence on top, such as what became of it meanwhile; `became` says more."""
         lines = self.query_one(SaidLines)
-        again = order is not None and self._order is not None and _which(order) == _which(self._order)
+        again = order is not None and self.order is not None and _which(order) == _which(self.order)
         place, below = lines.place_of(round(self.scroll_y)) if again else (0, 0)
         reading = lines.said[place] if again and self.scroll_y and lines.said else None
-        self._order = order
+        self.order, self.known = order, known
         lines.show(_sections(order, known, note, became or []))
         if not again:
             self.scroll_home(animate=False)

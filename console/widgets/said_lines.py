@@ -22,13 +22,14 @@ _NARROWEST = 20
 class SaidLines(Widget):
     """Some lines, each in its tone."""
 
+    # No automatic colours here: they are of their own widget's background, which a line's style does not know.
     DEFAULT_CSS = """
     SaidLines { height: auto; width: 1fr; }
     SaidLines > .said--bad { color: $text-error; text-style: bold; }
     SaidLines > .said--warn { color: $text-warning; }
     SaidLines > .said--good { color: $text-success; }
-    SaidLines > .said--quiet { color: $text-muted; }
-    SaidLines > .said--heading { color: $text; text-style: bold; }
+    SaidLines > .said--quiet { color: $secondary; }
+    SaidLines > .said--heading { color: $foreground; text-style: bold; }
     SaidLines > .said--note { color: $text-warning; background: $warning-muted; text-style: bold; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
