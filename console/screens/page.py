@@ -27,6 +27,8 @@ class Page(Screen[None]):
     PLACE: ClassVar[str] = ""
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
+    # One begins at the list, never in a line for typing: there, keys would be letters.
+    AUTO_FOCUS = "Listing"
     EVERY_SECONDS: ClassVar[float] = 10.0
     app: "Console"
 

@@ -14,6 +14,9 @@ PLACES = (
     ("webhooks", "Webhooks"), ("secrets", "Secrets"), ("audit", "Audit"),
 )  # fmt: skip
 
+# Cells beside a name.
+_AROUND = 2
+
 
 class Heading(PlainText):
     """Profile, service, person; and what is special about this start."""
@@ -26,9 +29,8 @@ class Place(PlainText):
 
     DEFAULT_CSS = """
     Place { width: auto; padding: 0 1; color: $text-muted; }
-    .-narrow Place { padding: 0 1 0 0; }
     Place:hover { text-style: underline; }
-    Place.-here { color: $text; background: $primary-darken-1; text-style: bold; }
+    Place.-here { color: $text; background: $primary-muted; text-style: bold; }
     """
 
     class Clicked(Message):
@@ -48,7 +50,7 @@ class Place(PlainText):
 
 
 class Navigation(Horizontal):
-    """The places, with the key of each, and how many approvals wait."""
+    """The places, with the key of each, and how many approvals wait: always in one line, whatever its length."""
 
     DEFAULT_CSS = "Navigation { height: 1; background: $surface; }"
     waiting: reactive[int | None] = reactive(None)
@@ -58,16 +60,34 @@ class Navigation(Horizontal):
         self._here = here
 
     def compose(self) -> ComposeResult:
-        for number, (place, _) in enumerate(PLACES, 1):
-            label = Place(place, _label(number, self.waiting))
-            label.set_class(place == self._here, "-here")
-            yield label
+        for place, label in self._labels(self.app.size.width).items():
+            shown = Place(place, label)
+            shown.set_class(place == self._here, "-here")
+            yield shown
 
     def watch_waiting(self) -> None:
-        for label in self.query("#place-approvals").results(Place):
-            label.update(_label(1, self.waiting))
+        self._draw()
 
+    def on_resize(self) -> None:
+        self._draw()
 
-def _label(number: int, waiting: int | None) -> str:
-    name = PLACES[number - 1][1]
-    return f"{number} {name} ({waiting:,})" if number == 1 and waiting else f"{number} {name}"
+    def _draw(self) -> None:
+        labels = self._labels(self.size.width or self.app.size.width)
+        for place, label in labels.items():
+            for shown in self.query(f"#place-{place}").results(Place):
+                shown.update(label)
+
+    def _labels(self, width: int) -> dict[str, str]:
+        """The longest names that fit; in the narrowest only where one is has a name, and what waits has its number."""
+        count = f" ({self.waiting:,})" if self.waiting else ""
+        whole = dict(PLACES)
+        briefly = whole | {"transactions": "Tx"}
+        least = {place: name if place == self._here else "" for place, name in briefly.items()}
+        for names in (whole, briefly, least):
+            labels = {
+                place: f"{number} {name}{count if number == 1 else ''}".rstrip()
+                for number, (place, name) in enumerate(names.items(), 1)
+            }
+            if sum(len(label) + _AROUND for label in labels.values()) <= width:
+                break
+        return labels

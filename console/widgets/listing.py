@@ -30,7 +30,7 @@ class Listing[Row](ScrollView, can_focus=True):
     Listing { height: 1fr; background: $surface; color: $foreground; scrollbar-size-horizontal: 0; }
     Listing > .listing--heading { background: $panel; color: $text-muted; text-style: bold; }
     Listing > .listing--cursor { background: $panel; }
-    Listing:focus > .listing--cursor { background: $primary-darken-1; color: $text; text-style: bold; }
+    Listing:focus > .listing--cursor { background: $primary-muted; color: $text; text-style: bold; }
     Listing > .listing--marked { text-style: bold; }
     Listing > .listing--empty { color: $text-muted; }
     Listing > .listing--bad { color: $text-error; }
@@ -117,6 +117,10 @@ class Listing[Row](ScrollView, can_focus=True):
         self.refresh()
         if (found is None and (before is not None or self.rows)) or (found is not None and self.row != before):
             self.post_message(self.Highlighted(self, self.row, by_person=before is None))
+
+    def holds(self, key: str) -> bool:
+        """Whether a thing is among the rows."""
+        return key in self._places
 
     def select(self, key: str) -> bool:
         """Put the cursor on a thing; False if it is not here."""
