@@ -39,7 +39,8 @@ def _brief_amount(effect: Effect, order: Order, known: Known) -> str:
     if amount is None:
         return "an amount that is no number"
     if coin:
-        return f"{human(amount, coin.decimals)} {coin.symbol}"
+        # Whichever is shorter: two wei are two wei, not nothing and sixteen zeros.
+        return min((f"{human(amount, coin.decimals)} {coin.symbol}", f"{amount:,} {coin.smallest}"), key=len)
     if number := nft_number(effect):
         return f"NFT {clipped(number, 12)} of {_brief_asset(effect)}"
     decimals = told_decimals(known.tokens.get(effect.asset or ""))

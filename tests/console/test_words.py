@@ -248,13 +248,14 @@ def test_an_order_without_effects_says_so_in_red() -> None:
 
 @pytest.mark.parametrize(("effects", "line"), [
     ([pays()], "Sends 1.5 ETH to 0x11111…111111"),
+    ([pays("2")], "Sends 2 wei to 0x11111…111111"),
     ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
     ([pays(), allows()], "UNLIMITED approval of token 0xccccc…cccccc for 0xddddd…dddddd, and 1 more"),
     ([allows("0")], "Takes back approval of token 0xccccc…cccccc for 0xddddd…dddddd"),
     ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
     ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
     ([], "Does what nobody said"),
-], ids=["payment", "several", "approval", "revocation", "opaque", "document", "nothing"])  # fmt: skip
+], ids=["payment", "two wei", "several", "approval", "revocation", "opaque", "document", "nothing"])  # fmt: skip
 def test_a_list_has_it_in_one_line_the_gravest_first(effects: list[Effect], line: str) -> None:
     assert summary(order(*effects), Known()) == line
 

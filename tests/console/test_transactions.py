@@ -1,0 +1,208 @@
+"""Transactions of one agent or of all: page by page, filtered, and what became of each. Spec 1/4.6."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
+from console.became import became
+from console.merged import Merged
+from console.moments import clock, moment
+from console.screens.transactions import PAGE
+from console.shapes import Transaction, TransactionPage
+from console.widgets.listing import Listing
+from tests.console.orders import earlier
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.server import Service
+
+FEES = {"gasLimit": "100000", "maxFeePerGas": "2000000000", "maxPriorityFeePerGas": "1000000000"}
+
+
+def agent_named(tenant: Tenant, name: str, *rules: dict[str, object]) -> Agent:
+    made = tenant.ok("POST", "/agents", {"id": name.lower(), "name": name})
+    tenant.ok("PUT", f"/agents/{made['id']}/policies", [rule("auto-approve-threshold", threshold="100"), *rules])
+    return tenant.as_agent(made)
+
+
+async def arrived(console: Driven) -> None:
+    """Go to the transactions."""
+    await console.until(lambda: console.app.current_mode == "approvals", "the queue")
+    await console.press("3")
+    await console.sees("newest first")
+
+
+def rows_of(console: Driven) -> Sequence[Transaction]:
+    rows: Sequence[Transaction] = console.one(Listing, "#transactions").rows
+    return rows
+
+
+async def test_the_transactions_of_all_agents_stand_in_one_list(
+    service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    alice, bob = agent_named(tenant, "Alice"), agent_named(tenant, "Bob", rule("rate-limit", maxTxPerHour=1))
+    for agent, value in ((alice, 1), (bob, 2), (bob, 3), (alice, 500)):
+        agent.sign(to=OTHER_ADDRESS, value=value, **FEES)
+    made = tenant.ok("GET", "/vault/alice/transactions")["transactions"]
+    newest = moment(made[0]["createdAt"])
+    assert newest
+    now = newest + timedelta(minutes=5)
+
+    async with driven(service.url, folder, key=tenant.key, now=lambda: now) as console:
+        await arrived(console)
+        await console.sees("4 transactions of all agents", "It waits for a person.", "sent it", "Details")
+
+        assert [row.agent_id for row in rows_of(console)] == ["alice", "bob", "bob", "alice"]
+        assert [row.status for row in rows_of(console)] == ["pending_approval", "rejected", "signed", "signed"]
+        random = [text for one in made for text in (one["id"], clock(moment(one["createdAt"])).removesuffix(" UTC"))]
+        assert await console.picture(*random) == pictures
+
+
+async def test_what_is_further_down_comes_as_one_scrolls(service: Service, tenant: Tenant, folder: Path) -> None:
+    agent = agent_named(tenant, "Alice")
+    for value in range(PAGE + 5):
+        agent.sign(value=value % 50)
+
+    async with driven(service.url, folder, key=tenant.key, size=(140, 24)) as console:
+        await arrived(console)
+        await console.until(lambda: len(rows_of(console)) == PAGE, "the first page")
+        await console.press("end")
+
+        await console.until(lambda: len(rows_of(console)) == PAGE + 5, "the rest")
+
+
+async def test_one_of_the_agents_is_chosen(service: Service, tenant: Tenant, folder: Path) -> None:
+    alice, bob = agent_named(tenant, "Alice"), agent_named(tenant, "Bob")
+    alice.sign(value=1)
+    bob.sign(value=2)
+
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await arrived(console)
+        await console.sees("2 transactions")
+        await console.press("c")
+        await console.sees("Whose transactions?", "2 agents")
+        await console.press("slash")
+        await console.write("bob")
+        await console.press("enter", "enter")
+        await console.sees("1 transaction of Bob (bob)")
+
+        assert [row.agent_id for row in rows_of(console)] == ["bob"]
+
+
+async def test_a_filter_asks_the_service(service: Service, tenant: Tenant, folder: Path) -> None:
+    agent = agent_named(tenant, "Alice")
+    agent.sign(value=1)
+    agent.sign(to=OTHER_ADDRESS, value=2)
+    agent.sign(value=500)
+
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await arrived(console)
+        await console.sees("3 transactions")
+        await console.press("slash")
+        await console.write(f"status:waiting to:{ADDRESS}")
+        await console.press("enter")
+        await console.sees("1 transaction of")
+
+        assert [row.value for row in rows_of(console)] == ["500"]
+
+
+@pytest.mark.parametrize(("line", "sentence"), [
+    ("status:lost", "status: lost is none of waiting"), ("colour:red", "colour:red is no filter here"),
+    ("chain:many", "chainId"),
+])  # fmt: skip
+async def test_a_filter_that_cannot_be_is_said_and_stays(
+    service: Service, tenant: Tenant, folder: Path, line: str, sentence: str
+) -> None:
+    agent_named(tenant, "Alice").sign(value=1)
+
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await arrived(console)
+        await console.sees("1 transaction of")
+        await console.press("slash")
+        await console.write(line)
+        await console.press("enter")
+
+        await console.sees(sentence, line)
+
+
+async def test_new_transactions_come_in_by_themselves_on_reload(service: Service, tenant: Tenant, folder: Path) -> None:
+    agent = agent_named(tenant, "Alice")
+    agent.sign(value=1)
+
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await arrived(console)
+        await console.sees("1 transaction of")
+        agent.sign(value=2)
+        await console.press("r")
+
+        await console.sees("2 transactions of")
+
+
+def test_what_became_of_it_is_told_with_its_times() -> None:
+    done = earlier(
+        1, tx_hash="0x" + "ab" * 32, signed_at="2026-02-01T12:00:01Z", broadcast_at="2026-02-01T12:00:02Z",
+        confirmed_at="2026-02-01T12:00:30Z", replaces_tx_id="e-0",
+    )  # fmt: skip
+
+    assert [one.text for one in became(done)] == [
+        "It was confirmed by the chain.", "hash on the chain", f"  0x{'ab' * 32}",
+        "takes the place of the transaction", "  e-0", "signed       2026-02-01 12:00:01 UTC",
+        "sent         2026-02-01 12:00:02 UTC", "confirmed    2026-02-01 12:00:30 UTC",
+    ]  # fmt: skip
+
+
+def test_what_failed_says_why() -> None:
+    lines = became(earlier(1, status="failed", status_detail="execution_reverted"))
+
+    assert [one.text for one in lines] == [
+        "It failed: it did not happen on the chain.", "  because: execution_reverted",
+    ]  # fmt: skip
+    assert lines[0].tone == "bad"
+
+
+def paged(rows: Sequence[Transaction], offset: int, size: int) -> TransactionPage:
+    return TransactionPage(list(rows[offset : offset + size]), len(rows))
+
+
+LISTS = st.lists(st.lists(st.integers(1, 28), max_size=12, unique=True), min_size=1, max_size=4)
+
+
+@given(LISTS, st.integers(1, 5))
+def test_the_one_list_has_no_hole_however_far_it_is_loaded(numbers: list[list[int]], size: int) -> None:
+    of = {
+        f"a{place}": [earlier(number, reference_id=str(place)) for number in sorted(found, reverse=True)]
+        for place, found in enumerate(numbers)
+    }
+    # Ids are unique over agents.
+    of = {agent: [_of(row, agent) for row in rows] for agent, rows in of.items()}
+    every = sorted((row for rows in of.values() for row in rows), key=lambda row: row.created_at, reverse=True)
+    merged = Merged(list(of))
+    for agent, rows in of.items():
+        merged.take(agent, paged(rows, 0, size), 0)
+
+    while True:
+        shown = merged.rows()
+        assert [row.created_at for row in shown] == [row.created_at for row in every[: len(shown)]]
+        if not (wanted := merged.next()):
+            break
+        for agent, offset in wanted:
+            merged.take(agent, paged(of[agent], offset, size), offset)
+
+    assert {row.id for row in merged.rows()} == {row.id for row in every}
+
+
+def test_a_newest_page_that_does_not_reach_what_is_loaded_begins_anew() -> None:
+    merged = Merged(["a"])
+    merged.take("a", TransactionPage([earlier(2), earlier(1)], 3), 0)
+    merged.take("a", TransactionPage([earlier(9), earlier(8)], 9), 0)
+
+    assert [row.id for row in merged.rows()] == ["e-9", "e-8"]
+
+
+def _of(row: Transaction, agent: str) -> Transaction:
+    changed = {name: getattr(row, name) for name in row.__struct_fields__}
+    return Transaction(**changed | {"id": f"{agent}-{row.id}", "agent_id": agent})
