@@ -42,11 +42,14 @@ class AuditPage(msgspec.Struct, frozen=True):
 
 
 def in_full(row: AuditEvent) -> str:
-    """Every field of a row, its metadata as indented lines."""
-    fields = laid_out([
+    """Every field of a row, its metadata as indented lines: first what happened, then where it came from."""
+    what = laid_out([
         ("Number", f"{row.seq:,}"), ("Time", clock(moment(row.created_at))), ("Action", row.action),
         ("Actor", f"{row.actor_type} {row.actor_id}"), ("Resource", f"{row.resource_type} {row.resource_id}"),
+    ])  # fmt: skip
+    whence = laid_out([
         ("Address", row.ip_address or "-"), ("Program", clipped(row.user_agent or "-", 300)),
         ("Request", row.request_id or "-"), ("Id", row.id),
     ])  # fmt: skip
-    return "\n".join([fields, "", "Metadata", *(f"  {line}" for line in indented(row.metadata) or ["none"])])
+    metadata = [f"  {line}" for line in indented(row.metadata) or ["none"]]
+    return "\n".join([what, "", "Metadata", *metadata, "", whence])

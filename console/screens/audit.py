@@ -47,7 +47,7 @@ class Audit(GuardedPage):
     def __init__(self) -> None:
         super().__init__()
         self._query: dict[str, str] = {}
-        self._line = ""
+        self._refused = False
         self._rows: dict[int, AuditEvent] = {}
         self._total = 0
         self._more = False
@@ -84,7 +84,9 @@ class Audit(GuardedPage):
             # What was typed cannot be searched for.
             self._said(refusal)
             return
-        self.query_one(FilterLine).trouble("")
+        if self._refused:
+            self._refused = False
+            self.query_one(FilterLine).trouble("")
         fresh = {row.seq: row for row in found.data}
         whole = found.pagination.total <= len(fresh)
         self._rows = fresh if whole or not fresh.keys() & self._rows.keys() else self._rows | fresh
@@ -117,6 +119,8 @@ class Audit(GuardedPage):
         except filters.BadFilter as problem:
             line.trouble(problem.sentence)
             return
+        line.trouble("")
+        self._refused = False
         self._rows = {}
         self._listing.focus()
         self.reload()
@@ -146,6 +150,7 @@ class Audit(GuardedPage):
 
     def _said(self, refusal: Answered) -> None:
         """What the API does not search for stands at the line; what was found before is not shown as its answer."""
+        self._refused = True
         self.query_one(FilterLine).trouble(refusal.sentence)
         self._rows, self._total = {}, 0
         self._show()

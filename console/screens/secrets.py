@@ -104,7 +104,8 @@ class Secrets(Page):
 
     def _route_text(self, route: CredentialRoute) -> list[Field]:
         return [
-            ("Host", route.host_pattern), ("Path", route.path_pattern), ("Method", "any" if route.method == "*" else route.method),
+            ("Host", route.host_pattern), ("Path", route.path_pattern),
+            ("Method", "any" if route.method == "*" else route.method),
             ("Put in", injection(route)), ("Secret", self._secret_of(route)), ("Priority", f"{route.priority:,}"),
             ("State", "enabled" if route.enabled else "disabled"), ("Made", clock(moment(route.created_at))),
             ("Id", route.id),

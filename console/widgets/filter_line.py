@@ -14,7 +14,7 @@ class FilterLine(Vertical):
 
     DEFAULT_CSS = """
     FilterLine { height: auto; background: $surface; }
-    FilterLine Input { border: none; height: 1; padding: 0 1; background: $panel; }
+    FilterLine Input { width: 1fr; padding: 0 1; background: $panel; }
     FilterLine Input:focus { background: $primary-darken-1; }
     FilterLine Input.-wrong { color: $text-error; }
     FilterLine #filter-trouble { display: none; height: auto; padding: 0 1; color: $text-error; }
@@ -37,7 +37,8 @@ class FilterLine(Vertical):
         self._hint = hint
 
     def compose(self) -> ComposeResult:
-        yield Input(placeholder=self._hint, id="filter")
+        # Whoever comes back to the line goes on with what stands there.
+        yield Input(placeholder=self._hint, select_on_focus=False, compact=True, id="filter")
         yield PlainText("", id="filter-trouble")
 
     def trouble(self, sentence: str) -> None:

@@ -1,10 +1,22 @@
 """Fixtures of the console's tests."""
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import keyring
+import keyring.backends.fail
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.image import SVGImageSnapshotExtension
+
+from tests.console.entering import Waits
+from tests.fixtures.callers import Tenant
+from tests.fixtures.hooked import hell
+from tests.fixtures.people import Person, member
+from tests.fixtures.server import Service
+
+__all__ = ("hell",)
 
 
 @pytest.fixture
@@ -17,3 +29,25 @@ def folder(tmp_path: Path) -> Path:
 def pictures(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """Compare a picture with the kept one; `make snapshots` keeps new ones."""
     return snapshot.use_extension(SVGImageSnapshotExtension)
+
+
+@pytest.fixture(autouse=True)
+def no_keys() -> Iterator[None]:
+    """No keyring of the machine that the tests run on is looked into."""
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.backends.fail.Keyring())
+    yield
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def waits() -> Waits:
+    """The time between polls, which the test lets pass."""
+    return Waits()
+
+
+@pytest.fixture
+def admin(service: Service, tenant: Tenant) -> Iterator[Person]:
+    """An admin of this test's tenant, signed in in a browser."""
+    with closing(member(service, tenant, "admin")) as somebody:
+        yield somebody

@@ -38,38 +38,25 @@ async def test_it_offers_places_and_the_acts_of_the_screen_and_nothing_of_textua
         assert await console.picture() == pictures
 
 
-async def test_a_place_is_gone_to_by_name(service: Service, tenant: Tenant, folder: Path) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
+async def test_places_themes_and_acts_are_reached_by_name(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with driven(service.url, folder, key=tenant.key, read_only=True) as console:
+        await opened(console)
+        assert [name for name in offered(console) if "reeze" in name] == []
+        await console.write("dark")
+        await console.until(lambda: offered(console) == ["Dark or light"], "the one act")
+        await console.press("enter")
+        await console.until(lambda: console.app.theme == "custody-light", "the light theme")
+
+        await opened(console, "explain")
+        await console.until(lambda: offered(console) == ["Explain a request"], "the act of the screen")
+        await console.press("enter")
+        await console.sees("Which route would a request fall to?")
+        await console.press("escape")
+
         await opened(console, "webh")
         await console.until(lambda: offered(console) == ["Go to Webhooks"], "the one place")
         await console.press("enter")
-
         await console.until(lambda: console.app.current_mode == "webhooks", "the place")
-
-
-async def test_the_theme_is_turned_by_name(service: Service, tenant: Tenant, folder: Path) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
-        await opened(console, "dark")
-        await console.until(lambda: offered(console) == ["Dark or light"], "the one act")
-        await console.press("enter")
-
-        await console.until(lambda: console.app.theme == "custody-light", "the light theme")
-
-
-async def test_an_act_of_the_screen_is_done_there(service: Service, tenant: Tenant, folder: Path) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
-        await opened(console, "explain")
-        await console.until(lambda: offered(console) == ["Explain a request"], "the one act")
-        await console.press("enter")
-
-        await console.sees("Which route would a request fall to?")
-
-
-async def test_a_read_only_console_offers_no_freezing(service: Service, tenant: Tenant, folder: Path) -> None:
-    async with driven(service.url, folder, key=tenant.key, read_only=True) as console:
-        await opened(console)
-
-        assert [name for name in offered(console) if "reeze" in name] == []
 
 
 async def test_a_hostile_name_is_text_and_holds_nothing_up(service: Service, tenant: Tenant, folder: Path) -> None:

@@ -1,0 +1,192 @@
+"""The audit trail in the console: what is searched, what it finds, and what cannot be searched for. Spec 2/10."""
+
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from console import filters
+from console.fields import indented
+from console.moments import clock, moment
+from tests.fixtures.callers import Tenant
+from tests.fixtures.console_sessions import keep_session
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.people import Person
+from tests.fixtures.server import Service
+
+
+@asynccontextmanager
+async def looking(service: Service, folder: Path, person: Person, **settings: Any) -> Any:
+    """A console of a person who is signed in, at the audit trail."""
+    keep_session(folder, service.url, person)
+    async with driven(service.url, folder, **settings) as console:
+        await console.until(lambda: console.app.person, "the sign-in")
+        await console.press("7")
+        yield console
+
+
+async def searched(console: Driven, line: str) -> None:
+    """Type a search into the line, in place of what stands there."""
+    await console.sees("newest first")
+    await console.press("slash", "end", "ctrl+u")
+    await console.press(*(_KEYS.get(letter, letter) for letter in line))
+    await console.press("enter")
+
+
+_KEYS = {
+    " ": "space", ".": "full_stop", "-": "minus", ":": "colon", "*": "asterisk", "_": "underscore",
+    '"': "quotation_mark",
+}  # fmt: skip
+
+
+@pytest.fixture(name="frozen")
+def frozen_agent(tenant: Tenant, as_owner: Person) -> str:
+    """An agent that its owner froze, which stands in the trail; its id."""
+    agent = tenant.agent(agent_id="buyer")
+    as_owner.ok("POST", f"/agents/{agent.id}/freeze", {"reason": "[red]odd[/red] orders"})
+    return agent.id
+
+
+@pytest.fixture(name="numbers")
+async def long_numbers(service: Service) -> None:
+    """Numbers are given out for all tenants: those of a picture must have as many digits each time."""
+    async with owner_of(service.database) as owner:
+        name = await owner.fetchval("SELECT pg_get_serial_sequence('audit', 'seq')")
+        await owner.execute("SELECT setval($1::text::regclass, greatest(10000000, nextval($1::text::regclass)))", name)
+
+
+@pytest.mark.parametrize("look", [(WIDE, "dark"), (NARROW, "light")], ids=["wide", "narrow"])
+async def test_it_looks_like_this(  # noqa: PLR0917 - fixtures
+    numbers: None, service: Service, folder: Path, as_owner: Person, frozen: str, pictures: SnapshotAssertion,
+    look: tuple[tuple[int, int], str],
+) -> None:  # fmt: skip
+    rows = as_owner.ok("GET", "/audit/events")["data"]
+    seen = [str(row[name]) for row in rows for name in ("id", "request_id", "actor_id", "resource_id", "user_agent")]
+    seen += [f"{row['seq']:,}" for row in rows] + [clock(moment(row["created_at"])) for row in rows]
+    async with looking(service, folder, as_owner, size=look[0], theme=look[1]) as console:
+        await console.sees("agent.frozen", "agent.created", "newest first", "reason: [red]odd[/red] orders")
+        assert "agent.frozen" in next(line for line in console.text.splitlines() if line.startswith("▸"))
+
+        assert await console.picture(as_owner.id, as_owner.wallet.address, *seen) == pictures
+
+
+async def test_it_finds_what_one_looks_for(service: Service, folder: Path, as_owner: Person, frozen: str) -> None:
+    async with looking(service, folder, as_owner) as console:
+        await searched(console, f"action:agent.froz* actor:user:{as_owner.id} resource:agent:buyer from:1h")
+        await console.sees("1 row, newest first", "agent.frozen")
+        await console.gone("agent.created", "membership.added")
+        await searched(console, "to:2020-01-01")
+
+        await console.sees("No row fits the search")
+
+
+async def test_what_was_typed_stays_and_what_is_wrong_with_it_is_said(
+    service: Service, folder: Path, as_owner: Person, frozen: str
+) -> None:
+    async with looking(service, folder, as_owner) as console:
+        await searched(console, "agent.frozen")
+        await console.sees("agent.frozen is no filter here. There are action:, actor:, resource:")
+        await console.press("ctrl+u", *"from", "colon", *"lunch", "enter")
+        await console.sees("from: write a day (2026-01-31), a time", "from:lunch")
+        await console.press("ctrl+u", *"action", "colon", *"tx", "percent_sign", "enter")
+
+        await console.sees("action:tx%", "! action")
+        await console.gone("agent.created")
+
+
+async def test_it_shows_what_happens_while_one_looks(
+    service: Service, tenant: Tenant, folder: Path, as_owner: Person, frozen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.screens.audit.Audit.EVERY_SECONDS", 0.2)
+    async with looking(service, folder, as_owner) as console:
+        await console.sees("agent.frozen")
+        as_owner.ok("POST", f"/agents/{frozen}/unfreeze", {})
+
+        await console.sees("agent.unfrozen")
+        # The cursor stays on what one was reading.
+        assert "agent.frozen" in next(line for line in console.text.splitlines() if line.startswith("▸"))
+
+
+@pytest.mark.long
+async def test_further_pages_come_as_one_scrolls(
+    service: Service, tenant: Tenant, folder: Path, as_owner: Person
+) -> None:
+    async with owner_of(service.database) as owner, owner.transaction():
+        await owner.execute("SELECT set_config('custody.tenant', $1, true)", tenant.id)
+        await owner.execute(
+            "SELECT audit_append('system', 'me', 'test.made', 'thing', n::text, '{}', '{}') "
+            "FROM generate_series(1, 250) n"
+        )
+    total = as_owner.ok("GET", "/audit/events?limit=1")["pagination"]["total"]
+    async with looking(service, folder, as_owner) as console:
+        await console.sees(f"{total} rows")
+        for _ in range(4):
+            await console.press("end")
+            await console.pilot.pause(0.1)
+
+        await console.press("end")
+        await console.sees("tenant.created")
+
+
+def picture_of(line: str) -> dict[str, str]:
+    """What a line of this screen asks the API for, on the last day of January."""
+    now = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    fields = {
+        "action": filters.beginning("action", "actionPrefix"),
+        "actor": filters.kind_and_id(frozenset({"user", "agent"}), "actorType", "actorId"),
+        "from": filters.time("from", "dateFrom", lambda: now),
+        "to": filters.time("to", "dateTo", lambda: now, end=True),
+        "meta.": filters.exactly("metadata."),
+    }
+    return filters.read(line, fields)
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("", {}),
+        ("action:tx.signed", {"action": "tx.signed"}),
+        ("action:tx.*", {"actionPrefix": "tx."}),
+        ("actor:user", {"actorType": "user"}),
+        ("actor:user:u-1", {"actorType": "user", "actorId": "u-1"}),
+        ("actor:tenant-key:abcd", {"actorId": "tenant-key:abcd"}),
+        ('actor:"two words"', {"actorId": "two words"}),
+        ("meta.policy.kind:evm meta.x:1", {"metadata.policy.kind": "evm", "metadata.x": "1"}),
+        ("from:2026-01-30", {"dateFrom": "2026-01-30T00:00:00.000Z"}),
+        ("to:2026-01-30", {"dateTo": "2026-01-30T23:59:59.999Z"}),
+        ("from:2026-01-30T10:00+02:00", {"dateFrom": "2026-01-30T08:00:00.000Z"}),
+        ("from:3h", {"dateFrom": "2026-01-31T09:00:00.000Z"}),
+        ("from:30d", {"dateFrom": "2026-01-01T12:00:00.000Z"}),
+    ],
+)  # fmt: skip
+def test_a_line_is_read(line: str, asked: dict[str, str]) -> None:
+    assert picture_of(line) == asked
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["word", "what:x", "action:", 'action:"open', "action:a action:b", "from:yesterday", "from:99999999d", "from:d",
+     "from:2026-02-30", "from:0001-01-01T00:00+14:00", "actor:user actor:user:x"],
+)  # fmt: skip
+def test_a_line_that_cannot_be_read_is_refused_in_words(line: str) -> None:
+    with pytest.raises(filters.BadFilter) as refused:
+        picture_of(line)
+
+    assert refused.value.sentence.endswith((".", ")."))
+
+
+def test_metadata_is_laid_out_in_lines_of_a_bounded_length_and_number() -> None:
+    deep: Any = "end"
+    for _ in range(50):
+        deep = {"in": deep}
+
+    assert indented({"a": [1, {"b": None}], "c": {}, "d": True}) == [
+        "a:", "  - 1", "  -", "    b: none", "c: empty", "d: true",
+    ]  # fmt: skip
+    assert max(len(line) for line in indented({"long": "x" * 10_000})) < 700
+    assert len(indented(list(range(5_000)))) == 401
+    assert indented(deep)[-1].strip() == "… (more inside)"

@@ -1,0 +1,238 @@
+"""Webhooks: who sees them, what is said of each delivery, and sending one again. Spec 2/2.13, 4.7."""
+
+from contextlib import asynccontextmanager, closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from console.moments import moment
+from console.screens.webhooks import Webhooks
+from tests.fixtures.callers import Tenant
+from tests.fixtures.console_sessions import keep_session
+from tests.fixtures.consoles import NARROW, driven
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.people import Person, member, sign_in
+from tests.fixtures.server import Service
+from tests.outside.hell import Hell
+from tests.outside.upstream import eventually
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test has less patience than a person: look again sooner."""
+    monkeypatch.setattr(Webhooks, "EVERY_SECONDS", 0.2)
+
+
+@asynccontextmanager
+async def looking(service: Service, folder: Path, person: Person, **settings: Any) -> Any:
+    """A console of a person who is signed in, at the webhooks."""
+    keep_session(folder, service.url, person)
+    async with driven(service.url, folder, **settings) as console:
+        await console.until(lambda: console.app.person, "the sign-in")
+        await console.press("5")
+        yield console
+
+
+def endpoint(hell: Hell, person: Person, path: str, **fields: Any) -> dict[str, Any]:
+    """An endpoint at a receiver that does what its path ends in."""
+    url = f"http://localhost:{hell.ports['plain']}/{path}"
+    body = {"url": url, "maxRetries": 5, "retryBackoffMs": 86_400_000, "events": ["tx.signed"], **fields}
+    return person.ok("POST", "/webhooks", body)  # type: ignore[no-any-return]
+
+
+def ended(person: Person, made: dict[str, Any], count: int = 1) -> list[dict[str, Any]]:
+    """The deliveries to an endpoint, once there are so many and each was tried."""
+    return eventually(  # type: ignore[no-any-return]
+        lambda: person.ok("GET", f"/webhooks/{made['id']}/deliveries"),
+        lambda found: len(found) == count and all(one["status"] in ("delivered", "failed") for one in found),
+    )
+
+
+@pytest.fixture(name="told")
+def told_once(hell: Hell, tenant: Tenant, as_owner: Person) -> dict[str, Any]:
+    """An endpoint whose receiver took the one event that there was; the delivery stands under `delivery`."""
+    made = endpoint(hell, as_owner, "console/good", description="The till")
+    tenant.agent().sign()
+    return {**made, "delivery": ended(as_owner, made)[0]}
+
+
+async def test_a_tenant_key_is_told_to_sign_in(
+    service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await console.until(lambda: console.app.person, "the sign-in")
+        await console.press("5")
+        await console.sees("Webhooks are for people who have signed in; you use the tenant key. Press i to sign in.")
+
+        assert await console.picture() == pictures
+        await console.press("7")
+        await console.sees("The audit trail is for people who have signed in; you use the tenant key.")
+
+
+async def test_who_may_not_see_them_reads_the_services_own_sentence(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    with closing(member(service, tenant, "viewer", mfa=True)) as viewer:
+        said, trail = (viewer.get(path).json()["error"] for path in ("/webhooks", "/audit/events"))
+        async with looking(service, folder, viewer) as console:
+            await console.sees(said)
+            await console.press("7")
+            await console.sees(trail)
+
+
+async def test_without_a_recent_second_factor_enter_asks_for_one_and_they_appear(
+    service: Service, tenant: Tenant, folder: Path, as_owner: Person, told: dict[str, Any]
+) -> None:
+    with closing(sign_in(service, as_owner.wallet, tenant=tenant.id)) as later:
+        async with looking(service, folder, later) as console:
+            await console.sees("Press Enter to show a second factor")
+            await console.press("enter")
+            await console.until(lambda: console.app.screen.is_modal, "the question")
+            await console.press("escape")
+            await console.sees("Press Enter to show a second factor")
+
+
+async def test_endpoints_and_deliveries_are_said_in_words(
+    service: Service, folder: Path, as_owner: Person, hell: Hell, told: dict[str, Any], pictures: SnapshotAssertion
+) -> None:
+    bad = endpoint(hell, as_owner, "console/status-500", maxRetries=0)
+    as_owner.ok("PUT", f"/webhooks/{bad['id']}", {"enabled": False})
+    clock = _later(told)
+    async with looking(service, folder, as_owner, now=clock) as console:
+        await console.sees(bad["url"], told["url"], "disabled", "enabled", "Nothing was sent there yet")
+        await console.press("down")
+        await console.sees("tx.signed", "1 of 6", "delivered", f"1 delivery to {told['url']}")
+
+        assert await console.picture(as_owner.wallet.address, str(hell.ports["plain"])) == pictures
+
+
+async def test_they_fit_into_a_narrow_terminal(
+    service: Service, folder: Path, as_owner: Person, hell: Hell, told: dict[str, Any], pictures: SnapshotAssertion
+) -> None:
+    async with looking(service, folder, as_owner, now=_later(told), size=NARROW, theme="light") as console:
+        await console.sees("tx.signed", "delivered")
+
+        assert await console.picture(as_owner.wallet.address, str(hell.ports["plain"])) == pictures
+        await console.press("tab", "tab", "enter")
+        await console.sees(told["delivery"]["id"], told["url"], "1 of 6", "Replay of")
+
+
+async def test_a_failed_delivery_is_retried_until_its_receiver_takes_it(
+    service: Service, tenant: Tenant, folder: Path, as_owner: Person, hell: Hell, pictures: SnapshotAssertion
+) -> None:
+    made = endpoint(hell, as_owner, f"{tenant.id}/flaky")
+    tenant.agent().sign()
+    [delivery] = ended(as_owner, made)
+    async with looking(service, folder, as_owner) as console:
+        await console.sees("failed, tried again in", "1 of 6")
+        await console.press("t")
+        await console.sees("Try this delivery again now?", made["url"], delivery["id"], "1 of 6 attempts")
+        assert len(hell.at(made["url"])) == 1
+        await console.press("enter")
+        await console.sees("2 of 6", "failed, tried again in")
+        await console.press("t")
+        await console.sees("2 of 6 attempts")
+        await console.press("enter")
+
+        await console.sees("3 of 6", "delivered")
+        assert {one.headers["webhook-id"] for one in hell.at(made["url"])} == {delivery["id"]}
+
+
+async def test_a_replay_is_a_new_delivery_of_the_same_event(
+    service: Service, folder: Path, as_owner: Person, hell: Hell, told: dict[str, Any], pictures: SnapshotAssertion
+) -> None:
+    old = told["delivery"]["id"]
+    async with looking(service, folder, as_owner, now=_later(told)) as console:
+        await console.sees("tx.signed")
+        await console.press("y")
+        await console.sees("Send this event once more?", told["url"], old)
+        assert await console.picture(as_owner.wallet.address, str(hell.ports["plain"]), old) == pictures
+        await console.press("escape")
+        await console.gone("Send this event once more?")
+        assert len(ended(as_owner, told)) == 1
+        await console.press("y")
+        await console.sees("Send this event once more?")
+        await console.press("enter")
+        await console.sees("A new delivery is on its way", f"{old[:7]}…{old[-6:]}", "2 deliveries")
+
+    new, first = ended(as_owner, told, 2)
+    assert (new["replayedFromDeliveryId"], first["id"]) == (old, old)
+    assert [one.headers["webhook-id"] for one in hell.at(told["url"])[-2:]] == [old, new["id"]]
+
+
+async def test_what_cannot_be_sent_again_is_said_with_what_helps(
+    service: Service, folder: Path, as_owner: Person, told: dict[str, Any]
+) -> None:
+    async with looking(service, folder, as_owner) as console:
+        await console.sees("tx.signed")
+        await console.press("t")
+        await console.sees("Try this delivery again now?")
+        await console.press("enter")
+
+        await console.sees("This delivery has arrived. To send its event once more, press Esc and y: replay.")
+        await console.press("escape", "y")
+        await console.sees("Send this event once more?")
+        as_owner.ok("PUT", f"/webhooks/{told['id']}", {"enabled": False})
+        await console.press("enter")
+        await console.sees("This webhook is disabled")
+
+
+async def test_read_only_offers_neither(service: Service, folder: Path, as_owner: Person, told: dict[str, Any]) -> None:
+    async with looking(service, folder, as_owner, read_only=True) as console:
+        await console.sees("tx.signed", "/ Filter")
+        await console.press("t", "y")
+        await console.pilot.pause()
+
+        assert "Retry" not in console.flat
+        assert "Replay " not in console.flat.replace("Replay of", "")
+        assert not console.app.screen.is_modal
+
+
+async def test_what_is_new_appears_by_itself_and_filters_hold(
+    service: Service, tenant: Tenant, folder: Path, as_owner: Person, told: dict[str, Any]
+) -> None:
+    async with looking(service, folder, as_owner) as console:
+        await console.sees("1 delivery")
+        tenant.agent().sign()
+        await console.sees("2 deliveries")
+        await console.press("slash")
+        await console.write("status:lost")
+        await console.press("enter")
+        await console.sees("status: lost is none of failed, delivered, pending, processing.", "status:lost")
+        await console.press(*["backspace"] * 4)
+        await console.write("failed")
+        await console.press("enter")
+
+        await console.sees("No delivery fits the filter", "0 deliveries", "status:failed")
+
+
+@pytest.mark.long
+async def test_further_pages_come_as_one_scrolls(
+    service: Service, folder: Path, as_owner: Person, told: dict[str, Any]
+) -> None:
+    async with owner_of(service.database) as owner:
+        await owner.execute(
+            "INSERT INTO deliveries (tenant_id, id, endpoint_id, event_number, event, url, max_attempts, status, "
+            "attempts, created_at) SELECT tenant_id, gen_random_uuid(), endpoint_id, event_number, 'tx.denied', url, "
+            "6, 'failed', 6, created_at - n * interval '1 minute' FROM deliveries, generate_series(1, 249) n "
+            "WHERE tenant_id = $1",
+            as_owner.tenant,
+        )
+    async with looking(service, folder, as_owner) as console:
+        await console.sees("the newest 100 of 250 deliveries")
+        await console.press("tab", "tab", "end")
+        await console.sees("the newest 200 of 250 deliveries")
+        await console.press("end")
+
+        await console.sees("250 deliveries to")
+        await console.gone("the newest")
+
+
+def _later(told: dict[str, Any]) -> Any:
+    """A clock that stands five and a half minutes after the delivery."""
+    made = moment(told["delivery"]["createdAt"])
+    assert made is not None
+    return lambda: made + timedelta(minutes=5, seconds=30)
