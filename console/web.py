@@ -43,6 +43,7 @@ html, body { margin: 0; height: 100%; background: #12161c; color: #d6dbe3; font-
 a { color: #8fb8de; }
 </style>
 <script src="static/js/textual.js"></script>
+<script src="focus.js"></script>
 </head>
 <body>
 <p class="word begun">Connecting</p>
@@ -50,6 +51,12 @@ a { color: #8fb8de; }
 <div id="terminal" class="textual-terminal" data-session-websocket-url="SOCKET" data-font-size="16"></div>
 </body>
 </html>
+"""
+# Keys go to the terminal without a click, once there is a console, and whenever one comes back to the page.
+_FOCUS = """const focus = () =>
+  document.body.matches(".-loaded:not(.-closed)") && document.querySelector(".xterm-helper-textarea").focus();
+addEventListener("focus", focus);
+addEventListener("load", () => new MutationObserver(focus).observe(document.body, {attributes: true}));
 """
 
 
@@ -104,6 +111,7 @@ class Site(Server):
         app.add_routes([
             web.get("/", self._enter, allow_head=False),
             web.get(f"{self._place}/", self._page, allow_head=False),
+            web.get(f"{self._place}/focus.js", self._focus, allow_head=False),
             web.get(f"{self._place}/ws", self.handle_websocket, allow_head=False),
             web.static(f"{self._place}/static", self.statics_path),
         ])  # fmt: skip
@@ -144,6 +152,9 @@ class Site(Server):
     async def _page(self, request: web.Request) -> web.StreamResponse:
         page = _PAGE.replace("SOCKET", f"ws://{HOST}:{self.port}{self._place}/ws")
         return web.Response(text=page, content_type="text/html")
+
+    async def _focus(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(text=_FOCUS, content_type="text/javascript")
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a console for a page, as long as the page is there."""

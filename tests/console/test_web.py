@@ -204,8 +204,9 @@ async def test_the_page_loads_only_what_is_here(place: Place) -> None:
     page = (await place.browser.get(place.path, headers={"Cookie": place.cookie})).text
 
     found = re.findall(r'(?:href=|src=|[ ]url\()"([^"]+)"', page)
-    assert found == ["static/css/xterm.css", "static/fonts/RobotoMono-VariableFont_wght.ttf", "static/js/textual.js"]
-    assert [await place.status(path, Cookie=place.cookie) for path in found] == [200, 200, 200]
+    font = "static/fonts/RobotoMono-VariableFont_wght.ttf"
+    assert found == ["static/css/xterm.css", font, "static/js/textual.js", "focus.js"]
+    assert [await place.status(path, Cookie=place.cookie) for path in found] == [200, 200, 200, 200]
     assert re.findall(r"\w+://[^/\"]+", page) == [f"ws://127.0.0.1:{place.site.port}"]
 
 
