@@ -42,7 +42,7 @@ def totals(items: Sequence[Item]) -> list[str]:
                 place = (effect.kind, effect.asset, item.approval.chain_id)
                 sums[place] = sums.get(place, 0) + (whole(effect.amount) or 0)
     lines = [_total(kind, asset, chain, amount) for (kind, asset, chain), amount in sums.items()]
-    return lines + ([f"UNLIMITED: {boundless:,} of their effects have no bound."] if boundless else [])
+    return lines + ([f"UNLIMITED: no amount bounds {boundless:,} of these."] if boundless else [])
 
 
 def _total(kind: str, asset: str | None, chain: int | None, amount: int) -> str:

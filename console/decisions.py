@@ -10,6 +10,7 @@ import msgspec
 from console.api_client import ApiClient
 from console.failures import Absent, Answered, Conflicted, Failure
 from console.moments import moment
+from console.person import Person
 from console.plain import clipped
 from console.queue import PAGE, WORDS, Item, Outcome, outcome_of
 from console.shapes import Approval, Transaction
@@ -74,6 +75,15 @@ async def became(client: ApiClient, item: Item, me: str | None) -> Outcome:
     if one.status == "pending_approval":
         return Outcome("gone")
     return Outcome("approved", moment(one.signed_at), tx_hash=one.tx_hash or "")
+
+
+def why_not(person: Person | None, *, read_only: bool) -> str:
+    """Why somebody cannot decide here, in a sentence; empty if they can."""
+    if read_only:
+        return "This console is read-only: others decide."
+    if person is not None and not person.may_decide:
+        return f"Your role ({person.role}) sees the queue; owners and admins decide."
+    return ""
 
 
 async def _conflict(client: ApiClient, item: Item, failure: Conflicted) -> Failure:

@@ -2,7 +2,10 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+
+from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from console.queue import Item, Outcome, Queue
 from console.watch import Watch
@@ -31,11 +34,19 @@ class Lookout:
 
     def start(self) -> None:
         """Watch, until the credential is no good any more."""
-        self._app.run_worker(self._watch(), group="lookout", exclusive=True)
+        self._worker: Worker[None] = self._app.run_worker(self._watch, group="lookout", exclusive=True)
 
     def stop(self) -> None:
         """Nobody is signed in."""
         self._app.workers.cancel_group(self._app, "lookout")
+
+    async def close(self) -> None:
+        """Let go of the stream, and come back once that is done."""
+        watching = [worker for worker in self._app.workers if worker.group == "lookout"]
+        self.stop()
+        for worker in watching:
+            with suppress(WorkerFailed, WorkerCancelled):
+                await worker.wait()
 
     def changed(self, came: Sequence[Item] = ()) -> None:
         """Something is otherwise; the bell rings for what came, but not like mad."""

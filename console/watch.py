@@ -24,6 +24,8 @@ READ_SECONDS: Final = 10.0
 _LEAST_SECONDS: Final = 0.2
 # A sweep that finds the count still different is not begun again before this.
 _SWEEP_SECONDS: Final = 10.0
+# Of a long queue not every page is told at once: to sort and draw it anew each time would be felt.
+_TELL_SECONDS: Final = 0.5
 _WORDS: Final[dict[str, Any]] = {"tx.approved": "approved", "tx.denied": "denied"}
 
 
@@ -47,7 +49,7 @@ class Watch:
         self._sweep: Sweep | None = None
         self._last_event: str | None = None
         self._glance: tuple[str | None, int] | None = None
-        self._read_at = self._swept_at = self._looked_at = float("-inf")
+        self._read_at = self._swept_at = self._looked_at = self._told_at = float("-inf")
 
     def ring(self) -> None:
         """Look now instead of soon."""
@@ -58,11 +60,6 @@ class Watch:
         self._seen.clear()
         self.ring()
         await self._seen.wait()
-
-    @property
-    def sweeping(self) -> bool:
-        """Whether pages are still coming in."""
-        return self._sweep is not None
 
     def sweep(self) -> None:
         """Read all of it again."""
@@ -137,7 +134,9 @@ class Watch:
         if sweep.done:
             self.queue.conclude(sweep)
             self._sweep, self._swept_at = None, time.monotonic()
-        self._changed([])
+        if sweep.done or time.monotonic() - self._told_at >= _TELL_SECONDS:
+            self._told_at = time.monotonic()
+            self._changed([])
 
     async def _listen(self) -> None:
         failures = 0

@@ -35,7 +35,8 @@ class Ask[Result](ModalScreen[Result | None]):
     ]
 
     HORIZONTAL_BREAKPOINTS = WIDTHS
-    VERTICAL_BREAKPOINTS = HEIGHTS
+    # In a low terminal the frame gives way, so that essentials, trouble and buttons are all seen.
+    VERTICAL_BREAKPOINTS = [*HEIGHTS, (34, "-tall")]  # noqa: RUF012 - as Textual declares it
 
     app: "Console"
 

@@ -16,7 +16,7 @@ from console.queue import Item
 from console.said import Said
 from console.widgets.plain_text import PlainText
 from console.widgets.said_lines import SaidLines
-from console.words import essentials, summary
+from console.words import essentials
 
 _NOTHING = Known()
 
@@ -49,6 +49,11 @@ class BatchDecision(Ask[None]):
                 placeholder="Why? One reason for all (may stay empty)", id="reason", max_length=REASON_CHARACTERS
             )
 
+    def on_mount(self) -> None:
+        super().on_mount()
+        for line in self.query(Input):
+            line.focus()
+
     async def perform(self) -> None:
         self._stop = False
         left, self._left = self._left, []
@@ -63,7 +68,10 @@ class BatchDecision(Ask[None]):
                 self._left += left[place:]
                 raise
             self.query_one("#items", SaidLines).show(self._lines())
-        raise Failure(self._summary())
+
+    def done(self, result: None) -> None:
+        """Stay open: what became of each is read before one goes back."""
+        self._say(self._summary())
 
     async def _decide(self, item: Item) -> None:
         app = self.app
@@ -106,15 +114,10 @@ class BatchDecision(Ask[None]):
         return ", ".join(parts) + ". Esc goes back to the queue."
 
     def _lines(self) -> list[Said]:
-        """Of equal things one in full, of others each in a line; and what became of it."""
+        """Each in full, and what became of it."""
         lines: list[Said] = []
         for number, item in enumerate(self._items, 1):
-            order = of_approval(item.approval)
-            said = (
-                essentials(order, _NOTHING)
-                if self._way == "approve"
-                else [Said(f"{order.agent_name}: {summary(order, _NOTHING)}")]
-            )
+            said = essentials(of_approval(item.approval), _NOTHING)
             lines += [Said(f"{number:,}. {said[0].text}", said[0].tone), *said[1:]]
             if item.id in self._said:
                 became = self._said[item.id]

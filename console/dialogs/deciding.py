@@ -1,5 +1,7 @@
 """What asking about one item shares: its essentials, the time that is left, and what somebody else does meanwhile."""
 
+from collections.abc import Callable
+
 from textual.app import ComposeResult
 from textual.widgets import Button
 
@@ -21,26 +23,25 @@ class Deciding(Ask[Outcome]):
 
     WAY: Way
     DEFAULT_CSS = """
-    Deciding #dangers { margin-bottom: 1; }
     Deciding #deadline { height: 1; color: $text-muted; }
     """
 
-    def __init__(self, item: Item, known: Known) -> None:
+    def __init__(self, item: Item, known: Callable[[], Known | None]) -> None:
         super().__init__()
         self.item = item
         self._known = known
         self._over = ""
+        self._read: list[Said] = []
 
     def essentials(self) -> ComposeResult:
-        order = of_approval(self.item.approval)
-        found = self.warnings()
-        if found:
-            yield SaidLines(found, id="dangers")
-        yield SaidLines(essentials(order, self._known), id="said")
+        self._read = self.lines()
+        yield SaidLines(self._read, id="said")
 
-    def warnings(self) -> list[Said]:
-        """What must not be missed, on top."""
-        return dangers(of_approval(self.item.approval), self._known)
+    def lines(self) -> list[Said]:
+        """What must not be missed, then what the order does, with what is known around it by now."""
+        order, known = of_approval(self.item.approval), self._known() or Known()
+        found = dangers(order, known)
+        return [*found, *([Said("")] if found else []), *essentials(order, known)]
 
     def fields(self) -> ComposeResult:
         yield PlainText("", id="deadline")
@@ -48,7 +49,7 @@ class Deciding(Ask[Outcome]):
     def on_mount(self) -> None:
         super().on_mount()
         self.watch(self.app, "queue_version", self._look)
-        self.set_interval(1, self._look)
+        self.set_interval(0.5, self._look)
 
     async def perform(self) -> Outcome:
         app = self.app
@@ -80,6 +81,11 @@ class Deciding(Ask[Outcome]):
         """What the time, or somebody else, has made of the item while the question stands."""
         if self._busy or self._over:
             return
+        if (lines := self.lines()) != self._read:
+            # More is known than what was drawn: it must be drawn before it can be answered.
+            self._drawn, self._read = False, lines
+            self.query_one("#said", SaidLines).show(lines)
+            self.call_after_refresh(self._arm)
         self._over = self._end()
         if self._over:
             self._say(self._over)

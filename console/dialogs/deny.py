@@ -6,7 +6,6 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from console.dialogs.deciding import Deciding
-from console.said import Said
 
 # As the API has it.
 REASON_CHARACTERS: Final = 1_000
@@ -26,9 +25,6 @@ class Deny(Deciding):
         yield Input(
             placeholder="Why? The agent's owner reads it (may stay empty)", id="reason", max_length=REASON_CHARACTERS
         )
-
-    def warnings(self) -> list[Said]:
-        return []
 
     @property
     def reason(self) -> str:

@@ -92,5 +92,5 @@ def choices(view: View, items: Sequence[Item]) -> list[Choice]:
 
 
 def _status_name(status: str) -> str:
-    words = {"pending": "Everything that waits", "all": "Everything, decided or not"}
+    words = {"pending": "Everything that waits", "expired": "What expired", "all": "Everything, decided or not"}
     return words.get(status) or f"What was {STATUS_WORDS[status]}"  # type: ignore[index]

@@ -1,36 +1,28 @@
 """The queue of what waits for a person, and what the item that one looks at does. Spec 1/2.6, 4.7, decisions 11."""
 
-import time
 from dataclasses import replace
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 
 from console import batch
-from console.decisions import Way
+from console.decisions import Way, why_not
 from console.dialogs.approve import Approve
 from console.dialogs.batch import BatchDecision
 from console.dialogs.deny import Deny
 from console.dialogs.filter_queue import FilterQueue
 from console.history import History
-from console.order import Known
 from console.queue import PAGE, Item, Outcome
 from console.queue_view import View
 from console.screens.page import Page
 from console.shapes import Approval
 from console.widgets.listing import Listing
 from console.widgets.order_pane import OrderPane
-from console.widgets.plain_text import PlainText
-from console.widgets.queue_rows import QueueRows
-from console.widgets.queue_state import QueueState
-from console.widgets.search_line import SearchLine
+from console.widgets.queue_list import QueueList
 from console.widgets.shown_item import ShownItem
-
-# While a long queue is being read the list is not sorted anew with every page.
-_READING_SECONDS = 0.5
 
 
 class Approvals(Page):
@@ -38,14 +30,12 @@ class Approvals(Page):
 
     PLACE = "approvals"
     DEFAULT_CSS = """
-    Approvals #queue { width: 6fr; height: 1fr; }
+    Approvals QueueList { width: 6fr; height: 1fr; }
     Approvals ShownItem { width: 5fr; height: 1fr; border-left: vkey $panel; }
-    Approvals #why-not { height: auto; padding: 0 1; color: $text-warning; display: none; }
-    Approvals #why-not.-shown { display: block; }
     Approvals.-narrow #both { layout: vertical; }
-    Approvals.-narrow #queue { width: 1fr; height: 2fr; }
+    Approvals.-narrow QueueList { width: 1fr; height: 2fr; }
     Approvals.-narrow ShownItem { width: 1fr; height: 3fr; border-left: none; }
-    Approvals.-narrow.-reading #queue { display: none; }
+    Approvals.-narrow.-reading QueueList { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "decide('approve')", "Approve"),
@@ -62,36 +52,29 @@ class Approvals(Page):
         super().__init__()
         self.view = View()
         self._history: History | None = None
-        self._drawn_at = float("-inf")
 
     def body(self) -> ComposeResult:
         with Horizontal(id="both"):
-            with Vertical(id="queue"):
-                columns = QueueRows(self.app.now).columns()
-                yield Listing[Item](columns, lambda item: item.id, empty="", mark=True, id="items")
-                yield SearchLine(placeholder="agent, address, amount, id or reason")
-                yield QueueState()
-                yield PlainText("", id="why-not")
+            yield QueueList()
             yield ShownItem()
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.listing.focus()
+        self.queue.listing.focus()
         self.watch(self.app, "queue_version", self.redraw)
         self.set_interval(1, self._second)
 
     async def load(self) -> None:
-        if self.view.status == "pending":
+        self.queue.explain(self._why_not())
+        if self._history is None:
             await self.app.lookout.watch.looked()
         else:
             await self._read_history(0)
-        why = self.query_one("#why-not", PlainText)
-        why.update(self._why_not())
-        why.set_class(bool(self._why_not()), "-shown")
 
     @property
-    def listing(self) -> Listing[Item]:
-        return self.query_one("#items", Listing)
+    def queue(self) -> QueueList:
+        """What one chooses from."""
+        return self.query_one(QueueList)
 
     @property
     def shown(self) -> ShownItem:
@@ -100,31 +83,22 @@ class Approvals(Page):
 
     def redraw(self) -> None:
         """Show the queue as it is known now; neither cursor nor pane go anywhere."""
-        if not self.is_mounted or (self.app.lookout.watch.sweeping and self._drew_lately()):
+        if not self.is_mounted:
             return
-        queue, history = self.app.lookout.queue, self._history
-        items = self.view.of(queue.listed() if history is None else history.listed(queue.ended))
-        self.listing.empty = self._empty()
-        self.listing.show(items)
-        self._follow_outcome()
-        self._say_state()
+        self.queue.show(self.view, self._history)
         self.trouble(self.app.lookout.watch.trouble)
-
-    def _follow_outcome(self) -> None:
-        """The same item stays in the pane; what has become of it is said there."""
         item = self.shown.item
         if item is not None:
-            outcome = item.outcome or self.app.lookout.queue.ended.get(item.id)
-            now = Item(item.approval, self.app.lookout.queue.ended.get(item.id, outcome))
-            if now != item:
-                self.shown.show(now)
+            # The same item stays in the pane; what has become of it is said there.
+            ended = self.app.lookout.queue.ended
+            self.shown.show(Item(item.approval, ended.get(item.id, item.outcome)))
 
     @on(Listing.Highlighted)
     def _moved(self, event: Listing.Highlighted) -> None:
         if event.by_person or self.shown.item is None:
             self._look_at(event.row)
-        if self._history is not None and self._history.wants_more(self.listing.position):
-            self.run_worker(self._read_history(self._history.next_offset), group="more", exclusive=True)
+        if self._history is not None and self._history.wants_more(self.queue.listing.position):
+            self._read_on(self._history.next_offset)
 
     def _look_at(self, item: Item | None) -> None:
         self.shown.show(item)
@@ -138,16 +112,15 @@ class Approvals(Page):
 
     def action_decide(self, way: Way) -> None:
         """Ask about the marked items, else about the one in the pane."""
-        if marked := [item for item in self.listing.rows if item.id in self.listing.marks]:
+        app, item = self.app, self.shown.item
+        if marked := self.queue.marked:
             self._decide_marked(way, marked)
-            return
-        item, app = self.shown.item, self.app
-        if item is None:
+        elif item is None:
             app.tell("Nothing is selected.")
         elif self.shown.over:
             app.tell(f"Nothing is left to decide. {self.shown.state}", "warning")
         else:
-            known = self.shown.known or Known()
+            known = self.shown.known_of(item)
             app.push_screen(Approve(item, known) if way == "approve" else Deny(item, known), self._decided)
 
     def _decide_marked(self, way: Way, marked: list[Item]) -> None:
@@ -156,19 +129,14 @@ class Approvals(Page):
         if why or not waiting:
             self.app.tell(why or "Nothing of what is marked waits any longer.", "warning")
         else:
-            self.app.push_screen(BatchDecision(way, waiting), lambda _: self._unmark())
+            self.app.push_screen(BatchDecision(way, waiting), lambda _: self.queue.unmark())
 
     def _decided(self, outcome: Outcome | None) -> None:
         if outcome is not None:
             self.app.tell(outcome.sentence)
 
-    def _unmark(self) -> None:
-        self.listing.marks.clear()
-        self.redraw()
-
     def action_mark(self) -> None:
-        self.listing.toggle_mark()
-        self._say_state()
+        self.queue.toggle_mark()
 
     def action_sort(self) -> None:
         """The next order; the cursor stays on its item."""
@@ -178,35 +146,31 @@ class Approvals(Page):
     def action_reload(self) -> None:
         """Read all of it again; what has ended goes."""
         self.app.lookout.watch.sweep()
-        self.shown.ask_around()
         if self.shown.item is not None and self.shown.item.outcome is not None and self._history is None:
             self._turn_to(self.view)
+        else:
+            self.shown.ask_around()
         self.reload()
 
     def action_filter(self) -> None:
-        waiting = list(self.app.lookout.queue.items.values())
+        waiting = [*self.app.lookout.queue.items.values()]
         self.app.push_screen(FilterQueue(self.view, waiting), self._turn_to)
 
     def action_search(self) -> None:
-        self.query_one(SearchLine).enter()
+        self.queue.search()
 
-    @on(SearchLine.Changed)
-    def _searched(self, event: SearchLine.Changed) -> None:
-        if event.value != self.view.search:
-            self._turn_to(replace(self.view, search=event.value))
-
-    @on(SearchLine.Submitted)
-    def _kept_search(self) -> None:
-        self.query_one(SearchLine).keep()
-        self.listing.focus()
+    @on(QueueList.Searched)
+    def _searched(self, event: QueueList.Searched) -> None:
+        if event.text != self.view.search:
+            self._turn_to(replace(self.view, search=event.text))
 
     def action_back(self) -> None:
         """Out of the pane, or out of the search."""
         if self.has_class("-reading"):
             self.remove_class("-reading")
+            self.queue.listing.focus()
         else:
-            self.query_one(SearchLine).leave()
-        self.listing.focus()
+            self.queue.leave_search()
 
     def _turn_to(self, view: View | None) -> None:
         """Another part of the queue: what a person asks for themselves may move cursor and pane."""
@@ -219,49 +183,30 @@ class Approvals(Page):
         self.view = view
         self.app.lookout.queue.keep(None)
         self.redraw()
-        self._look_at(self.listing.row)
+        self._look_at(self.queue.listing.row)
+
+    @work(group="load", exclusive=True)
+    async def _read_on(self, offset: int) -> None:
+        await self._read_history(offset)
 
     async def _read_history(self, offset: int) -> None:
         history = self._history
-        if history is None:
-            return
-        page = await self.app.client.get_page("/approvals", Approval, status=history.status, limit=PAGE, offset=offset)
-        history.take(page.items, page.total)
-        self.redraw()
+        if history is not None:
+            page = await self.app.client.get_page(
+                "/approvals", Approval, status=history.status, limit=PAGE, offset=offset
+            )
+            history.take(page.items, page.total)
+            self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not self._why_not() if action == "decide" else super().check_action(action, parameters)
 
     def _why_not(self) -> str:
-        if self.app.settings.read_only:
-            return "This console is read-only: others decide."
-        if self.app.person is not None and not self.app.person.may_decide:
-            return f"Your role ({self.app.person.role}) sees the queue; owners and admins decide."
-        return ""
+        return why_not(self.app.person, read_only=self.app.settings.read_only)
 
     def _second(self) -> None:
         """Ages and what is left of time; only lines that are seen are drawn."""
         if self.app.lookout.queue.expire(self.app.now()):
             self.app.lookout.changed()
-        self.listing.refresh()
+        self.queue.listing.refresh()
         self.shown.tick()
-
-    def _say_state(self) -> None:
-        line, shown = self.query_one(QueueState), len(self.listing.rows)
-        if self._history is not None:
-            line.of_history(self.view, self._history, shown=shown)
-        else:
-            marked = len(self.listing.marks)
-            line.of_waiting(self.view, self.app.lookout.queue, self.app.lookout.watch, shown=shown, marked=marked)
-
-    def _empty(self) -> str:
-        if self.view.narrowed:
-            return "Nothing like this is here."
-        return "Nothing waits for you." if self.app.lookout.queue.whole else "Reading the queue…"
-
-    def _drew_lately(self) -> bool:
-        now = time.monotonic()
-        if now - self._drawn_at < _READING_SECONDS:
-            return True
-        self._drawn_at = now
-        return False

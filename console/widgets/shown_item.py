@@ -1,8 +1,10 @@
 """The item that one looks at: a snapshot of its own, and the only thing a decision is ever made about."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
@@ -57,7 +59,11 @@ class ShownItem(Vertical):
     def ask_around(self) -> None:
         """Find out what is known around it, and who decided where somebody has."""
         if self.item is not None:
-            self.run_worker(self._asked_around(self.item), group="surroundings", exclusive=True)
+            self._ask_around(self.item)
+
+    def known_of(self, item: Item) -> Callable[[], Known | None]:
+        """What is known around an item, each time one looks; more may come to be known while it is asked about."""
+        return lambda: self._remembered.get(item.id)
 
     def tick(self) -> None:
         """A second has passed."""
@@ -80,7 +86,7 @@ class ShownItem(Vertical):
             return item.outcome.sentence
         if item.is_due(now):
             return "Expired: nobody decided in time."
-        since = f"Waits since {span(now - item.asked)}" if item.asked else "Waits"
+        since = f"Has waited {span(now - item.asked)}" if item.asked else "Waits"
         return f"{since}, expires in {span(item.expires - now)}." if item.expires else f"{since}, never expires."
 
     def _draw(self) -> None:
@@ -94,7 +100,8 @@ class ShownItem(Vertical):
             return []
         return [Said(outcome.sentence), *([Said(f"Reason: {outcome.reason}")] if outcome.reason else [])]
 
-    async def _asked_around(self, item: Item) -> None:
+    @work(group="surroundings", exclusive=True)
+    async def _ask_around(self, item: Item) -> None:
         await asyncio.sleep(_REST_SECONDS)
         try:
             known = await surroundings(self.app.client, of_approval(item.approval))

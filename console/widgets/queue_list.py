@@ -1,0 +1,117 @@
+"""The queue as a list, with the line one searches in and the one that says what is seen."""
+
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+
+from console.history import History
+from console.queue import Item
+from console.queue_view import View
+from console.widgets.listing import Listing
+from console.widgets.plain_text import PlainText
+from console.widgets.queue_rows import QueueRows
+from console.widgets.queue_state import QueueState
+from console.widgets.search_line import SearchLine
+
+if TYPE_CHECKING:
+    from console.app import Console
+
+
+class QueueList(Vertical):
+    """Shows what a view has of the queue, or of a history."""
+
+    DEFAULT_CSS = """
+    QueueList #why-not { height: auto; padding: 0 1; color: $text-warning; display: none; }
+    QueueList #why-not.-shown { display: block; }
+    """
+    app: "Console"
+
+    class Searched(Message):
+        """Only what has this in it is to be seen."""
+
+        def __init__(self, text: str) -> None:
+            self.text = text
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view = View()
+        self._history: History | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Listing[Item](QueueRows(self.app.now).columns(), lambda item: item.id, mark=True, id="items")
+        yield SearchLine(placeholder="agent, address, amount, id or reason")
+        yield QueueState()
+        yield PlainText("", id="why-not")
+
+    @property
+    def listing(self) -> Listing[Item]:
+        """The list itself."""
+        return self.query_one("#items", Listing)
+
+    @property
+    def marked(self) -> list[Item]:
+        """What is marked, from top to bottom."""
+        return [item for item in self.listing.rows if item.id in self.listing.marks]
+
+    def show(self, view: View, history: History | None) -> None:
+        """Show what there is now; the cursor stays on its item."""
+        self._view, self._history = view, history
+        queue = self.app.lookout.queue
+        items = view.of(queue.listed() if history is None else history.listed(queue.ended))
+        self.listing.empty = self._empty()
+        self.listing.show(items)
+        self._say_state()
+
+    def toggle_mark(self) -> None:
+        """Mark the item under the cursor, or take its mark away."""
+        self.listing.toggle_mark()
+        self._say_state()
+
+    def unmark(self) -> None:
+        """Take all marks away."""
+        self.listing.marks.clear()
+        self.listing.refresh()
+        self._say_state()
+
+    def explain(self, why_not: str) -> None:
+        """Why nothing can be decided here; empty where it can."""
+        line = self.query_one("#why-not", PlainText)
+        line.update(why_not)
+        line.set_class(bool(why_not), "-shown")
+
+    def search(self) -> None:
+        """Go to the line in which one searches."""
+        self.query_one(SearchLine).enter()
+
+    def leave_search(self) -> None:
+        """Search for nothing any more."""
+        self.query_one(SearchLine).leave()
+        self.listing.focus()
+
+    @on(SearchLine.Changed)
+    def _searched(self, event: SearchLine.Changed) -> None:
+        event.stop()
+        self.post_message(self.Searched(event.value))
+
+    @on(SearchLine.Submitted)
+    def _kept(self, event: SearchLine.Submitted) -> None:
+        event.stop()
+        self.query_one(SearchLine).keep()
+        self.listing.focus()
+
+    def _say_state(self) -> None:
+        line, shown = self.query_one(QueueState), len(self.listing.rows)
+        if self._history is not None:
+            line.of_history(self._view, self._history, shown=shown)
+        else:
+            lookout, marked = self.app.lookout, len(self.listing.marks)
+            line.of_waiting(self._view, lookout.queue, lookout.watch, shown=shown, marked=marked)
+
+    def _empty(self) -> str:
+        if self._view.narrowed:
+            return "Nothing like this is here."
+        return "Nothing waits for you." if self.app.lookout.queue.whole else "Reading the queue…"

@@ -1,0 +1,366 @@
+"""Decisions: about what is shown and nothing else, once, and what others did meanwhile is no error. Decisions 4, 11."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import msgspec
+import pytest
+from textual import events
+
+from console.dialogs.approve import Approve
+from console.widgets.listing import Listing
+from console.widgets.shown_item import ShownItem
+from tests.console.waiting import cautious, item, later, queued, random_of, unlimited
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.server import Service
+from tests.outside.odd_api import OddApi, answers, hangs_up, loses, odd_api
+
+
+@pytest.fixture
+def agent(tenant: Tenant) -> Agent:
+    """An agent of whom every order waits."""
+    return cautious(tenant)
+
+
+@asynccontextmanager
+async def queue(service: Service, tenant: Tenant, folder: Path, **options: Any) -> AsyncIterator[Driven]:
+    """A console that has read the queue."""
+    async with driven(service.url, folder, key=tenant.key, **options) as console:
+        await console.sees("waiting", "live", "What it does")
+        yield console
+
+
+@asynccontextmanager
+async def odd_queue(service: Service, tenant: Tenant, folder: Path) -> AsyncIterator[tuple[Driven, OddApi]]:
+    """The same through an API that can be made to misbehave."""
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+        await console.sees("waiting", "live", "What it does")
+        yield console, api
+
+
+def state(tenant: Tenant, approval: str) -> str:
+    found: str = item(tenant, approval)["status"]
+    return found
+
+
+async def asked(console: Driven, *keys: str) -> None:
+    """Press keys and wait for a question that can be answered."""
+    await console.press(*keys)
+    await console.sees("Cancel (Esc)")
+
+
+async def test_what_is_approved_is_signed_with_the_digest_that_was_shown(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+        await console.sees("Approve this?", ADDRESS, "0.000000000000000005 ETH (5 wei)", "Local chain", "Expires in")
+
+        await console.press("enter")
+        await console.sees("Approved by you")
+
+        sent = [msgspec.json.decode(one.body) for one in api.at("/approvals/", "POST")]
+    assert sent == [{"digest": item(tenant, approval)["digest"]}]
+    assert state(tenant, approval) == "approved"
+    assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["status"] == "signed"
+
+
+async def test_what_is_denied_carries_its_reason(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder) as console:
+        await asked(console, "d")
+
+        await console.write("no invoice")
+        await console.press("enter")
+        await console.sees("Denied by you", "Reason: no invoice")
+
+    assert (state(tenant, approval), item(tenant, approval)["reason"]) == ("rejected", "no invoice")
+
+
+async def test_stepping_back_decides_nothing(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder) as console:
+        for key in ("a", "d"):
+            await asked(console, key)
+            await console.press("escape")
+            await console.gone("Cancel (Esc)")
+
+    assert state(tenant, approval) == "pending"
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["just now", "seen"])
+async def test_a_decision_never_slips_to_the_row_that_comes_after(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, known: bool
+) -> None:
+    other, shown = queued(agent, 7), queued(agent, 5)
+    async with queue(service, tenant, folder) as console:
+        await console.sees("(5 wei)")
+
+        tenant.ok("POST", f"/approvals/{shown}/deny", {})
+        if known:
+            await console.sees("Denied by the holder of the tenant key")
+        await console.press("a", "enter", "enter")
+        await console.sees("othing is left to decide" if known else "Denied")
+        await console.pilot.pause(0.1)
+
+        assert (state(tenant, shown), state(tenant, other)) == ("rejected", "pending")
+        await console.press("escape", "down")
+        await console.sees("(7 wei)")
+        await asked(console, "a")
+        await console.press("enter")
+        await console.sees("Approved by you")
+    assert state(tenant, other) == "approved"
+
+
+async def test_what_somebody_else_decides_while_one_is_asked_ends_the_question(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+
+        tenant.ok("POST", f"/approvals/{approval}/deny", {})
+        await console.sees("There is nothing left to decide.")
+        await console.press("enter")
+        await console.pilot.pause(0.05)
+
+        assert api.at("/approvals/", "POST") == []
+        await console.press("escape")
+        await console.gone("Approve this?")
+
+
+async def test_what_expires_while_one_is_asked_ends_the_question(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    clock = [later(item(tenant, approval))]
+    async with queue(service, tenant, folder, now=lambda: clock[0]) as console:
+        await asked(console, "a")
+        await console.sees("Expires in 23h 58m")
+
+        clock[0] += timedelta(days=1)
+        await console.sees("Expired at", "There is nothing left to decide.")
+        await console.press("enter", "escape")
+        await console.gone("Approve this?")
+
+        await console.press("a")
+        await console.sees("Nothing is left to decide. Expired")
+    assert state(tenant, approval) == "pending"
+
+
+async def test_a_decision_that_comes_too_late_is_said_as_what_it_is(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, owner: asyncpg.Connection
+) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder) as console:
+        await asked(console, "d")
+        await owner.execute("UPDATE approvals SET expires_at = now() - interval '1 s' WHERE id = $1", approval)
+
+        await console.press("enter")
+
+        await console.sees("Expired at", "Nothing was decided; the agent has to ask again.")
+
+
+async def test_another_order_behind_the_same_id_is_refused_and_said(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    changed = {"ok": False, "error": "Another order.", "data": {"code": "approval_changed"}}
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+        api.does(answers(409, changed), "/approvals/", "POST")
+
+        await console.press("enter")
+
+        await console.sees("the order is not the one shown here")
+    assert state(tenant, approval) == "pending"
+
+
+async def test_todays_rules_are_named_and_the_item_can_be_approved_once_they_allow_it(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    rules = [rule("approved-addresses", addresses=[OTHER_ADDRESS]), rule("spending-limit", maxPerTransaction="1")]
+    async with queue(service, tenant, folder) as console:
+        await asked(console, "a")
+        tenant.ok("PUT", f"/agents/{agent.id}/policies", rules)
+        await console.press("enter")
+        await console.sees("still waits", "approved-addresses:", "spending-limit:")
+        assert state(tenant, approval) == "pending"
+
+        tenant.ok("PUT", f"/agents/{agent.id}/policies", [])
+        await console.press("enter")
+
+        await console.sees("Approved by you")
+    assert state(tenant, approval) == "approved"
+
+
+async def test_nothing_of_a_frozen_agent_is_approved(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder) as console:
+        await asked(console, "a")
+        tenant.ok("POST", f"/agents/{agent.id}/freeze", {"reason": "stolen"})
+
+        await console.press("enter")
+
+        await console.sees("rozen", "Approve this?")
+    assert state(tenant, approval) == "pending"
+
+
+async def test_what_was_signed_but_not_sent_is_no_failure(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    signed = {"txId": "t", "txHash": "0xfeed", "status": "signed", "code": "upstream_failed"}
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+        api.does(answers(502, {"ok": False, "error": "The node is away.", "data": signed}), "/approvals/", "POST")
+
+        await console.press("enter")
+
+        await console.sees("Approved by you", "0xfeed", "the service sends it again by itself")
+        await console.gone("Approve this?")
+
+
+async def test_without_an_answer_one_asks_again_under_the_same_key(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+        api.does(hangs_up, "/approvals/", "POST")
+        await console.press("enter")
+        await console.sees("It may have happened or not")
+        api.well()
+
+        await console.press("enter")
+        await console.sees("Approved by you")
+
+        keys = [one.headers["idempotency-key"] for one in api.at("/approvals/", "POST")]
+    assert (len(keys), len(set(keys))) == (2, 1)
+    assert state(tenant, approval) == "approved"
+
+
+async def test_when_only_the_answer_was_lost_the_approval_is_seen_all_the_same(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+        api.does(loses, "/approvals/", "POST")
+
+        await console.press("enter")
+
+        await console.sees("Approved", "There is nothing left to decide.")
+    assert [one["status"] for one in agent.ok("GET", f"/vault/{agent.id}/history")] == ["signed"]
+
+
+async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder) as console:
+        for key in ("a", "enter", "enter"):
+            console.app.post_message(events.Key(key, None))
+
+        await console.sees("Approve this?")
+        await console.pilot.pause(0.1)
+
+        assert state(tenant, approval) == "pending"
+        assert isinstance(console.app.screen, Approve)
+        await console.press("enter")
+        await console.sees("Approved by you")
+
+
+async def test_several_are_denied_at_once_and_each_is_told(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    first, second, third, fourth = (queued(agent, value) for value in (2, 3, 4, 5))
+    async with queue(service, tenant, folder) as console:
+        await console.press("space", "space", "space")
+        await console.sees("3 marked")
+        await asked(console, "d")
+        await console.sees("Deny these 3?", "In all 0.000000000000000012 ETH (12 wei)")
+        tenant.ok("POST", f"/approvals/{third}/approve", {})
+
+        await console.write("wrong month")
+        await console.press("enter")
+        await console.sees("2 denied", "1 not, because others or the time were faster")
+        await console.sees("Approved by the holder of the tenant key")
+
+        await console.press("enter", "escape")
+        await console.sees("1 waiting")
+    states = [state(tenant, one) for one in (fourth, third, second, first)]
+    assert states == ["rejected", "approved", "rejected", "pending"]
+    assert {item(tenant, one)["reason"] for one in (fourth, second)} == {"wrong month"}
+
+
+async def test_equal_payments_are_approved_at_once(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approvals = [queued(agent, value) for value in (2, 3)]
+    async with queue(service, tenant, folder) as console:
+        await console.press("space", "space")
+        await asked(console, "a")
+        await console.sees("Approve these 2?", "In all 0.000000000000000005 ETH (5 wei)", ADDRESS)
+
+        await console.press("enter")
+
+        await console.sees("2 approved")
+    assert [state(tenant, one) for one in approvals] == ["approved", "approved"]
+
+
+async def test_unequal_things_are_not_approved_at_once(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approvals = [queued(agent, to=to) for to in (ADDRESS, OTHER_ADDRESS)]
+    async with queue(service, tenant, folder) as console:
+        await console.press("space", "space", "a")
+
+        await console.sees("do not all pay the same to the same destination")
+        await console.press("enter")
+        await console.gone("Approve these")
+    assert [state(tenant, one) for one in approvals] == ["pending", "pending"]
+
+
+async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder, read_only=True) as console:
+        await console.sees("This console is read-only: others decide.")
+        await console.gone("Deny")
+
+        await console.press("a", "enter", "d", "enter")
+        await console.pilot.pause(0.05)
+
+        assert "Cancel (Esc)" not in console.text
+    assert state(tenant, approval) == "pending"
+
+
+QUESTIONS = {
+    "approve": (["down", "a"], {}), "unlimited": (["a"], {}), "unlimited narrow": (["a"], {"size": NARROW}),
+    "deny light": (["d"], {"theme": "light"}), "batch": (["space", "space", "d"], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+async def test_pictures_of_the_questions(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any, name: str
+) -> None:
+    shown = [item(tenant, one) for one in (queued(agent, 15 * 10**17), unlimited(agent))]
+    keys, options = QUESTIONS[name]
+    async with queue(service, tenant, folder, now=lambda: later(shown[1]), **options) as console:
+        await console.until(lambda: len(console.one(Listing).rows) == 2, "both")
+        await console.press(*keys[:-1])
+        await console.until(lambda: console.one(ShownItem).known, "what is known around it")
+
+        await asked(console, keys[-1])
+
+        assert await console.picture(*random_of(*shown)) == pictures
