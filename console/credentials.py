@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
-from console.failures import AnswerLost, Malformed, SignedOut
+from console.failures import AnswerLost, Failure, Malformed, SignedOut
 from console.moments import local_now
 from console.tokens import Tokens, TokenStore
 
 Refresh = Callable[[str], Awaitable[Tokens]]
 # Before its end by so much a token is renewed: longer than a request takes.
 AHEAD: Final = timedelta(seconds=60)
+_LOST: Final = (AnswerLost, Malformed)
 
 
 class Credential(Protocol):
@@ -123,17 +124,19 @@ class Session:
                         return True
                 if not self._tokens.refresh_token:
                     return False
-                await self._take(lambda: refresh(self._tokens.refresh_token), fatal=SignedOut)
+                await self._take(lambda: refresh(self._tokens.refresh_token), used_up_by=(*_LOST, SignedOut))
         return True
 
     async def _advanced(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
         async with self._turn, self._store.alone():
             await self._take(ask)
 
-    async def _take(self, ask: Callable[[], Awaitable[Tokens]], *, fatal: type[Exception] | tuple[()] = ()) -> None:
+    async def _take(
+        self, ask: Callable[[], Awaitable[Tokens]], *, used_up_by: tuple[type[Failure], ...] = _LOST
+    ) -> None:
         try:
             tokens = await ask()
-        except (AnswerLost, Malformed, fatal):  # type: ignore[misc]
+        except used_up_by:
             # It may have happened: the refresh token is not shown a second time.
             self._tokens = self._tokens.spent()
             await asyncio.to_thread(self._store.write, self._tokens)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Beside a QR code the words keep so many cells; above and below it there are a heading and a footer.
 _WORDS_CELLS: Final = 44
 _FRAME_CELLS: Final = 2
+_ROUNDED_UP: Final = timedelta(seconds=0.999)
 _LINES = ("lead", "reason", "status", "code", "address", "until", "trouble", "small")
 
 State = Literal["asking", "code", "ended", "refused", "tenant"]
@@ -37,6 +38,8 @@ _KEYS: Final[dict[str, tuple[State, ...]]] = {
 class SignIn(Screen[Entrance | None]):
     """Answers who has signed in; None where one may step back, and does."""
 
+    # The field that is mostly hidden must not swallow the keys.
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new_code", "New code"),
         Binding("c", "with_code", "Sign in with a code"),
@@ -73,7 +76,7 @@ class SignIn(Screen[Entrance | None]):
             with VerticalScroll(id="words", can_focus=False):
                 for name in _LINES:
                     yield PlainText("", id=name, classes="-empty")
-                yield Input(placeholder="the tenant's id", max_length=128, id="tenant", classes="-empty")
+                yield Input(placeholder="the tenant's id", max_length=128, id="tenant", classes="-empty", disabled=True)
             yield Qr(id="qr", classes="-empty")
         yield Footer(show_command_palette=False)
 
@@ -171,6 +174,7 @@ class SignIn(Screen[Entrance | None]):
                 self._write(name, "")
         field = self.query_one("#tenant", Input)
         field.set_class(state != "tenant", "-empty")
+        field.disabled = state != "tenant"
         if state == "tenant":
             field.focus()
         self._write("reason", self._reason)
@@ -185,7 +189,7 @@ class SignIn(Screen[Entrance | None]):
             self._write("trouble", "")
         else:
             trouble, at = self._again
-            self._write("trouble", f"{trouble} Asking again in {span(at - now)}.")
+            self._write("trouble", f"{trouble} Asking again in {span(at - now + _ROUNDED_UP)}.")
         if self._ends_at is not None:
             self._write("until", f"This code ends in {span(self._ends_at - now)}.")
 

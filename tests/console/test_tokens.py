@@ -11,7 +11,6 @@ from uuid import UUID
 
 import asyncpg
 import keyring
-import keyring.backends.fail
 import pytest
 
 from console.api_client import ApiClient
@@ -19,6 +18,7 @@ from console.credentials import Session
 from console.failures import AnswerLost, Away, SignedOut
 from console.moments import local_now
 from console.tokens import Tokens, TokenStore
+from tests.console.entering import kept
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
 from tests.outside.keyrings import MemoryKeyring
@@ -35,15 +35,6 @@ def keys() -> Iterator[MemoryKeyring]:
     before, found = keyring.get_keyring(), MemoryKeyring()
     keyring.set_keyring(found)
     yield found
-    keyring.set_keyring(before)
-
-
-@pytest.fixture(autouse=True)
-def no_keys() -> Iterator[None]:
-    """None of the machine that the tests run on."""
-    before = keyring.get_keyring()
-    keyring.set_keyring(keyring.backends.fail.Keyring())
-    yield
     keyring.set_keyring(before)
 
 
@@ -165,15 +156,6 @@ def test_nothing_of_them_is_printed(store: TokenStore) -> None:
     printed = f"{OLD!r} {session!r} {vars(session)!r} {ApiClient(URL, session)!r} {store!r}"
 
     assert "old-" not in printed
-
-
-def kept(service: Service, person: Person, folder: Path, seconds: float = 0.0, **changed: str) -> TokenStore:
-    """A store with a person's session, whose token ends in so many seconds."""
-    store = TokenStore(folder, "default", service.url)
-    given = {"token": person.session["token"], "refresh_token": person.session["refreshToken"], **changed}
-    ends_at = local_now() + timedelta(seconds=seconds)
-    store.write(Tokens(**given, ends_at=ends_at, user=person.id, tenant=person.tenant))
-    return store
 
 
 class Clock:

@@ -1,0 +1,56 @@
+"""Getting in, as tests of the console do it: codes, who approves them, and time that passes when a test says so."""
+
+import asyncio
+import re
+from datetime import timedelta
+from pathlib import Path
+
+from console.moments import local_now
+from console.tokens import Tokens, TokenStore
+from tests.fixtures.consoles import Driven
+from tests.fixtures.people import Person
+from tests.fixtures.server import Service
+
+
+class Waits:
+    """Stands in for sleeping between polls: `seconds` says how long was to be waited, each time."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self._passing = asyncio.Semaphore(0)
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        await self._passing.acquire()
+
+    def pass_one(self) -> None:
+        """Let the wait that is on, or the next one, be over."""
+        self._passing.release()
+
+
+async def code_on(console: Driven) -> str:
+    """The code that is shown."""
+    await console.sees("This code ends in")
+    found = re.search(r"┃ +((?:[A-Z0-9-] ){8}[A-Z0-9]) +┃", console.text)
+    assert found, console.text
+    return found[1].replace(" ", "")
+
+
+def decide(person: Person, code: str, action: str = "approve") -> None:
+    """What a person does on the page."""
+    person.ok("POST", "/auth/device/verify", {"user_code": code, "action": action})
+
+
+async def signed_in(console: Driven) -> None:
+    """Wait until somebody is in, and sees it."""
+    await console.until(lambda: console.app.person is not None, "the sign-in")
+    await console.sees("1 Approvals")
+
+
+def kept(service: Service, person: Person, folder: Path, seconds: float = 900, **changed: str) -> TokenStore:
+    """The tokens of a person's session, as a console of the profile kept them; they end in so many seconds."""
+    store = TokenStore(folder, "default", service.url)
+    given = {"token": person.session["token"], "refresh_token": person.session["refreshToken"], **changed}
+    ends_at = local_now() + timedelta(seconds=seconds)
+    store.write(Tokens(**given, ends_at=ends_at, user=person.id, tenant=person.tenant))
+    return store

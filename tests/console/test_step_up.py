@@ -1,0 +1,205 @@
+"""Showing a second factor where the API wants a recent one. Decisions 5, 11."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pyotp
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from console.app import Console
+from console.dialogs.ask import Ask
+from console.failures import MfaRequired
+from console.widgets.plain_text import PlainText
+from tests.console.entering import kept, signed_in
+from tests.fixtures.callers import Tenant, rule
+from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.people import Person, sign_in
+from tests.fixtures.server import Service
+
+
+@pytest.fixture
+def careful(service: Service, tenant: Tenant, admin: Person) -> Iterator[Person]:
+    """An admin with an authenticator, who has signed in without showing it."""
+    admin.enrol_totp()
+    with closing(sign_in(service, admin.wallet, tenant=tenant.id)) as fresh:
+        fresh.seed, fresh.recovery_codes = admin.seed, admin.recovery_codes
+        yield fresh
+
+
+def next_code(person: Person) -> str:
+    """A code that was not used yet: enrolling used the one of this half minute."""
+    return str(pyotp.TOTP(person.seed).at(int(time.time()) + 30))
+
+
+def queued(tenant: Tenant) -> str:
+    """An order that waits for somebody."""
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    return str(agent.sign(value=5).json()["data"]["approvalId"])
+
+
+async def approving(console: Driven) -> None:
+    """Press what approves, until a second factor is wanted."""
+    await console.sees("1 waiting")
+    await console.press("a")
+    await console.sees("Approve this?")
+    await console.press("enter")
+    await console.sees("Show a second factor")
+
+
+async def test_an_authenticator_lets_an_approval_through(
+    service: Service, tenant: Tenant, careful: Person, folder: Path
+) -> None:
+    store, approval = kept(service, careful, folder), queued(tenant)
+    before = store.read()
+    async with driven(service.url, folder) as console:
+        await approving(console)
+        await console.write(next_code(careful))
+        await console.press("enter")
+        await console.until(lambda: tenant.ok("GET", "/approvals?status=approved"), "the approval")
+
+        item = tenant.ok("GET", "/approvals?status=approved")[0]
+        assert (item["id"], item["resolvedByUserId"]) == (approval, careful.id)
+        after = store.read()
+        assert before is not None
+        assert after is not None
+        assert after.refresh_token != before.refresh_token
+
+
+async def test_a_wrong_code_is_said_and_a_recovery_code_serves_in_its_place(
+    service: Service, tenant: Tenant, careful: Person, folder: Path
+) -> None:
+    kept(service, careful, folder)
+    queued(tenant)
+    async with driven(service.url, folder) as console:
+        await approving(console)
+        await console.write("000000")
+        await console.press("enter")
+        await console.sees("That authenticator's code was not taken.", "Show a second factor")
+        assert console.one(Input).value == ""
+
+        await console.write(careful.recovery_codes[0].upper())
+        await console.press("enter")
+
+        await console.until(lambda: tenant.ok("GET", "/approvals?status=approved"), "the approval")
+
+
+async def test_who_steps_back_has_done_nothing(service: Service, tenant: Tenant, careful: Person, folder: Path) -> None:
+    kept(service, careful, folder)
+    queued(tenant)
+    async with driven(service.url, folder) as console:
+        await approving(console)
+        await console.press("escape")
+
+        await console.sees("Approve this?", "Show a second factor first")
+        assert len(tenant.ok("GET", "/approvals?status=pending")) == 1
+
+
+async def test_who_has_no_factor_reads_where_to_enrol_one(
+    service: Service, tenant: Tenant, admin: Person, folder: Path
+) -> None:
+    kept(service, admin, folder)
+    queued(tenant)
+    async with driven(service.url, folder) as console:
+        await approving(console)
+        await console.sees("You have no second factor yet", "POST /auth/mfa/totp/enroll")
+        assert not console.app.screen.query(Input)
+
+        await console.press("enter")
+
+        await console.sees("Approve this?", "Show a second factor first")
+
+
+class Doing(Ask[str]):
+    """A question that does what a test says."""
+
+    TITLE_TEXT = "Do it?"
+
+    def __init__(self, request: Callable[[Console], Awaitable[str]]) -> None:
+        super().__init__()
+        self._request = request
+
+    def essentials(self) -> ComposeResult:
+        yield PlainText("It is done.")
+
+    async def perform(self) -> str:
+        return await self._request(self.app)
+
+
+async def doing(console: Driven, request: Callable[[Console], Awaitable[str]]) -> None:
+    """Ask that question, and say yes once it may be."""
+    await console.app.push_screen(Doing(request))
+    await console.pilot.pause()
+    await console.press("enter")
+
+
+async def test_several_acts_at_once_ask_one_question(
+    service: Service, tenant: Tenant, careful: Person, folder: Path
+) -> None:
+    kept(service, careful, folder)
+
+    async def two(app: Console) -> str:
+        made = await asyncio.gather(app.act(partial(made_agent, app, 1)), app.act(partial(made_agent, app, 2)))
+        return f"{len(made)} made"
+
+    async with driven(service.url, folder) as console:
+        await signed_in(console)
+        await doing(console, two)
+        await console.sees("Show a second factor")
+        await console.write(next_code(careful))
+        await console.press("enter")
+        await console.gone("Show a second factor", "Do it?")
+
+    assert {agent["id"] for agent in tenant.ok("GET", "/agents")} == {"a-1", "a-2"}
+
+
+async def made_agent(app: Console, number: int) -> object:
+    """Make an agent, which people may with a recent second factor."""
+    return await app.client.send("POST", "/agents", object, {"id": f"a-{number}", "name": "A"})
+
+
+async def test_a_tenant_key_cannot_show_one_and_is_told_so(service: Service, tenant: Tenant, folder: Path) -> None:
+    async def wanted(app: Console) -> str:
+        async def refuse() -> str:
+            raise MfaRequired("Show a second factor first.", status=403, code="mfa_required", data={})
+
+        return await app.act(refuse)
+
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await signed_in(console)
+        await doing(console, wanted)
+
+        await console.sees("A tenant key cannot show one: press i to sign in as a person.")
+
+
+async def test_the_question_names_what_is_there_and_what_is_not(
+    service: Service, tenant: Tenant, careful: Person, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    kept(service, careful, folder)
+
+    async def wanted(app: Console) -> str:
+        async def refuse() -> str:
+            methods = ["passkey", "recovery", "totp"]
+            raise MfaRequired("Show a second factor.", status=403, code="mfa_required", data={"methods": methods})
+
+        return await app.act(refuse)
+
+    async with driven(service.url, folder, size=NARROW) as console:
+        await signed_in(console)
+        await console.press("7")
+        await console.press("1")
+        await doing(console, wanted)
+        await console.sees("Type a code of your authenticator or a recovery code.", "A passkey can be shown")
+
+        await console.write("12345")
+        await console.press("enter")
+        await console.sees("That recovery code was not taken.")
+
+        name = console.app.person.name if console.app.person else ""
+        assert await console.picture(str(name)) == pictures
