@@ -6,7 +6,7 @@ no deed goes to the API behind it, byte by byte, the stream of events too.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -96,11 +96,12 @@ class OddApi:
         for method, path, deed in self._deeds:
             if request.path.startswith(path) and method in ("", request.method):
                 return await deed(self, request, writer)
-        async for chunk in self.asked(request):
-            writer.write(chunk)
-            await writer.drain()
+        async with contextlib.aclosing(self.asked(request)) as said:
+            async for chunk in said:
+                writer.write(chunk)
+                await writer.drain()
 
-    async def asked(self, request: Request) -> AsyncIterator[bytes]:
+    async def asked(self, request: Request) -> AsyncGenerator[bytes]:
         """What the API behind answers, as it comes."""
         reader, writer = await asyncio.open_connection(*self.behind)
         try:
@@ -108,7 +109,7 @@ class OddApi:
             while chunk := await reader.read(65536):
                 yield chunk
         finally:
-            writer.close()
+            writer.transport.abort()
 
     async def write(self, writer: asyncio.StreamWriter, said: bytes) -> None:
         """Say something and count what was taken."""
@@ -179,8 +180,9 @@ async def floods(api: OddApi, request: Request, writer: asyncio.StreamWriter) ->
 
 async def loses(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
     """Pass the request on, let the API do what it says, and keep the answer back."""
-    async for _ in api.asked(request):
-        pass
+    async with contextlib.aclosing(api.asked(request)) as said:
+        async for _ in said:
+            pass
 
 
 def streams(*said: bytes, then: Deed = says_nothing) -> Deed:
