@@ -1,7 +1,10 @@
 """What was asked for a moment ago, so that going back to it asks nobody. A bounded number of things."""
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import Final
+
+from console.failures import Failure, SignedOut
 
 KEPT_SECONDS: Final = 5.0
 _MOST: Final = 50
@@ -13,6 +16,34 @@ class Kept[Value]:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[float, Value]] = {}
         self._trouble: tuple[str, str] = ("", "")
+        self._wanted = ""
+        self._asking = False
+
+    def want(self, key: str) -> bool:
+        """This is looked at now; whether somebody must `ask`, because it is old and nobody asks yet."""
+        self._wanted = key
+        return not self._asking and not self.fresh(key)
+
+    async def ask(self, question: Callable[[str], Awaitable[Value]], changed: Callable[[], None]) -> None:
+        """Ask for what is wanted, one thing at a time, until that is there; what is passed by is never asked for.
+
+        Whoever runs down a list so has one question under way, not one for each row. Raises SignedOut.
+        """
+        self._asking = True
+        try:
+            while not self.fresh(key := self._wanted):
+                try:
+                    self.put(key, await question(key))
+                except SignedOut:
+                    raise
+                except Failure as failure:
+                    self._trouble = (key, failure.sentence)
+                    if key == self._wanted:
+                        return
+                finally:
+                    changed()
+        finally:
+            self._asking = False
 
     def fresh(self, key: str) -> bool:
         """Whether it need not be asked for."""
@@ -30,10 +61,6 @@ class Kept[Value]:
         self._kept[key] = (time.monotonic(), value)
         while len(self._kept) > _MOST:
             self._kept.pop(next(iter(self._kept)))
-
-    def failed(self, key: str, sentence: str) -> None:
-        """It could not be had, and why."""
-        self._trouble = (key, sentence)
 
     def trouble(self, key: str) -> str:
         """Why it could not be had the last time; empty if it could."""

@@ -14,7 +14,7 @@ from console.shapes_agents import Frozen, Tenant
 from console.widgets.said_lines import SaidLines
 
 _REASON_CHARACTERS: Final = 1_000
-_WHO_UNFREEZES: Final = "Only an owner or admin who has signed in, with a recent second factor, can unfreeze."
+_WHO_UNFREEZES: Final = "Only an owner or admin with a recent second factor can unfreeze."
 
 
 class Freeze(Ask[Frozen]):
@@ -24,7 +24,9 @@ class Freeze(Ask[Frozen]):
     AUTO_FOCUS = "#reason"
     CONFIRM = "Freeze"
     VARIANT = "error"
-    DEFAULT_CSS = "Freeze Input, FreezeTenant Input { margin-top: 1; background: $panel; }"
+    DEFAULT_CSS = "Freeze Input { margin-top: 1; background: $panel; }"
+    # In CSS, not DEFAULT_CSS: it must win over what the application says of every question. 80x24 has no line to spare.
+    CSS = "Freeze #question { padding: 0 2; }"
 
     def __init__(self, agent: Agent) -> None:
         super().__init__()
@@ -33,7 +35,7 @@ class Freeze(Ask[Frozen]):
     def essentials(self) -> ComposeResult:
         yield SaidLines([
             *_who(self._agent), Said(""),
-            Said("From then on nothing is signed for it, and its calls through the proxy are refused.", "bad"),
+            Said("Nothing is signed for it any more; the proxy refuses its calls.", "bad"),
             Said("What waits for a person goes on waiting, and can expire."), Said(_WHO_UNFREEZES),
         ])  # fmt: skip
 
@@ -75,6 +77,8 @@ class FreezeTenant(Ask[Frozen]):
     TITLE_TEXT = "Freeze the WHOLE TENANT?"
     AUTO_FOCUS = "#tenant-id"
     CONFIRM = "Freeze everything"
+    DEFAULT_CSS = "FreezeTenant Input { margin-top: 1; background: $panel; }"
+    CSS = "FreezeTenant #question { padding: 0 2; }"
     VARIANT: ClassVar[str] = "error"
 
     def __init__(self, tenant: Tenant, agents: int) -> None:

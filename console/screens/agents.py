@@ -10,7 +10,7 @@ from console.agent_in_words import agent_in_words, frozen_words
 from console.agent_pages import Everybody, everybody
 from console.dialogs.ask import Ask
 from console.dialogs.freeze import Freeze, FreezeTenant, Unfreeze, UnfreezeTenant
-from console.failures import Failure
+from console.failures import SignedOut
 from console.glance import Glance, glance
 from console.kept import Kept
 from console.moments import ago, moment
@@ -153,16 +153,14 @@ class Agents(Page):
         return next((agent for agent in agents if agent.id == self.query_one(AgentPane).of), None)
 
     def _look(self, agent_id: str) -> None:
-        if not self._glances.fresh(agent_id):
-            self.run_worker(self._glanced(agent_id), group="glance", exclusive=True)
+        if self._glances.want(agent_id):
+            self.run_worker(self._glanced(), group="glance")
 
-    async def _glanced(self, agent_id: str) -> None:
+    async def _glanced(self) -> None:
         try:
-            self._glances.put(agent_id, await glance(self.app.client, agent_id))
-        except Failure as failure:
-            if not self.app.signed_out(failure):
-                self._glances.failed(agent_id, failure.sentence)
-        self._draw()
+            await self._glances.ask(lambda agent_id: glance(self.app.client, agent_id), self._draw)
+        except SignedOut as failure:
+            self.app.signed_out(failure)
 
     def _draw(self) -> None:
         agent = self.query_one(AgentList).agent

@@ -11,7 +11,7 @@ from console.address_book import book_of
 from console.agent_in_words import frozen_words
 from console.agent_pages import everybody
 from console.dialogs.dry_run import DryRun
-from console.failures import Failure
+from console.failures import SignedOut
 from console.glance import token_facts
 from console.kept import Kept
 from console.plain import clipped
@@ -112,21 +112,20 @@ class Policies(Page):
             self.app.push_screen(DryRun(agent))
 
     def _look(self, agent_id: str) -> None:
-        if not self._rules.fresh(agent_id):
-            self.run_worker(self._asked(agent_id), group="rules", exclusive=True)
+        if self._rules.want(agent_id):
+            self.run_worker(self._asked(), group="rules")
 
-    async def _asked(self, agent_id: str) -> None:
-        client = self.app.client
+    async def _asked(self) -> None:
         try:
-            rules = await client.get(f"/agents/{agent_id}/policies", list[PolicyRule])
-            book = book_of(client)
-            await book.read(client)
-            names = Names(await token_facts(client, agent_id, rules), book.names())
-            self._rules.put(agent_id, Rules(rules, names))
-        except Failure as failure:
-            if not self.app.signed_out(failure):
-                self._rules.failed(agent_id, failure.sentence)
-        self._draw()
+            await self._rules.ask(self._rules_of, self._draw)
+        except SignedOut as failure:
+            self.app.signed_out(failure)
+
+    async def _rules_of(self, agent_id: str) -> Rules:
+        client, book = self.app.client, book_of(self.app.client)
+        rules = await client.get(f"/agents/{agent_id}/policies", list[PolicyRule])
+        await book.read(client)
+        return Rules(rules, Names(await token_facts(client, agent_id, rules), book.names()))
 
     def _draw(self) -> None:
         agent, pane = self.query_one(AgentList).agent, self.query_one(AgentPane)

@@ -1,0 +1,288 @@
+"""Agents in the console: who there is, one at a glance, freezing and going on. Spec 1/4.10, decisions 10 and 11."""
+
+import re
+from contextlib import closing
+from datetime import UTC, date, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from console.agent_in_words import agent_in_words
+from console.amounts import human
+from console.glance import Glance
+from console.moments import local_now
+from console.said import Said
+from console.shapes import Agent as ShownAgent
+from console.shapes import Transaction
+from console.shapes_agents import AgentDashboard
+from console.spending import Day, sparkline, spending
+from console.widgets.agent_list import AgentList
+from tests.console.at_agents import a_while_after, at, random_of
+from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from tests.fixtures.consoles import NARROW, WIDE
+from tests.fixtures.deployments import owner_of
+from tests.fixtures.people import Person, member
+from tests.fixtures.server import Service
+from tests.outside.evm_node import EvmNode
+
+ETHER = 10**18
+REASON = "orders at [red]night[/red]"
+
+
+@pytest.fixture(name="payroll")
+def payroll_agent(tenant: Tenant, evm_node: EvmNode) -> Agent:
+    """An agent with money, limits, a signed order and one that waits."""
+    agent = tenant.agent(
+        rule("auto-approve-threshold", threshold=str(ETHER // 2), asset="evm:native"),
+        rule("spending-limit", maxPerDay=str(ETHER), asset="evm:native"), agent_id="payroll",
+    )  # fmt: skip
+    evm_node.fund(agent.evm_address, 5 * ETHER)
+    agent.sign(value=3 * ETHER // 10)
+    agent.sign(value=6 * ETHER // 10)
+    return agent
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+async def test_one_agent_at_a_glance(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path, pictures: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    now = a_while_after(tenant, "payroll")
+    async with at("agents", service, folder, tenant, size=size, now=now) as console:
+        await console.sees("Holds", "5 ETH (5,000,000,000,000,000,000 wei)")
+
+        assert await console.picture(*random_of(tenant, "payroll")) == pictures
+
+
+async def test_the_figures_are_those_of_the_api(service: Service, tenant: Tenant, payroll: Agent, folder: Path) -> None:
+    board = tenant.ok("GET", "/dashboard/payroll")
+    budget = board["budgets"][0]
+
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees("Last orders")
+
+        assert f"{human(int(board['balances']['evm']['native']), 18)} ETH" in console.flat
+        assert f"today {human(int(board['spend']['today']), 18)} coins" in console.flat
+        assert f"this week {human(int(board['spend']['thisWeek']), 18)} coins" in console.flat
+        assert f"spent {human(int(budget['spent']), 18)}" in console.flat
+        assert "1 approval waits for a person" in console.flat
+        assert all(address in console.flat for address in (payroll.evm_address, payroll.solana_address))
+
+
+async def test_spending_is_shown_on_the_day_it_was_asked_for(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path
+) -> None:
+    # Not just before midnight: the order stays on its day however long this takes.
+    then = (local_now().astimezone(UTC) - timedelta(days=3)).replace(hour=12)
+    async with owner_of(service.database) as database:
+        await database.execute(
+            "UPDATE transactions SET created_at = $1 WHERE tenant_id = $2 AND status = 'signed'", then, tenant.id
+        )
+
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees(f"{then:%d %b} 0.3 coins")
+
+        assert "··········█···" in console.text
+
+
+def test_where_no_node_answers_that_is_said_calmly_and_the_rest_is_shown() -> None:
+    wallets = {"evm": ADDRESS, "solana": "1" * 32}
+    agent = msgspec.convert(
+        {"id": "a", "name": "A", "tenantId": "t", "walletAddresses": wallets, "createdAt": "2026-01-01T00:00:00.000Z"},
+        type=ShownAgent,
+    )
+    spend = {"today": "1", "thisWeek": "2", "thisMonth": "3"}
+    board = {"balances": {"evm": None}, "spend": spend, "budgets": [], "policies": [], "pendingApprovals": 0}
+    seen = Glance(msgspec.convert({**board, "recentTransactions": []}, type=AgentDashboard), None, None, None)
+
+    said = agent_in_words(agent, seen, local_now())
+
+    assert Said("  EVM: no node answered, so what it holds is not known now.", "quiet") in said
+    assert Said("  this month 0.000000000000000003 coins (3 wei)") in said
+
+
+def test_days_of_which_not_all_was_read_are_not_said_to_be_empty() -> None:
+    today = date(2026, 3, 14)
+    at_noon = {"id": "x", "agentId": "a", "kind": "evm", "status": "signed", "value": "8"}
+    order = msgspec.convert({**at_noon, "createdAt": "2026-03-13T12:00:00.000Z"}, type=Transaction)
+
+    shown = spending([order], today, known_from=date(2026, 3, 12), left_out=7)
+
+    assert sparkline(shown.days) == "???????????·█·"
+    assert shown.left_out == 7
+
+
+def test_a_block_is_as_high_as_the_share_of_the_highest_day() -> None:
+    spent = [0, 1, 50, 51, 100, 2**256, None]
+
+    assert sparkline([Day(date(2026, 1, 1), amount) for amount in spent]) == "·▁▁▁▁█?"
+    assert sparkline([Day(date(2026, 1, 1), amount) for amount in (1, 50, 51, 100)]) == "▁▄▅█"
+
+
+async def test_what_is_typed_finds_agents_and_escape_shows_all_again(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        tenant.agent(agent_id=name)
+
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees("3 agents")
+        await console.sees("Holds")
+        await console.press("slash")
+        await console.write("bet")
+        await console.sees("1 of 3 agents")
+        assert "Agent gamma" not in console.flat
+        await console.press("escape")
+
+        await console.sees("3 agents", "Agent gamma")
+
+
+async def test_s_sorts_by_name(service: Service, tenant: Tenant, folder: Path) -> None:
+    for name in ("alpha", "gamma", "beta"):
+        tenant.agent(agent_id=name)
+
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees("newest first", "Holds")
+        await console.press("s")
+        await console.sees("by name")
+
+        assert re.findall(r"Agent (\w+)  ", console.text)[:3] == ["alpha", "beta", "gamma"]
+
+
+async def test_freezing_asks_first(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    now = a_while_after(tenant, "payroll")
+    async with at("agents", service, folder, tenant, size=NARROW, now=now) as console:
+        await console.sees("Holds")
+        await console.press("f")
+        await console.sees("Freeze this agent?")
+
+        assert await console.picture(*random_of(tenant, "payroll")) == pictures
+        await console.press("escape")
+        assert payroll.sign().status_code == 200
+
+
+async def test_a_frozen_agent_signs_nothing_and_shows_why(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    now = a_while_after(tenant, "payroll")
+    async with at("agents", service, folder, tenant, now=now) as console:
+        await console.sees("Holds")
+        await console.press("f")
+        await console.sees("Freeze this agent?")
+        await console.press(*("left_square_bracket" if letter == "[" else letter for letter in "odd["), "enter")
+        await console.sees("FROZEN since", 'Reason: "odd["')
+
+        assert payroll.sign().status_code == 423
+        await console.gone("is frozen.")
+        assert await console.picture(*random_of(tenant, "payroll")) == pictures
+
+
+async def test_a_tenant_key_cannot_unfreeze_and_is_told_who_can(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path
+) -> None:
+    tenant.ok("POST", "/agents/payroll/freeze", {"reason": REASON})
+
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees("FROZEN since", REASON)
+        await console.press("f")
+
+        await console.sees("Unfreezing is for people who have signed in", "Press i to sign in")
+        assert payroll.sign().status_code == 423
+
+
+async def test_a_person_unfreezes(
+    service: Service, tenant: Tenant, as_owner: Person, payroll: Agent, folder: Path
+) -> None:
+    tenant.ok("POST", "/agents/payroll/freeze", {})
+
+    async with at("agents", service, folder, as_owner) as console:
+        await console.sees("FROZEN since", "none was given")
+        await console.press("f")
+        await console.sees("Unfreeze this agent?")
+        await console.press("enter")
+
+        await console.gone("FROZEN since", "Unfreeze this agent?")
+        assert payroll.sign().status_code == 200
+
+
+async def test_the_whole_tenant_is_frozen_only_by_its_id(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path
+) -> None:
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees("Holds")
+        await console.press("F")
+        await console.sees("Freeze the WHOLE TENANT?")
+        await console.write("payroll")
+        await console.press("enter")
+        await console.sees("Type the tenant's id exactly")
+        assert payroll.sign().status_code == 200
+
+        await console.press("home", "ctrl+k")
+        await console.write(tenant.id)
+        await console.press("enter")
+
+        await console.sees("THE WHOLE TENANT IS FROZEN: nothing is signed for any agent.")
+        assert payroll.sign().status_code == 423
+
+
+@pytest.mark.parametrize("how", ["read-only", "viewer"])
+async def test_who_may_not_freeze_has_no_key_for_it(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path, how: str
+) -> None:
+    with closing(member(service, tenant, "viewer")) as viewer:
+        who: Any = tenant if how == "read-only" else viewer
+        async with at("agents", service, folder, who, read_only=how == "read-only") as console:
+            await console.sees("Holds", "Policies")
+            await console.press("f", "F")
+            await console.press("s")
+            await console.sees("by name")
+
+            assert "Freeze" not in console.text
+
+
+async def test_enter_goes_to_the_transactions_of_the_agent_and_p_to_its_policies(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path
+) -> None:
+    tenant.agent(agent_id="other")
+
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees("2 agents", "Holds")
+        await console.press("j", "enter")
+        await console.until(lambda: console.app.current_mode == "transactions", "the transactions")
+        assert console.app.chosen_agent == "payroll"
+        await console.press("2", "p")
+
+        await console.sees("Rules of Agent payroll")
+
+
+async def test_a_thousand_agents_are_run_through_without_a_flood(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    for hundred in range(10):
+        agents = [{"id": f"a-{hundred}{one:02}", "name": f"Agent {hundred}{one:02}"} for one in range(100)]
+        tenant.ok("POST", "/agents/batch", {"agents": agents})
+
+    async with at("agents", service, folder, tenant) as console:
+        await console.sees("1,000 agents", "Holds")
+        before = _asked(service)
+        await console.press(*["j"] * 60, "end")
+        last = console.one(AgentList).agent
+        assert last is not None
+        await console.until(lambda: console.app.chosen_agent == last.id, "rest")
+        await console.sees(f"id {last.id}", "Holds")
+
+        # The list again at most once, and a dozen requests for the one agent on which the cursor came to rest;
+        # a slow machine may let it rest once or twice on its way.
+        assert 0 < _asked(service) - before <= 45
+
+
+def _asked(service: Service) -> int:
+    """How many requests the api has answered."""
+    text = httpx.get(f"http://127.0.0.1:{service.metrics_port}/metrics", trust_env=False).text
+    counts = re.findall(r"^custody_http_requests_total\{[^}]*\} ([0-9.e+]+)$", text, re.M)
+    return round(sum(map(float, counts)))

@@ -1,0 +1,211 @@
+"""Trying out a typed-in order: what is said is what signing then does, and nothing is written. Decisions 10."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual.events import Paste
+from textual.widgets import Input, TextArea
+
+from console.typed_order import BadField, amount, coin_of, field_of, question
+from console.widgets.typed_field import TypedField
+from tests.console.at_agents import at, random_of
+from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from tests.fixtures.consoles import NARROW, Driven
+from tests.fixtures.people import member
+from tests.fixtures.server import Service
+
+ETHER = 10**18
+# A chain without a node, so that fees are those of the table.
+BASE = "8453"
+DOCUMENT = (
+    '{"domain": {"name": "Notes", "chainId": 31337}, "types": {"Note": [{"name": "text", "type": "string"}]}, '
+    '"primaryType": "Note", "message": {"text": "hello"}}'
+)
+DECISIONS = {
+    "sign": ("0.1", "It would be SIGNED now. No person would be asked.", 200),
+    "queue": ("0.6 ETH", "It would WAIT FOR A PERSON. Nothing would be signed before somebody approves.", 202),
+    "refuse": ("3000000000000000000 wei", "It would be REFUSED. Nobody could approve it.", 403),
+}
+
+
+@pytest.fixture(name="careful")
+def careful_agent(tenant: Tenant) -> Agent:
+    """An agent that may spend half a coin alone, and two a day."""
+    return tenant.agent(
+        rule("auto-approve-threshold", threshold=str(ETHER // 2), asset="evm:native"),
+        rule("spending-limit", maxPerDay=str(2 * ETHER), asset="evm:native"), agent_id="careful",
+    )  # fmt: skip
+
+
+async def typed(console: Driven, field: str, text: str) -> None:
+    """Paste a text into a field, in place of what stands there."""
+    line = console.one(TypedField, f"#field-{field}").query_one(Input)
+    line.focus()
+    await console.press("end", "ctrl+u")
+    line.post_message(Paste(text))
+    await console.until(lambda: line.value == text, field)
+
+
+async def open_form(console: Driven) -> None:
+    """The form, once it knows the service's own chain."""
+    await console.sees("Rules of Agent careful", "2. Spending limit")
+    await console.press("t")
+    await console.sees("nothing is signed, nothing is written", "31337")
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+async def test_what_is_said_is_what_signing_then_does(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path, pictures: SnapshotAssertion, decision: str
+) -> None:
+    value, sentence, status = DECISIONS[decision]
+    theme = "light" if decision == "queue" else "dark"
+    async with at("policies", service, folder, tenant, theme=theme) as console:
+        await open_form(console)
+        await typed(console, "to", ADDRESS)
+        await typed(console, "value", value)
+        await typed(console, "chain", BASE)
+        await console.press("enter")
+        await console.sees(sentence, ADDRESS, "Limits")
+
+        assert await console.picture(*random_of(tenant, "careful")) == pictures
+    assert tenant.ok("GET", "/vault/careful/history") == []
+    wei = {"sign": ETHER // 10, "queue": 6 * ETHER // 10, "refuse": 3 * ETHER}[decision]
+    assert careful.sign(value=wei, chainId=8453).status_code == status
+
+
+async def test_in_a_narrow_terminal_the_answer_lies_over_the_form_and_nothing_typed_is_lost(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    async with at("policies", service, folder, tenant, size=NARROW, read_only=True) as console:
+        await open_form(console)
+        await typed(console, "to", ADDRESS)
+        await typed(console, "chain", BASE)
+        await console.press("enter")
+        await console.sees("It would be SIGNED now", "Change it (Enter)")
+        assert await console.picture(*random_of(tenant, "careful")) == pictures
+        await console.press("escape")
+
+        await console.sees(ADDRESS, "Try (Enter)")
+
+
+async def test_what_the_api_refuses_is_said_at_its_field_and_stays_typed(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path
+) -> None:
+    async with at("policies", service, folder, tenant) as console:
+        await open_form(console)
+        await typed(console, "to", "0x12")
+        await typed(console, "value", "0.5")
+        await console.press("enter")
+        await console.sees("request.to: Expected `str` of length >= 42.")
+
+        field = console.one(TypedField, "#field-to")
+        assert "request.to" in str(field.query_one(".field-note").render())
+        assert field.query_one(Input).has_focus
+        assert (field.text, console.one(TypedField, "#field-value").text) == ("0x12", "0.5")
+
+
+async def test_an_amount_is_said_back_in_both_units(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path
+) -> None:
+    async with at("policies", service, folder, tenant) as console:
+        await open_form(console)
+        await typed(console, "value", "0.5")
+        await console.sees("= 0.5 ETH (500,000,000,000,000,000 wei)")
+
+        await typed(console, "value", "1,5")
+
+        await console.sees("Write a number, in ETH, or with its unit: 0.5 ETH, 20 wei.")
+
+
+async def test_typed_data_is_tried_by_a_viewer(service: Service, tenant: Tenant, careful: Agent, folder: Path) -> None:
+    with closing(member(service, tenant, "viewer")) as viewer:
+        async with at("policies", service, folder, viewer) as console:
+            await open_form(console)
+            await console.press("shift+tab", "right")
+            console.one(TextArea).text = DOCUMENT
+            await console.press("enter")
+
+            await console.sees("It would be SIGNED now", "Note")
+
+
+async def test_a_document_that_is_no_json_stays_and_is_explained(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path
+) -> None:
+    async with at("policies", service, folder, tenant) as console:
+        await open_form(console)
+        await console.press("shift+tab", "right", "tab")
+        await console.write("no json")
+        await console.press("enter")
+        await console.sees("This is no JSON object", "Nothing was asked: see the field.")
+
+        assert console.one(TextArea).text == "no json"
+
+
+async def test_a_frozen_agent_is_said_to_be_frozen(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path
+) -> None:
+    tenant.ok("POST", "/agents/careful/freeze", {})
+
+    async with at("policies", service, folder, tenant) as console:
+        await open_form(console)
+        await typed(console, "to", ADDRESS)
+        await console.press("enter")
+
+        await console.sees("nothing is signed until it is unfrozen")
+
+
+@pytest.mark.parametrize(
+    ("text", "chain", "wei"),
+    [
+        ("", "1", 0), ("1", "1", ETHER), ("0.5", "1", ETHER // 2), ("0.5 eth", "1", ETHER // 2), ("20 wei", "1", 20),
+        ("3 gwei", "1", 3 * 10**9), ("0.000000000000000001", "", 1), ("2 BNB", "56", 2 * ETHER),
+        ("7ETH", "", 7 * ETHER), (f"{2**256 - 1} wei", "1", 2**256 - 1),
+    ],
+)  # fmt: skip
+def test_an_amount_is_read_exactly(text: str, chain: str, wei: int) -> None:
+    assert amount("value", text, coin_of("evm", chain)) == wei
+
+
+@pytest.mark.parametrize(
+    ("text", "chain"),
+    [
+        ("1,5", "1"), ("1e18", "1"), ("-1", "1"), ("1.5 wei", "1"), ("0.0000000000000000001", "1"), ("1 SOL", "1"),
+        ("1 BNB", "1"), ("0x10", "1"), (".5", "1"), ("1 2", "1"), ("٣", "1"), ("1" * 81, "1"),
+    ],
+)  # fmt: skip
+def test_an_amount_that_could_be_misread_is_not_read(text: str, chain: str) -> None:
+    with pytest.raises(BadField):
+        amount("value", text, coin_of("evm", chain))
+
+
+def test_a_solana_order_has_the_api_s_names() -> None:
+    given = {
+        "transaction": " AAAA ",
+        "recipient": "11111111111111111111111111111111",
+        "declared": "0.5",
+        "cluster": "102",
+    }
+
+    assert question("solana", given) == {
+        "kind": "solana",
+        "request": {
+            "transaction": "AAAA", "to": "11111111111111111111111111111111", "value": "500000000", "chainId": 102,
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "field"),
+    [
+        ("evm", {"fields": ["request.chainId"]}, "chain"), ("evm", {"code": "unknown_chain"}, "chain"),
+        ("evm", {"fields": ["request.data"]}, "data"),
+        ("typed_data", {"fields": ["request.types.Note[0]"]}, "document"),
+        ("solana", {"code": "declared_mismatch"}, "declared"), ("solana", {"fields": ["request.to"]}, "recipient"),
+        ("evm", {"fields": "odd"}, None), ("evm", {"fields": [5, None]}, None), ("evm", {}, None),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_laid_at_its_field(kind: str, data: dict[str, Any], field: str | None) -> None:
+    assert field_of(kind, data) == field
