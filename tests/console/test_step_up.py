@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from console.app import Console
 from console.dialogs.ask import Ask
+from console.dialogs.step_up import ways
 from console.failures import MfaRequired
 from console.widgets.plain_text import PlainText
 from tests.console.entering import kept, signed_in
@@ -116,23 +117,23 @@ async def test_who_has_no_factor_reads_where_to_enrol_one(
         await console.sees("Approve this?", "Show a second factor first")
 
 
-class Doing(Ask[str]):
+class Doing(Ask[object]):
     """A question that does what a test says."""
 
     TITLE_TEXT = "Do it?"
 
-    def __init__(self, request: Callable[[Console], Awaitable[str]]) -> None:
+    def __init__(self, request: Callable[[Console], Awaitable[object]]) -> None:
         super().__init__()
         self._request = request
 
     def essentials(self) -> ComposeResult:
         yield PlainText("It is done.")
 
-    async def perform(self) -> str:
+    async def perform(self) -> object:
         return await self._request(self.app)
 
 
-async def doing(console: Driven, request: Callable[[Console], Awaitable[str]]) -> None:
+async def doing(console: Driven, request: Callable[[Console], Awaitable[object]]) -> None:
     """Ask that question, and say yes once it may be."""
     await console.app.push_screen(Doing(request))
     await console.pilot.pause()
@@ -178,28 +179,32 @@ async def test_a_tenant_key_cannot_show_one_and_is_told_so(service: Service, ten
         await console.sees("A tenant key cannot show one: press i to sign in as a person.")
 
 
-async def test_the_question_names_what_is_there_and_what_is_not(
+async def test_a_wrong_code_is_said_where_it_was_typed(
     service: Service, tenant: Tenant, careful: Person, folder: Path, pictures: SnapshotAssertion
 ) -> None:
     kept(service, careful, folder)
-
-    async def wanted(app: Console) -> str:
-        async def refuse() -> str:
-            methods = ["passkey", "recovery", "totp"]
-            raise MfaRequired("Show a second factor.", status=403, code="mfa_required", data={"methods": methods})
-
-        return await app.act(refuse)
-
     async with driven(service.url, folder, size=NARROW) as console:
         await signed_in(console)
-        await console.press("7")
-        await console.press("1")
-        await doing(console, wanted)
-        await console.sees("Type a code of your authenticator or a recovery code.", "A passkey can be shown")
-
+        await console.sees("0 waiting", "live")
+        await doing(console, lambda app: app.act(partial(made_agent, app, 1)))
+        await console.sees("Type a code of your authenticator or a recovery code.")
+        console.one(Input).cursor_blink = False
         await console.write("12345")
         await console.press("enter")
         await console.sees("That recovery code was not taken.")
 
-        name = console.app.person.name if console.app.person else ""
-        assert await console.picture(str(name)) == pictures
+        assert await console.picture(careful.wallet.address) == pictures
+
+
+@pytest.mark.parametrize(
+    ("methods", "said"),
+    [
+        (["totp"], "Type a code of your authenticator."),
+        (["passkey", "recovery"], "Type a recovery code. A passkey can be shown in the browser only."),
+        (["sms"], "None of your factors can be shown here: enrol an authenticator beside them. "
+                  "A code by text message can be shown in the browser only."),
+    ],
+    ids=["totp", "recovery", "none-here"],
+)  # fmt: skip
+def test_the_question_names_what_serves_and_what_does_not(methods: list[str], said: str) -> None:
+    assert ways(methods, "https://custody.example") == said

@@ -235,7 +235,7 @@ async def test_who_comes_later_takes_what_was_kept_last(
 async def test_a_console_that_is_given_up_keeps_what_it_has_asked_for(
     service: Service, person: Person, folder: Path, owner: asyncpg.Connection
 ) -> None:
-    store = kept(service, person, folder)
+    store = kept(service, person, folder, 0)
 
     async with consoles(service, folder) as (client,):
         async with store.alone():
