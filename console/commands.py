@@ -51,6 +51,10 @@ class Commands(Provider):
 
     async def shutdown(self) -> None:
         self._asked.cancel()
+        await asyncio.wait([self._asked])
+        if not self._asked.cancelled():
+            # Looked at, or asyncio would complain that nobody did.
+            self._asked.exception()
 
     async def discover(self) -> Hits:
         for one in self._static():

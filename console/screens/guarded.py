@@ -40,19 +40,22 @@ class GuardedPage(Page):
 
     async def load(self) -> None:
         notice, credential = self.query_one(SessionNeeded), self.app.client.credential
-        self._factor_wanted = False
         if credential is None or not credential.is_session:
             # The API would say no each time; it need not be asked.
+            self._factor_wanted = False
             notice.for_key()
             self.set_class(True, "-closed")
+            self.refresh_bindings()
             return
         try:
+            # Until there is an answer, what the last one said is so: Enter serves while the clock is asking.
             await self.ask()
         except Forbidden as failure:
             self._factor_wanted = isinstance(failure, MfaRequired)
             notice.for_person(failure)
             self.set_class(True, "-closed")
         else:
+            self._factor_wanted = False
             notice.open()
             self._open()
         self.refresh_bindings()
