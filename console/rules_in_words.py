@@ -14,7 +14,7 @@ from console.rule_contracts import contract_allowlist
 from console.rule_limits import auto_approve_threshold, rate_limit, spending_limit
 from console.rule_places import allowed_chains, approved_addresses, time_window
 from console.rule_terms import Names, Terms
-from console.said import Said
+from console.said import Heading, Said
 from console.shapes import PolicyRule
 
 _KINDS: Final[Mapping[str, tuple[str, Callable[[Terms], list[Said]]]]] = {
@@ -43,10 +43,12 @@ def rules_in_words(rules: Sequence[PolicyRule], names: Names | None = None, *, r
 def rule_in_words(rule: PolicyRule, names: Names, place: int) -> list[Said]:
     """One rule: what it is, whether it counts, and its terms."""
     title, said = _KINDS.get(rule.type, (clipped(rule.type, _NAME_CHARACTERS), None))
-    head = Said(f"{place}. {title}: {_weight(rule)}", None if rule.enabled else "quiet")
+    text = f"{place}. {title}: {_weight(rule)}"
+    head = Heading(text) if rule.enabled else Said(text, "quiet")
     terms = Terms(rule.config, names)
     lines = said(terms) if said else [Said("this console does not know this type of rule", "warn")]
-    return [head, *(Said(f"   {line.text}", line.tone) for line in [*lines, *terms.rest()])]
+    said_all = [*lines, *terms.rest()]
+    return [head, *(Said(f"   {line.text}", line.tone if rule.enabled else "quiet") for line in said_all)]
 
 
 def meaning(rules: Sequence[PolicyRule]) -> list[Said]:

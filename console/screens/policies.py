@@ -17,7 +17,7 @@ from console.kept import Kept
 from console.plain import clipped
 from console.rule_terms import Names
 from console.rules_in_words import rules_in_words
-from console.said import Said
+from console.said import Heading, Said
 from console.screens.page import Page
 from console.shapes import Agent, PolicyRule
 from console.widgets.agent_list import AgentList
@@ -133,7 +133,7 @@ class Policies(Page):
             pane.show(None, [Said("No agent is selected.", "quiet")])
             return
         lines = [
-            Said(f"Rules of {clipped(agent.name, 200)} ({agent.id}), in the order in which they are judged"),
+            Heading(f"Rules of {clipped(agent.name, 200)} ({agent.id}), in the order in which they are judged"),
             Said(""),
         ]
         if trouble := self._rules.trouble(agent.id):

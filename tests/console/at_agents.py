@@ -33,11 +33,12 @@ async def at(
 
 
 def random_of(tenant: Tenant, *agents: str) -> list[str]:
-    """The random values of a tenant's agents: addresses, times, the tenant's id, and the days that end today."""
-    found = [tenant.id]
+    """The random values that are shown of a tenant's agents: addresses, times, and the days that end today."""
+    found: list[str] = []
     for agent in agents:
         shown = tenant.ok("GET", f"/agents/{agent}")
-        found += [shown["walletAddresses"]["evm"], shown["walletAddresses"]["solana"]]
+        # Without 0x, with which the fixed addresses begin as well.
+        found += [shown["walletAddresses"]["evm"][2:], shown["walletAddresses"]["solana"]]
         found += [clock(moment(shown[name])) for name in ("createdAt", "frozenAt") if shown.get(name)]
     today = local_now().date()
     return [*found, f"{today:%d %b}", f"{first_day(today):%d %b}"]

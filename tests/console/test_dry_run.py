@@ -11,7 +11,7 @@ from textual.widgets import Input, TextArea
 
 from console.typed_order import BadField, amount, coin_of, field_of, question
 from console.widgets.typed_field import TypedField
-from tests.console.at_agents import at, random_of
+from tests.console.at_agents import at
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven
 from tests.fixtures.people import member
@@ -70,7 +70,7 @@ async def test_what_is_said_is_what_signing_then_does(
         await console.press("enter")
         await console.sees(sentence, ADDRESS, "Limits")
 
-        assert await console.picture(*random_of(tenant, "careful")) == pictures
+        assert await console.picture() == pictures
     assert tenant.ok("GET", "/vault/careful/history") == []
     wei = {"sign": ETHER // 10, "queue": 6 * ETHER // 10, "refuse": 3 * ETHER}[decision]
     assert careful.sign(value=wei, chainId=8453).status_code == status
@@ -85,7 +85,7 @@ async def test_in_a_narrow_terminal_the_answer_lies_over_the_form_and_nothing_ty
         await typed(console, "chain", BASE)
         await console.press("enter")
         await console.sees("It would be SIGNED now", "Change it (Enter)")
-        assert await console.picture(*random_of(tenant, "careful")) == pictures
+        assert await console.picture() == pictures
         await console.press("escape")
 
         await console.sees(ADDRESS, "Try (Enter)")
