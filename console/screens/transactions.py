@@ -17,6 +17,7 @@ from console.failures import Answered, Failure
 from console.merged import Merged
 from console.moments import ago, moment
 from console.order import Known, of_transaction
+from console.plain import short
 from console.screens.page import Page
 from console.shapes import Transaction, TransactionPage
 from console.surroundings import surroundings
@@ -187,7 +188,7 @@ class Transactions(Page):
     def _show(self) -> None:
         self._listing.show(self._merged.rows())
         chosen = self.app.chosen_agent
-        whose = f"of {self._called(chosen)} ({chosen})" if chosen else "of all agents"
+        whose = f"of {short(self._called(chosen), 32)} ({chosen})" if chosen else "of all agents"
         count = "1 transaction" if self._merged.total == 1 else f"{self._merged.total:,} transactions"
         self.query_one("#caption", PlainText).update(f"{count} {whose}, newest first")
 
