@@ -47,6 +47,14 @@ async def signed_in(console: Driven) -> None:
     await console.sees("1 Approvals")
 
 
+async def confirm(console: Driven, words: str) -> None:
+    """Press Enter until it counts, for a key pressed before all is drawn decides nothing; then these words are seen."""
+    asked = console.app.screen
+    while console.app.screen is asked and words not in console.flat:
+        await console.press("enter")
+    await console.sees(words)
+
+
 def kept(service: Service, person: Person, folder: Path, seconds: float = 900, **changed: str) -> TokenStore:
     """The tokens of a person's session, as a console of the profile kept them; they end in so many seconds."""
     store = TokenStore(folder, "default", service.url)

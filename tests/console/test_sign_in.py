@@ -15,7 +15,7 @@ from console.dialogs.ask import Ask
 from console.widgets.heading import PLACES
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr, drawn
-from tests.console.entering import Waits, code_on, decide, signed_in
+from tests.console.entering import Waits, code_on, confirm, decide, signed_in
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.people import Person, member
@@ -202,9 +202,9 @@ async def test_signing_out_ends_the_session_and_keeps_nothing(
 
         await console.press("ctrl+o")
         await console.sees("Sign out?", "(admin) in A tenant.")
-        await console.press("enter")
+        await confirm(console, "You have signed out.")
 
-        await console.sees("You have signed out.", "not signed in")
+        await console.sees("not signed in")
         assert await code_on(console)
         assert console.app.store.read() is None
         bearer = token.headers()["Authorization"]
@@ -226,8 +226,7 @@ async def test_a_session_that_is_revoked_is_begun_anew_and_nothing_typed_is_lost
             if session["provider"] == "device":
                 admin.ok("DELETE", f"/auth/sessions/{session['id']}")
 
-        await console.press("enter")
-        await console.sees("sign in again")
+        await confirm(console, "sign in again")
         decide(admin, await code_on(console))
         waits.pass_one()
         await signed_in(console)

@@ -18,7 +18,7 @@ from console.dialogs.ask import Ask
 from console.dialogs.step_up import ways
 from console.failures import MfaRequired
 from console.widgets.plain_text import PlainText
-from tests.console.entering import kept, signed_in
+from tests.console.entering import confirm, kept, signed_in
 from tests.fixtures.callers import Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.people import Person, sign_in
@@ -50,8 +50,7 @@ async def approving(console: Driven) -> None:
     await console.sees("1 waiting")
     await console.press("a")
     await console.sees("Approve this?")
-    await console.press("enter")
-    await console.sees("Show a second factor")
+    await confirm(console, "Show a second factor")
 
 
 async def test_an_authenticator_lets_an_approval_through(
@@ -133,11 +132,10 @@ class Doing(Ask[object]):
         return await self._request(self.app)
 
 
-async def doing(console: Driven, request: Callable[[Console], Awaitable[object]]) -> None:
-    """Ask that question, and say yes once it may be."""
+async def doing(console: Driven, request: Callable[[Console], Awaitable[object]], words: str) -> None:
+    """Ask that question, say yes, and see what comes of it."""
     await console.app.push_screen(Doing(request))
-    await console.pilot.pause()
-    await console.press("enter")
+    await confirm(console, words)
 
 
 async def test_several_acts_at_once_ask_one_question(
@@ -151,8 +149,7 @@ async def test_several_acts_at_once_ask_one_question(
 
     async with driven(service.url, folder) as console:
         await signed_in(console)
-        await doing(console, two)
-        await console.sees("Show a second factor")
+        await doing(console, two, "Show a second factor")
         await console.write(next_code(careful))
         await console.press("enter")
         await console.gone("Show a second factor", "Do it?")
@@ -174,9 +171,8 @@ async def test_a_tenant_key_cannot_show_one_and_is_told_so(service: Service, ten
 
     async with driven(service.url, folder, key=tenant.key) as console:
         await signed_in(console)
-        await doing(console, wanted)
 
-        await console.sees("A tenant key cannot show one: press i to sign in as a person.")
+        await doing(console, wanted, "A tenant key cannot show one: press i to sign in as a person.")
 
 
 async def test_a_wrong_code_is_said_where_it_was_typed(
@@ -186,8 +182,8 @@ async def test_a_wrong_code_is_said_where_it_was_typed(
     async with driven(service.url, folder, size=NARROW) as console:
         await signed_in(console)
         await console.sees("0 waiting", "live")
-        await doing(console, lambda app: app.act(partial(made_agent, app, 1)))
-        await console.sees("Type a code of your authenticator or a recovery code.")
+        act = "Type a code of your authenticator or a recovery code."
+        await doing(console, lambda app: app.act(partial(made_agent, app, 1)), act)
         console.one(Input).cursor_blink = False
         await console.write("12345")
         await console.press("enter")
