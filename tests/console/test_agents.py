@@ -1,6 +1,7 @@
 """Agents in the console: who there is, one at a glance, freezing and going on. Spec 1/4.10, decisions 10 and 11."""
 
 import re
+import time
 from contextlib import closing
 from datetime import UTC, date, timedelta
 from pathlib import Path
@@ -134,7 +135,7 @@ async def test_what_is_typed_finds_agents_and_escape_shows_all_again(
         await console.press("slash")
         await console.write("bet")
         await console.sees("1 of 3 agents")
-        assert "Agent gamma" not in console.flat
+        await console.gone("Agent gamma")
         await console.press("escape")
 
         await console.sees("3 agents", "Agent gamma")
@@ -260,6 +261,7 @@ async def test_enter_goes_to_the_transactions_of_the_agent_and_p_to_its_policies
         await console.sees("Rules of Agent payroll")
 
 
+@pytest.mark.long
 async def test_a_thousand_agents_are_run_through_without_a_flood(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
@@ -269,20 +271,22 @@ async def test_a_thousand_agents_are_run_through_without_a_flood(
 
     async with at("agents", service, folder, tenant) as console:
         await console.sees("1,000 agents", "Holds")
-        before = _asked(service)
-        await console.press(*["j"] * 60, "end")
+        before, began = _looked_at(service), time.monotonic()
+        for _ in range(60):
+            await console.press("j")
+        await console.press("end")
         last = console.one(AgentList).agent
         assert last is not None
         await console.until(lambda: console.app.chosen_agent == last.id, "rest")
         await console.sees(f"id {last.id}", "Holds")
 
-        # The list again at most once, and a dozen requests for the one agent on which the cursor came to rest;
-        # a slow machine may let it rest once or twice on its way.
-        assert 0 < _asked(service) - before <= 45
+        # The cursor rests after 0.15 s: a slow machine may let it rest on its way, but never more often than that.
+        rests = (time.monotonic() - began) / 0.15
+        assert 1 <= _looked_at(service) - before <= min(rests + 1, 20)
 
 
-def _asked(service: Service) -> int:
-    """How many requests the api has answered."""
+def _looked_at(service: Service) -> int:
+    """How often the api was asked for an agent at a glance."""
     text = httpx.get(f"http://127.0.0.1:{service.metrics_port}/metrics", trust_env=False).text
-    counts = re.findall(r"^custody_http_requests_total\{[^}]*\} ([0-9.e+]+)$", text, re.M)
-    return round(sum(map(float, counts)))
+    found = re.search(r'^custody_http_requests_total.*route="/dashboard/.*status="200"\} ([0-9.e+]+)$', text, re.M)
+    return round(float(found[1])) if found else 0
