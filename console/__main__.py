@@ -1,5 +1,6 @@
 """`custody console`: read the settings, then show the console here or in a browser."""
 
+import gc
 import os
 import sys
 
@@ -41,6 +42,8 @@ def show(settings: Settings) -> int:
     # Only now: whoever gets a message about a setting does not wait for all of it.
     from console.app import Console  # noqa: PLC0415
 
+    # What is loaded by now stays: to look through it again and again for garbage would stop the screen each time.
+    gc.freeze()
     console = Console(settings)
     console.run()
     return console.return_code or 0

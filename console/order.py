@@ -51,7 +51,7 @@ class Known:
 def of_approval(item: Approval) -> Order:
     """The order behind an item of the queue."""
     return Order(
-        item.agent_id, item.kind, item.chain_id, item.to_address, item.value, item.effects, item.policy_results,
+        item.agent_id, item.kind, item.chain_id, item.to_address, item.value, [*item.effects], [*item.policy_results],
         agent_name=item.agent_name, tx_id=item.tx_id, status=item.status, asked_at=item.requested_at,
         expires_at=item.expires_at, digest=item.digest,
     )  # fmt: skip

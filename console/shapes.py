@@ -1,6 +1,8 @@
 """What the API answers, as far as the console reads it: unknown fields are ignored, missing ones are Malformed.
 
 Amounts are decimal strings in the smallest unit, as the API has them; `amounts.py` makes them readable.
+
+What there are ten thousand of says `gc=False`: it can hold no cycle, and to look for one would stop the screen.
 """
 
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import msgspec
 
 
-class Effect(msgspec.Struct, frozen=True):
+class Effect(msgspec.Struct, frozen=True, gc=False):
     """One thing that the bytes do: `kind` is transfer, approval, fee, call or opaque."""
 
     kind: str
@@ -22,7 +24,7 @@ class Effect(msgspec.Struct, frozen=True):
     label: str | None = None
 
 
-class PolicyResult(msgspec.Struct, frozen=True, rename="camel"):
+class PolicyResult(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What one rule said."""
 
     type: str
@@ -31,7 +33,7 @@ class PolicyResult(msgspec.Struct, frozen=True, rename="camel"):
     policy_id: str | None = None
 
 
-class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     """One item of the queue; `digest` names exactly the order that is shown."""
 
     id: str
@@ -51,8 +53,8 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     to_address: str | None = None
     value: str | None = None
     chain_id: int | None = None
-    effects: list[Effect] = []
-    policy_results: list[PolicyResult] = []
+    effects: tuple[Effect, ...] = ()
+    policy_results: tuple[PolicyResult, ...] = ()
 
 
 class Transaction(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

@@ -5,6 +5,7 @@ two seconds: its newest item and its length, which no change of what waits leave
 """
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,7 @@ READ_SECONDS: Final = 10.0
 _LEAST_SECONDS: Final = 0.2
 # A sweep that finds the count still different is not begun again before this.
 _SWEEP_SECONDS: Final = 10.0
+_MANY: Final = 1_000
 # Of a long queue not every page is told at once: to sort and draw it anew each time would be felt.
 _TELL_SECONDS: Final = 0.5
 _WORDS: Final[dict[str, Any]] = {"tx.approved": "approved", "tx.denied": "denied"}
@@ -49,6 +51,7 @@ class Watch:
         self._sweep: Sweep | None = None
         self._last_event: str | None = None
         self._glance: tuple[str | None, int] | None = None
+        self._settled = False
         self._read_at = self._swept_at = self._looked_at = self._told_at = float("-inf")
 
     def ring(self) -> None:
@@ -134,6 +137,10 @@ class Watch:
         if sweep.done:
             self.queue.conclude(sweep)
             self._sweep, self._swept_at = None, time.monotonic()
+            if len(self.queue.items) >= _MANY and not self._settled:
+                # They stay for long: to look through them again and again for garbage would stop the screen each time.
+                self._settled = True
+                gc.freeze()
         if sweep.done or time.monotonic() - self._told_at >= _TELL_SECONDS:
             self._told_at = time.monotonic()
             self._changed([])
