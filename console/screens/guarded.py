@@ -15,6 +15,8 @@ class GuardedPage(Page):
     """What it shows is hidden behind a sentence until the API shows it to whoever is signed in."""
 
     WHAT: ClassVar[str] = ""
+    # A list that is not seen must not get the keys.
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "show_factor", "Show a second factor")]
     DEFAULT_CSS = """
     GuardedPage #guarded { height: 1fr; }
@@ -44,7 +46,7 @@ class GuardedPage(Page):
             # The API would say no each time; it need not be asked.
             self._factor_wanted = False
             notice.for_key()
-            self.set_class(True, "-closed")
+            self._close()
             self.refresh_bindings()
             return
         try:
@@ -53,7 +55,7 @@ class GuardedPage(Page):
         except Forbidden as failure:
             self._factor_wanted = isinstance(failure, MfaRequired)
             notice.for_person(failure)
-            self.set_class(True, "-closed")
+            self._close()
         else:
             self._factor_wanted = False
             notice.open()
@@ -75,6 +77,10 @@ class GuardedPage(Page):
                 self.app.tell(failure.sentence, "warning")
         else:
             self.reload()
+
+    def _close(self) -> None:
+        self.set_class(True, "-closed")
+        self.set_focus(None)
 
     def _open(self) -> None:
         if self.has_class("-closed") or self.focused is None:

@@ -19,8 +19,8 @@ class FieldRows(Vertical):
     FieldRows .field-value { width: 1fr; }
     """
 
-    def __init__(self, fields: Sequence[Field], **options: str) -> None:
-        super().__init__(**options)
+    def __init__(self, fields: Sequence[Field]) -> None:
+        super().__init__()
         self._fields = fields
 
     def compose(self) -> ComposeResult:

@@ -112,7 +112,10 @@ def _kept(console: Driven) -> Iterator[str]:
 async def test_a_request_is_explained_route_by_route(
     service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any], pictures: SnapshotAssertion
 ) -> None:
-    async with driven(service.url, folder, key=tenant.key, read_only=True) as console:
+    made = moment(kept["createdAt"])
+    assert made is not None
+    day_after = made + timedelta(days=3)
+    async with driven(service.url, folder, key=tenant.key, read_only=True, now=lambda: day_after) as console:
         await shown(console)
         await console.press("x")
         await console.sees("Nothing is sent")

@@ -45,7 +45,7 @@ def endpoint(hell: Hell, person: Person, path: str, **fields: Any) -> dict[str, 
 
 def ended(person: Person, made: dict[str, Any], count: int = 1) -> list[dict[str, Any]]:
     """The deliveries to an endpoint, once there are so many and each was tried."""
-    return eventually(  # type: ignore[no-any-return]
+    return eventually(
         lambda: person.ok("GET", f"/webhooks/{made['id']}/deliveries"),
         lambda found: len(found) == count and all(one["status"] in ("delivered", "failed") for one in found),
     )
