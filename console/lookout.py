@@ -34,17 +34,17 @@ class Lookout:
 
     def start(self) -> None:
         """Watch, until the credential is no good any more."""
-        self._worker: Worker[None] = self._app.run_worker(self._watch, group="lookout", exclusive=True)
+        self._watching: Worker[None] = self._app.run_worker(self._watch, group="lookout", exclusive=True)
 
     def stop(self) -> None:
         """Nobody is signed in."""
         self._app.workers.cancel_group(self._app, "lookout")
 
     async def close(self) -> None:
-        """Let go of the stream, and come back once that is done."""
-        watching = [worker for worker in self._app.workers if worker.group == "lookout"]
-        self.stop()
-        for worker in watching:
+        """Let whatever still asks, here or on a screen, come to its end; what is cut off leaves its connection open."""
+        asking = [*self._app.workers]
+        self._app.workers.cancel_all()
+        for worker in asking:
             with suppress(WorkerFailed, WorkerCancelled):
                 await worker.wait()
 

@@ -109,6 +109,7 @@ class QueueList(Vertical):
             line.of_history(self._view, self._history, shown=shown)
         else:
             lookout, marked = self.app.lookout, len(self.listing.marks)
+            shown -= sum(item.outcome is not None for item in self.listing.rows)
             line.of_waiting(self._view, lookout.queue, lookout.watch, shown=shown, marked=marked)
 
     def _empty(self) -> str:

@@ -98,7 +98,9 @@ class ShownItem(Vertical):
         outcome = self.item.outcome if self.item else None
         if outcome is None:
             return []
-        return [Said(outcome.sentence), *([Said(f"Reason: {outcome.reason}")] if outcome.reason else [])]
+        whole = f"Reason: {outcome.reason}"
+        # What others have written may be long; above, it is clipped.
+        return [Said(outcome.sentence), *([Said(whole)] if outcome.reason and whole not in outcome.sentence else [])]
 
     @work(group="surroundings", exclusive=True)
     async def _ask_around(self, item: Item) -> None:

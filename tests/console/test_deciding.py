@@ -12,6 +12,7 @@ import pytest
 from textual import events
 
 from console.dialogs.approve import Approve
+from console.dialogs.batch import BatchDecision
 from console.widgets.listing import Listing
 from console.widgets.shown_item import ShownItem
 from tests.console.waiting import cautious, item, later, queued, random_of, unlimited
@@ -49,8 +50,10 @@ def state(tenant: Tenant, approval: str) -> str:
 
 
 async def asked(console: Driven, *keys: str) -> None:
-    """Press keys and wait for a question that can be answered."""
-    await console.press(*keys)
+    """Press keys and wait for a question that can be answered, with all that is known around what it is about."""
+    await console.press(*keys[:-1])
+    await console.until(lambda: console.one(ShownItem).known, "what is known around it")
+    await console.press(keys[-1])
     await console.sees("Cancel (Esc)")
 
 
@@ -271,7 +274,7 @@ async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
         for key in ("a", "enter", "enter"):
             console.app.post_message(events.Key(key, None))
 
-        await console.sees("Approve this?")
+        await console.sees("Approve this?", "First time")
         await console.pilot.pause(0.1)
 
         assert state(tenant, approval) == "pending"
@@ -303,32 +306,22 @@ async def test_several_are_denied_at_once_and_each_is_told(
     assert {item(tenant, one)["reason"] for one in (fourth, second)} == {"wrong month"}
 
 
-async def test_equal_payments_are_approved_at_once(
+async def test_equal_payments_are_approved_at_once_and_unequal_ones_are_not(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approvals = [queued(agent, value) for value in (2, 3)]
+    approvals = [queued(agent, 2), queued(agent, 3), queued(agent, 4, OTHER_ADDRESS)]
     async with queue(service, tenant, folder) as console:
-        await console.press("space", "space")
+        await console.press("space", "space", "space", "a")
+        await console.sees("do not all pay the same to the same destination")
+        assert not isinstance(console.app.screen, BatchDecision)
+
+        await console.press("home", "space")
         await asked(console, "a")
         await console.sees("Approve these 2?", "In all 0.000000000000000005 ETH (5 wei)", ADDRESS)
-
         await console.press("enter")
 
         await console.sees("2 approved")
-    assert [state(tenant, one) for one in approvals] == ["approved", "approved"]
-
-
-async def test_unequal_things_are_not_approved_at_once(
-    service: Service, tenant: Tenant, agent: Agent, folder: Path
-) -> None:
-    approvals = [queued(agent, to=to) for to in (ADDRESS, OTHER_ADDRESS)]
-    async with queue(service, tenant, folder) as console:
-        await console.press("space", "space", "a")
-
-        await console.sees("do not all pay the same to the same destination")
-        await console.press("enter")
-        await console.gone("Approve these")
-    assert [state(tenant, one) for one in approvals] == ["pending", "pending"]
+    assert [state(tenant, one) for one in approvals] == ["approved", "approved", "pending"]
 
 
 async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
@@ -344,23 +337,23 @@ async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant
     assert state(tenant, approval) == "pending"
 
 
-QUESTIONS = {
-    "approve": (["down", "a"], {}), "unlimited": (["a"], {}), "unlimited narrow": (["a"], {"size": NARROW}),
-    "deny light": (["d"], {"theme": "light"}), "batch": (["space", "space", "d"], {}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
 async def test_pictures_of_the_questions(
-    service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any, name: str
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any
 ) -> None:
     shown = [item(tenant, one) for one in (queued(agent, 15 * 10**17), unlimited(agent))]
-    keys, options = QUESTIONS[name]
-    async with queue(service, tenant, folder, now=lambda: later(shown[1]), **options) as console:
+    async with queue(service, tenant, folder, now=lambda: later(shown[1])) as console:
+
+        async def question(name: str, *keys: str) -> None:
+            await asked(console, *keys)
+            assert await console.picture(*random_of(*shown)) == pictures(name=name)
+            await console.press("escape")
+            await console.gone("Cancel (Esc)")
+
         await console.until(lambda: len(console.one(Listing).rows) == 2, "both")
-        await console.press(*keys[:-1])
-        await console.until(lambda: console.one(ShownItem).known, "what is known around it")
-
-        await asked(console, keys[-1])
-
-        assert await console.picture(*random_of(*shown)) == pictures
+        await question("unlimited", "a")
+        await question("payment", "down", "a")
+        await question("deny light", "ctrl+t", "d")
+        await question("batch", "ctrl+t", "home", "space", "space", "d")
+        await console.pilot.resize_terminal(*NARROW)
+        await question("deny narrow", "home", "d")
+        await question("unlimited narrow", "a")

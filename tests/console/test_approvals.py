@@ -1,0 +1,197 @@
+"""The queue on the screen: what one sees of it, and how one finds one's way. Spec 1/4.7, decisions 11."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console import batch
+from console.decisions import why_not
+from console.person import Person
+from console.queue import Item
+from console.shapes import Approval, Effect
+from console.widgets.listing import Listing
+from console.widgets.shown_item import ShownItem
+from tests.console.waiting import TOKEN, cautious, item, later, queued, random_of, unlimited
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Tenant
+from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.server import Service
+
+
+def rows(console: Driven) -> list[str]:
+    return [row.id for row in console.one(Listing).rows]
+
+
+@asynccontextmanager
+async def three(service: Service, tenant: Tenant, folder: Path) -> AsyncIterator[tuple[Driven, list[str]]]:
+    """A console over three items of two agents."""
+    payer, saver = cautious(tenant, "payer"), cautious(tenant, "saver")
+    made = [queued(payer, 5 * 10**17), queued(saver, 10**18, OTHER_ADDRESS), unlimited(payer)]
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await console.sees("3 waiting", "live")
+        yield console, made
+
+
+async def test_the_order_can_be_changed_and_the_cursor_stays_on_its_item(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    async with three(service, tenant, folder) as (console, (payment, saving, approval)):
+        assert rows(console) == [approval, saving, payment]
+
+        for order, expected in (
+            ("oldest first", [payment, saving, approval]), ("soonest to expire", [payment, saving, approval]),
+            ("largest amount", [saving, payment, approval]), ("by agent", [approval, payment, saving]),
+            ("newest first", [approval, saving, payment]),
+        ):  # fmt: skip
+            await console.press("s")
+            await console.sees(order)
+            assert rows(console) == expected
+            assert console.one(Listing).row.id == approval
+            assert console.one(ShownItem).item.id == approval
+
+
+async def test_a_search_narrows_with_every_letter(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with three(service, tenant, folder) as (console, (payment, saving, approval)):
+        await console.press("slash")
+        await console.write("0x2222")
+        await console.until(lambda: rows(console) == [saving], "the one that is searched")
+        await console.sees("(1,000,000,000,000,000,000 wei)", '1 waiting · with "0x2222"')
+
+        await console.press("enter", "slash", "z")
+        await console.sees("Nothing like this is here.")
+        await console.press("escape")
+
+        await console.until(lambda: rows(console) == [approval, saving, payment], "all of them")
+        assert isinstance(console.app.focused, Listing)
+
+
+async def test_the_queue_is_filtered_by_agent_and_by_what_became_of_it(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    async with three(service, tenant, folder) as (console, (payment, saving, approval)):
+        tenant.ok("POST", f"/approvals/{payment}/deny", {"reason": "twice"})
+        await console.sees("2 waiting")
+
+        await console.press("f")
+        await console.sees("Waiting, of Saver (saver)")
+        await console.press("end", "enter")
+        await console.until(lambda: rows(console) in ([saving], [approval]), "one agent")
+
+        await console.press("f", "home", "down", "down", "enter")
+        await console.until(lambda: rows(console) == [payment], "what was denied")
+        await console.sees("1 denied", "Denied by the holder of the tenant key", "Reason: twice")
+        await console.press("a")
+        await console.sees("Nothing is left to decide.")
+        await console.press("f", "home", "enter")
+        await console.until(lambda: rows(console) == [approval, saving], "the queue")
+
+
+async def test_a_click_looks_and_two_open(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with three(service, tenant, folder) as (console, (payment, _, __)):
+        await console.pilot.click("#items", offset=(5, 3))
+        await console.until(lambda: console.one(ShownItem).item.id == payment, "the item under the mouse")
+
+        await console.pilot.click("#items", offset=(5, 3), times=2)
+
+        await console.until(lambda: console.app.focused is console.one(ShownItem).query_one("OrderPane"), "the pane")
+        await console.press("escape")
+        assert isinstance(console.app.focused, Listing)
+
+
+async def test_marks_are_counted_and_taken_back(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with three(service, tenant, folder) as (console, _):
+        await console.press("space", "space")
+        await console.sees("3 waiting · 2 marked", "●")
+
+        await console.press("up", "space")
+
+        await console.sees("3 waiting · 1 marked")
+
+
+@pytest.mark.parametrize(
+    ("person", "read_only", "sentence"),
+    [(Person(user="u", role="owner"), False, ""), (Person(), False, ""),
+     (Person(), True, "This console is read-only: others decide."),
+     (Person(user="u", role="viewer"), False, "Your role (viewer) sees the queue; owners and admins decide.")],
+    ids=["owner", "tenant key", "read-only", "viewer"],
+)  # fmt: skip
+def test_who_may_not_decide_is_told_why(person: Person, read_only: bool, sentence: str) -> None:
+    assert why_not(person, read_only=read_only) == sentence
+
+
+def payment(*effects: Effect, to: str = ADDRESS, chain: int = 1) -> Item:
+    return Item(
+        Approval(
+            id="a", tx_id="t", agent_id="p", agent_name="P", status="pending", requested_at="", digest="", kind="evm",
+            tx_status="pending_approval", to_address=to, chain_id=chain, effects=effects,
+        )
+    )  # fmt: skip
+
+
+def ether(to: str = ADDRESS, amount: str = "5") -> Effect:
+    return Effect(kind="transfer", asset="evm:native", amount=amount, from_=OTHER_ADDRESS, to=to)
+
+
+def token(to: str, token_contract: str = TOKEN) -> Effect:
+    return Effect(kind="transfer", asset=f"evm:1:{token_contract}", amount="5", to=to)
+
+
+FEE = Effect(kind="fee", asset="evm:native", amount="3", from_=OTHER_ADDRESS)
+MIXED, LOWER = "0x" + "Ab" * 20, "0x" + "ab" * 20
+BY_ONE = "Decide them one by one."
+
+
+@pytest.mark.parametrize(
+    ("items", "why"),
+    [([payment(ether(), FEE), payment(ether(amount="9"), FEE)], ""),
+     ([payment(ether(MIXED), to=MIXED), payment(ether(LOWER), to=LOWER)], ""),
+     ([payment(token(ADDRESS), to=TOKEN), payment(token(OTHER_ADDRESS), to=TOKEN)], "do not all pay the same"),
+     ([payment(token(ADDRESS), to=TOKEN), payment(token(ADDRESS, SPENDER := "0x" + "4" * 40), to=TOKEN)],
+      "do not all pay the same"),
+     ([payment(ether()), payment(ether(), ether(OTHER_ADDRESS))], "do not all pay the same"),
+     ([payment(ether()), payment(ether(), chain=10)], "not all on the same chain"),
+     ([payment(ether()), payment()], "nobody said what they do"),
+     ([payment(Effect(kind="approval", asset="evm:1:0x3", amount="5", spender=SPENDER))] * 2, "Only payments"),
+     ([payment(Effect(kind="opaque", to=ADDRESS))] * 2, "Only payments")],
+    ids=["amounts", "spellings", "recipients", "tokens", "a second one", "chains", "nothing", "approvals", "opaque"],
+)  # fmt: skip
+def test_only_the_same_payment_is_approved_several_times(items: list[Item], why: str) -> None:
+    assert why in batch.refusal(items)
+    assert bool(batch.refusal(items)) is bool(why)
+
+
+def test_totals_are_by_asset_and_chain_and_never_of_what_has_no_bound() -> None:
+    boundless = Effect(kind="approval", asset=f"evm:1:{TOKEN}", amount=str(2**256 - 1), spender=ADDRESS)
+    items = [payment(ether(amount="5"), FEE), payment(ether(amount="7")), payment(token(ADDRESS)), payment(boundless)]
+
+    assert batch.totals(items) == [
+        "In all 0.000000000000000012 ETH (12 wei)",
+        f"In all 5 raw units (decimals unknown) token {TOKEN}",
+        "UNLIMITED: no amount bounds 1 of these.",
+    ]
+
+
+async def test_pictures_of_the_queue(service: Service, tenant: Tenant, folder: Path, pictures: Any) -> None:
+    payer, saver = cautious(tenant, "payer"), cautious(tenant, "saver")
+    made = [queued(payer, 15 * 10**17), unlimited(payer), queued(saver, 3, OTHER_ADDRESS)]
+    shown = [item(tenant, one) for one in made]
+    async with driven(service.url, folder, key=tenant.key, now=lambda: later(shown[2])) as console:
+        await console.sees("3 waiting", "live")
+        await console.press("space")
+        await console.until(lambda: console.one(ShownItem).known, "what is known around it")
+
+        assert await console.picture(*random_of(*shown)) == pictures(name="wide")
+        await console.press("ctrl+t")
+        assert await console.picture(*random_of(*shown)) == pictures(name="light")
+        await console.press("ctrl+t")
+        await console.pilot.resize_terminal(*NARROW)
+        assert await console.picture(*random_of(*shown)) == pictures(name="narrow")
+
+
+async def test_a_picture_of_nothing(service: Service, tenant: Tenant, folder: Path, pictures: Any) -> None:
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await console.sees("Nothing waits for you.", "live")
+
+        assert await console.picture() == pictures

@@ -1,0 +1,193 @@
+"""The queue lives: what comes, comes within two seconds and moves nothing; what goes, says why. Decisions 10, 11."""
+
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from console.widgets.listing import Listing
+from console.widgets.order_pane import OrderPane
+from console.widgets.shown_item import ShownItem
+from tests.console.waiting import cautious, item, later, queued, random_of
+from tests.fixtures.callers import Agent, Tenant
+from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.server import Service
+from tests.outside.odd_api import Deed, odd_api, refuses, streams
+
+# What the console promises, and what a busy machine may add to it.
+SECONDS = 2.0 + 1.5
+
+
+@pytest.fixture
+def agent(tenant: Tenant) -> Agent:
+    """An agent of whom every order waits."""
+    return cautious(tenant)
+
+
+def seen(console: Driven) -> list[str]:
+    """The ids in the list, from top to bottom."""
+    return [row.id for row in console.one(Listing).rows]
+
+
+async def listening(console: Driven) -> None:
+    """Wait until the queue was read and the stream is there."""
+    await console.sees("live")
+    await console.until(lambda: console.app.lookout.queue.whole, "the queue")
+
+
+async def test_what_comes_moves_neither_cursor_nor_focus_nor_pane(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    first, second = queued(agent, 1), queued(agent, 2)
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await listening(console)
+        await console.press("down", "tab")
+        await console.sees("(1 wei)")
+
+        came = queued(agent, 3)
+        await console.until(lambda: len(seen(console)) == 3, "the new item")
+
+        assert seen(console) == [came, second, first]
+        assert console.one(Listing).row.id == first
+        assert isinstance(console.app.focused, OrderPane)
+        assert "(1 wei)" in console.text
+
+
+async def test_lines_below_the_top_stay_where_they_are(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    for value in range(1, 16):
+        queued(agent, value)
+    async with driven(service.url, folder, key=tenant.key, size=(120, 14)) as console:
+        await listening(console)
+        await console.press("end")
+        await console.sees("(1 wei)")
+        before = [line[:48] for line in console.text.splitlines()[3:11]]
+
+        queued(agent, 16)
+        await console.sees("16 waiting")
+
+        assert [line[:48] for line in console.text.splitlines()[3:11]] == before
+
+
+async def test_what_comes_rings_once_and_is_counted_wherever_one_is(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    async with driven(service.url, folder, key=tenant.key) as console:
+        rung: list[bool] = []
+        console.app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
+        await listening(console)
+        assert (console.app.title, rung) == ("(1) Custody", [])
+        await console.press("7")
+        await console.sees("1 Approvals (1)")
+
+        queued(agent)
+
+        await console.sees("1 Approvals (2)")
+        assert (console.app.title, rung) == ("(2) Custody", [True])
+        assert console.app.current_mode == "audit"
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        refuses(429, "Too many streams.", Retry_After="900"),
+        pytest.param(refuses(403, "Not for you."), marks=pytest.mark.long),
+        streams(b": open\nid: 0\n\n"),
+    ],
+    ids=["429", "403", "deaf"],
+)
+async def test_without_a_stream_that_tells_it_a_new_item_comes_as_soon(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, deed: Deed
+) -> None:
+    async with odd_api(service.url) as api:
+        api.does(deed, "/events")
+        async with driven(api.url, folder, key=tenant.key) as console:
+            await console.sees("Nothing waits for you.")
+
+            began = time.monotonic()
+            queued(agent)
+            await console.sees("1 waiting")
+
+            assert time.monotonic() - began < SECONDS
+
+
+async def test_with_the_stream_an_item_comes_before_the_next_glance(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+        await listening(console)
+        glances = len(api.at("/approvals?limit=1"))
+
+        queued(agent)
+        await console.sees("1 waiting")
+
+        assert len(api.at("/approvals?limit=1")) - glances <= 1
+        assert len(api.at("/events")) == 1
+
+
+async def test_what_others_decide_says_so_and_goes_once_one_moves_on(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    below, shown = queued(agent, 1), queued(agent, 2)
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await listening(console)
+        await console.sees("(2 wei)")
+
+        tenant.ok("POST", f"/approvals/{shown}/deny", {"reason": "not ours"})
+        await console.sees("Denied by the holder of the tenant key", "Reason: not ours", "1 waiting")
+
+        assert seen(console) == [shown, below]
+        assert console.one(Listing).row.id == shown
+        await console.press("down")
+        await console.until(lambda: seen(console) == [below], "the end of it")
+        await console.sees("(1 wei)")
+
+
+async def test_what_others_decide_elsewhere_in_the_list_just_goes(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    other, shown = queued(agent, 1), queued(agent, 2)
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await listening(console)
+
+        tenant.ok("POST", f"/approvals/{other}/approve", {})
+
+        await console.until(lambda: seen(console) == [shown], "the end of it")
+        await console.sees("(2 wei)", "Has waited")
+
+
+async def test_what_expires_while_it_is_shown_says_so(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, owner: asyncpg.Connection
+) -> None:
+    approval = queued(agent)
+    await owner.execute("UPDATE approvals SET expires_at = now() + interval '1 hour' WHERE id = $1", approval)
+    clock = [later(item(tenant, approval))]
+    async with driven(service.url, folder, key=tenant.key, now=lambda: clock[0]) as console:
+        await listening(console)
+        await console.sees("expires in 58m")
+
+        clock[0] += timedelta(hours=1)
+
+        await console.sees("Expired at", "0 waiting")
+        assert seen(console) == [approval]
+
+
+async def test_a_picture_of_what_was_decided_meanwhile(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any
+) -> None:
+    approvals = [queued(agent, value) for value in (1, 2)]
+    shown = [item(tenant, one) for one in approvals]
+    async with driven(service.url, folder, key=tenant.key, now=lambda: later(shown[1])) as console:
+        await listening(console)
+
+        tenant.ok("POST", f"/approvals/{approvals[1]}/deny", {"reason": "not ours"})
+        await console.sees("Denied by the holder of the tenant key", "What became of it")
+        await console.until(lambda: console.one(ShownItem).known, "what is known around it")
+
+        random = random_of(*shown, *(item(tenant, one) for one in approvals))
+        assert await console.picture(*random) == pictures
