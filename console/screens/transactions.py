@@ -6,34 +6,30 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.timer import Timer
 
 from console import filters
 from console.address_book import book_of
-from console.became import became, state
+from console.became import state
 from console.chains import chain_name
 from console.dialogs.choose_agent import ChooseAgent
-from console.failures import Answered, Failure
+from console.failures import Answered
 from console.merged import Merged
 from console.moments import ago, moment
 from console.order import Known, of_transaction
 from console.plain import short
 from console.screens.page import Page
 from console.shapes import Transaction, TransactionPage
-from console.surroundings import surroundings
 from console.transaction_filters import HINT, fields
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Cell, Column, Listing
-from console.widgets.order_pane import OrderPane
 from console.widgets.plain_text import PlainText
+from console.widgets.transaction_pane import TransactionPane
 from console.words import summary
 
 PAGE: Final = 50
 AHEAD: Final = 20
 # The service lists agent by agent: of more than so many nobody waits for all.
 MOST_AT_ONCE: Final = 20
-# Whoever runs down the list passes each row in less.
-REST_SECONDS: Final = 0.15
 
 
 class Transactions(Page):
@@ -50,11 +46,11 @@ class Transactions(Page):
     Transactions #both { height: 1fr; layout: vertical; }
     Transactions.-wide #both { layout: horizontal; }
     Transactions #caption { height: 1; padding: 0 1; color: $text-muted; }
-    Transactions OrderPane { display: none; height: 1fr; }
-    Transactions.-wide OrderPane { display: block; width: 1fr; border-left: solid $panel; }
-    Transactions.-wide OrderPane:focus { border-left: solid $primary; }
+    Transactions TransactionPane { display: none; height: 1fr; }
+    Transactions.-wide TransactionPane { display: block; width: 1fr; border-left: solid $panel; }
+    Transactions.-wide TransactionPane:focus { border-left: solid $primary; }
     Transactions.-wide #transactions { width: 1fr; height: 100%; }
-    Transactions.-narrow.-open OrderPane { display: block; }
+    Transactions.-narrow.-open TransactionPane { display: block; }
     Transactions.-narrow.-open #transactions { display: none; }
     """
 
@@ -63,8 +59,6 @@ class Transactions(Page):
         self._query: dict[str, str] = {}
         self._merged = Merged(())
         self._more = False
-        self._known: tuple[str, Known] | None = None
-        self._rest: Timer | None = None
 
     def body(self) -> ComposeResult:
         yield FilterLine(HINT)
@@ -80,7 +74,7 @@ class Transactions(Page):
                 ],
                 lambda row: row.id, empty="Loading…", id="transactions",
             )  # fmt: skip
-            yield OrderPane()
+            yield TransactionPane()
 
     def on_mount(self) -> None:
         self.watch(self._listing, "scroll_y", self._look_ahead, init=False)
@@ -113,20 +107,18 @@ class Transactions(Page):
         self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "back" and self.query_one(OrderPane).has_focus is False and not self.has_class("-open"):
+        if action == "back" and self.query_one(TransactionPane).has_focus is False and not self.has_class("-open"):
             return False
         return super().check_action(action, parameters)
 
     def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
-        self._draw()
+        row = event.row
+        self.query_one(TransactionPane).look_at(row, self._called(row.agent_id) if row else "")
         self._look_ahead()
-        if self._rest is not None:
-            self._rest.stop()
-        self._rest = self.set_timer(REST_SECONDS, self._look)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         self.add_class("-open")
-        self.query_one(OrderPane).focus()
+        self.query_one(TransactionPane).focus()
 
     def on_filter_line_asked(self, event: FilterLine.Asked) -> None:
         line = self.query_one(FilterLine)
@@ -151,9 +143,8 @@ class Transactions(Page):
         self._listing.focus()
 
     def action_look_again(self) -> None:
-        self._known = None
+        self.query_one(TransactionPane).look_again()
         self.reload()
-        self._look()
 
     def action_choose(self) -> None:
         """Another agent, or all of them."""
@@ -191,32 +182,6 @@ class Transactions(Page):
         whose = f"of {short(self._called(chosen), 32)} ({chosen})" if chosen else "of all agents"
         count = "1 transaction" if self._merged.total == 1 else f"{self._merged.total:,} transactions"
         self.query_one("#caption", PlainText).update(f"{count} {whose}, newest first")
-
-    def _look(self) -> None:
-        """Ask around the order under the cursor, unless that was done."""
-        row = self._listing.row
-        if row is not None and (self._known is None or self._known[0] != row.id):
-            self.run_worker(self._looked(row), group="around", exclusive=True)
-
-    async def _looked(self, row: Transaction) -> None:
-        try:
-            known = await surroundings(self.app.client, of_transaction(row))
-        except Failure as failure:
-            if self.app.signed_out(failure):
-                return
-            known = Known(trouble=failure.sentence)
-        self._known = row.id, known
-        self._draw()
-
-    def _draw(self) -> None:
-        row = self._listing.row
-        pane = self.query_one(OrderPane)
-        if row is None:
-            pane.show(None)
-            return
-        known = self._known[1] if self._known and self._known[0] == row.id else None
-        newest = known.transaction if known and known.transaction else row
-        pane.show(of_transaction(newest, self._called(row.agent_id)), known, became=became(newest))
 
     def _look_ahead(self, *_: Any) -> None:
         listing = self._listing

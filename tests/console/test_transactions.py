@@ -103,7 +103,7 @@ async def test_a_filter_asks_the_service(service: Service, tenant: Tenant, folde
         await arrived(console)
         await console.sees("3 transactions")
         await console.press("slash")
-        await console.write(f"status:waiting to:{ADDRESS}")
+        console.one(Input).value = f"status:waiting to:{ADDRESS}"
         await console.press("enter")
         await console.sees("1 transaction of")
 
@@ -125,8 +125,7 @@ async def test_a_filter_that_cannot_be_is_said_and_stays(service: Service, tenan
         await console.sees("1 transaction of")
         await console.press("slash")
         for line, sentence in BAD_FILTERS:
-            console.one(Input).value = ""
-            await console.write(line)
+            console.one(Input).value = line
             await console.press("enter")
             await console.sees(sentence, line)
             await console.press("slash")

@@ -1,0 +1,68 @@
+"""The pane of one transaction: what it does, what became of it, and what is known around it once one rests there."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from textual.timer import Timer
+
+from console.became import became
+from console.failures import Failure
+from console.order import Known, of_transaction
+from console.shapes import Transaction
+from console.surroundings import surroundings
+from console.widgets.order_pane import OrderPane
+
+if TYPE_CHECKING:
+    from console.app import Console
+
+# Whoever runs down the list passes each row in less.
+REST_SECONDS: Final = 0.15
+
+
+class TransactionPane(OrderPane):
+    """Draws at once what the list knows, and asks for the rest when the cursor has come to rest."""
+
+    app: "Console"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._row: Transaction | None = None
+        self._agent_name = ""
+        self._found: tuple[str, Known] | None = None
+        self._rest: Timer | None = None
+
+    def look_at(self, row: Transaction | None, agent_name: str = "") -> None:
+        """Show this one; or none."""
+        self._row, self._agent_name = row, agent_name
+        self._draw()
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(REST_SECONDS, self._ask)
+
+    def look_again(self) -> None:
+        """Ask anew for what is known around it."""
+        self._found = None
+        self._ask()
+
+    def _ask(self) -> None:
+        row = self._row
+        if row is not None and (self._found is None or self._found[0] != row.id):
+            self.run_worker(self._asked(row), group="around", exclusive=True)
+
+    async def _asked(self, row: Transaction) -> None:
+        try:
+            known = await surroundings(self.app.client, of_transaction(row))
+        except Failure as failure:
+            if self.app.signed_out(failure):
+                return
+            known = Known(trouble=failure.sentence)
+        self._found = row.id, known
+        self._draw()
+
+    def _draw(self) -> None:
+        row = self._row
+        if row is None:
+            self.show(None)
+            return
+        known = self._found[1] if self._found and self._found[0] == row.id else None
+        newest = known.transaction if known and known.transaction else row
+        self.show(of_transaction(newest, self._agent_name), known, became=became(newest))
