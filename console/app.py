@@ -101,6 +101,7 @@ class Console(App[None]):
         self.presence.begin()
 
     async def on_unmount(self) -> None:
+        await self.lookout.close()
         await self.client.close()
 
     async def act[Result](self, request: Callable[[], Awaitable[Result]]) -> Result:

@@ -35,6 +35,7 @@ class BatchDecision(Ask[None]):
         self._said: dict[str, Said] = {}
         self._left = list(items)
         self._stop = False
+        self._sent: str | None = None
         self.TITLE_TEXT = f"{way.capitalize()} these {len(items):,}?"  # type: ignore[misc]
         self.CONFIRM = f"{way.capitalize()} {len(items):,}"  # type: ignore[misc]
         self.VARIANT = "success" if way == "approve" else "error"  # type: ignore[misc]
@@ -56,6 +57,10 @@ class BatchDecision(Ask[None]):
 
     async def perform(self) -> None:
         self._stop = False
+        if self._sent not in (None, self.reason):
+            # Another reason is another request; whoever was reached by the first one says so.
+            self._keys = {item.id: new_key() for item in self._items}
+        self._sent = self.reason
         left, self._left = self._left, []
         for place, item in enumerate(left):
             if self._stop:
@@ -73,11 +78,15 @@ class BatchDecision(Ask[None]):
         """Stay open: what became of each is read before one goes back."""
         self._say(self._summary())
 
+    @property
+    def reason(self) -> str:
+        """What the person says to all of them."""
+        return self.query_one("#reason", Input).value.strip() if self._way == "deny" else ""
+
     async def _decide(self, item: Item) -> None:
-        app = self.app
-        reason = self.query_one("#reason", Input).value.strip() if self._way == "deny" else ""
+        app, key = self.app, self._keys[item.id]
         try:
-            outcome = await app.act(lambda: decide(app.client, item, self._way, self._keys[item.id], reason))
+            outcome = await app.act(lambda: decide(app.client, item, self._way, key, self._sent or ""))
         except Over as over:
             self._said[item.id] = Said(over.sentence, "warn")
             if over.outcome:

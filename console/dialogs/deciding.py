@@ -32,6 +32,7 @@ class Deciding(Ask[Outcome]):
         self._known = known
         self._over = ""
         self._read: list[Said] = []
+        self._sent: str | None = None
 
     def essentials(self) -> ComposeResult:
         self._read = self.lines()
@@ -53,6 +54,10 @@ class Deciding(Ask[Outcome]):
 
     async def perform(self) -> Outcome:
         app = self.app
+        if self._sent not in (None, self.reason):
+            # Another reason is another request; if the first one has arrived, this one is told so.
+            self.key = new_key()
+        self._sent = self.reason
         try:
             outcome = await app.act(lambda: decide(app.client, self.item, self.WAY, self.key, self.reason))
         except Over as over:

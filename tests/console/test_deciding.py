@@ -283,6 +283,50 @@ async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
         await console.sees("Approved by you")
 
 
+async def test_what_does_not_fit_is_read_to_its_end_before_it_can_be_approved(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = unlimited(agent)
+    async with queue(service, tenant, folder, size=NARROW) as console:
+        await asked(console, "a")
+        await console.sees("Read on (Enter)")
+        assert "On Local chain" not in question(console)
+
+        await console.press("enter")
+        await console.sees("Approve (Enter)")
+
+        assert "On Local chain" in question(console)
+        assert state(tenant, approval) == "pending"
+        await console.press("enter")
+        await console.sees("Approved by you")
+
+
+def question(console: Driven) -> str:
+    """What is seen inside the question, between its frames."""
+    return "\n".join(line[6:74] for line in console.text.splitlines()[2:16])
+
+
+async def test_another_reason_after_a_lost_answer_is_another_request(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "d")
+        api.does(hangs_up, "/approvals/", "POST")
+        await console.write("no")
+        await console.press("enter")
+        await console.sees("It may have happened or not")
+        api.well()
+
+        await console.write(" way")
+        await console.press("enter")
+        await console.sees("Denied by you")
+
+        keys = [one.headers["idempotency-key"] for one in api.at("/approvals/", "POST")]
+    assert len(set(keys)) == 2
+    assert item(tenant, approval)["reason"] == "no way"
+
+
 async def test_several_are_denied_at_once_and_each_is_told(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
@@ -343,17 +387,17 @@ async def test_pictures_of_the_questions(
     shown = [item(tenant, one) for one in (queued(agent, 15 * 10**17), unlimited(agent))]
     async with queue(service, tenant, folder, now=lambda: later(shown[1])) as console:
 
-        async def question(name: str, *keys: str) -> None:
+        async def pictured(name: str, *keys: str) -> None:
             await asked(console, *keys)
             assert await console.picture(*random_of(*shown)) == pictures(name=name)
             await console.press("escape")
             await console.gone("Cancel (Esc)")
 
         await console.until(lambda: len(console.one(Listing).rows) == 2, "both")
-        await question("unlimited", "a")
-        await question("payment", "down", "a")
-        await question("deny light", "ctrl+t", "d")
-        await question("batch", "ctrl+t", "home", "space", "space", "d")
+        await pictured("unlimited", "a")
+        await pictured("payment", "down", "a")
+        await pictured("deny light", "ctrl+t", "d")
+        await pictured("batch", "ctrl+t", "home", "space", "space", "d")
         await console.pilot.resize_terminal(*NARROW)
-        await question("deny narrow", "home", "d")
-        await question("unlimited narrow", "a")
+        await pictured("deny narrow", "home", "d")
+        await pictured("unlimited narrow", "a")
