@@ -25,12 +25,14 @@ class Approve(Deciding):
         return round(area.scroll_y) < area.max_scroll_y
 
     def action_confirm(self) -> None:
-        button = self.query_one("#confirm", Button)
-        if self.unread and not button.disabled and self.focused is not self.query_one("#cancel"):
+        if self._drawn and self.unread and self._may_read_on():
             self.query_one("#essentials", VerticalScroll).scroll_page_down(animate=False)
             self.call_after_refresh(self._look)
         else:
             super().action_confirm()
+
+    def _may_read_on(self) -> bool:
+        return not self.query_one("#confirm", Button).disabled and self.focused is not self.query_one("#cancel")
 
     def _look(self) -> None:
         super()._look()

@@ -1,5 +1,6 @@
 """Decisions: about what is shown and nothing else, once, and what others did meanwhile is no error. Decisions 4, 11."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -11,7 +12,6 @@ import msgspec
 import pytest
 from textual import events
 
-from console.dialogs.approve import Approve
 from console.dialogs.batch import BatchDecision
 from console.widgets.listing import Listing
 from console.widgets.shown_item import ShownItem
@@ -270,15 +270,19 @@ async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     approval = queued(agent)
-    async with queue(service, tenant, folder) as console:
-        for key in ("a", "enter", "enter"):
-            console.app.post_message(events.Key(key, None))
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await console.until(lambda: console.one(ShownItem).known, "what is known around it")
 
-        await console.sees("Approve this?", "First time")
-        await console.pilot.pause(0.1)
+        # The question is there at once, and drawn only later: this comes between the two.
+        console.one(ShownItem).screen.action_decide("approve")
+        console.app.screen.action_confirm()
+        for _ in range(3):
+            console.app.post_message(events.Key("enter", None))
+            await asyncio.sleep(0)
+        await console.sees("Approve this?")
 
-        assert state(tenant, approval) == "pending"
-        assert isinstance(console.app.screen, Approve)
+        assert (api.at("/approvals/", "POST"), state(tenant, approval)) == ([], "pending")
+        await console.pilot.pause()
         await console.press("enter")
         await console.sees("Approved by you")
 
