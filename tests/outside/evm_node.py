@@ -14,6 +14,7 @@ from eth_abi import encode
 from eth_account import Account
 from eth_utils import to_checksum_address
 
+from tests.outside import loopback
 from tests.outside.processes import PROJECT, READY, running
 
 CHAIN_ID = 31337
@@ -116,7 +117,7 @@ def running_evm_node(kind: str | None = None) -> Iterator[EvmNode]:
     kind = kind or ("anvil" if anvil else "py-evm")
     own = [sys.executable, "-m", "custody.cli.local_chain"]
     command = [*([anvil] if kind == "anvil" else own), "--port", "0"]
-    with running(command) as address, httpx.Client(trust_env=False, timeout=20) as http:
+    with running(command) as address, loopback.client(timeout=20) as http:
         node = EvmNode(kind, f"http://{address}", http)
         assert int(node.rpc("eth_chainId"), 16) == CHAIN_ID
         yield node

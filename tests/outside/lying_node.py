@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import httpx
 import msgspec
+
+from tests.outside import loopback
 
 # Given the method, its parameters and the true result; gives the result to tell.
 Lie = Callable[[str, list[Any], Any], Any]
@@ -18,7 +19,7 @@ class LyingNode:
 
     def __init__(self, address: str, truth: str) -> None:
         self.url = f"http://{address}"
-        self._truth, self._http = truth, httpx.Client(trust_env=False, timeout=20)
+        self._truth, self._http = truth, loopback.client(timeout=20)
         self.be_honest()
 
     def be_honest(self) -> None:

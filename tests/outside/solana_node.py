@@ -19,6 +19,7 @@ from solders.transaction import VersionedTransaction
 from solders.transaction_metadata import FailedTransactionMetadata
 
 from custody.cli.local_chain.json_rpc import INVALID_PARAMS, JsonRpcServer, Method, RpcFailure
+from tests.outside import loopback
 from tests.outside.processes import READY, running
 
 TOKEN = Pubkey.from_string("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
@@ -179,7 +180,7 @@ class SolanaNode:
 def running_solana_node() -> Iterator[SolanaNode]:
     """Start a node on a free port."""
     command = [sys.executable, "-m", "tests.outside.solana_node"]
-    with running(command) as address, httpx.Client(trust_env=False, timeout=20) as http:
+    with running(command) as address, loopback.client(timeout=20) as http:
         yield SolanaNode(f"http://{address}", http)
 
 

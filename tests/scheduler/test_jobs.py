@@ -19,6 +19,7 @@ from tests.expiry.race import judged
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
+from tests.outside import loopback
 from tests.outside.upstream import eventually
 from tests.scheduler.replicas import Replica, replicas
 
@@ -151,7 +152,7 @@ async def test_two_schedulers_share_the_work_and_one_may_be_killed(
 
 def _metrics(replica: Replica) -> str:
     try:
-        return httpx.get(f"http://127.0.0.1:{replica.metrics_port}/metrics", timeout=5).text
+        return loopback.get(f"http://127.0.0.1:{replica.metrics_port}/metrics").text
     except httpx.HTTPError:
         return ""
 
