@@ -8,8 +8,9 @@ from console.chains import native_coin
 from console.limits import limits
 from console.order import Known, Order
 from console.plain import clipped
+from console.results import results
 from console.said import Heading, Said
-from console.shapes import Agent, PolicyResult
+from console.shapes import Agent
 from console.shapes_agents import Simulated
 from console.words import essentials
 
@@ -45,19 +46,15 @@ def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Said
     lines = [decision or Said(f"This console does not know the decision {clipped(answer.decision, 40)}.", "bad")]
     lines += [Said(f"Needed: {_NEEDED.get(one, clipped(one, 40))}", "warn") for one in answer.needed]
     lines += _headed("What it does", essentials(order, known))
-    lines += _headed("What the rules say", [_result(one) for one in answer.results] or [Said("  no rule was asked")])
+    lines += _headed(
+        "What the rules say",
+        results(answer.results, refused=answer.decision == "refuse") or [Said("  no rule was asked")],
+    )
     if answer.fee is not None and not any(effect.kind == "fee" for effect in answer.effects):
         coin = native_coin(answer.fee.asset, order.chain_id)
         most = coins(answer.fee.max, coin) if coin else clipped(answer.fee.max, _TEXT)
         lines += _headed("Fee", [Said(f"  at most {most}")])
     return [*lines, *_headed("Limits", limits(order, replace(known, budgets=answer.budgets)))]
-
-
-def _result(result: PolicyResult) -> Said:
-    word = "✓ passed" if result.passed else "✗ FAILED"
-    return Said(
-        f"  {word}  {clipped(result.type, 64)}: {clipped(result.reason, _TEXT)}", None if result.passed else "warn"
-    )
 
 
 def _headed(title: str, lines: list[Said]) -> list[Said]:

@@ -9,14 +9,10 @@ from console.before import before
 from console.details import details
 from console.limits import limits
 from console.order import Known, Order
-from console.plain import clipped
+from console.results import results
 from console.said import Heading, Note, Said
-from console.shapes import PolicyResult
 from console.widgets.said_lines import SaidLines
 from console.words import essentials
-
-# A reason may quote what its agent wrote.
-_REASON_CHARACTERS = 600
 
 
 class OrderPane(VerticalScroll, can_focus=True):
@@ -72,17 +68,11 @@ def sections(order: Order, known: Known | None, *, note: str = "", became: list[
 
 
 def rules(order: Order) -> list[Said]:
-    """What each rule said, those that failed first."""
-    results = sorted(order.policy_results, key=lambda result: result.passed)
-    if not results:
+    """What each rule said."""
+    if not order.policy_results:
         return [Said("No rule said anything.", "warn")]
-    return [_rule(result) for result in results]
-
-
-def _rule(result: PolicyResult) -> Said:
-    sign = "✓ passed" if result.passed else "✗ FAILED"
-    reason = clipped(result.reason, _REASON_CHARACTERS)
-    return Said(f"{sign}  {clipped(result.type, 64)}: {reason}", "good" if result.passed else "bad")
+    # An item of the queue was never refused by a rule, whatever a person made of it.
+    return results(order.policy_results, refused=order.status == "rejected" and not order.digest)
 
 
 def _sections(order: Order | None, known: Known | None, note: str, became: list[Said]) -> list[Said]:
