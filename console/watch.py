@@ -8,7 +8,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -149,9 +149,10 @@ class Watch:
         failures = 0
         while True:
             try:
-                async for event in self._client.events(self._last_event):
-                    failures = 0
-                    self._heard(event)
+                async with aclosing(self._client.events(self._last_event)) as events:
+                    async for event in events:
+                        failures = 0
+                        self._heard(event)
                 wait = self._client.patience.again_in(1)
             except Failure as failure:
                 if isinstance(failure, SignedOut):

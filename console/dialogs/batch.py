@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.widgets import Button, Input
+from textual.widgets import Button
 
 from console import batch
 from console.api_client import new_key
 from console.decisions import Over, Refused, Way, decide
 from console.dialogs.ask import Ask
-from console.dialogs.deny import REASON_CHARACTERS
 from console.failures import Failure, SignedOut
 from console.order import Known, of_approval
 from console.queue import Item
 from console.said import Said
 from console.widgets.plain_text import PlainText
+from console.widgets.reason_line import ReasonLine
 from console.widgets.said_lines import SaidLines
 from console.words import essentials
 
@@ -46,13 +46,11 @@ class BatchDecision(Ask[None]):
 
     def fields(self) -> ComposeResult:
         if self._way == "deny":
-            yield Input(
-                placeholder="Why? One reason for all (may stay empty)", id="reason", max_length=REASON_CHARACTERS
-            )
+            yield ReasonLine("Why? One reason for all (may stay empty)")
 
     def on_mount(self) -> None:
         super().on_mount()
-        for line in self.query(Input):
+        for line in self.query(ReasonLine):
             line.focus()
 
     async def perform(self) -> None:
@@ -81,7 +79,7 @@ class BatchDecision(Ask[None]):
     @property
     def reason(self) -> str:
         """What the person says to all of them."""
-        return self.query_one("#reason", Input).value.strip() if self._way == "deny" else ""
+        return self.query_one(ReasonLine).reason if self._way == "deny" else ""
 
     async def _decide(self, item: Item) -> None:
         app, key = self.app, self._keys[item.id]

@@ -1,14 +1,9 @@
 """Asks before denying one item, and for a reason."""
 
-from typing import Final
-
 from textual.app import ComposeResult
-from textual.widgets import Input
 
 from console.dialogs.deciding import Deciding
-
-# As the API has it.
-REASON_CHARACTERS: Final = 1_000
+from console.widgets.reason_line import ReasonLine
 
 
 class Deny(Deciding):
@@ -18,14 +13,12 @@ class Deny(Deciding):
     CONFIRM = "Deny"
     VARIANT = "error"
     WAY = "deny"
-    AUTO_FOCUS = "#reason"
+    AUTO_FOCUS = "ReasonLine"
 
     def fields(self) -> ComposeResult:
         yield from super().fields()
-        yield Input(
-            placeholder="Why? The agent's owner reads it (may stay empty)", id="reason", max_length=REASON_CHARACTERS
-        )
+        yield ReasonLine("Why? The agent's owner reads it (may stay empty)")
 
     @property
     def reason(self) -> str:
-        return self.query_one("#reason", Input).value.strip()
+        return self.query_one(ReasonLine).reason

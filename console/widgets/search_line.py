@@ -11,6 +11,9 @@ class SearchLine(Input):
     SearchLine.-shown { display: block; }
     """
 
+    def on_mount(self) -> None:
+        self.cursor_blink = False
+
     def enter(self) -> None:
         """Begin to search."""
         self.add_class("-shown")
