@@ -3,7 +3,8 @@
 import asyncio
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -100,7 +101,7 @@ class ApiClient:
         }  # fmt: skip
         return (await self._asked(method, path, shape, body={} if body is None else body, headers=headers))[0]
 
-    async def events(self, last_id: str | None = None) -> AsyncIterator[Event]:
+    async def events(self, last_id: str | None = None) -> AsyncGenerator[Event]:
         """Listen to the tenant's events, from after `last_id` or from now on, until the connection ends.
 
         The first event, named `open`, only says that the stream is there.
@@ -108,15 +109,17 @@ class ApiClient:
         credential = self.credential
         if credential is not None:
             await credential.freshen(self._refreshed)
-        who = _who(credential)
-        try:
-            async for event in self._events(last_id, who):
-                yield event
-        except SignedOut:
-            if credential is None or not await credential.renew(who, self._refreshed):
-                raise
-            async for event in self._events(last_id, _who(credential)):
-                yield event
+        for last_try in (False, True):
+            who = _who(credential)
+            try:
+                # Closed here and not some time later, or the connection would stay open.
+                async with aclosing(self._events(last_id, who)) as found:
+                    async for event in found:
+                        yield event
+                    return
+            except SignedOut:
+                if last_try or credential is None or not await credential.renew(who, self._refreshed):
+                    raise
 
     async def step_up(self, method: str, code: str) -> None:
         """Show a second factor (`totp`, `recovery-codes`); the session goes on with the tokens that are answered."""
@@ -131,7 +134,7 @@ class ApiClient:
                     raise
                 await credential.advance(lambda: self._tokens_of(request, credential))
 
-    async def _events(self, last_id: str | None, who: dict[str, str]) -> AsyncIterator[Event]:
+    async def _events(self, last_id: str | None, who: dict[str, str]) -> AsyncGenerator[Event]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {}) | who
         timeout = httpx.Timeout(self.patience.stream_silence, connect=self.patience.connect)
         reader = EventReader(last_id or "")

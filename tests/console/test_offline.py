@@ -1,10 +1,8 @@
-"""What one sees while the service is away, slow or faulty: what was known, how old it is, and that it is asked again."""
+"""What one sees while the service is away, slow or faulty: what was known, its age, and when it is asked again."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-
-import pytest
 
 from console.failures import Patience
 from console.widgets.banner import Banner
@@ -12,7 +10,7 @@ from console.widgets.listing import Listing
 from console.widgets.search_line import SearchLine
 from tests.console.waiting import cautious, item, queued
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import WIDE, Driven, driven
+from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
@@ -23,32 +21,27 @@ SCREEN = "Custody default"
 
 @asynccontextmanager
 async def behind(
-    service: Service, tenant: Tenant, folder: Path, size: tuple[int, int] = WIDE
+    service: Service, tenant: Tenant, folder: Path, *earlier: tuple[Deed, str, str]
 ) -> AsyncIterator[tuple[OddApi, Driven]]:
     """A console that asks through an odd API, and is in a hurry."""
-    async with (
-        odd_api.odd_api(service.url) as odd,
-        driven(odd.url, folder, key=tenant.key, size=size) as console,
-    ):
-        await console.until(lambda: console.app.current_mode == "approvals", "the queue")
-        console.app.client.patience = HURRY
-        yield odd, console
+    async with odd_api.odd_api(service.url) as odd:
+        for deed in earlier:
+            odd.does(*deed)
+        async with driven(odd.url, folder, key=tenant.key) as console:
+            await console.until(lambda: console.app.current_mode == "approvals", "the queue")
+            console.app.client.patience = HURRY
+            yield odd, console
 
 
 ODD: dict[str, tuple[Deed, str]] = {
     "silent": (odd_api.says_nothing, "did not answer in time."),
-    "drips": (odd_api.drips, "did not answer in time."),
-    "hangs up": (odd_api.hangs_up, "broke off the answer"),
     "cut": (odd_api.cuts, "broke off the answer"),
     "403": (refuses(403, "This key may not look."), "This key may not look."),
-    "404": (refuses(404, "No such thing."), "No such thing."),
-    "423": (refuses(423, "The tenant is frozen.", "frozen"), "The tenant is frozen."),
     "429": (refuses(429, "Too many requests.", Retry_After="1"), "Too many requests."),
     "500": (refuses(500, "It failed.", X_Request_Id="req-7"), "It failed. (request req-7)"),
     "502": (answers(502, b"<h1>Bad Gateway</h1>"), "answered 502: the service behind it is away."),
     "hotel": (answers(200, b"<h1>Welcome, guest</h1>"), "something that is not of this service"),
     "null": (succeeds(None), "does not understand"),
-    "other kind": (succeeds([{"id": 7}]), "does not understand"),
     "bomb": (answers(200, b"", Content_Encoding="gzip"), "compressed"),
 }
 
@@ -78,3 +71,76 @@ async def test_whatever_is_answered_the_queue_stays_and_goes_on_by_itself(
         await console.until(lambda: not console.one(Banner).display, "the end of it")
 
         assert (search.value, console.app.focused) == ("payer", search)
+
+
+async def test_what_was_approved_without_an_answer_is_asked_again_and_happens_once(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    key = queued(cautious(tenant), 7)
+    # Nobody tells the console meanwhile what became of it.
+    async with behind(service, tenant, folder, (odd_api.says_nothing, "/events", "GET")) as (odd, console):
+        await console.sees("1 waiting")
+        odd.does(refuses(503, "Not now."), "/", "GET")
+        odd.does(odd_api.loses, "/", "POST")
+        await console.press("a")
+        await console.sees("Approve this?", "Approve (Enter)")
+        await console.pilot.pause()
+        await console.press("enter")
+        await console.sees("It may have happened or not:", "it will happen once")
+        odd.does(odd_api.passes_on, "/", "POST")
+        await console.press("enter")
+        await console.sees("Approved")
+
+    asked = [one.headers["idempotency-key"] for one in odd.heard if one.method == "POST"]
+    assert (len(asked), len(set(asked))) == (2, 1)
+    assert item(tenant, key)["status"] == "approved"
+
+
+async def test_a_reason_typed_while_the_service_is_away_is_kept_until_it_is_back(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    key = queued(cautious(tenant), 7)
+    async with behind(service, tenant, folder) as (odd, console):
+        await console.sees("1 waiting")
+        await odd.refuse()
+        await console.press("d")
+        await console.sees("Deny this?", "cannot be reached")
+        await console.write("not ours")
+        await console.press("enter")
+        await console.sees(f"{odd.url} cannot be reached.", "not ours", "Deny this?")
+        await odd.listen()
+        await console.press("enter")
+        await console.gone("Deny this?")
+
+    assert (item(tenant, key)["status"], item(tenant, key)["reason"]) == ("rejected", "not ours")
+
+
+async def test_a_mistake_in_a_worker_is_said_and_ends_nothing_else(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    queued(cautious(tenant))
+    async with behind(service, tenant, folder) as (_, console):
+        await console.sees("1 waiting")
+
+        async def mistaken() -> None:
+            raise KeyError("a value of somebody's")
+
+        console.app.run_worker(mistaken)
+        await console.sees("Something in this console is broken", "test_offline.py:")
+        assert "a value of somebody's" not in console.text
+        console.app.broken.clear()
+
+        await console.press("2")
+        await console.sees("Payer")
+
+
+async def test_who_comes_back_is_told_once(service: Service, tenant: Tenant, folder: Path) -> None:
+    async with behind(service, tenant, folder) as (odd, console):
+        await console.sees("live")
+        await odd.refuse()
+        console.app.lookout.watch.ring()
+        await console.sees("cannot be reached.", "What you see is", "old.")
+        await odd.listen()
+
+        await console.sees(f"{odd.url} answers again.")
+        assert console.flat.count("answers again") == 1

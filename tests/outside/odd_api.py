@@ -54,8 +54,8 @@ class OddApi:
         return f"http://127.0.0.1:{self.port}"
 
     def does(self, deed: Deed, path: str = "/", method: str = "") -> None:
-        """From now on do this with every request whose path begins so, in place of what was done before."""
-        self._deeds = [(method, path, deed)]
+        """From now on do this with every request whose path begins so, before anything that was asked for earlier."""
+        self._deeds.insert(0, (method, path, deed))
 
     def well(self) -> None:
         """From now on pass everything on."""
@@ -96,10 +96,7 @@ class OddApi:
         for method, path, deed in self._deeds:
             if request.path.startswith(path) and method in ("", request.method):
                 return await deed(self, request, writer)
-        async with contextlib.aclosing(self.asked(request)) as said:
-            async for chunk in said:
-                writer.write(chunk)
-                await writer.drain()
+        await passes_on(self, request, writer)
 
     async def asked(self, request: Request) -> AsyncGenerator[bytes]:
         """What the API behind answers, as it comes."""
@@ -147,6 +144,14 @@ def refuses(status: int, error: str = "", code: str = "", **headers: str) -> Dee
 def succeeds(data: object, **headers: str) -> Deed:
     """Answer yes, with whatever data."""
     return answers(200, {"ok": True, "data": data}, **headers)
+
+
+async def passes_on(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+    """Give the answer of the API behind, as it comes."""
+    async with contextlib.aclosing(api.asked(request)) as said:
+        async for chunk in said:
+            writer.write(chunk)
+            await writer.drain()
 
 
 async def says_nothing(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
