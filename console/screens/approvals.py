@@ -96,7 +96,8 @@ class Approvals(Page):
     @on(Listing.Highlighted)
     def _moved(self, event: Listing.Highlighted) -> None:
         if event.by_person or self.shown.item is None:
-            self._look_at(event.row)
+            # Where the cursor is now: what it was on when this was said may be gone already.
+            self._look_at(self.queue.listing.row)
         if self._history is not None and self._history.wants_more(self.queue.listing.position):
             self._read_on(self._history.next_offset)
 

@@ -155,6 +155,7 @@ async def test_what_others_decide_elsewhere_in_the_list_just_goes(
     other, shown = queued(agent, 1), queued(agent, 2)
     async with driven(service.url, folder, key=tenant.key) as console:
         await listening(console)
+        await console.sees("(2 wei)")
 
         tenant.ok("POST", f"/approvals/{other}/approve", {})
 
@@ -185,6 +186,7 @@ async def test_a_picture_of_what_was_decided_meanwhile(
     shown = [item(tenant, one) for one in approvals]
     async with driven(service.url, folder, key=tenant.key, now=lambda: later(shown[1])) as console:
         await listening(console)
+        await console.sees("Has waited")
 
         tenant.ok("POST", f"/approvals/{approvals[1]}/deny", {"reason": "not ours"})
         await console.sees("Denied by the holder of the tenant key", "What became of it")
