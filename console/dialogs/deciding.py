@@ -51,6 +51,7 @@ class Deciding(Ask[Outcome]):
         super().on_mount()
         self.watch(self.app, "queue_version", self._look)
         self.set_interval(0.5, self._look)
+        self.call_after_refresh(self._look)
 
     async def perform(self) -> Outcome:
         app = self.app
