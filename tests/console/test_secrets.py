@@ -11,6 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from console.moments import local_now, moment
+from tests.console.entering import confirm
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.server import Service
@@ -122,7 +123,7 @@ async def test_a_request_is_explained_route_by_route(
         await console.write("buyer")
         await console.press("tab", "tab")
         await console.write("https://api.example.com/v1/models")
-        await console.press("enter")
+        await confirm(console, "would go out")
 
         await console.sees(
             "would go out with the secret of this route",
@@ -144,13 +145,13 @@ async def test_a_request_that_cannot_be_asked_about_stays_typed_and_its_field_is
         await console.write("buyer")
         await console.press("tab", "tab")
         await console.write("ftp://api.example.com")
-        await console.press("enter")
+        await confirm(console, "The URL must start with https://")
 
-        await console.sees("The URL must start with https://")
         assert console.app.focused is not None
         assert console.app.focused.id == "url"
         await console.sees("buyer", "ftp://api.example.com")
 
-        await console.press("escape", "x")
+        await console.press("escape")
         await console.gone("The URL must start")
+        await console.press("x")
         await console.sees("Which route")

@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from console.moments import moment
 from console.screens.webhooks import Webhooks
+from tests.console.entering import confirm
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
 from tests.fixtures.consoles import NARROW, driven
@@ -99,7 +100,7 @@ async def test_without_a_recent_second_factor_enter_asks_for_one_and_they_appear
             await console.press("enter")
             await console.sees("Cancel (Esc)")
             await console.write(as_owner.recovery_codes[0])
-            await console.press("enter")
+            await confirm(console, told["url"])
 
             await console.sees(told["url"], "tx.signed")
 
@@ -122,7 +123,7 @@ async def test_they_fit_into_a_narrow_terminal(
     service: Service, folder: Path, as_owner: Person, hell: Hell, told: dict[str, Any], pictures: SnapshotAssertion
 ) -> None:
     async with looking(service, folder, as_owner, now=_later(told), size=NARROW, theme="light") as console:
-        await console.sees("tx.signed", "delivered")
+        await console.sees("1 of 6", "delivered")
 
         assert await console.picture(as_owner.wallet.address, str(hell.ports["plain"])) == pictures
         await console.press("tab", "tab", "enter")
@@ -140,11 +141,12 @@ async def test_a_failed_delivery_is_retried_until_its_receiver_takes_it(
         await console.press("t")
         await console.sees("Try this delivery again now?", made["url"], delivery["id"], "1 of 6 attempts")
         assert len(hell.at(made["url"])) == 1
-        await console.press("enter")
+        await confirm(console, "2 of 6")
+        await console.gone("Try this delivery again now?")
         await console.sees("2 of 6", "failed, tried again in")
         await console.press("t")
         await console.sees("2 of 6 attempts")
-        await console.press("enter")
+        await confirm(console, "3 of 6")
 
         await console.sees("3 of 6", "delivered")
         assert {one.headers["webhook-id"] for one in hell.at(made["url"])} == {delivery["id"]}
@@ -155,7 +157,7 @@ async def test_a_replay_is_a_new_delivery_of_the_same_event(
 ) -> None:
     old = told["delivery"]["id"]
     async with looking(service, folder, as_owner, now=_later(told)) as console:
-        await console.sees("tx.signed")
+        await console.sees("1 of 6", "delivered")
         await console.press("y")
         await console.sees("Send this event once more?", told["url"], old)
         assert await console.picture(as_owner.wallet.address, str(hell.ports["plain"]), old) == pictures
@@ -164,8 +166,8 @@ async def test_a_replay_is_a_new_delivery_of_the_same_event(
         assert len(ended(as_owner, told)) == 1
         await console.press("y")
         await console.sees("Send this event once more?")
-        await console.press("enter")
-        await console.sees("A new delivery is on its way", f"{old[:7]}…{old[-6:]}", "2 deliveries")
+        await confirm(console, "A new delivery is on its way")
+        await console.sees(f"{old[:7]}…{old[-6:]}", "2 deliveries")
 
     new, first = ended(as_owner, told, 2)
     assert (new["replayedFromDeliveryId"], first["id"]) == (old, old)
@@ -176,22 +178,22 @@ async def test_what_cannot_be_sent_again_is_said_with_what_helps(
     service: Service, folder: Path, as_owner: Person, told: dict[str, Any]
 ) -> None:
     async with looking(service, folder, as_owner) as console:
-        await console.sees("tx.signed")
+        await console.sees("1 of 6", "delivered")
         await console.press("t")
         await console.sees("Try this delivery again now?")
-        await console.press("enter")
-
-        await console.sees("This delivery has arrived. To send its event once more, press Esc and y: replay.")
-        await console.press("escape", "y")
+        await confirm(console, "This delivery has arrived. To send its event once more, press Esc and y: replay.")
+        await console.press("escape")
+        await console.gone("Try this delivery again now?")
+        await console.press("y")
         await console.sees("Send this event once more?")
         as_owner.ok("PUT", f"/webhooks/{told['id']}", {"enabled": False})
-        await console.press("enter")
-        await console.sees("This webhook is disabled")
+
+        await confirm(console, "This webhook is disabled")
 
 
 async def test_read_only_offers_neither(service: Service, folder: Path, as_owner: Person, told: dict[str, Any]) -> None:
     async with looking(service, folder, as_owner, read_only=True) as console:
-        await console.sees("tx.signed", "/ Filter")
+        await console.sees("1 of 6", "/ Filter")
         await console.press("t", "y")
         await console.pilot.pause()
 
