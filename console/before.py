@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from console.amounts import amount_of
+from console.amounts import amount_of, quoted
 from console.moments import clock, moment
 from console.order import Known, Order
 from console.parties import SIGNED, same, token_of
@@ -12,6 +12,14 @@ from console.said import Said
 from console.shapes import Effect, Transaction
 
 _SHOWN: Final = 5
+# How far an earlier order came, and whether what it says has happened, may happen yet, or never did.
+_CAME_TO: Final = {
+    "confirmed": ("confirmed", ""), "broadcast": ("sent, not yet confirmed", ""), "signed": ("signed", ""),
+    "pending_approval": ("waits for a person", "would "), "rejected": ("was refused", "would have "),
+    "failed": ("failed", "would have "),
+}  # fmt: skip
+# The same verb for what happened, for what waits, and for what never was.
+_VERBS: Final = {"send": ("sent", "sent"), "let": ("let", "let"), "call": ("called", "called"), "do": ("did", "done")}
 
 
 def before(order: Order, known: Known) -> list[Said]:
@@ -33,21 +41,30 @@ def before(order: Order, known: Known) -> list[Said]:
 def _line(earlier: Transaction, order: Order, known: Known) -> str:
     parties = [effect.spender or effect.to for effect in order.effects]
     met = [one for one in earlier.effects if any(same(one.spender or one.to, party) for party in parties)]
-    did = ", ".join(_did(effect, earlier, known) for effect in met[:3]) or "called it"
-    return f"{clock(moment(earlier.created_at))}  {clipped(earlier.status, 40)}: {did}"
+    came_to, mood = _CAME_TO.get(earlier.status, (clipped(earlier.status, 40), "would "))
+    did = [_did(effect, earlier, known) for effect in met[:3]] or [("call", "it")]
+    told = ", ".join(f"{_verb(verb, mood)} {what}" for verb, what in did)
+    return f"{clock(moment(earlier.created_at))}  {came_to}: {mood}{told}"
 
 
-def _did(effect: Effect, earlier: Transaction, known: Known) -> str:
+def _verb(verb: str, mood: str) -> str:
+    past, participle = _VERBS[verb]
+    return {"": past, "would ": verb}.get(mood, participle)
+
+
+def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:
     match effect.kind:
         case "approval" if unlimited(effect):
-            return "let it spend UNLIMITED amounts"
+            return "let", "it spend UNLIMITED amounts"
         case "transfer" | "approval" if effect.asset:
             number = nft_number(effect)
             amount = amount_of(effect.amount, effect.asset, earlier.chain_id, known.tokens.get(effect.asset))
             of = " of a token" if token_of(effect.asset) else ""
             shown = f"NFT number {number}" if number else amount + of
-            return f"sent it {shown}" if effect.kind == "transfer" else f"let it spend {shown}"
+            return ("send", f"it {shown}") if effect.kind == "transfer" else ("let", f"it spend {shown}")
         case "opaque":
-            return "something that nobody could decode"
-        case _:
-            return clipped(effect.kind, 24)
+            return "do", "something that nobody could decode"
+        case "call":
+            return "call", "it"
+        case kind:
+            return "do", f"something that this console does not know ({quoted(kind, 24)})"

@@ -13,6 +13,7 @@ from console.order import Known, Order
 from console.parties import brief, paid, parties, same, token_of
 from console.phrases import phrase, rank
 from console.said import Said, Tone
+from console.validity import validity
 
 __all__ = ["Said", "Tone", "essentials", "summary"]
 
@@ -22,7 +23,7 @@ def essentials(order: Order, known: Known) -> list[Said]:
     said = [Said(_asks(order))]
     if known.frozen:
         said.append(Said(known.frozen, "bad"))
-    said += _document(order, known)
+    said += [*_document(order, known), *validity(order, known)]
     effects = sorted(order.effects, key=lambda effect: rank(effect, order, known))
     several = sum(effect.kind != "fee" for effect in effects)
     if several > 1:
@@ -95,7 +96,7 @@ def _declared(order: Order, known: Known) -> list[Said]:
 
 def _expiry(order: Order) -> list[Said]:
     expires = moment(order.expires_at)
-    return [Said(f"Expires {clock(expires)}.")] if expires else []
+    return [Said(f"This request expires {clock(expires)}.")] if expires else []
 
 
 def never_paid(order: Order, known: Known) -> bool:
