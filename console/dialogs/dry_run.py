@@ -22,6 +22,7 @@ from console.widgets.typed_field import TypedField
 _KINDS: Final = ((EVM, "EVM transaction"), (TYPED_DATA, "typed data"), (SOLANA, "Solana transaction"))
 # Which field says the chain of an amount.
 _AMOUNTS: Final = {"value": (EVM, "chain"), "declared": (SOLANA, "cluster")}
+_OUTDATED: Final = "Something else is typed in now. Enter asks about it."
 
 
 class DryRun(Ask[list[Said]]):
@@ -94,6 +95,11 @@ class DryRun(Ask[list[Said]]):
         event.stop()
         self._kind = event.choice.value
         self._show_kind()
+        self._outdate()
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self._outdate()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -104,6 +110,7 @@ class DryRun(Ask[list[Said]]):
                 self._field(field).note(said_back(field, typed, coin) if typed.strip() else "")
         if event.input.id not in _AMOUNTS:
             self._field(event.input.id or "").note("")
+        self._outdate()
 
     def action_step_back(self) -> None:
         # In a narrow terminal the answer lies over the form: back to it first.
@@ -147,6 +154,12 @@ class DryRun(Ask[list[Said]]):
         self._name_enter()
         if self._covered():
             self.query_one("#dry-answer").focus()
+
+    def _outdate(self) -> None:
+        """An answer stands beside what it was asked for, or not at all."""
+        if self.has_class("-answered"):
+            self.query_one("#dry-answer SaidLines", SaidLines).show([Said(_OUTDATED, "warn")])
+            self.set_class(False, "-answered")
 
     def _name_enter(self) -> None:
         """What Enter does now stands on its button."""

@@ -209,3 +209,19 @@ def test_a_solana_order_has_the_api_s_names() -> None:
 )  # fmt: skip
 def test_a_refusal_is_laid_at_its_field(kind: str, data: dict[str, Any], field: str | None) -> None:
     assert field_of(kind, data) == field
+
+
+async def test_an_answer_goes_when_something_else_is_typed(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path
+) -> None:
+    async with at("policies", service, folder, tenant) as console:
+        await open_form(console)
+        await typed(console, "to", ADDRESS)
+        await typed(console, "value", "0.1")
+        await console.press("enter")
+        await console.sees("It would be SIGNED now.")
+
+        await typed(console, "value", "0.6")
+
+        await console.gone("It would be SIGNED now.")
+        await console.sees("Something else is typed in now.")
