@@ -15,9 +15,11 @@ def moment(text: str | None) -> datetime | None:
     """A time of the API (ISO 8601); None for none, and for what is no time."""
     try:
         found = datetime.fromisoformat(text) if text else None
-    except ValueError:
+        if found is None:
+            return None
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
-    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def span(length: timedelta) -> str:

@@ -11,6 +11,9 @@ from console.widgets.plain_text import PlainText
 if TYPE_CHECKING:
     from console.app import Console
 
+# Younger than this nobody calls it old.
+_NEW = timedelta(seconds=2)
+
 
 class Banner(PlainText):
     """Shown only while there is something to say; never takes the focus, never hides what one was looking at."""
@@ -53,8 +56,9 @@ class Banner(PlainText):
     def _draw(self) -> None:
         now = self.app.now()
         sentence = self.away or (self._trouble and with_next_try(self._trouble, self._again_at, now))
-        if sentence and self.known_at is not None:
-            sentence = f"{sentence} What you see is {span(now - self.known_at)} old."
+        age = now - self.known_at if self.known_at is not None else _NEW
+        if sentence and age > _NEW:
+            sentence = f"{sentence} What you see is {span(age)} old."
         shown = f"! {sentence}" if sentence else ""
         if shown != self._said:
             self._said = shown

@@ -22,7 +22,7 @@ class TooSmall(PlainText):
 
     DEFAULT_CSS = """
     TooSmall {
-        display: none; overlay: screen; width: 100vw; height: 100vh;
+        display: none; dock: top; layer: above; width: 100%; height: 100%;
         background: $background; color: $foreground; padding: 1 2;
     }
     """
