@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from console.addresses import spelled
 from console.amounts import quoted, whole
 from console.chains import chain_name
 from console.moments import clock, moment
@@ -29,7 +30,8 @@ def details(order: Order, known: Known) -> list[Said]:
     transaction = known.transaction
     named = [
         ("transaction", order.tx_id), ("digest", order.digest), ("kind", order.kind), ("chain", _chain(order)),
-        ("to", order.to_address), ("value", _value(order)), ("asked for", clock(moment(order.asked_at))),
+        ("to", order.to_address and spelled(order.to_address)), ("value", _value(order)),
+        ("asked for", clock(moment(order.asked_at))),
         ("nonce", None if transaction is None or transaction.nonce is None else str(transaction.nonce)),
         ("reference", transaction.reference_id if transaction else None),
         ("broadcast", None if transaction is None else "yes" if transaction.broadcast else "no: the agent does that"),
@@ -82,5 +84,5 @@ def _tree(name: str, value: Any, depth: int, lines: list[Said]) -> None:
         for key, one in inner:
             _tree(str(key), one, depth + 1, lines)
         return
-    text = quoted(value, _VALUE) if isinstance(value, str) else clipped(str(value), _VALUE)
+    text = quoted(spelled(value), _VALUE) if isinstance(value, str) else clipped(str(value), _VALUE)
     lines.append(Said(f"{indent}{shown}: {text}"))

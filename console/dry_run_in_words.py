@@ -48,7 +48,8 @@ def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Said
     lines += _headed("What it does", essentials(order, known))
     lines += _headed(
         "What the rules say",
-        results(answer.results, refused=answer.decision == "refuse") or [Said("  no rule was asked")],
+        results(answer.results, refused=answer.decision == "refuse", chain_id=order.chain_id)
+        or [Said("  no rule was asked")],
     )
     if answer.fee is not None and not any(effect.kind == "fee" for effect in answer.effects):
         coin = native_coin(answer.fee.asset, order.chain_id)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from console.addresses import spelled
 from console.order import Known, Order
 from console.plain import clipped, short
 from console.said import Said
@@ -17,10 +18,10 @@ def parties(address: str | None, order: Order, known: Known, *, never: str = "")
     """An address in full, who that is, and what was never done with it before, if that is to be said."""
     if not address:
         return [Said(f"{IN}somebody who is not named", "bad")]
-    said = [Said(IN + spelling(address, order))]
+    said = [Said(IN + spelling(address))]
     if any(same(address, effect.from_) for effect in order.effects):
         said.append(Said(f"{IN}this is the agent's own wallet"))
-    elif name := known.names.get(address.lower() if address.startswith("0x") else address):
+    elif name := known.names.get(address.lower() if address[:2].lower() == "0x" else address):
         said.append(Said(IN + name))
     elif known.names_known:
         said.append(Said(f"{IN}unknown: no agent here, on no approved list", "warn"))
@@ -59,13 +60,12 @@ def token_of(asset: str | None) -> str | None:
 
 def brief(address: str | None) -> str:
     """An address for a list."""
-    return short(address) if address else "somebody not named"
+    return short(spelled(address)) if address else "somebody not named"
 
 
-def spelling(address: str, order: Order) -> str:
-    """An address in full; where it is the order's own, as that spells it: a checksum makes comparing easier."""
-    shown = order.to_address if order.to_address and same(address, order.to_address) else address
-    return clipped(shown, _LONGEST_ADDRESS)
+def spelling(address: str) -> str:
+    """An address in full, with its checksum: other tools show it so, and one compares by eye."""
+    return clipped(spelled(address), _LONGEST_ADDRESS)
 
 
 def gift(effect: Effect) -> bool:

@@ -120,7 +120,7 @@ def _token(effect: Effect, order: Order, known: Known) -> list[Said]:
     token = token_of(effect.asset)
     if token is None:
         return [Said(f"{IN}something that is not named", "bad")]
-    said = [Said(f"{IN}token {spelling(token, order)}")]
+    said = [Said(f"{IN}token {spelling(token)}")]
     if effect.asset and effect.asset.startswith("evm:"):
         chain = effect.asset.split(":")[1]
         if chain != str(order.chain_id):

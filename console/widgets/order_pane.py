@@ -72,7 +72,9 @@ def rules(order: Order) -> list[Said]:
     if not order.policy_results:
         return [Said("No rule said anything.", "warn")]
     # An item of the queue was never refused by a rule, whatever a person made of it.
-    return results(order.policy_results, refused=order.status == "rejected" and not order.digest)
+    return results(
+        order.policy_results, refused=order.status == "rejected" and not order.digest, chain_id=order.chain_id
+    )
 
 
 def _sections(order: Order | None, known: Known | None, note: str, became: list[Said]) -> list[Said]:

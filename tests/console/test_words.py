@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.addresses import spelled
 from console.before import before
 from console.details import details
 from console.limits import limits
 from console.order import Known, Order, of_approval
-from console.shapes import Approval, Budget, Effect, TokenFunds
+from console.results import readable, results
+from console.shapes import Approval, Budget, Effect, PolicyResult, TokenFunds
 from console.words import essentials, summary
+from custody.chains.evm.address import checksum
 from tests.console.orders import (
     ETHER,
     FEE,
@@ -50,7 +53,7 @@ def test_a_token_payment_says_which_token_and_what_it_calls_itself() -> None:
     lines = said(order(pays("1500000", asset=TOKENS), to_address=TOKEN, value="0"), known)
 
     assert lines[1:7] == [
-        "Sends 1.5 (1,500,000 raw units) of", f"  token {TOKEN}", '  calls itself "USDC"', "to", f"  {THEM}",
+        "Sends 1.5 (1,500,000 raw units) of", f"  token {checksum(TOKEN)}", '  calls itself "USDC"', "to", f"  {THEM}",
         "On Ethereum.",
     ]  # fmt: skip
 
@@ -59,7 +62,7 @@ def test_an_unlimited_approval_says_so_in_words_and_in_red() -> None:
     lines = said(order(allows()))
 
     assert lines[1] == "Lets this address spend UNLIMITED amounts on the agent's behalf, now and later:"
-    assert lines[2:5] == [f"  {SPENDER}", "of", f"  token {TOKEN}"]
+    assert lines[2:5] == [f"  {checksum(SPENDER)}", "of", f"  token {checksum(TOKEN)}"]
     assert tone_of("Lets", order(allows())) == "bad"
 
 
@@ -118,8 +121,8 @@ def test_a_destination_that_was_never_paid_goes_before_one_that_was() -> None:
 
     lines = said(order(pays("1", to=THEM), pays("2", to=SPENDER)), known)
 
-    assert lines.index(f"  {SPENDER}") < lines.index(f"  {THEM}")
-    assert lines[lines.index(f"  {SPENDER}") + 1] == "  never paid before"
+    assert lines.index(f"  {checksum(SPENDER)}") < lines.index(f"  {THEM}")
+    assert lines[lines.index(f"  {checksum(SPENDER)}") + 1] == "  never paid before"
     assert lines.count("  never paid before") == 1
 
 
@@ -157,10 +160,28 @@ def test_a_stranger_is_called_one_only_where_the_names_are_known() -> None:
     assert stranger not in said(order(pays()), Known(names_known=False))
 
 
-def test_an_address_is_spelled_as_the_order_spells_it() -> None:
-    spelled = "0x52908400098527886E0F7030069857D2E4169EE7"
+def test_an_address_is_spelled_with_its_checksum_whoever_names_it() -> None:
+    lower = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
 
-    assert f"  {spelled}" in said(order(pays(to=spelled.lower()), to_address=spelled, value="1500000000000000000"))
+    lines = said(order(pays(to=lower), to_address=lower.upper().replace("0X", "0x"), value="1500000000000000000"))
+
+    assert "  0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" in lines
+    assert summary(order(pays(to=lower)), Known()) == "Sends 1.5 ETH to 0x5aAeb…1BeAed"
+    assert "to           0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" in [
+        one.text for one in details(order(to_address=lower), Known())
+    ]
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_a_checksum_is_the_service_s(address: bytes) -> None:
+    lower = f"0x{address.hex()}"
+
+    assert spelled(lower) == spelled(lower.upper()) == checksum(lower)
+
+
+@pytest.mark.parametrize("text", [MINT, "bc1qexample", "", "0x", "0x" + "g" * 40, "0x" + "a" * 41, "a" * 42])
+def test_what_is_no_evm_address_stays_as_it_is(text: str) -> None:
+    assert spelled(text) == text
 
 
 def test_a_document_is_named_and_who_holds_it_may_use_it() -> None:
@@ -254,8 +275,8 @@ def test_an_order_without_effects_says_so_in_red() -> None:
     ([pays()], "Sends 1.5 ETH to 0x11111…111111"),
     ([pays("2")], "Sends 2 wei to 0x11111…111111"),
     ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
-    ([pays(), allows()], "UNLIMITED approval of token 0xccccc…cccccc for 0xddddd…dddddd, and 1 more"),
-    ([allows("0")], "Takes back approval of token 0xccccc…cccccc for 0xddddd…dddddd"),
+    ([pays(), allows()], "UNLIMITED approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, and 1 more"),
+    ([allows("0")], "Takes back approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd"),
     ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
     ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
     ([], "Does what nobody said"),
@@ -450,3 +471,27 @@ def test_the_past_says_what_happened_and_what_only_would_have(status: str, line:
 
     assert lines[-1] == f"2026-02-01 12:00:00 UTC  {line}"
     assert ("Never paid before." in lines) == (status not in ("confirmed", "signed"))
+
+
+@pytest.mark.parametrize(("reason", "chain", "shown"), [
+    ("500000000000000000 wei is above the threshold of 250000000000000000 wei: a person must approve it", 1,
+     "0.5 ETH (500,000,000,000,000,000 wei) is above the threshold of 0.25 ETH (250,000,000,000,000,000 wei): "
+     "a person must approve it"),
+    ("5 wei", 56, "0.000000000000000005 BNB (5 wei)"),
+    ("2500000000 lamports", 101, "2.5 SOL (2,500,000,000 lamports)"),
+    ("150000000 satoshi", None, "1.5 BTC (150,000,000 sat)"),
+    (f"5 units of evm:1:{TOKEN}", 1, f"5 units of evm:1:{TOKEN}"),
+    ("0x15 wei, -5 wei, 1.5 wei, x5 wei, 5 weight, 5 gwei", 1, "0x15 wei, -5 wei, 1.5 wei, x5 wei, 5 weight, 5 gwei"),
+    ("9" * 79 + " wei", 1, "9" * 79 + " wei"),
+], ids=["wei", "another coin", "lamports", "satoshi", "token", "no amounts", "too long"])  # fmt: skip
+def test_an_amount_in_a_reason_is_said_in_the_coin_s_unit(reason: str, chain: int | None, shown: str) -> None:
+    line = results(
+        [PolicyResult("auto-approve-threshold", passed=False, reason=reason)], refused=False, chain_id=chain
+    )[0]
+
+    assert line.text == f"? asks for a person  auto-approve-threshold: {shown}"
+
+
+@given(st.text() | st.from_regex("[0-9]{1,90} (wei|lamports|sat|satoshi)"), st.none() | st.integers())
+def test_no_reason_raises(reason: str, chain: int | None) -> None:
+    assert readable(reason, chain) or not reason
