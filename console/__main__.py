@@ -6,6 +6,7 @@ import sys
 
 from textual import constants
 
+from console.plain import plain
 from console.settings import BadSetting, Settings, load
 
 
@@ -20,7 +21,7 @@ def main() -> int:
             return serve(sys.argv[1:], settings.port)
         insist_on_terminal()
     except BadSetting as problem:
-        print(f"custody console: {problem}", file=sys.stderr)
+        print(f"custody console: {plain(str(problem))}", file=sys.stderr)
         return 2
     return show(settings)
 

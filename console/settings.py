@@ -86,7 +86,7 @@ def load(arguments: Sequence[str], environment: Mapping[str, str], folder: Path 
     beside = profile.said if not spoken or profile.said.get("url", "").rstrip("/") == home else {}
     key, key_from = _key(origin) if not spoken or {"key", "key_file"} & spoken.keys() else _key(profile, beside)
     signing_key = _signing_key(profile, beside)
-    if (key or signing_key) and url != home and (origin is profile or "url" in spoken):
+    if (signing_key and url != home) or (key and url != home and (origin is profile or "url" in spoken)):
         raise BadSetting(f"--url: {origin.name} has its key for {home}, not for {url}; leave --url or that key out")
     return Settings(
         profile=given.profile or DEFAULT, url=url, folder=folder, key=key, key_from=key_from,

@@ -26,6 +26,8 @@ COOKIE: Final = "custody-console"
 MOST_VISITORS: Final = 4
 _END_SECONDS: Final = 3.0
 _MOST_COLUMNS: Final = 1_000
+# What reading a message of the page's may come to, where it is none of textual-serve's.
+_MALFORMED: Final = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -79,17 +81,23 @@ class Visitor(AppService):
         await super().run()
         await self.remote_close()
 
+    async def set_terminal_size(self, width: int, height: int) -> None:
+        """The page's size, as far as there are such screens: a console draws all of it."""
+        await super().set_terminal_size(_within(width), _within(height))
+
     async def stop(self) -> None:
         """End it, kindly at first."""
         if (process := self._process) is None:
             return
         try:
             await asyncio.wait_for(super().stop(), _END_SECONDS)
-        except TimeoutError:
+        except Exception:  # noqa: S110 - whatever went wrong with its goodbye, what follows ends it
+            pass
+        finally:
             if process.returncode is None:
                 process.kill()
-        self.stdin.close()
-        await process.wait()
+            self.stdin.close()
+            await process.wait()
 
 
 class Site(Server):
@@ -172,7 +180,7 @@ class Site(Server):
             await wire.prepare(request)
             await visitor.start(_columns(request, "width", 80), _columns(request, "height", 24))
             await self._process_messages(wire, visitor)
-        except (AssertionError, LookupError, TypeError, ValueError):
+        except _MALFORMED:
             await wire.close(code=WSCloseCode.INVALID_TEXT)
         finally:
             await visitor.stop()
@@ -220,7 +228,11 @@ def _closing(wire: web.WebSocketResponse) -> Callable[[], Awaitable[Any]]:
 
 
 def _columns(request: web.Request, name: Literal["width", "height"], default: int) -> int:
-    return min(max(to_int(request.query.get(name, ""), default), 1), _MOST_COLUMNS)
+    return _within(to_int(request.query.get(name, ""), default))
+
+
+def _within(columns: int) -> int:
+    return min(max(int(columns), 1), _MOST_COLUMNS)
 
 
 def _equal(shown: str | None, wanted: str | None) -> bool:

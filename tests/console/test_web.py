@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shlex
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,6 +33,21 @@ send(b"M", json.dumps({"type": "deliver_file_start", "key": "k", "path": "/x", "
                        "mime_type": "text/html", "encoding": "", "name": None}).encode())
 send(b"D", b"drawn")
 sys.stdin.read(1)
+''')
+}"""
+
+# Draws what it is told of the page's size; does not end when it is asked to.
+STUBBORN = f"""exec {sys.executable} -S -c {
+    shlex.quote('''
+import os, sys
+def packet():
+    head = sys.stdin.buffer.read(5)
+    return sys.stdin.buffer.read(int.from_bytes(head[1:], "big")) if head else b""
+os.write(1, b"__GANGLION__\\n")
+while True:
+    said = packet()
+    if b"resize" in said:
+        os.write(1, b"D" + len(said).to_bytes(4, "big") + said)
 ''')
 }"""
 
@@ -246,7 +262,34 @@ async def test_a_console_opens_no_page_and_hands_out_no_file() -> None:
     assert [json.loads(said)[0] for said in theirs[:2]] == ["open_url", "deliver_file_start"]
 
 
-@pytest.mark.parametrize("said", ["{}", "[]", "no JSON", '["stdin", 5]', '["resize", {}]'])
+async def test_no_page_is_larger_than_screens_are() -> None:
+    async with at(STUBBORN) as place:
+        await place.enter()
+        async with place.dial() as wire:
+            await wire.send(json.dumps(["resize", {"width": 10**9, "height": -5}]))
+
+            told = json.loads(await wire.recv())
+
+    assert (told["width"], told["height"]) == (1000, 1)
+
+
+async def test_a_console_that_does_not_end_when_asked_is_ended() -> None:
+    async with at(STUBBORN) as place:
+        await place.enter()
+        async with place.dial():
+            (visitor,) = place.site._visitors.values()
+        async with asyncio.timeout(10):
+            while place.site._visitors:
+                await asyncio.sleep(0)
+
+    assert visitor._process is not None
+    assert visitor._process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["{}", "[]", "no JSON", '["stdin", 5]', '["resize", {}]', '["resize", {"width": "x", "height": 1}]', "[" * 100_000],
+)
 async def test_a_malformed_message_ends_that_page_alone(place: Place, said: str) -> None:
     async with place.dial() as wire:
         await wire.send(said)
