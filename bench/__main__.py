@@ -11,7 +11,7 @@ from collections.abc import Callable
 import httpx
 import msgspec
 
-from bench import bare, history, load, people, proxy
+from bench import bare, console, history, load, people, proxy
 from bench.deployment import RATE_LIMIT, Deployment
 
 AGENTS = 1000
@@ -37,6 +37,7 @@ def main() -> None:
         memory(deployment, signs)
     people.measure()
     proxy.measure()
+    console.measure()
 
 
 def say(text: str) -> None:
