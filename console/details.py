@@ -9,6 +9,7 @@ from console.moments import clock, moment
 from console.order import Known, Order
 from console.plain import clipped
 from console.said import Said
+from console.solana_message import Instruction, instructions
 
 _RAW: Final = 600
 _VALUE: Final = 200
@@ -48,7 +49,8 @@ def data_lines(kind: str, data: object) -> list[Said]:
         if kind == "evm":
             return [Said(_call(data)), Said(f"  {clipped(data, _RAW)}", "quiet")]
         name = "Solana message (base64)" if kind == "solana" else "PSBT (base64)" if kind == "bitcoin" else "data"
-        return [Said(f"{name}, {len(data):,} characters:"), Said(f"  {clipped(data, _RAW)}", "quiet")]
+        called = _instructions(data) if kind == "solana" else []
+        return [*called, Said(f"{name}, {len(data):,} characters:"), Said(f"  {clipped(data, _RAW)}", "quiet")]
     lines: list[Said] = []
     _tree("document", data, 0, lines)
     if len(lines) >= _MOST_LINES:
@@ -70,6 +72,24 @@ def _call(data: str) -> str:
     selector = f"0x{body[:8]}"
     name = _CALLS.get(selector)
     return f"calldata, {len(body) // 2:,} bytes, function {selector}" + (f" ({name})" if name else "")
+
+
+def _instructions(data: str) -> list[Said]:
+    found = instructions(data)
+    if found is None:
+        return [Said("instructions: this console cannot decode the message", "warn")]
+    lines = [_instruction(number, one) for number, one in enumerate(found[:_MOST_LINES], 1)]
+    if (more := len(found) - _MOST_LINES) > 0:
+        lines.append(Said(f"  …and {more:,} more, which are not shown here.", "warn"))
+    return [Said(f"instructions: {len(found):,}"), *lines]
+
+
+def _instruction(number: int, one: Instruction) -> Said:
+    if one.memo is not None:
+        return Said(f"  {number}. {one.program}: {quoted(one.memo, _VALUE)}")
+    if not one.known:
+        return Said(f"  {number}. {one.program}: {one.name or 'a program that this console does not know'}", "warn")
+    return Said(f"  {number}. {one.program}: {one.name}")
 
 
 def _tree(name: str, value: Any, depth: int, lines: list[Said]) -> None:

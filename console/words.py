@@ -5,6 +5,8 @@ What is dangerous comes first. An address is never shortened here and stands on 
 break can fall into it; what others have named themselves stands in quotation marks.
 """
 
+from typing import Final
+
 from console.amounts import coins, quoted, whole
 from console.briefly import labelled
 from console.chains import CHAINS, chain_name, native_coin
@@ -13,9 +15,12 @@ from console.order import Known, Order
 from console.parties import brief, paid, parties, same, token_of
 from console.phrases import phrase, rank
 from console.said import Said, Tone
+from console.solana_message import instructions
 from console.validity import validity
 
 __all__ = ["Said", "Tone", "essentials", "summary"]
+
+_MEMO: Final = 200
 
 
 def essentials(order: Order, known: Known) -> list[Said]:
@@ -30,7 +35,7 @@ def essentials(order: Order, known: Known) -> list[Said]:
         said.append(Said(f"It does {several} things:"))
     for effect in effects:
         said += phrase(effect, order, known)
-    return [*said, *_chain(order), *_declared(order, known), *_expiry(order)]
+    return [*said, *_besides(order, known), *_chain(order), *_declared(order, known), *_expiry(order)]
 
 
 def summary(order: Order, known: Known) -> str:
@@ -63,6 +68,16 @@ def _document(order: Order, known: Known) -> list[Said]:
 def _primary_type(data: object) -> str | None:
     found = data.get("primaryType") if isinstance(data, dict) else None
     return found if isinstance(found, str) else None
+
+
+def _besides(order: Order, known: Known) -> list[Said]:
+    """What a Solana message carries that is no effect: memos, which anybody may read for ever."""
+    found = (instructions(known.data) if order.kind == "solana" else None) or []
+    said = [Said(f"Also: a memo: {quoted(one.memo, _MEMO)}") for one in found if one.memo is not None]
+    unknown = sum(not one.known for one in found)
+    if unknown:
+        said.append(Said(f"Also: instructions that this console does not know: {unknown}. See the details.", "warn"))
+    return said
 
 
 def _chain(order: Order) -> list[Said]:
