@@ -53,7 +53,7 @@ class Audit(GuardedPage):
         self._more = False
 
     def inside(self) -> ComposeResult:
-        yield FilterLine("/ searches: action:tx.* actor:user:ID resource:agent:ID from:7d to:2026-01-31 meta.kind:evm")
+        yield FilterLine("/ searches: action:tx.* actor:user:ID resource:agent:ID from:7d to:1d meta.kind:evm")
         yield PlainText("", id="caption")
         with Container(id="both"):
             yield Listing[AuditEvent](
