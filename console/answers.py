@@ -16,6 +16,8 @@ _REQUEST_ID_CHARACTERS: Final = 128
 _LONGEST_WAIT_SECONDS: Final = 900
 # Behind a gateway the service is away, whatever page the gateway shows meanwhile.
 _OF_A_GATEWAY: Final = frozenset({502, 503, 504})
+# What is further off than this is no clock: by it everything would have ended, or nothing ever.
+FURTHEST_CLOCK: Final = timedelta(days=1)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -81,7 +83,7 @@ def request_of(headers: Mapping[str, str]) -> str:
 
 
 def ahead_of(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """How far the service's clock is ahead of this machine's."""
+    """How far the service's clock is ahead of this machine's, whatever it shows."""
     theirs = _date(headers.get("Date", ""))
     ahead = theirs - now if theirs else timedelta()
     # The header has whole seconds; a smaller difference than that is none.

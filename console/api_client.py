@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from console.answers import Answer, ahead_of, data_of, total_of, typed
+from console.answers import FURTHEST_CLOCK, Answer, ahead_of, data_of, total_of, typed
 from console.credentials import Credential, Session
 from console.event_stream import Event, EventReader
 from console.failures import AnswerLost, Away, Malformed, Patience, ReadOnly, SignedOut
@@ -55,7 +55,10 @@ class ApiClient:
         self.signer: RequestSigner | None = None
         # Told after each request whether the service answered (None) or is away.
         self.listener: Callable[[Away | None], None] = lambda away: None
+        # Told once if the service's clock is so far off that times are counted by this machine's.
+        self.say: Callable[[str], None] = lambda sentence: None
         self._ahead = timedelta()
+        self._told_of_clock = False
         self._http = httpx.AsyncClient(
             base_url=url, limits=_CONNECTIONS, follow_redirects=False,
             # A proxy of the environment must not see what is meant for this machine.
@@ -145,8 +148,10 @@ class ApiClient:
                 ):
                     data_of(Answer(self.url, answer.status_code, answer.headers, await _content(answer)))
                     raise Malformed(f"{self.url} has no stream of events.")
+                self.stream_heard_at = time.monotonic()
                 yield Event(last_id or "", "open", {})
                 async for chunk in answer.aiter_raw():
+                    self.stream_heard_at = time.monotonic()
                     for event in reader.feed(chunk):
                         yield event
         except httpx.HTTPError as problem:
@@ -186,8 +191,17 @@ class ApiClient:
             self.listener(None)
             raise
         self.listener(None)
-        self._ahead = ahead_of(answer.headers, local_now())
+        self._set_clock(ahead_of(answer.headers, local_now()))
         return found, answer.headers
+
+    def _set_clock(self, ahead: timedelta) -> None:
+        if abs(ahead) <= FURTHEST_CLOCK:
+            self._ahead = ahead
+            return
+        self._ahead = timedelta()
+        if not self._told_of_clock:
+            self._told_of_clock = True
+            self.say("The service's clock is more than a day off. Times are counted by this machine's.")
 
     async def _answer(self, request: "_Request", who: dict[str, str]) -> Answer:
         lost = Away if request.method == "GET" else AnswerLost

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual.app import App
@@ -31,6 +31,9 @@ from console.signing import RequestSigner
 from console.tokens import TokenStore
 from console.widgets.banner import Banner, with_next_try
 from console.widgets.heading import PLACES, Heading, Navigation, Place
+
+# So long something to be decided stands on the screen before a key decides: nobody reads faster.
+PAUSE_SECONDS: Final = 0.6
 
 
 class Console(App[None]):
@@ -62,16 +65,18 @@ class Console(App[None]):
 
     def __init__(
         self, settings: Settings, *, clock: Callable[[], datetime] | None = None,
-        wait: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        wait: Callable[[float], Awaitable[object]] = asyncio.sleep, pause: float = PAUSE_SECONDS,
     ) -> None:  # fmt: skip
         super().__init__()
         self.settings = settings
         self.wait = wait
+        self.pause = pause
         self.store = TokenStore(settings.folder, settings.profile, settings.url)
         self.store.say = self._told_by_store
         self.presence = Presence(self)
         self.client = ApiClient(settings.url, read_only=settings.read_only)
         self.client.listener = self._heard
+        self.client.say = lambda sentence: self.tell(sentence, "warning")
         if settings.signing_key and settings.tenant:
             self.client.signer = RequestSigner(settings.signing_key, settings.tenant)
         self.person: Person | None = None

@@ -74,6 +74,9 @@ class Session:
         self._store = store
         self._tokens = tokens
         self._now = now
+        # Where nothing can be kept, that nothing is kept does not say that somebody signed out.
+        self._was_kept = True
+        self._left = False
         self._turn = asyncio.Lock()
         self._running = set[asyncio.Task[Any]]()
 
@@ -113,6 +116,8 @@ class Session:
             if self._tokens.token != refused:
                 return True
             async with self._store.alone():
+                if await self._was_left():
+                    return False
                 kept = await asyncio.to_thread(self._store.read)
                 if kept is not None and kept != self._tokens:
                     if (kept.user, kept.tenant) != (self._tokens.user, self._tokens.tenant):
@@ -129,7 +134,18 @@ class Session:
 
     async def _advanced(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
         async with self._turn, self._store.alone():
+            if await self._was_left():
+                raise SignedOut("This session was left.", status=401, code="", data={})
             await self._take(ask)
+
+    async def _was_left(self) -> bool:
+        """Whether somebody signed out, here or in another console: then nothing is renewed or kept any more."""
+        if not self._left and self._was_kept and await asyncio.to_thread(self._store.is_empty):
+            self._leave()
+        return self._left
+
+    def _leave(self) -> None:
+        self._left, self._tokens = True, self._tokens.spent()
 
     async def _take(
         self, ask: Callable[[], Awaitable[Tokens]], *, used_up_by: tuple[type[Failure], ...] = _LOST
@@ -139,15 +155,20 @@ class Session:
         except used_up_by:
             # It may have happened: the refresh token is not shown a second time.
             self._tokens = self._tokens.spent()
-            await asyncio.to_thread(self._store.write, self._tokens)
+            await self._write(self._tokens)
             raise
-        await asyncio.to_thread(self._store.write, tokens)
+        await self._write(tokens)
         self._tokens = tokens
+
+    async def _write(self, tokens: Tokens) -> None:
+        await asyncio.to_thread(self._store.write, tokens)
+        self._was_kept = not await asyncio.to_thread(self._store.is_empty)
 
     async def _kept_first(self) -> None:
         async with self._store.alone():
-            await asyncio.to_thread(self._store.write, self._tokens)
+            await self._write(self._tokens)
 
     async def _forgotten(self) -> None:
         async with self._turn, self._store.alone():
+            self._leave()
             await asyncio.to_thread(self._store.forget)

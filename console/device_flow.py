@@ -1,6 +1,7 @@
 """Signing in by a code that a person approves elsewhere. RFC 8628."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -10,6 +11,9 @@ from console.failures import Answered, Away, TooFast
 from console.tokens import Tokens
 
 _GRANT_TYPE: Final = "urn:ietf:params:oauth:grant-type:device_code"
+# What is said to last longer, or to be waited for longer, is cut to these: no service means more.
+_LONGEST_CODE_SECONDS: Final = 86_400
+_LONGEST_INTERVAL_SECONDS: Final = 900
 # What `slow_down` adds, where the service does not say more.
 SLOWER_SECONDS: Final = 5
 
@@ -27,6 +31,11 @@ class DeviceCode(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return "DeviceCode()"
 
+    @property
+    def lasts(self) -> timedelta:
+        """How long it may be approved."""
+        return timedelta(seconds=max(0, min(_LONGEST_CODE_SECONDS, self.expires_in)))
+
 
 class Ended(Exception):
     """The code serves no more; the message says why. Another one may be had."""
@@ -38,7 +47,7 @@ class Asking:
     def __init__(self, client: ApiClient, code: DeviceCode) -> None:
         self._client = client
         self._code = code
-        self.interval: float = max(1, code.interval)
+        self.interval: float = _bounded(code.interval)
 
     async def session(self, wait: Callable[[float, str], Awaitable[None]]) -> Tokens:
         """The session, once somebody has approved; raises Ended.
@@ -68,7 +77,7 @@ class Asking:
                 return self.interval
             case "slow_down":
                 said = refused.data.get("interval")
-                self.interval = max(self.interval + SLOWER_SECONDS, said if isinstance(said, int) else 0)
+                self.interval = _bounded(max(self.interval + SLOWER_SECONDS, said if isinstance(said, int) else 0))
                 return self.interval
             case "access_denied":
                 raise Ended(f"This sign-in was refused. {refused.sentence}")
@@ -77,6 +86,10 @@ class Asking:
         if refused.status >= 500:
             return self.interval
         raise Ended(f"The service takes this code no longer: {refused.sentence}")
+
+
+def _bounded(seconds: float) -> float:
+    return max(1, min(_LONGEST_INTERVAL_SECONDS, seconds))
 
 
 async def new_code(client: ApiClient, tenant: str) -> DeviceCode:

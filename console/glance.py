@@ -104,7 +104,8 @@ async def _counted(client: ApiClient, agent_id: str, status: str, since: date) -
 
 def _day(transaction: Transaction) -> date:
     at = moment(transaction.created_at)
-    return at.astimezone(UTC).date() if at else date.max - timedelta(days=1)
+    # The day after it must be one, too.
+    return min(at.date() if at else date.max, date.max - timedelta(days=1))
 
 
 async def _or_none[Found](asked: Awaitable[Found], troubles: list[str]) -> Found | None:

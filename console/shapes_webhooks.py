@@ -1,7 +1,7 @@
 """What the API says of webhooks, and the same in words. Spec 2/2.13. Pure."""
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -9,6 +9,7 @@ from console.fields import Field
 from console.moments import clock, moment, span
 from console.plain import clipped
 
+_LONGEST_PAUSE_MS: Final = 365 * 86_400_000
 Tone = Literal["bad", "warn", "good", "quiet"]
 
 
@@ -70,7 +71,7 @@ def pause(endpoint: Endpoint) -> str:
     """How often and how soon a failed delivery is tried again."""
     if not endpoint.max_retries:
         return "none"
-    return f"{endpoint.max_retries}, {span(timedelta(milliseconds=endpoint.retry_backoff_ms))} apart"
+    return f"{endpoint.max_retries}, {span(timedelta(milliseconds=min(_LONGEST_PAUSE_MS, endpoint.retry_backoff_ms)))} apart"
 
 
 def endpoint_text(endpoint: Endpoint) -> list[Field]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta
+from datetime import date, timedelta
 from typing import Final
 
+from console.amounts import whole
 from console.moments import moment
 from console.shapes import Transaction
 
@@ -41,9 +42,9 @@ def spending(
     spent = {today - timedelta(days=back): 0 for back in range(DAYS - 1, -1, -1)}
     for transaction in found:
         at = moment(transaction.created_at)
-        day = at.astimezone(UTC).date() if at else None
-        if day in spent and transaction.status in COUNTED and (transaction.value or "").isdecimal():
-            spent[day] += int(transaction.value or 0)
+        day = at.date() if at else None
+        if day in spent and transaction.status in COUNTED:
+            spent[day] += whole(transaction.value) or 0
     days = [Day(day, amount if known_from is None or day >= known_from else None) for day, amount in spent.items()]
     return Spending(days, left_out)
 

@@ -97,6 +97,15 @@ class TokenStore:
             return None
         return kept.tokens if kept and (kept.profile, kept.url) == (self._profile, self._url) else None
 
+    def is_empty(self) -> bool:
+        """Whether surely nothing is kept: what is there and cannot be read is something."""
+        if os.path.lexists(self.file):
+            return False
+        try:
+            return not _keyring_works() or keyring.get_password(_KEYRING_NAME, self._name) is None
+        except Exception:  # A backend may raise anything.
+            return False
+
     def write(self, tokens: Tokens) -> None:
         """Keep these in place of others. Where nothing can be kept, say so: the session goes on without."""
         text = msgspec.json.encode(_Kept(self._profile, self._url, tokens)).decode()

@@ -154,7 +154,7 @@ class SignIn(Screen[Entrance | None]):
         await self.app.wait(seconds)
 
     def _show(self, code: DeviceCode) -> None:
-        self._code, self._ends_at = code, self.app.now() + timedelta(seconds=code.expires_in)
+        self._code, self._ends_at = code, self.app.now() + code.lasts
         self._become(
             "code",
             "Open this address in a browser, on any device, and sign in there. It shows a code: approve it only if it "

@@ -268,6 +268,42 @@ async def test_a_token_that_may_be_used_up_is_not_shown_again(store: TokenStore)
     assert kept_last.refresh_token == ""
 
 
+async def test_who_has_signed_out_is_not_signed_in_again_by_what_was_under_way(store: TokenStore) -> None:
+    store.write(OLD)
+    mine, elsewhere = Session(store, OLD), Session(store, OLD)
+    shown = list[str]()
+
+    async def refresh(refresh_token: str) -> Tokens:
+        shown.append(refresh_token)
+        return NEW
+
+    async def step_up() -> Tokens:
+        return await refresh("")
+
+    await mine.forget()
+
+    for session in (mine, elsewhere):
+        await session.freshen(refresh)
+        assert await session.renew({"Authorization": "Bearer old-token"}, refresh) is False
+        with pytest.raises(SignedOut):
+            await session.advance(step_up)
+    assert shown == []
+    assert store.read() is None
+
+
+async def test_a_session_that_cannot_be_kept_is_renewed_all_the_same(store: TokenStore) -> None:
+    session = Session(store, OLD)
+    # A full disk: no file can be made, and that there is none says nothing.
+    store.write = lambda tokens: store.forget()  # type: ignore[method-assign]
+    await session.keep()
+
+    async def refresh(refresh_token: str) -> Tokens:
+        return NEW
+
+    assert await session.renew({"Authorization": "Bearer old-token"}, refresh) is True
+    assert session.headers() == {"Authorization": "Bearer new-token"}
+
+
 async def test_the_session_of_somebody_else_is_not_taken(service: Service, person: Person, folder: Path) -> None:
     store = kept(service, person, folder, 900, token="no-longer-good")
 
