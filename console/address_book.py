@@ -75,7 +75,10 @@ def listed(rules: list[PolicyRule]) -> dict[str, str]:
         if rule.type != "approved-addresses" or not rule.enabled or not isinstance(addresses, list):
             continue
         kind = "BLOCKED" if rule.config.get("mode") == "blacklist" else "approved"
-        found |= {_key(one): f"on the {kind} list of this agent" for one in addresses if isinstance(one, str)}
+        for address in (_key(one) for one in addresses if isinstance(one, str)):
+            # What is blocked by one list is blocked, whichever others it stands on.
+            if kind == "BLOCKED" or address not in found:
+                found[address] = f"on the {kind} list of this agent"
     return found
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from console.amounts import amount_of, quoted
+from console.amounts import amount_of, quoted, whole
 from console.moments import clock, moment
 from console.order import Known, Order
 from console.parties import SIGNED, same, token_of
@@ -29,13 +29,20 @@ def before(order: Order, known: Known) -> list[Said]:
     if known.past is None:
         return [Said("The past with this destination is not known.", "warn")]
     said: list[Said] = []
-    if not any(earlier.status in SIGNED for earlier in known.past):
+    if not any(earlier.status in SIGNED and _moved(earlier) for earlier in known.past):
         looked = "" if known.past_complete else " in the orders looked through, which are not all"
         said.append(Said(f"Never paid before{looked}.", "warn"))
     said += [Said(_line(earlier, order, known)) for earlier in known.past[:_SHOWN]]
     if (more := len(known.past) - _SHOWN) > 0:
         said.append(Said(f"and {more:,} more", "quiet"))
     return said
+
+
+def _moved(earlier: Transaction) -> bool:
+    """Whether it did more than send nothing or take something back."""
+    return not earlier.effects or any(
+        one.unlimited or (whole(one.amount) or 0) > 0 for one in earlier.effects if one.kind != "fee"
+    )
 
 
 def _line(earlier: Transaction, order: Order, known: Known) -> str:

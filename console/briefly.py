@@ -4,7 +4,7 @@ from console.amounts import human, quoted, told_decimals, whole
 from console.chains import native_coin
 from console.order import Known, Order
 from console.parties import brief, token_of
-from console.phrases import nft_number, unlimited
+from console.phrases import nft_number, takes_back, unlimited
 from console.plain import clipped
 from console.shapes import Effect
 
@@ -17,8 +17,10 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return f"Sends {_brief_amount(effect, order, known)} to {whom}"
         case "approval" if unlimited(effect):
             return f"UNLIMITED approval of {_brief_asset(effect)} for {whom}"
-        case "approval" if whole(effect.amount) == 0:
+        case "approval" if takes_back(effect, order, known):
             return f"Takes back approval of {_brief_asset(effect)} for {whom}"
+        case "approval" if whole(effect.amount) == 0:
+            return f"Sets approval of {_brief_asset(effect)} for {whom} to 0"
         case "approval":
             return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
         case "fee":

@@ -14,7 +14,12 @@ def dangers(order: Order, known: Known) -> list[Said]:
     if any(effect.kind == "opaque" for effect in order.effects):
         said.append(Said("! Nobody could decode all of this: it may do more than what is said here.", "bad"))
     if never_paid(order, known):
-        said.append(Said("! First time: this agent has never before paid or empowered this destination.", "warn"))
+        said.append(
+            Said(
+                "! First time: this agent has never before paid this destination or let it spend, as this order does.",
+                "warn",
+            )
+        )
     elif known.past is None:
         said.append(Said("! Whether this destination was paid before is not known yet.", "warn"))
     return said

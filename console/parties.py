@@ -1,8 +1,10 @@
 """Who is on the other side of an effect: addresses in full, what they are called here, what was paid before. Pure."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from console.addresses import spelled
+from console.amounts import whole
 from console.order import Known, Order
 from console.plain import clipped, short
 from console.said import Said
@@ -12,6 +14,7 @@ from console.shapes import Effect, Transaction
 SIGNED: Final = frozenset({"signed", "broadcast", "confirmed"})
 _LONGEST_ADDRESS: Final = 128
 IN: Final = "  "
+_ALIKE: Final = {"transfer": ("transfer", "fee"), "fee": ("transfer", "fee"), "approval": ("approval",)}
 
 
 def parties(address: str | None, order: Order, known: Known, *, never: str = "") -> list[Said]:
@@ -32,11 +35,27 @@ def parties(address: str | None, order: Order, known: Known, *, never: str = "")
 
 
 def paid(effect: Effect, known: Known) -> bool | None:
-    """Whether the agent has paid or empowered the same party before; None where that is not known."""
+    """Whether the agent has done the like with the same party before; None where that is not known.
+
+    Having sent it nothing, taken something back, or let it spend where it is paid now, is not the like: whoever wants
+    to pass for an old acquaintance would begin with such.
+    """
     party = effect.spender or effect.to
     if known.past is None or party is None or (effect.kind == "fee" and not gift(effect)):
         return None
-    return any(meets(earlier, party) for earlier in known.past if earlier.status in SIGNED)
+    return any(True for _ in alike(effect, known))
+
+
+def alike(effect: Effect, known: Known) -> Iterator[tuple[Transaction, Effect]]:
+    """What was done with the same party before, in the same way."""
+    kinds = _ALIKE.get(effect.kind)
+    for earlier in known.past or []:
+        for one in earlier.effects if earlier.status in SIGNED else ():
+            party = effect.spender or effect.to
+            if not (same(party, one.to) or same(party, one.spender)):
+                continue
+            if kinds is None or (one.kind in kinds and (one.unlimited or (whole(one.amount) or 0) > 0)):
+                yield earlier, one
 
 
 def meets(earlier: Transaction, party: str) -> bool:

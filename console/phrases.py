@@ -3,14 +3,17 @@
 import re
 from typing import Final
 
-from console.amounts import UNLIMITED, coins, quoted, self_called, tokens, whole
+from console.amounts import UNLIMITED, amount_of, coins, quoted, self_called, tokens, told_decimals, whole
 from console.chains import chain_name, native_coin
 from console.order import Known, Order
-from console.parties import IN, gift, paid, parties, spelling, token_of
+from console.parties import IN, alike, gift, paid, parties, spelling, token_of
+from console.plain import clipped
 from console.said import Said, Tone
 from console.shapes import Effect
 
 _NFT: Final = re.compile(r"token ([0-9]{1,78})\Z")
+# The calls in which an `approve` may stand: its own, and two that hold others.
+_APPROVING: Final = ("0x095ea7b3", "0xac9650d8", "0x5ae401dc")
 _EVERY_NFT: Final = "every token"
 _FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee", "rent": "Rent"}
 
@@ -18,7 +21,7 @@ _FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "N
 def rank(effect: Effect, order: Order, known: Known) -> int:
     """Its place in the order of danger, the gravest first."""
     if effect.kind == "approval":
-        return 0 if unlimited(effect) else 5 if whole(effect.amount) == 0 else 2
+        return 0 if unlimited(effect) else 5 if takes_back(effect, order, known) else 2
     if effect.kind == "fee":
         return 3 if gift(effect) else 6
     if effect.kind == "transfer":
@@ -40,13 +43,19 @@ def phrase(effect: Effect, order: Order, known: Known) -> list[Said]:
         case "call":
             return [Said("Calls a contract:", "warn"), *parties(effect.to, order, known)]
         case kind:
-            said = Said(f"Does something that this console does not know ({quoted(kind, 24)}):", "bad")
+            much = "UNLIMITED: " if unlimited(effect) else ""
+            said = Said(f"{much}Does something that this console does not know ({quoted(kind, 24)}):", "bad")
             return [said, *_amount_lines(effect, order, known), *parties(effect.to or effect.spender, order, known)]
 
 
 def unlimited(effect: Effect) -> bool:
     """Whether no amount bounds it."""
     return effect.unlimited or (whole(effect.amount) or 0) >= UNLIMITED
+
+
+def takes_back(effect: Effect, order: Order, known: Known) -> bool:
+    """Whether an approval only lowers: with ordinary tokens 0 does, yet an NFT contract gives its number 0 away."""
+    return whole(effect.amount) == 0 and not effect.unlimited and not _may_be_nft(effect, order, known)
 
 
 def nft_number(effect: Effect) -> str | None:
@@ -58,6 +67,7 @@ def nft_number(effect: Effect) -> str | None:
 def _transfer(effect: Effect, order: Order, known: Known) -> list[Said]:
     tone: Tone | None = "bad" if unlimited(effect) else None
     to = parties(effect.to, order, known, never=_never(effect, known, "never paid"))
+    to += _most_before(effect, order, known, "paid before")
     coin = native_coin(effect.asset, order.chain_id)
     boundless = "UNLIMITED: " if tone else ""
     if coin:
@@ -72,13 +82,19 @@ def _transfer(effect: Effect, order: Order, known: Known) -> list[Said]:
 
 def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
     of = [Said("of"), *_token(effect, order, known)]
-    if whole(effect.amount) == 0 and not effect.unlimited:
+    if takes_back(effect, order, known):
         what = Said("Lowers or takes back what this address may spend on the agent's behalf:", "good")
         return [what, *parties(effect.spender, order, known), *of]
     who = parties(effect.spender, order, known, never=_never(effect, known, "never allowed to spend"))
     if unlimited(effect):
         much = "move EVERY NFT, UNLIMITED," if effect.label == _EVERY_NFT else "spend UNLIMITED amounts"
         return [Said(f"Lets this address {much} on the agent's behalf, now and later:", "bad"), *who, *of]
+    who += _most_before(effect, order, known, "allowed to spend before")
+    if _may_be_nft(effect, order, known):
+        number = clipped(effect.amount, 78)
+        of.append(Said(f"{IN}were it an NFT contract, this would give away its number {number}", "warn"))
+    if whole(effect.amount) == 0:
+        return [Said("Sets what this address may spend on the agent's behalf to 0:", "warn"), *who, *of]
     much = _how_much(effect, known)
     return [Said(f"Lets this address spend {much} on the agent's behalf, now and later:", "warn"), *who, *of]
 
@@ -106,6 +122,30 @@ def _opaque(effect: Effect, order: Order, known: Known) -> list[Said]:
 
 def _never(effect: Effect, known: Known, what: str) -> str:
     return what if paid(effect, known) is False else ""
+
+
+def _may_be_nft(effect: Effect, order: Order, known: Known) -> bool:
+    """Whether the call could as well approve one NFT: it reads the same, and no NFT contract tells decimals."""
+    if order.kind != "evm" or (isinstance(known.data, str) and not known.data.lower().startswith(_APPROVING)):
+        return False
+    return told_decimals(known.tokens.get(effect.asset or "")) is None
+
+
+def _most_before(effect: Effect, order: Order, known: Known, what: str) -> list[Said]:
+    """The most that the same party had of the same before, so that a first small payment speaks for no large one."""
+    if not effect.asset or nft_number(effect) or not paid(effect, known):
+        return []
+    same_asset = [
+        one for earlier, one in alike(effect, known) if one.asset == effect.asset and earlier.chain_id == order.chain_id
+    ]
+    if not same_asset:
+        return [Said(f"{IN}{what}, but never in this coin or token", "warn")]
+    if any(unlimited(one) for one in same_asset):
+        return [Said(f"{IN}{what}, without limit")]
+    most = str(max(whole(one.amount) or 0 for one in same_asset))
+    return [
+        Said(f"{IN}{what}, at most {amount_of(most, effect.asset, order.chain_id, known.tokens.get(effect.asset))}")
+    ]
 
 
 def _how_much(effect: Effect, known: Known) -> str:

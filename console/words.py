@@ -86,6 +86,11 @@ def _chain(order: Order) -> list[Said]:
             return [Said("On Bitcoin.")]
         where = "The document names no chain" if order.kind == "typed_data" else "No chain is named"
         return [Said(f"{where}: what it allows may hold on any.", "warn")]
+    if order.kind == "typed_data":
+        # The agent wrote the number, and a contract may not heed it. Those of Solana are none for a document.
+        chain = CHAINS.get(order.chain_id)
+        name = chain_name(order.chain_id) if chain and chain.coin.smallest == "wei" else f"chain {order.chain_id}"
+        return [Said(f"The document says that it is for {name}.")]
     if order.chain_id not in CHAINS:
         return [Said(f"On {chain_name(order.chain_id)}, which this console does not know.", "warn")]
     return [Said(f"On {chain_name(order.chain_id)}.")]

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solders.message import to_bytes_versioned
 
+from console.address_book import listed
 from console.addresses import spelled
 from console.before import before
 from console.details import data_lines, details
 from console.limits import limits
 from console.order import Known, Order, of_approval
 from console.results import readable, results
-from console.shapes import Approval, Budget, Effect, PolicyResult, TokenFunds
+from console.shapes import Approval, Budget, Effect, PolicyResult, PolicyRule, TokenFunds
 from console.words import essentials, summary
 from custody.chains.evm.address import checksum
 from tests.console.orders import (
@@ -85,8 +86,48 @@ def test_an_approval_up_to_an_amount_says_the_amount() -> None:
 def test_taking_an_approval_back_is_no_danger() -> None:
     line = "Lowers or takes back what this address may spend on the agent's behalf:"
 
-    assert said(order(allows("0")))[1] == line
-    assert tone_of(line, order(allows("0"))) == "good"
+    known = Known(tokens={TOKENS: TokenFunds(TOKEN, decimals=6)})
+
+    assert said(order(allows("0")), known)[1] == line
+    assert tone_of(line, order(allows("0")), known) == "good"
+    assert said(order(allows("0")), Known(data="0xa22cb465"))[1] == line
+
+
+def test_what_might_be_an_nft_is_not_said_to_be_taken_back() -> None:
+    lines = said(order(allows("0")), Known(data="0x095ea7b3"))
+
+    assert lines[1] == "Sets what this address may spend on the agent's behalf to 0:"
+    assert "  were it an NFT contract, this would give away its number 0" in lines
+    assert tone_of("Sets", order(allows("0"))) == "warn"
+
+
+@pytest.mark.parametrize(("done", "line"), [
+    (pays("0"), "  never paid before"),
+    (allows("5", spender=THEM), "  never paid before"),
+    (pays("1"), "  paid before, at most 0.000000000000000001 ETH (1 wei)"),
+    (pays("9", asset=TOKENS), "  paid before, but never in this coin or token"),
+], ids=["nothing", "an approval", "one wei", "a token"])  # fmt: skip
+def test_a_payment_is_measured_by_like_ones(done: Effect, line: str) -> None:
+    assert said(order(pays()), Known(past=[earlier(1, done)]))[3] == line
+
+
+@pytest.mark.parametrize(("done", "line"), [
+    (allows("0"), "  never allowed to spend before"), (pays("5", to=SPENDER), "  never allowed to spend before"),
+    (allows("5"), None), (allows(), None),
+], ids=["taken back", "paid", "some", "all"])  # fmt: skip
+def test_having_taken_something_back_makes_no_acquaintance(done: Effect, line: str | None) -> None:
+    lines = said(order(allows()), Known(past=[earlier(1, done)]))
+
+    assert ("  never allowed to spend before" in lines) == bool(line)
+
+
+def test_an_unlimited_effect_that_is_not_known_says_that_it_is() -> None:
+    assert said(order(Effect("teleport", ETHER, MOST, US, THEM)))[1].startswith("UNLIMITED: Does something")
+
+
+def test_the_chain_of_a_document_is_its_own_word() -> None:
+    assert "The document says that it is for Ethereum." in said(permit_order())
+    assert "The document says that it is for chain 101." in said(order(allows(), kind="typed_data", chain_id=101))
 
 
 def test_power_over_every_nft_is_unlimited() -> None:
@@ -279,7 +320,7 @@ def test_an_order_without_effects_says_so_in_red() -> None:
     ([pays("2")], "Sends 2 wei to 0x11111…111111"),
     ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
     ([pays(), allows()], "UNLIMITED approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, and 1 more"),
-    ([allows("0")], "Takes back approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd"),
+    ([allows("0")], "Sets approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd to 0"),
     ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
     ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
     ([], "Does what nobody said"),
@@ -553,3 +594,10 @@ def test_no_message_raises(raw: bytes, changed: dict[int, int]) -> None:
     spoilt = bytes(changed.get(place, byte) for place, byte in enumerate(raw))
 
     assert data_lines("solana", base64.b64encode(spoilt).decode())
+
+
+@pytest.mark.parametrize("modes", [("blacklist", "whitelist"), ("whitelist", "blacklist")])
+def test_what_is_blocked_by_one_list_is_said_to_be_blocked(modes: tuple[str, str]) -> None:
+    rules = [PolicyRule("approved-addresses", enabled=True, config={"mode": one, "addresses": [THEM]}) for one in modes]
+
+    assert listed(rules) == {THEM: "on the BLOCKED list of this agent"}
