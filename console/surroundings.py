@@ -5,7 +5,7 @@ queue with a finger on the key must not flood the service. Each may fail by itse
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from console.address_book import book_of, listed
@@ -26,11 +26,11 @@ async def surroundings(client: ApiClient, order: Order) -> Known:
     """Ask for all of it at once; what cannot be had is left out and said in `trouble`. Raises SignedOut and Away."""
     book = book_of(client)
     answers = await asyncio.gather(
-        _asked(book.read(client)),
-        _asked(client.get(f"/dashboard/{order.agent_id}", Dashboard)),
-        _asked(_transaction(client, order)),
-        _asked(_tokens(client, order)),
-        _asked(_past(client, order)),
+        _asked(book.read, client),
+        _asked(client.get, f"/dashboard/{order.agent_id}", Dashboard),
+        _asked(_transaction, client, order),
+        _asked(_tokens, client, order),
+        _asked(_past, client, order),
     )
     failures = [answer for answer in answers if isinstance(answer, Failure)]
     for failure in failures:
@@ -61,11 +61,11 @@ async def surroundings(client: ApiClient, order: Order) -> Known:
 _WHAT: Final = ("the names of addresses", "limits and lists", "the order's data", "tokens", "the past")
 
 
-async def _asked(question: Coroutine[Any, Any, Any]) -> Any:
-    """The answer, or the failure itself."""
+async def _asked(question: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+    """The answer, or the failure itself; the question is not even begun if nobody waits for it any more."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return await question
+            return await question(*arguments)
     except Failure as failure:
         return failure
     except TimeoutError:
