@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import ssl
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import httpx
 import msgspec
 
 from console.answers import FURTHEST_CLOCK, Answer, ahead_of, data_of, total_of, typed
+from console.connections import Connections
 from console.credentials import Credential, Session
 from console.event_stream import Event, EventReader
 from console.failures import AnswerLost, Away, Malformed, Patience, ReadOnly, SignedOut
@@ -57,6 +59,8 @@ class ApiClient:
         self.listener: Callable[[Away | None], None] = lambda away: None
         # Told once if the service's clock is so far off that times are counted by this machine's.
         self.say: Callable[[str], None] = lambda sentence: None
+        # When the stream of events sent anything, by the monotonic clock.
+        self.stream_heard_at = float("-inf")
         self._ahead = timedelta()
         self._told_of_clock = False
         self._http = httpx.AsyncClient(
@@ -70,6 +74,8 @@ class ApiClient:
             # Nothing compressed: a kilobyte that becomes a gigabyte would be collected before it could be counted.
             headers={"Accept-Encoding": "identity"},
         )  # fmt: skip
+        self._connections = Connections()
+        self._connections.serve(self._http)
 
     def __repr__(self) -> str:
         return f"ApiClient({self.url})"
@@ -78,6 +84,7 @@ class ApiClient:
         """Let go of the connections, once what must not be left half done is done."""
         if self.credential is not None:
             await self.credential.settle()
+        await self._connections.settle()
         await self._http.aclose()
 
     def now(self) -> datetime:
