@@ -12,14 +12,19 @@ from console.said import Said
 from console.shapes import Effect, Transaction
 
 _SHOWN: Final = 5
-# How far an earlier order came, and whether what it says has happened, may happen yet, or never did.
+# How far an earlier order came, and with it whether what it says has happened, can happen, or never did.
 _CAME_TO: Final = {
-    "confirmed": ("confirmed", ""), "broadcast": ("sent, not yet confirmed", ""), "signed": ("signed", ""),
-    "pending_approval": ("waits for a person", "would "), "rejected": ("was refused", "would have "),
-    "failed": ("failed", "would have "),
+    "confirmed": ("confirmed", "did"), "broadcast": ("sent, not yet confirmed", "does"), "signed": ("signed", "does"),
+    "pending_approval": ("waits for a person", "would do"), "rejected": ("was refused", "would have done"),
+    "failed": ("failed", "would have done"),
 }  # fmt: skip
-# The same verb for what happened, for what waits, and for what never was.
-_VERBS: Final = {"send": ("sent", "sent"), "let": ("let", "let"), "call": ("called", "called"), "do": ("did", "done")}
+# A verb in each of these forms.
+_FORMS: Final = {
+    "send": {"did": "sent", "does": "sends", "would do": "would send", "would have done": "would have sent"},
+    "let": {"did": "let", "does": "lets", "would do": "would let", "would have done": "would have let"},
+    "call": {"did": "called", "does": "calls", "would do": "would call", "would have done": "would have called"},
+    "do": {"did": "did", "does": "does", "would do": "would do", "would have done": "would have done"},
+}  # fmt: skip
 
 
 def before(order: Order, known: Known) -> list[Said]:
@@ -48,15 +53,11 @@ def _moved(earlier: Transaction) -> bool:
 def _line(earlier: Transaction, order: Order, known: Known) -> str:
     parties = [effect.spender or effect.to for effect in order.effects]
     met = [one for one in earlier.effects if any(same(one.spender or one.to, party) for party in parties)]
-    came_to, mood = _CAME_TO.get(earlier.status, (clipped(earlier.status, 40), "would "))
+    came_to, form = _CAME_TO.get(earlier.status, (clipped(earlier.status, 40), "would do"))
     did = [_did(effect, earlier, known) for effect in met[:3]] or [("call", "it")]
-    told = ", ".join(f"{_verb(verb, mood)} {what}" for verb, what in did)
-    return f"{clock(moment(earlier.created_at))}  {came_to}: {mood}{told}"
-
-
-def _verb(verb: str, mood: str) -> str:
-    past, participle = _VERBS[verb]
-    return {"": past, "would ": verb}.get(mood, participle)
+    return f"{clock(moment(earlier.created_at))}  {came_to}: " + ", ".join(
+        f"{_FORMS[verb][form]} {it}" for verb, it in did
+    )
 
 
 def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:

@@ -12,15 +12,25 @@ from console.said import Said
 from console.shapes import Budget, Effect
 from console.widgets.bars import bar, percent
 
+_FAMILIES: Final = {"evm": "evm", "typed_data": "evm", "solana": "solana", "bitcoin": "bitcoin"}
 _WINDOWS: Final = {"day": "24 hours", "week": "7 days"}
 
 
 def limits(order: Order, known: Known) -> list[Said]:
     """Each limit as a bar and in words."""
     said: list[Said] = []
-    for budget in known.budgets:
+    related = [budget for budget in known.budgets if _relates(budget, order)]
+    for budget in related:
         said += _limit(budget, order, known)
+    if len(related) < len(known.budgets):
+        said.append(Said("Other limits of this agent are for other kinds of chains.", "quiet"))
     return said
+
+
+def _relates(budget: Budget, order: Order) -> bool:
+    """Whether it limits what an order of this kind may move; all of them, where there is no order."""
+    family = _FAMILIES.get(order.kind)
+    return not order.effects or family is None or budget.asset.partition(":")[0] == family
 
 
 def added(order: Order, asset: str) -> int:

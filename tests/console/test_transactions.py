@@ -54,7 +54,7 @@ async def test_the_transactions_of_all_agents_stand_in_one_list(
 
     async with driven(service.url, folder, key=tenant.key, now=lambda: now) as console:
         await arrived(console)
-        await console.sees("4 transactions of all agents", "It waits for a person.", "sent it", "Details")
+        await console.sees("4 transactions of all agents", "It waits for a person.", "signed: sends it", "Details")
 
         assert [row.agent_id for row in rows_of(console)] == ["alice", "bob", "bob", "alice"]
         assert [row.status for row in rows_of(console)] == ["pending_approval", "rejected", "signed", "signed"]

@@ -1,6 +1,5 @@
 """What an order does, in words: exact, the gravest first, and nothing that others write passes for ours. Spec 1/4.3."""
 
-import base64
 import re
 from typing import Any
 
@@ -8,16 +7,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from solders.message import to_bytes_versioned
 
-from console.address_book import listed
-from console.addresses import spelled
-from console.before import before
-from console.details import data_lines, details
+from console.details import details
 from console.limits import limits
-from console.order import Known, Order, of_approval
-from console.results import readable, results
-from console.shapes import Approval, Budget, Effect, PolicyResult, PolicyRule, TokenFunds
+from console.order import Known, of_approval
+from console.shapes import Approval, Budget, Effect, TokenFunds
 from console.words import essentials, summary
 from custody.chains.evm.address import checksum
 from tests.console.orders import (
@@ -36,7 +30,6 @@ from tests.console.orders import (
     said,
     tone_of,
 )  # fmt: skip
-from tests.outside import solana_messages as solana
 
 MINT, PAYEE = "So11111111111111111111111111111111111111112", "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
 
@@ -101,33 +94,8 @@ def test_what_might_be_an_nft_is_not_said_to_be_taken_back() -> None:
     assert tone_of("Sets", order(allows("0"))) == "warn"
 
 
-@pytest.mark.parametrize(("done", "line"), [
-    (pays("0"), "  never paid before"),
-    (allows("5", spender=THEM), "  never paid before"),
-    (pays("1"), "  paid before, at most 0.000000000000000001 ETH (1 wei)"),
-    (pays("9", asset=TOKENS), "  paid before, but never in this coin or token"),
-], ids=["nothing", "an approval", "one wei", "a token"])  # fmt: skip
-def test_a_payment_is_measured_by_like_ones(done: Effect, line: str) -> None:
-    assert said(order(pays()), Known(past=[earlier(1, done)]))[3] == line
-
-
-@pytest.mark.parametrize(("done", "line"), [
-    (allows("0"), "  never allowed to spend before"), (pays("5", to=SPENDER), "  never allowed to spend before"),
-    (allows("5"), None), (allows(), None),
-], ids=["taken back", "paid", "some", "all"])  # fmt: skip
-def test_having_taken_something_back_makes_no_acquaintance(done: Effect, line: str | None) -> None:
-    lines = said(order(allows()), Known(past=[earlier(1, done)]))
-
-    assert ("  never allowed to spend before" in lines) == bool(line)
-
-
 def test_an_unlimited_effect_that_is_not_known_says_that_it_is() -> None:
     assert said(order(Effect("teleport", ETHER, MOST, US, THEM)))[1].startswith("UNLIMITED: Does something")
-
-
-def test_the_chain_of_a_document_is_its_own_word() -> None:
-    assert "The document says that it is for Ethereum." in said(permit_order())
-    assert "The document says that it is for chain 101." in said(order(allows(), kind="typed_data", chain_id=101))
 
 
 def test_power_over_every_nft_is_unlimited() -> None:
@@ -202,30 +170,6 @@ def test_a_stranger_is_called_one_only_where_the_names_are_known() -> None:
 
     assert stranger in said(order(pays()), Known(names_known=True))
     assert stranger not in said(order(pays()), Known(names_known=False))
-
-
-def test_an_address_is_spelled_with_its_checksum_whoever_names_it() -> None:
-    lower = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
-
-    lines = said(order(pays(to=lower), to_address=lower.upper().replace("0X", "0x"), value="1500000000000000000"))
-
-    assert "  0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" in lines
-    assert summary(order(pays(to=lower)), Known()) == "Sends 1.5 ETH to 0x5aAeb…1BeAed"
-    assert "to           0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" in [
-        one.text for one in details(order(to_address=lower), Known())
-    ]
-
-
-@given(st.binary(min_size=20, max_size=20))
-def test_a_checksum_is_the_service_s(address: bytes) -> None:
-    lower = f"0x{address.hex()}"
-
-    assert spelled(lower) == spelled(lower.upper()) == checksum(lower)
-
-
-@pytest.mark.parametrize("text", [MINT, "bc1qexample", "", "0x", "0x" + "g" * 40, "0x" + "a" * 41, "a" * 42])
-def test_what_is_no_evm_address_stays_as_it_is(text: str) -> None:
-    assert spelled(text) == text
 
 
 def test_a_document_is_named_and_who_holds_it_may_use_it() -> None:
@@ -380,47 +324,6 @@ def test_calldata_is_clipped_with_its_length_and_its_function() -> None:
     assert lines[-1].endswith("… (2,010 characters)")
 
 
-def budget(spent: str, asset: str = ETHER) -> Budget:
-    return Budget("p", "day", asset, "2000000000000000000", spent, "0")
-
-
-def test_a_limit_says_what_is_spent_and_what_this_would_make_of_it() -> None:
-    lines = [one.text for one in limits(order(pays(), FEE), Known(budgets=[budget("0")]))]
-
-    assert lines == [
-        "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░░░░ 75% of the limit over 24 hours",
-        "  spent 0 ETH (0 wei)",
-        "  with this order 1.5 ETH (1,500,000,000,000,000,000 wei)",
-        "  limit 2 ETH (2,000,000,000,000,000,000 wei)",
-    ]
-
-
-def test_over_the_limit_says_so_and_by_how_much() -> None:
-    first = limits(order(pays()), Known(budgets=[budget("1000000000000000000")]))[0]
-
-    assert first.text == "██████████▒▒▒▒▒▒▒▒▒▒ 125% of the limit over 24 hours: OVER THE LIMIT by 0.5 ETH"
-    assert first.tone == "bad"
-
-
-def test_one_wei_too_much_is_more_than_all() -> None:
-    first = limits(order(pays("1")), Known(budgets=[budget("2000000000000000000")]))[0]
-
-    assert first.text.startswith("████████████████████ 101%")
-
-
-def test_what_is_signed_is_not_added_a_second_time() -> None:
-    lines = [one.text for one in limits(order(pays(), status="signed"), Known(budgets=[budget("1500000000000000000")]))]
-
-    assert lines[0] == "███████████████░░░░░ 75% of the limit over 24 hours"
-    assert not any("with this order" in line for line in lines)
-
-
-def test_what_no_limit_counts_is_said_at_the_limit() -> None:
-    lines = [one.text for one in limits(order(allows()), Known(budgets=[budget("0", TOKENS)]))]
-
-    assert "  this order allows UNLIMITED spending, which no limit counts" in lines
-
-
 def test_an_item_of_the_queue_is_said_with_its_digest() -> None:
     item = msgspec.convert(
         {"id": "a", "txId": "t", "agentId": "payer", "agentName": "Payer", "status": "pending", "digest": "ab" * 32,
@@ -435,169 +338,3 @@ def test_a_name_cannot_leave_its_quotation_marks(name: str) -> None:
     line = said(order(pays(), agent_name=name))[0]
 
     assert re.fullmatch(r'Agent "[^"]{1,100}" \(payer\) asks for this:', line)
-
-
-def permit_order(*effects: Effect, label: str = "Permit") -> Order:
-    return order(*(effects or (allows(label=label),)), kind="typed_data", to_address=TOKEN)
-
-
-def ends(shown: Order, **message: Any) -> list[tuple[str, str | None]]:
-    """What is said of how long the signature holds."""
-    lines = essentials(shown, Known(data={"primaryType": "Permit", "value": message}))
-    return [
-        (one.text, one.tone)
-        for one in lines
-        if re.search("can be used|What it allows|names no end|it was used", one.text)
-    ]
-
-
-@pytest.mark.parametrize("deadline", [MOST, "9999999999", "0x" + "f" * 64, 2**256 - 1])
-def test_a_permit_without_an_end_says_so(deadline: object) -> None:
-    assert ends(permit_order(), deadline=deadline) == [
-        ("The signature can be used for ever.", "warn"),
-        ("Once it was used, what it allows has no end: it stays until it is spent or taken back.", "warn"),
-    ]
-
-
-def test_a_permit_says_until_when_it_can_be_used() -> None:
-    assert ends(permit_order(), deadline="1772452800")[0] == (
-        "The signature can be used until 2026-03-02 12:00:00 UTC.", None
-    )  # fmt: skip
-
-
-def test_of_permit2_both_ends_are_said() -> None:
-    details = [{"expiration": "1772452800"}, {"expiration": "1772456400"}]
-
-    assert ends(permit_order(label="PermitBatch"), details=details, sigDeadline="1772449200") == [
-        ("The signature can be used until 2026-03-02 11:00:00 UTC.", None),
-        ("What it allows ends 2026-03-02 13:00:00 UTC.", None),
-    ]
-
-
-def test_an_authorization_says_from_when_it_can_be_used() -> None:
-    shown = permit_order(pays(asset=TOKENS, label="TransferWithAuthorization"))
-
-    assert ends(shown, validAfter="1772449200", validBefore="1772452800") == [
-        ("The signature can be used from 2026-03-02 11:00:00 UTC until 2026-03-02 12:00:00 UTC.", None)
-    ]
-
-
-def test_an_expiry_of_zero_is_for_ever() -> None:
-    assert ends(permit_order(), expiry="0")[0] == ("The signature can be used for ever.", "warn")
-
-
-@pytest.mark.parametrize(("message", "line"), [
-    ({"endTime": "1772452800"}, "By its own account the signature can be used until 2026-03-02 12:00:00 UTC."),
-    ({"tree": [[{"endTime": "1"}, {"endTime": MOST}]]}, "By its own account the signature can be used for ever."),
-    ({"until": "1"}, "It names no end that this console knows: the signature may be of use for ever."),
-], ids=["an end", "one of several without", "none"])  # fmt: skip
-def test_what_is_not_recognised_tells_its_end_by_its_own_account(message: dict[str, Any], line: str) -> None:
-    shown = permit_order(Effect("opaque", None, "0", US, TOKEN, label="OrderComponents"))
-
-    assert ends(shown, **message)[0][0] == line
-
-
-def test_nothing_is_said_of_an_end_before_the_document_is_known() -> None:
-    assert not any("signature can" in line for line in said(permit_order(), Known(data=None)))
-
-
-@pytest.mark.parametrize(("status", "line"), [
-    ("confirmed", "confirmed: sent it 1 ETH (1,000,000,000,000,000,000 wei)"),
-    ("signed", "signed: sent it 1 ETH (1,000,000,000,000,000,000 wei)"),
-    ("pending_approval", "waits for a person: would send it 1 ETH (1,000,000,000,000,000,000 wei)"),
-    ("rejected", "was refused: would have sent it 1 ETH (1,000,000,000,000,000,000 wei)"),
-    ("failed", "failed: would have sent it 1 ETH (1,000,000,000,000,000,000 wei)"),
-])  # fmt: skip
-def test_the_past_says_what_happened_and_what_only_would_have(status: str, line: str) -> None:
-    known = Known(past=[earlier(1, pays(str(10**18)), status=status)])
-
-    lines = [one.text for one in before(order(pays(), to_address=THEM), known)]
-
-    assert lines[-1] == f"2026-02-01 12:00:00 UTC  {line}"
-    assert ("Never paid before." in lines) == (status not in ("confirmed", "signed"))
-
-
-@pytest.mark.parametrize(("reason", "chain", "shown"), [
-    ("500000000000000000 wei is above the threshold of 250000000000000000 wei: a person must approve it", 1,
-     "0.5 ETH (500,000,000,000,000,000 wei) is above the threshold of 0.25 ETH (250,000,000,000,000,000 wei): "
-     "a person must approve it"),
-    ("5 wei", 56, "0.000000000000000005 BNB (5 wei)"),
-    ("2500000000 lamports", 101, "2.5 SOL (2,500,000,000 lamports)"),
-    ("150000000 satoshi", None, "1.5 BTC (150,000,000 sat)"),
-    (f"5 units of evm:1:{TOKEN}", 1, f"5 units of evm:1:{TOKEN}"),
-    ("0x15 wei, -5 wei, 1.5 wei, x5 wei, 5 weight, 5 gwei", 1, "0x15 wei, -5 wei, 1.5 wei, x5 wei, 5 weight, 5 gwei"),
-    ("9" * 79 + " wei", 1, "9" * 79 + " wei"),
-], ids=["wei", "another coin", "lamports", "satoshi", "token", "no amounts", "too long"])  # fmt: skip
-def test_an_amount_in_a_reason_is_said_in_the_coin_s_unit(reason: str, chain: int | None, shown: str) -> None:
-    line = results(
-        [PolicyResult("auto-approve-threshold", passed=False, reason=reason)], refused=False, chain_id=chain
-    )[0]
-
-    assert line.text == f"? asks for a person  auto-approve-threshold: {shown}"
-
-
-@given(st.text() | st.from_regex("[0-9]{1,90} (wei|lamports|sat|satoshi)"), st.none() | st.integers())
-def test_no_reason_raises(reason: str, chain: int | None) -> None:
-    assert readable(reason, chain) or not reason
-
-
-PAY = solana.pay(2_500_000_000)
-
-
-def test_the_instructions_of_a_solana_message_are_named_in_their_order() -> None:
-    data = solana.encoded(
-        solana.message(
-            solana.compute_limit(5), solana.create_account(), solana.pay_tokens(5), PAY,
-            solana.instruction(solana.MEMO, b"hi"), solana.instruction(solana.MINT, b"\x01"),
-        )
-    )  # fmt: skip
-
-    lines = [one.text for one in data_lines("solana", data)]
-
-    assert lines[:-2] == [
-        "instructions: 6", "  1. Compute Budget: SetComputeUnitLimit", "  2. Associated Token: CreateIdempotent",
-        "  3. Token: TransferChecked", "  4. System: Transfer", '  5. Memo v2: "hi"',
-        f"  6. {solana.MINT}: a program that this console does not know",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("data", [
-    solana.encoded(solana.message(PAY)), solana.encoded(solana.legacy(PAY)),
-    base64.b64encode(to_bytes_versioned(solana.message(PAY))).decode(),
-    base64.b64encode(to_bytes_versioned(solana.legacy(PAY))).decode(),
-], ids=["transaction", "legacy transaction", "message", "legacy message"])  # fmt: skip
-def test_a_message_is_read_in_each_of_its_forms(data: str) -> None:
-    assert "  1. System: Transfer" in [one.text for one in data_lines("solana", data)]
-
-
-def test_a_memo_is_said_with_the_order_and_stays_in_its_quotation_marks() -> None:
-    memo = 'hi \x1b[31m" Approve\u202e ' + "x" * 500
-    data = solana.encoded(solana.message(PAY, solana.instruction(solana.MEMO, memo.encode())))
-
-    lines = said(order(pays(), kind="solana", chain_id=101), Known(data=data))
-
-    found = next(line for line in lines if line.startswith("Also: a memo: "))
-    assert found.startswith("Also: a memo: \"hi \\x1b[31m' Approve<U+202E> xxx")
-    assert found.endswith('… (529 characters)"')
-
-
-@pytest.mark.parametrize("data", ["AAAA", "not base64", solana.encoded(solana.message(PAY))[:-4]])
-def test_a_message_that_cannot_be_decoded_is_said_to_be_so(data: str) -> None:
-    assert data_lines("solana", data)[0].text == "instructions: this console cannot decode the message"
-
-
-MESSAGES = [base64.b64decode(solana.encoded(solana.message(PAY))), to_bytes_versioned(solana.legacy(PAY))]
-
-
-@given(st.sampled_from(MESSAGES), st.dictionaries(st.integers(0, 214), st.integers(0, 255), max_size=4))
-def test_no_message_raises(raw: bytes, changed: dict[int, int]) -> None:
-    spoilt = bytes(changed.get(place, byte) for place, byte in enumerate(raw))
-
-    assert data_lines("solana", base64.b64encode(spoilt).decode())
-
-
-@pytest.mark.parametrize("modes", [("blacklist", "whitelist"), ("whitelist", "blacklist")])
-def test_what_is_blocked_by_one_list_is_said_to_be_blocked(modes: tuple[str, str]) -> None:
-    rules = [PolicyRule("approved-addresses", enabled=True, config={"mode": one, "addresses": [THEM]}) for one in modes]
-
-    assert listed(rules) == {THEM: "on the BLOCKED list of this agent"}

@@ -1,0 +1,56 @@
+"""Addresses are spelled with their checksums, and named by the lists they stand on. Spec 1/4.3."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.address_book import listed
+from console.addresses import spelled
+from console.details import details
+from console.order import Known
+from console.shapes import PolicyRule
+from console.words import summary
+from custody.chains.evm.address import checksum
+from tests.console.orders import THEM, order, pays, said
+
+
+def test_an_address_is_spelled_with_its_checksum_whoever_names_it() -> None:
+    lower = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
+
+    lines = said(order(pays(to=lower), to_address=lower.upper().replace("0X", "0x"), value="1500000000000000000"))
+
+    assert "  0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" in lines
+    assert summary(order(pays(to=lower)), Known()) == "Sends 1.5 ETH to 0x5aAeb…1BeAed"
+    assert "to           0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" in [
+        one.text for one in details(order(to_address=lower), Known())
+    ]
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_a_checksum_is_the_service_s(address: bytes) -> None:
+    lower = f"0x{address.hex()}"
+
+    assert spelled(lower) == spelled(lower.upper()) == checksum(lower)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "So11111111111111111111111111111111111111112",
+        "bc1qexample",
+        "",
+        "0x",
+        "0x" + "g" * 40,
+        "0x" + "a" * 41,
+        "a" * 42,
+    ],
+)
+def test_what_is_no_evm_address_stays_as_it_is(text: str) -> None:
+    assert spelled(text) == text
+
+
+@pytest.mark.parametrize("modes", [("blacklist", "whitelist"), ("whitelist", "blacklist")])
+def test_what_is_blocked_by_one_list_is_said_to_be_blocked(modes: tuple[str, str]) -> None:
+    rules = [PolicyRule("approved-addresses", enabled=True, config={"mode": one, "addresses": [THEM]}) for one in modes]
+
+    assert listed(rules) == {THEM: "on the BLOCKED list of this agent"}

@@ -1,0 +1,59 @@
+"""Limits as bars and in words, with what an order adds to them. Spec 1/4.4."""
+
+from console.limits import limits
+from console.order import Known
+from console.shapes import Budget
+from tests.console.orders import ETHER, FEE, TOKENS, allows, order, pays
+
+
+def budget(spent: str, asset: str = ETHER) -> Budget:
+    return Budget("p", "day", asset, "2000000000000000000", spent, "0")
+
+
+def test_a_limit_says_what_is_spent_and_what_this_would_make_of_it() -> None:
+    lines = [one.text for one in limits(order(pays(), FEE), Known(budgets=[budget("0")]))]
+
+    assert lines == [
+        "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░░░░ 75% of the limit over 24 hours",
+        "  spent 0 ETH (0 wei)",
+        "  with this order 1.5 ETH (1,500,000,000,000,000,000 wei)",
+        "  limit 2 ETH (2,000,000,000,000,000,000 wei)",
+    ]
+
+
+def test_over_the_limit_says_so_and_by_how_much() -> None:
+    first = limits(order(pays()), Known(budgets=[budget("1000000000000000000")]))[0]
+
+    assert first.text == "██████████▒▒▒▒▒▒▒▒▒▒ 125% of the limit over 24 hours: OVER THE LIMIT by 0.5 ETH"
+    assert first.tone == "bad"
+
+
+def test_one_wei_too_much_is_more_than_all() -> None:
+    first = limits(order(pays("1")), Known(budgets=[budget("2000000000000000000")]))[0]
+
+    assert first.text.startswith("████████████████████ 101%")
+
+
+def test_what_is_signed_is_not_added_a_second_time() -> None:
+    lines = [one.text for one in limits(order(pays(), status="signed"), Known(budgets=[budget("1500000000000000000")]))]
+
+    assert lines[0] == "███████████████░░░░░ 75% of the limit over 24 hours"
+    assert not any("with this order" in line for line in lines)
+
+
+def test_what_no_limit_counts_is_said_at_the_limit() -> None:
+    lines = [one.text for one in limits(order(allows()), Known(budgets=[budget("0", TOKENS)]))]
+
+    assert "  this order allows UNLIMITED spending, which no limit counts" in lines
+
+
+def test_a_limit_in_the_coin_of_another_kind_of_chain_is_left_out() -> None:
+    shown = order(pays(asset="solana:native"), kind="solana", chain_id=102)
+
+    lines = [one.text for one in limits(shown, Known(budgets=[budget("0"), budget("0", "solana:native")]))]
+
+    assert [line for line in lines if "limit" in line] == [
+        "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░░░░ 75% of the limit over 24 hours",
+        "  limit 2,000,000,000 SOL (2,000,000,000,000,000,000 lamports)",
+        "Other limits of this agent are for other kinds of chains.",
+    ]  # fmt: skip

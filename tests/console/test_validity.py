@@ -1,0 +1,80 @@
+"""How long a signature over a document holds, from the document itself. Spec 1/4.3."""
+
+import re
+from typing import Any
+
+import pytest
+
+from console.order import Known, Order
+from console.shapes import Effect
+from console.words import essentials
+from tests.console.orders import MOST, TOKEN, TOKENS, US, allows, order, pays, said
+
+
+def permit_order(*effects: Effect, label: str = "Permit") -> Order:
+    return order(*(effects or (allows(label=label),)), kind="typed_data", to_address=TOKEN)
+
+
+def ends(shown: Order, **message: Any) -> list[tuple[str, str | None]]:
+    """What is said of how long the signature holds."""
+    lines = essentials(shown, Known(data={"primaryType": "Permit", "value": message}))
+    return [
+        (one.text, one.tone)
+        for one in lines
+        if re.search("can be used|What it allows|names no end|it was used", one.text)
+    ]
+
+
+@pytest.mark.parametrize("deadline", [MOST, "9999999999", "0x" + "f" * 64, 2**256 - 1])
+def test_a_permit_without_an_end_says_so(deadline: object) -> None:
+    assert ends(permit_order(), deadline=deadline) == [
+        ("The signature can be used for ever.", "warn"),
+        ("Once it was used, what it allows has no end: it stays until it is spent or taken back.", "warn"),
+    ]
+
+
+def test_a_permit_says_until_when_it_can_be_used() -> None:
+    assert ends(permit_order(), deadline="1772452800")[0] == (
+        "The signature can be used until 2026-03-02 12:00:00 UTC.", None
+    )  # fmt: skip
+
+
+def test_of_permit2_both_ends_are_said() -> None:
+    details = [{"expiration": "1772452800"}, {"expiration": "1772456400"}]
+
+    assert ends(permit_order(label="PermitBatch"), details=details, sigDeadline="1772449200") == [
+        ("The signature can be used until 2026-03-02 11:00:00 UTC.", None),
+        ("What it allows ends 2026-03-02 13:00:00 UTC.", None),
+    ]
+
+
+def test_an_authorization_says_from_when_it_can_be_used() -> None:
+    shown = permit_order(pays(asset=TOKENS, label="TransferWithAuthorization"))
+
+    assert ends(shown, validAfter="1772449200", validBefore="1772452800") == [
+        ("The signature can be used from 2026-03-02 11:00:00 UTC until 2026-03-02 12:00:00 UTC.", None)
+    ]
+
+
+def test_an_expiry_of_zero_is_for_ever() -> None:
+    assert ends(permit_order(), expiry="0")[0] == ("The signature can be used for ever.", "warn")
+
+
+@pytest.mark.parametrize(("message", "line"), [
+    ({"endTime": "1772452800"}, "By its own account the signature can be used until 2026-03-02 12:00:00 UTC."),
+    ({"tree": [[{"endTime": "1"}, {"endTime": MOST}]]}, "By its own account the signature can be used for ever."),
+    ({"until": "1"}, "It names no end that this console knows: the signature may be of use for ever."),
+], ids=["an end", "one of several without", "none"])  # fmt: skip
+def test_what_is_not_recognised_tells_its_end_by_its_own_account(message: dict[str, Any], line: str) -> None:
+    shown = permit_order(Effect("opaque", None, "0", US, TOKEN, label="OrderComponents"))
+
+    assert ends(shown, **message)[0][0] == line
+
+
+def test_nothing_is_said_of_an_end_before_the_document_is_known() -> None:
+    assert not any("signature can" in line for line in said(permit_order(), Known(data=None)))
+
+
+def test_the_chain_of_a_document_is_its_own_word() -> None:
+    assert "The document says that it is for Ethereum." in said(permit_order())
+    assert "The document says that it is for chain 101." in said(order(allows(), kind="typed_data", chain_id=101))
