@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from console.amounts import coins, human, quoted
+from console.amounts import coins, in_coins, quoted
+from console.became import state
 from console.chains import CHAINS, chain_name, native_coin
 from console.glance import Glance
 from console.limits import limits
@@ -19,10 +20,6 @@ from console.shapes_agents import Portfolio, RecentTransaction
 from console.spending import DAYS, Spending, sparkline
 
 _TEXT: Final = 300
-_STATES: Final = {
-    "pending_approval": "waits for a person", "rejected": "refused", "signed": "signed", "broadcast": "sent",
-    "confirmed": "confirmed", "failed": "failed",
-}  # fmt: skip
 
 
 def agent_in_words(agent: Agent, seen: Glance | None, now: datetime, *, tenant_frozen: bool = False) -> list[Said]:
@@ -132,9 +129,7 @@ def _by_day(spent: Spending | None) -> list[Said]:
         return []
     first, last = spent.days[0].date, spent.days[-1].date
     lines = [Said(f"{first:%d %b} {sparkline(spent.days)} {last:%d %b}  the last {DAYS} days")]
-    lines += [
-        Said(f"  {day.date:%d %b}  {human(day.spent, EVM.decimals)} coins") for day in reversed(spent.days) if day.spent
-    ]
+    lines += [Said(f"  {day.date:%d %b}  {in_coins(day.spent, EVM)}") for day in reversed(spent.days) if day.spent]
     if spent.left_out:
         lines.append(Said(f"? Not all was read: {spent.left_out:,} older orders are left out.", "warn"))
     elif not any(day.spent for day in spent.days):
@@ -149,12 +144,12 @@ def _limits(agent: Agent, seen: Glance) -> list[Said]:
 
 
 def _recent(one: RecentTransaction, now: datetime) -> list[Said]:
-    state = _STATES.get(one.status, clipped(one.status, 40))
+    word = "waits for a person" if one.status == "pending_approval" else state(one.status, one.status_detail)[0]
     chain = CHAINS.get(one.chain_id or 0)
     amount = coins(one.value, chain.coin if chain else EVM) if one.value is not None else "no native value"
     where = f" on {chain_name(one.chain_id)}" if one.chain_id is not None else ""
     to = [Said(f"  to {clipped(one.to_address, _TEXT)}", "quiet")] if one.to_address else []
-    return [Said(f"{ago(moment(one.created_at), now):>4} ago  {state}: {amount}{where}"), *to]
+    return [Said(f"{ago(moment(one.created_at), now):>4} ago  {word}: {amount}{where}"), *to]
 
 
 def _headed(title: str, lines: Sequence[Said]) -> list[Said]:

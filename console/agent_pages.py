@@ -9,6 +9,7 @@ from typing import Final
 from console.api_client import ApiClient
 from console.failures import Away, Failure, SignedOut
 from console.person import Person
+from console.queue import Queue
 from console.shapes import Agent, Approval
 from console.shapes_agents import Tenant
 
@@ -28,12 +29,12 @@ class Everybody:
     tenant: Tenant | None
 
 
-async def everybody(client: ApiClient, person: Person | None) -> Everybody:
-    """Ask for all of it. Raises what asking for the agents raises; the rest may be missing."""
+async def everybody(client: ApiClient, person: Person | None, queue: Queue) -> Everybody:
+    """Ask for all of it, but for what the queue knows. Raises what asking for the agents raises; the rest may miss."""
     agents, total = await _agents(client)
     # Whoever comes with the tenant key is not told whose it is; any of its agents says it.
     tenant_id = (person.tenant if person else None) or next((agent.tenant_id for agent in agents), None)
-    waiting, tenant = await asyncio.gather(_waiting(client), _tenant(client, tenant_id))
+    waiting, tenant = await asyncio.gather(_waiting(client, queue), _tenant(client, tenant_id))
     found, complete = waiting
     return Everybody(agents, total, found, complete, tenant)
 
@@ -49,7 +50,9 @@ async def _agents(client: ApiClient) -> tuple[list[Agent], int]:
     return list(found.values()), max(page.total, len(found))
 
 
-async def _waiting(client: ApiClient) -> tuple[Counter[str], bool]:
+async def _waiting(client: ApiClient, queue: Queue) -> tuple[Counter[str], bool]:
+    if queue.whole and not queue.differs:
+        return Counter(item.approval.agent_id for item in queue.items.values()), True
     try:
         page = await client.get_page("/approvals", Approval, status="pending", limit=_APPROVALS)
     except (SignedOut, Away):

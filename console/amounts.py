@@ -38,7 +38,14 @@ def coins(text: object, coin: Coin) -> str:
     amount = whole(text)
     if amount is None:
         return malformed(text)
-    return f"{human(amount, coin.decimals)} {coin.symbol} ({amount:,} {coin.smallest})"
+    return f"{in_coins(amount, coin)} ({amount:,} {coin.smallest})"
+
+
+def in_coins(amount: int, coin: Coin) -> str:
+    """The same without the smallest unit; one coin without a name of its own is one coin."""
+    shown = human(amount, coin.decimals)
+    symbol = f"coin{coin.symbol[5:]}" if shown == "1" and coin.symbol.startswith("coins") else coin.symbol
+    return f"{shown} {symbol}"
 
 
 def tokens(text: object, token: TokenFunds | None) -> str:

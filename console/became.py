@@ -12,24 +12,33 @@ STATES: Final[dict[str, tuple[str, Tone | None]]] = {
     "pending_approval": ("waiting", "warn"), "rejected": ("refused", "quiet"), "signed": ("signed", None),
     "broadcast": ("sent", None), "confirmed": ("confirmed", "good"), "failed": ("failed", "bad"),
 }  # fmt: skip
+# Why an order was not signed, where it was no rule that said no.
+_REJECTED: Final[dict[str, tuple[str, str]]] = {
+    "denied": ("denied", "denied by a person: it was not signed"),
+    "approval_expired": ("expired", "let expire, for nobody decided in time: it was not signed"),
+}
 _MORE: Final = {
     "pending_approval": "waits for a person",
     "signed": "signed; nobody has said yet that it was sent", "broadcast": "sent, and not yet confirmed by the chain",
     "confirmed": "confirmed by the chain", "failed": "failed: it did not happen on the chain",
-    "rejected": "refused: it was not signed",
+    "rejected": "refused by a rule: it was not signed",
 }  # fmt: skip
 
 
-def state(status: str) -> tuple[str, Tone | None]:
-    """A status in a word, with its tone."""
-    return STATES.get(status, (clipped(status, 40), "warn"))
+def state(status: str, detail: str | None = None) -> tuple[str, Tone | None]:
+    """A status in a word, with its tone; `detail` is what the API adds to it."""
+    word, tone = STATES.get(status, (clipped(status, 40), "warn"))
+    return (_REJECTED[detail][0] if status == "rejected" and detail in _REJECTED else word), tone
 
 
 def became(transaction: Transaction) -> list[Said]:
     """Its status, what the chain knows it by, and when it came so far."""
-    word, tone = state(transaction.status)
-    said = [Said(f"It {'was ' if transaction.status in _WAS else ''}{_MORE.get(transaction.status, word)}.", tone)]
-    if transaction.status_detail:
+    word, tone = state(transaction.status, transaction.status_detail)
+    more, detail = _MORE.get(transaction.status, word), transaction.status_detail
+    if transaction.status == "rejected":
+        more = _REJECTED.get(detail or "", ("", more))[1]
+    said = [Said(f"It {'was ' if transaction.status in _WAS else ''}{more}.", tone)]
+    if detail is not None and detail not in ("", *_REJECTED):
         said.append(Said(f"{IN}because: {clipped(transaction.status_detail, 300)}", tone))
     if transaction.tx_hash:
         said += [Said("hash on the chain"), Said(IN + clipped(transaction.tx_hash, 128))]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from console.amounts import coins, malformed, self_called, tokens, whole
+from console.amounts import coins, human, malformed, self_called, tokens, whole
 from console.chains import BTC, SOL, Coin
 from console.plain import clipped
 from console.rule_places import chain_shown
@@ -13,6 +13,8 @@ from console.said import Said
 EVM: Final = Coin("coins", 18, "wei")
 # What a rule counts that names no asset.
 _NATIVES: Final = ""
+# A thousand million SOL; about six hundred million have been made.
+_MORE_LAMPORTS_THAN_THERE_ARE: Final = 10**18
 _WINDOWS: Final = (
     ("maxPerTransaction", "in one transaction"), ("maxPerTx", "in one transaction"),
     ("maxPerDay", "in any 24 hours"), ("maxPerWeek", "in any 7 days"),
@@ -26,6 +28,7 @@ def spending_limit(terms: Terms) -> list[Said]:
     for name, window in _WINDOWS:
         if (amount := terms.amount(name)) is not None:
             lines += [Said(f"at most {text} {window}") for text in amounts_of(amount, asset, terms.names)]
+            lines += _without_effect(amount, asset, f"limits nothing {window}")
     if (percents := terms.items("alertPercents", is_number)) is not None:
         told = " and ".join(f"{one}%" for one in percents)
         lines.append(
@@ -40,6 +43,7 @@ def auto_approve_threshold(terms: Terms) -> list[Said]:
     lines = [Said(f"counts {_counted(asset, terms.names)}")]
     if amount is not None:
         lines += [Said(f"above {text} a person must approve") for text in amounts_of(amount, asset, terms.names)]
+        lines += _without_effect(amount, asset, "asks nobody")
         lines.append(Said("up to that this rule asks nobody", "quiet"))
     return lines
 
@@ -52,12 +56,11 @@ def rate_limit(terms: Terms) -> list[Said]:
 
 
 def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
-    """An amount of an asset; where a rule names none, one for each family, for its number means three amounts."""
+    """An amount of an asset; where a rule names none, one for each family, for its number means two amounts."""
     match asset:
         case "":
-            return [
-                f"{coins(text, EVM)} on EVM chains", f"{coins(text, SOL)} on Solana", f"{coins(text, BTC)} on Bitcoin",
-            ]  # fmt: skip
+            # No wallet here holds bitcoins.
+            return [f"{coins(text, EVM)} on EVM chains"] + ([] if _beyond(text) else [f"{coins(text, SOL)} on Solana"])
         case "evm:native":
             return [coins(text, EVM)]
         case "solana:native":
@@ -68,12 +71,23 @@ def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
             return [tokens(text, names.tokens.get(asset or "")) if whole(text) is not None else malformed(text)]
 
 
+def _without_effect(text: str, asset: str | None, what: str) -> list[Said]:
+    """Of a number that was meant in wei the same number of lamports says nothing."""
+    if asset != _NATIVES or not _beyond(text):
+        return []
+    return [Said(f"on Solana it {what}: {human(whole(text) or 0, SOL.decimals)} SOL is more than there is", "quiet")]
+
+
+def _beyond(text: str) -> bool:
+    return (whole(text) or 0) >= _MORE_LAMPORTS_THAN_THERE_ARE
+
+
 def _counted(asset: str | None, names: Names) -> str:
     match asset:
         case None:
             return "something that is not understood here"
         case "":
-            return "the chains' own coins: of all EVM chains together, of Solana and of Bitcoin apart"
+            return "the chains' own coins: of all EVM chains together, of Solana apart"
         case "evm:native":
             return "the own coins of all EVM chains (ETH and the like) together"
         case "solana:native":

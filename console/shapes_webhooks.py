@@ -71,7 +71,8 @@ def pause(endpoint: Endpoint) -> str:
     """How often and how soon a failed delivery is tried again."""
     if not endpoint.max_retries:
         return "none"
-    return f"{endpoint.max_retries}, {span(timedelta(milliseconds=min(_LONGEST_PAUSE_MS, endpoint.retry_backoff_ms)))} apart"
+    apart = timedelta(milliseconds=min(_LONGEST_PAUSE_MS, endpoint.retry_backoff_ms))
+    return f"{endpoint.max_retries}, {span(apart)} apart"
 
 
 def endpoint_text(endpoint: Endpoint) -> list[Field]:

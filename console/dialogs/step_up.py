@@ -12,6 +12,9 @@ from console.moments import span
 from console.widgets.plain_text import PlainText
 
 _TOTP_DIGITS: Final = 6
+_NOT_TAKEN: Final = (
+    "That authenticator's code was not taken: it is wrong, already used, or too old. Wait for the next one."
+)
 _ELSEWHERE: Final = {"passkey": "A passkey", "sms": "A code by text message"}
 
 
@@ -59,8 +62,7 @@ class StepUp(Ask[bool]):
             await self.app.client.step_up("totp" if totp else "recovery-codes", code)
         except Unproven as refused:
             field.value = ""
-            what = "authenticator's code" if totp else "recovery code"
-            raise Failure(f"That {what} was not taken. {refused.sentence}") from None
+            raise Failure(f"{_NOT_TAKEN if totp else 'That recovery code was not taken.'} {refused.sentence}") from None
         except TooFast as refused:
             raise Failure(
                 f"{refused.sentence} It may be tried again in {span(timedelta(seconds=refused.retry_after))}."

@@ -31,10 +31,13 @@ class Agents(Page):
     PLACE = "agents"
     AUTO_FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "freeze", "(Un)freeze"),
+        # Of two for one key the one that is possible is shown and done.
+        Binding("f", "freeze", "Freeze"),
+        Binding("f", "unfreeze", "Unfreeze"),
         Binding("F", "freeze_tenant", "Freeze all", key_display="F"),
-        Binding("t", "go('transactions')", "Transactions"),
-        Binding("p", "go('policies')", "Policies"),
+        Binding("F", "unfreeze_tenant", "Unfreeze all", key_display="F"),
+        Binding("t", "go('transactions')", "Transactions", show=False),
+        Binding("p", "go('policies')", "Policies", show=False),
         Binding("slash", "search", "Search", key_display="/"),
         Binding("s", "sort", "Sort"),
         Binding("r", "look_again", "Reload", show=False),
@@ -53,6 +56,7 @@ class Agents(Page):
         self._known: Everybody | None = None
         self._glances = Kept[Glance]()
         self._arriving = True
+        self._states_shown = (False, False)
 
     def body(self) -> ComposeResult:
         with Horizontal(id="agents"):
@@ -70,7 +74,7 @@ class Agents(Page):
         self._arriving = True
 
     async def load(self) -> None:
-        known = await everybody(self.app.client, self.app.person)
+        known = await everybody(self.app.client, self.app.person, self.app.lookout.queue)
         self._known = known
         agents = self.query_one(AgentList)
         agents.show(known.agents, known.waiting, note=self._figures(known))
@@ -93,9 +97,12 @@ class Agents(Page):
         self.app.action_go("transactions")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("freeze", "freeze_tenant"):
-            person = self.app.person
-            return not self.app.client.read_only and person is not None and person.may_decide
+        if action in ("freeze", "unfreeze", "freeze_tenant", "unfreeze_tenant"):
+            person, tenant = self.app.person, self._known.tenant if self._known else None
+            one = tenant if action.endswith("tenant") else self._shown()
+            frozen = one is not None and one.frozen_at is not None
+            may = not self.app.client.read_only and person is not None and person.may_decide
+            return may and frozen == action.startswith("unfreeze")
         return super().check_action(action, parameters)
 
     def action_go(self, place: str) -> None:
@@ -112,24 +119,27 @@ class Agents(Page):
         self.reload()
 
     def action_freeze(self) -> None:
-        """Freeze the agent that the pane shows, or let it go on."""
-        agent = self._shown()
-        if agent is None:
-            return
-        if agent.frozen_at is None:
+        """Freeze the agent that the pane shows."""
+        if (agent := self._shown()) is not None:
             self._ask(Freeze(agent), f"{agent.name} is frozen.")
-        elif self._has_session():
+
+    def action_unfreeze(self) -> None:
+        """Let the agent that the pane shows go on."""
+        if (agent := self._shown()) is not None and self._has_session():
             self._ask(Unfreeze(agent), f"{agent.name} is no longer frozen.")
 
     def action_freeze_tenant(self) -> None:
-        """Freeze all agents at once, or let them go on."""
+        """Freeze all agents at once."""
         known = self._known
         if known is None or known.tenant is None:
             self.app.tell("There is no agent yet, so this key does not say whose tenant it is.", "warning")
-        elif known.tenant.frozen_at is None:
+        else:
             self._ask(FreezeTenant(known.tenant, known.total), "The whole tenant is frozen.")
-        elif self._has_session():
-            self._ask(UnfreezeTenant(known.tenant), "The tenant is no longer frozen.")
+
+    def action_unfreeze_tenant(self) -> None:
+        """Let all agents go on that are not frozen themselves."""
+        if self._known is not None and self._known.tenant is not None and self._has_session():
+            self._ask(UnfreezeTenant(self._known.tenant), "The tenant is no longer frozen.")
 
     def _has_session(self) -> bool:
         """Whether somebody has signed in; if not, that is said."""
@@ -173,6 +183,10 @@ class Agents(Page):
         frozen = bool(self._known and self._known.tenant and self._known.tenant.frozen_at)
         seen = self._glances.get(agent.id)
         pane.show(agent.id, [*note, *agent_in_words(agent, seen, self.app.now(), tenant_frozen=frozen)])
+        if (agent.frozen_at is not None, frozen) != self._states_shown:
+            # The footer says what f and F do now.
+            self._states_shown = agent.frozen_at is not None, frozen
+            self.refresh_bindings()
 
     def _state(self, agent: Agent) -> Cell:
         return (frozen_words(agent), "bad") if agent.frozen_at else "active"

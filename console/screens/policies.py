@@ -72,7 +72,7 @@ class Policies(Page):
         self._arriving = True
 
     async def load(self) -> None:
-        known = await everybody(self.app.client, self.app.person)
+        known = await everybody(self.app.client, self.app.person, self.app.lookout.queue)
         agents = self.query_one(AgentList)
         agents.show(known.agents, known.waiting)
         if self._arriving and self.app.chosen_agent:

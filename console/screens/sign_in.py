@@ -15,6 +15,7 @@ from console.device_flow import DeviceCode, Ended
 from console.entrance import Door, Entrance, TenantUnknown, Way
 from console.failures import Failure
 from console.moments import span
+from console.settings import is_loopback
 from console.widgets.heading import Heading
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
@@ -154,15 +155,17 @@ class SignIn(Screen[Entrance | None]):
         await self.app.wait(seconds)
 
     def _show(self, code: DeviceCode) -> None:
+        # An address of this machine would lead a telephone to itself.
+        here = _is_here(code.verification_uri)
         self._code, self._ends_at = code, self.app.now() + code.lasts
         self._become(
             "code",
-            "Open this address in a browser, on any device, and sign in there. It shows a code: approve it only if it "
-            "is this one.",
+            f"Open this address in a browser{' on this machine' if here else ', on any device,'} and sign in there. It "
+            "shows a code: approve it only if it is this one.",
         )
         self._write("code", " ".join(code.user_code))
         self._write("address", code.verification_uri)
-        self.query_one(Qr).show(code.verification_uri_complete)
+        self.query_one(Qr).show("" if here else code.verification_uri_complete or code.verification_uri)
         self._draw_picture()
 
     def _become(self, state: State, sentence: str) -> None:
@@ -205,3 +208,10 @@ class SignIn(Screen[Entrance | None]):
         line = self.query_one(f"#{name}", PlainText)
         line.update(text)
         line.set_class(not text, "-empty")
+
+
+def _is_here(address: str) -> bool:
+    try:
+        return is_loopback(address)
+    except ValueError:
+        return False

@@ -200,5 +200,5 @@ class Transactions(Page):
 
 
 def _state(row: Transaction) -> Cell:
-    word, tone = state(row.status)
+    word, tone = state(row.status, row.status_detail)
     return (word, tone) if tone else word

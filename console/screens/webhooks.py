@@ -25,6 +25,8 @@ from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 
+# The list's own line for nothing needs more room than a list without rows takes.
+NO_ENDPOINTS = "No endpoints: nobody is told of events. POST /webhooks makes one."
 PAGE = 100
 # Beyond this a filter finds what one looks for, and looking live would ask for too much.
 MOST = 2_000
@@ -72,7 +74,7 @@ class Webhooks(GuardedPage):
                 Column("Retries", pause, 16, wide=True),
                 Column("Made", lambda one: self._ago(one.created_at), 5, right=True),
             ],
-            lambda one: one.id, empty="No webhooks: nobody is told of events.", id="endpoints",
+            lambda one: one.id, empty="", id="endpoints",
         )  # fmt: skip
         yield PlainText("", id="caption", classes="caption")
         yield FilterLine("/ filters: status:failed event:tx.signed error:yes")
@@ -107,12 +109,15 @@ class Webhooks(GuardedPage):
             deliveries |= {one.id: one for one in page.items}
             if len(deliveries) == before or len(deliveries) >= page.total:
                 break
-        self._deliveries.empty = "No delivery fits the filter." if self._query else "Nothing was sent there yet."
+        none_yet = "Nothing was sent there yet." if endpoint else ""
+        self._deliveries.empty = "No delivery fits the filter." if self._query and endpoint else none_yet
         self._deliveries.show(list(deliveries.values()))
         self._draw_caption()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "send_again" and (self.app.client.read_only or self.has_class("-closed")):
+        if action == "send_again" and (
+            self.app.client.read_only or self.has_class("-closed") or not self._deliveries.rows
+        ):
             return False
         if action == "filter" and self.has_class("-closed"):
             return False
@@ -186,7 +191,7 @@ class Webhooks(GuardedPage):
         shown, count = len(self._deliveries.rows), counted(self._total, "delivery", "deliveries")
         count = count if shown == self._total else f"the newest {shown:,} of {count}"
         where = f" to {self._endpoint.url}" if self._endpoint else ""
-        self.query_one("#caption", PlainText).update(f"{count}{where}" if self._endpoint else "")
+        self.query_one("#caption", PlainText).update(f"{count}{where}" if self._endpoint else NO_ENDPOINTS)
 
     def _ago(self, text: str | None) -> str:
         return ago(moment(text), self.app.now())

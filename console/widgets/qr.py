@@ -26,7 +26,7 @@ class Qr(PlainText):
 
     def show(self, address: str) -> None:
         """Show this address."""
-        lines = drawn(address)
+        lines = drawn(address) if address else []
         self.cells = (len(lines[0]), len(lines)) if lines else (0, 0)
         text = "\n".join(lines)
         self.update(Content(text, [Span(0, len(text), _STYLE)]))

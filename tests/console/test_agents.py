@@ -13,12 +13,15 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from console.agent_in_words import agent_in_words
+from console.agent_pages import everybody
 from console.amounts import human
+from console.api_client import ApiClient
 from console.glance import Glance
 from console.moments import local_now
+from console.queue import Queue
 from console.said import Said
 from console.shapes import Agent as ShownAgent
-from console.shapes import Transaction
+from console.shapes import Approval, Transaction
 from console.shapes_agents import AgentDashboard
 from console.spending import Day, sparkline, spending
 from console.widgets.agent_list import AgentList
@@ -28,7 +31,9 @@ from tests.fixtures.consoles import NARROW, WIDE
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
+from tests.outside import odd_api
 from tests.outside.evm_node import EvmNode
+from tests.outside.odd_api import refuses, succeeds
 
 ETHER = 10**18
 REASON = "orders at [red]night[/red]"
@@ -151,6 +156,51 @@ async def test_s_sorts_by_name(service: Service, tenant: Tenant, folder: Path) -
         await console.sees("by name")
 
         assert re.findall(r"Agent (\w+)  ", console.text)[:3] == ["alpha", "beta", "gamma"]
+
+
+async def test_what_waits_is_counted_from_the_whole_queue() -> None:
+    wallets = {"evm": ADDRESS, "solana": "1" * 32}
+    agent = {"id": "a", "name": "A", "tenantId": "t", "walletAddresses": wallets, "createdAt": "2026-01-01T00:00:00Z"}
+    queue, now = Queue(), local_now()
+    queue.merge_first([waiting(number) for number in range(200)], 300, now)
+    queue.merge_sweep([waiting(number) for number in range(200, 300)], now)
+    async with odd_api.odd_api("http://127.0.0.1:9") as api:
+        api.does(succeeds([agent], X_Total_Count="1"), "/agents")
+        api.does(refuses(403, "no"), "/tenants")
+        api.does(succeeds([], X_Total_Count="300"), "/approvals")
+        client = ApiClient(api.url)
+
+        before = await everybody(client, None, queue)
+        queue.whole = True
+        known = await everybody(client, None, queue)
+        await client.close()
+
+    assert (before.waiting["a"], before.waiting_complete) == (0, False)
+    assert (known.waiting["a"], known.waiting_complete) == (300, True)
+    assert len(api.at("/approvals")) == 1
+
+
+def waiting(number: int) -> Approval:
+    """One of many that wait."""
+    at, both = f"2026-01-01T{number // 60:02}:{number % 60:02}:00.000Z", {"kind": "evm", "digest": "d"}
+    return Approval(
+        id=f"i-{number}", tx_id=f"t-{number}", agent_id="a", agent_name="A", status="pending", requested_at=at,
+        tx_status="pending_approval", **both,
+    )  # fmt: skip
+
+
+async def test_the_footer_says_what_the_keys_do_now_and_fits(
+    service: Service, tenant: Tenant, payroll: Agent, folder: Path
+) -> None:
+    async with at("agents", service, folder, tenant, size=NARROW) as console:
+        await console.sees("Holds")
+        before = console.text.splitlines()[-1]
+        tenant.ok("POST", "/agents/payroll/freeze", {})
+        await console.press("r")
+        await console.sees("FROZEN since")
+        await console.until(lambda: "f Unfreeze" in console.text, "the key")
+
+    assert ("f Freeze" in before, "F Freeze all" in before, before.rstrip().endswith("q Quit")) == (True, True, True)
 
 
 async def test_freezing_asks_first(

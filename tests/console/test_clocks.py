@@ -1,8 +1,5 @@
 """Dates at the edge of what a date can be, which a faulty service or gateway may answer. Decisions 11."""
 
-import asyncio
-import contextlib
-import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from email.utils import format_datetime
@@ -16,7 +13,7 @@ from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import driven
 from tests.fixtures.server import Service
 from tests.outside import odd_api
-from tests.outside.odd_api import Deed, OddApi, Request, succeeds
+from tests.outside.odd_api import OddApi, changed, succeeds
 
 LAST_DAY = "Fri, 31 Dec 9999 23:59:59 GMT"
 
@@ -25,18 +22,6 @@ LAST_DAY = "Fri, 31 Dec 9999 23:59:59 GMT"
 async def odd(service: Service) -> AsyncIterator[OddApi]:
     async with odd_api.odd_api(service.url) as api:
         yield api
-
-
-def changed(pattern: bytes, becomes: bytes) -> Deed:
-    """Pass on what the API answers with something in it made otherwise."""
-
-    async def deed(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
-        async with contextlib.aclosing(api.asked(request)) as said:
-            whole = re.sub(pattern, becomes, b"".join([chunk async for chunk in said]))
-        length = len(whole) - whole.index(b"\r\n\r\n") - 4
-        await api.write(writer, re.sub(rb"(?i)content-length: \d+", b"content-length: %d" % length, whole, count=1))
-
-    return deed
 
 
 @pytest.mark.parametrize(

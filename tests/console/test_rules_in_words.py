@@ -42,7 +42,20 @@ def test_a_limit_without_asset_says_what_its_number_is_on_each_family() -> None:
     assert said[2:] == [
         "at most 0.000000001 coins (1,000,000,000 wei) on EVM chains in one transaction",
         "at most 1 SOL (1,000,000,000 lamports) on Solana in one transaction",
-        "at most 10 BTC (1,000,000,000 sat) on Bitcoin in one transaction",
+    ]
+
+
+def test_a_number_meant_in_wei_is_said_to_limit_nothing_on_solana() -> None:
+    spent = words("spending-limit", maxPerDay="2000000000000000000")
+    asked = words("auto-approve-threshold", threshold="1000000000000000000")
+
+    assert spent[2:] == [
+        "at most 2 coins (2,000,000,000,000,000,000 wei) on EVM chains in any 24 hours",
+        "on Solana it limits nothing in any 24 hours: 2,000,000,000 SOL is more than there is",
+    ]
+    assert asked[2:4] == [
+        "above 1 coin (1,000,000,000,000,000,000 wei) on EVM chains a person must approve",
+        "on Solana it asks nobody: 1,000,000,000 SOL is more than there is",
     ]
 
 

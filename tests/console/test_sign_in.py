@@ -20,6 +20,7 @@ from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service, free_ports
+from tests.outside.odd_api import changed, odd_api
 from tests.outside.relay import Relay
 
 THEN = datetime.fromisoformat("2026-01-01T12:00:00+00:00")
@@ -266,13 +267,25 @@ async def test_a_code_is_shown_large_with_a_picture_where_it_fits(
     service: Service, tenant: Tenant, folder: Path, waits: Waits, pictures: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
     given = {"tenant": tenant.id, "wait": waits, "size": size, "now": lambda: THEN}
-    async with driven(service.url, folder, **given) as console:
+    async with odd_api(service.url) as api, driven(api.url, folder, **given) as console:
+        api.does(changed(rb"http://localhost:\d+/device", b"https://custody.example/device"), "/auth/device/code")
         await code_on(console)
         fixed(console)
 
         await console.sees("This code ends in 10m 00s.")
         assert ("In a larger window there is a QR code" in console.flat) == (size == NARROW)
         assert await console.picture() == pictures
+
+
+async def test_an_address_of_this_machine_is_said_to_be_one_and_has_no_picture(
+    service: Service, tenant: Tenant, folder: Path, waits: Waits
+) -> None:
+    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+        await code_on(console)
+        await console.sees("Open this address in a browser on this machine")
+
+        assert not console.one(Qr).display
+        assert "QR code" not in console.flat
 
 
 def test_a_picture_says_what_the_address_says_with_quiet_around_it() -> None:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 from textual.widgets import Input
 
-from console.became import became
+from console.became import became, state
 from console.merged import Merged
 from console.moments import clock, moment
 from console.screens.transactions import PAGE
@@ -164,6 +165,20 @@ def test_what_failed_says_why() -> None:
         "It failed: it did not happen on the chain.", "  because: execution_reverted",
     ]  # fmt: skip
     assert lines[0].tone == "bad"
+
+
+@pytest.mark.parametrize(
+    ("detail", "word", "sentence"),
+    [("denied", "denied", "It was denied by a person: it was not signed."),
+     ("approval_expired", "expired", "It was let expire, for nobody decided in time: it was not signed."),
+     (None, "refused", "It was refused by a rule: it was not signed.")],
+    ids=["by-a-person", "by-nobody", "by-a-rule"],
+)  # fmt: skip
+def test_who_said_no_is_told_apart(detail: str | None, word: str, sentence: str) -> None:
+    row = earlier(1, status="rejected", status_detail=detail)
+
+    assert state(row.status, row.status_detail) == (word, "quiet")
+    assert [line.text for line in became(row)] == [sentence]
 
 
 def paged(rows: Sequence[Transaction], offset: int, size: int) -> TransactionPage:

@@ -52,6 +52,15 @@ def ended(person: Person, made: dict[str, Any], count: int = 1) -> list[dict[str
     )
 
 
+async def test_without_endpoints_one_reads_how_they_are_made_and_nothing_can_be_sent_again(
+    service: Service, as_owner: Person, folder: Path
+) -> None:
+    async with looking(service, folder, as_owner) as console:
+        await console.sees("No endpoints: nobody is told of events. POST /webhooks makes one.")
+
+        assert [word for word in ("t Retry", "y Replay", "Nothing was sent") if word in console.flat] == []
+
+
 @pytest.fixture(name="told")
 def told_once(hell: Hell, tenant: Tenant, as_owner: Person) -> dict[str, Any]:
     """An endpoint whose receiver took the one event that there was; the delivery stands under `delivery`."""

@@ -6,6 +6,7 @@ no deed goes to the API behind it, byte by byte, the stream of events too.
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -188,6 +189,18 @@ async def loses(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> 
     async with contextlib.aclosing(api.asked(request)) as said:
         async for _ in said:
             pass
+
+
+def changed(pattern: bytes, becomes: bytes) -> Deed:
+    """Pass on what the API answers with something in it made otherwise."""
+
+    async def deed(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        async with contextlib.aclosing(api.asked(request)) as said:
+            whole = re.sub(pattern, becomes, b"".join([chunk async for chunk in said]))
+        length = len(whole) - whole.index(b"\r\n\r\n") - 4
+        await api.write(writer, re.sub(rb"(?i)content-length: \d+", b"content-length: %d" % length, whole, count=1))
+
+    return deed
 
 
 def streams(*said: bytes, then: Deed = says_nothing) -> Deed:
