@@ -28,6 +28,7 @@ from console.screens.transactions import Transactions
 from console.screens.webhooks import Webhooks
 from console.settings import Settings
 from console.signing import RequestSigner
+from console.terminal_title import TerminalTitle
 from console.tokens import TokenStore
 from console.widgets.banner import Banner, with_next_try
 from console.widgets.heading import PLACES, Heading, Navigation, Place
@@ -85,6 +86,7 @@ class Console(App[None]):
         self._clock = clock or self.client.now
         self.lookout = Lookout(self)
         self.broken: list[BaseException] = []
+        self._window = TerminalTitle(None)
         self._retry_at: datetime | None = None
         self._sentence = ""
 
@@ -103,9 +105,12 @@ class Console(App[None]):
     def on_mount(self) -> None:
         themes.register(self, self.settings.theme)
         self.set_interval(1, self._count_down)
+        self._window = TerminalTitle(self._driver)
+        self._window.show(self.waiting)
         self.presence.begin()
 
     async def on_unmount(self) -> None:
+        self._window.give_back()
         await self.lookout.close()
         await self.client.close()
 
@@ -191,6 +196,7 @@ class Console(App[None]):
 
     def watch_waiting(self, waiting: int | None) -> None:
         self.title = f"({waiting:,}) Custody" if waiting else "Custody"
+        self._window.show(waiting)
         for screen in self.screen_stack:
             for navigation in screen.query(Navigation):
                 navigation.waiting = waiting

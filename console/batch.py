@@ -22,6 +22,8 @@ def refusal(items: Sequence[Item]) -> str:
     effects = [effect for item in items for effect in item.approval.effects]
     if any(effect.kind not in ("transfer", "fee") or effect.nft or unlimited(effect) for effect in effects):
         return f"Only payments are approved at once, and among these is something else. {_ONE_BY_ONE}"
+    if any(len(_recipients(item)) > 1 for item in items):
+        return f"Among these is one that pays several destinations at once. {_ONE_BY_ONE}"
     if any(not item.approval.effects for item in items):
         return f"Of some of these nobody said what they do. {_ONE_BY_ONE}"
     if len({item.approval.chain_id for item in items}) > 1:
@@ -55,6 +57,10 @@ def _destination(item: Item) -> tuple[object, ...]:
     one = item.approval
     moved = {(effect.kind, effect.asset, _spelled(effect.to)) for effect in one.effects if not _own_fee(effect)}
     return (one.kind, _spelled(one.to_address), frozenset(moved))
+
+
+def _recipients(item: Item) -> set[str | None]:
+    return {_spelled(effect.to) for effect in item.approval.effects if not _own_fee(effect)}
 
 
 def _own_fee(effect: Effect) -> bool:

@@ -11,17 +11,20 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final, Literal
 
-from console.amounts import whole
-from console.chains import BTC, CHAINS, ETH, SOL, Coin
+from console.amounts import quoted, whole
+from console.chains import BTC, CHAINS, ETH, SOL, Coin, chain_name
 from console.moments import clock, moment
-from console.plain import clipped
+from console.order import Known, of_approval
+from console.phrases import unlimited
 from console.shapes import Approval
+from console.words import summary
 
 PAGE: Final = 200
 # So many may leave between two pages before a sweep has to go back.
 OVERLAP: Final = 20
 _COIN_DECIMALS: Final = 18
 _REASON_CHARACTERS: Final = 120
+_NOTHING: Final = Known()
 
 Word = Literal["approved", "denied", "expired", "gone"]
 WORDS: Final[dict[str, Word]] = {"approved": "approved", "rejected": "denied", "expired": "expired"}
@@ -52,9 +55,14 @@ class Outcome:
         by = f" by {self.by}" if self.by else ""
         at = f" at {clock(self.at)}" if self.at else ""
         said = f"{self.word.capitalize()}{by}{at}."
-        said += f" Reason: {clipped(self.reason, _REASON_CHARACTERS)}" if self.reason and self.word == "denied" else ""
+        said += f" Reason: {quoted(self.reason, _REASON_CHARACTERS)}." if self.reason and self.word == "denied" else ""
         said += f" Transaction {self.tx_hash}." if self.tx_hash else ""
         return f"{said} {self.note}".rstrip()
+
+    @property
+    def briefly(self) -> str:
+        """The same in passing."""
+        return f"{self.word.capitalize()} by {self.by}." if self.by else f"{self.word.capitalize()}."
 
 
 @dataclass(frozen=True)
@@ -95,15 +103,23 @@ class Item:
         return max(moved, whole(self.approval.value) or 0)
 
     @property
-    def size(self) -> int:
-        """The native amount, comparable among chains."""
+    def size(self) -> float:
+        """The native amount, comparable among chains; without end where it has no bound, or none is known."""
+        if any(effect.kind == "opaque" or unlimited(effect) for effect in self.approval.effects):
+            return float("inf")
         return int(self.native * 10 ** (_COIN_DECIMALS - self.coin.decimals))
+
+    @cached_property
+    def summary(self) -> str:
+        """What it asks for, in one line of the list."""
+        return summary(of_approval(self.approval), _NOTHING)
 
     @cached_property
     def text(self) -> str:
         """What a search looks through, in lower case."""
         one = self.approval
         parts = [one.agent_name, one.agent_id, one.to_address, one.value, one.id, one.tx_id, one.reason, one.status]
+        parts += [self.summary, chain_name(one.chain_id)]
         for effect in one.effects:
             parts += [effect.to, effect.spender, effect.asset, effect.label, effect.amount]
         return "\n".join(part for part in parts if part).lower()

@@ -23,6 +23,9 @@ GLANCE_SECONDS: Final = 2.0
 READ_SECONDS: Final = 10.0
 # However loud the bell is, the list is not asked for more often.
 _LEAST_SECONDS: Final = 0.2
+# The service says something on the stream every 15 seconds; and the list usually answers in a hundredth of these.
+QUIET_SECONDS: Final = 20.0
+UNANSWERED_SECONDS: Final = 5.0
 # A sweep that finds the count still different is not begun again before this.
 _SWEEP_SECONDS: Final = 10.0
 _MANY: Final = 1_000
@@ -52,7 +55,16 @@ class Watch:
         self._last_event: str | None = None
         self._glance: tuple[str | None, int] | None = None
         self._settled = False
+        # Since when the list has been asked without an answer.
+        self._asked_at: float | None = None
         self._read_at = self._swept_at = self._looked_at = self._told_at = float("-inf")
+
+    @property
+    def current(self) -> bool:
+        """Whether something new would be seen at once: the stream was heard of late, and the list answers."""
+        now = time.monotonic()
+        heard = now - self._client.stream_heard_at < QUIET_SECONDS
+        return self.live and heard and (self._asked_at is None or now - self._asked_at < UNANSWERED_SECONDS)
 
     def ring(self) -> None:
         """Look now instead of soon."""
@@ -82,7 +94,9 @@ class Watch:
         failures = 0
         while True:
             try:
+                self._asked_at = self._asked_at or time.monotonic()
                 await self._look()
+                self._asked_at = None
             except SignedOut as failure:
                 return failure
             except Failure as failure:

@@ -1,6 +1,7 @@
 """What every question to the person shares: drawn before it can be answered, open until what it asks for is done."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import time
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import work
 from textual.app import ComposeResult
@@ -17,6 +18,9 @@ from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall
 if TYPE_CHECKING:
     from console.app import Console
 
+# After so long one may leave a question whose answer does not come.
+_PATIENCE_SECONDS: Final = 3.0
+
 
 class Ask[Result](ModalScreen[Result | None]):
     """A question with essentials, perhaps fields, and two buttons. Answers None when one steps back.
@@ -29,6 +33,8 @@ class Ask[Result](ModalScreen[Result | None]):
     TITLE_TEXT: ClassVar[str] = ""
     CONFIRM: ClassVar[str] = "Confirm"
     VARIANT: ClassVar[Any] = "primary"
+    # What is said to somebody who does not wait for the answer; nothing where nothing is changed.
+    LEAVING: ClassVar[str] = "It may have happened or not."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "confirm", "Confirm", priority=True),
         Binding("escape", "step_back", "Cancel"),
@@ -45,6 +51,7 @@ class Ask[Result](ModalScreen[Result | None]):
         self.key = new_key()
         self._drawn = False
         self._busy = False
+        self._asked_at = 0.0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
@@ -75,17 +82,38 @@ class Ask[Result](ModalScreen[Result | None]):
         self.dismiss(result)
 
     def on_mount(self) -> None:
+        # Nothing lies over a question, or shines through; the style sheet hides what is told while it stands.
+        self.app.clear_notifications()
+        for screen in self.app.screen_stack:
+            screen.query("ToastHolder").remove()
+        self.begin()
+
+    def begin(self) -> None:
+        """From when on it may be answered."""
         self.call_after_refresh(self._arm)
 
     def _arm(self) -> None:
         self._drawn = True
 
+    @property
+    def stepping_back(self) -> bool:
+        """Whether Enter is pressed on the button that steps back."""
+        return isinstance(self.focused, Button) and self.focused.id == "cancel"
+
+    @property
+    def _tires(self) -> bool:
+        return self._busy and time.monotonic() - self._asked_at >= _PATIENCE_SECONDS
+
     def action_step_back(self) -> None:
-        if not self._busy:
+        if self._tires:
+            self.workers.cancel_group(self, "ask")
+            if self.LEAVING:
+                self.app.tell(self.LEAVING, "warning")
+        if not self._busy or self._tires:
             self.dismiss(None)
 
     def action_confirm(self) -> None:
-        if isinstance(self.focused, Button) and self.focused.id == "cancel":
+        if self.stepping_back:
             self.action_step_back()
         elif self._drawn and not self._busy and not self.query_one(TooSmall).display:
             self._confirmed()
@@ -113,7 +141,18 @@ class Ask[Result](ModalScreen[Result | None]):
         else:
             self.done(result)
 
+    def tell(self, sentence: str) -> None:
+        """Say something above the buttons."""
+        self.query_one("#question-trouble", PlainText).update(sentence)
+
+    def _tired(self) -> None:
+        if self._tires:
+            self.tell("Asking… Esc leaves." + (" It may happen all the same." if self.LEAVING else ""))
+
     def _say(self, sentence: str, *, busy: bool = False) -> None:
         self._busy = busy
-        self.query_one("#question-trouble", PlainText).update(sentence)
+        if busy:
+            self._asked_at = time.monotonic()
+            self.set_timer(_PATIENCE_SECONDS + 0.1, self._tired)
+        self.tell(sentence)
         self.query_one("#confirm", Button).disabled = busy

@@ -1,19 +1,20 @@
 """Asks before deciding over several items, decides over one after the other, and says what became of each."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 
+from textual import work
 from textual.app import ComposeResult
-from textual.widgets import Button
 
 from console import batch
 from console.api_client import new_key
+from console.dangers import dangers
 from console.decisions import Over, Refused, Way, decide
-from console.dialogs.ask import Ask
+from console.dialogs.careful import Careful
 from console.failures import Failure, SignedOut
 from console.order import Known, of_approval
 from console.queue import Item
 from console.said import Said
-from console.widgets.plain_text import PlainText
 from console.widgets.reason_line import ReasonLine
 from console.widgets.said_lines import SaidLines
 from console.words import essentials
@@ -21,14 +22,19 @@ from console.words import essentials
 _NOTHING = Known()
 
 
-class BatchDecision(Ask[None]):
-    """Every item is on the screen before, with its total, and afterwards with what became of it."""
+class BatchDecision(Careful[None]):
+    """Every item is read before, with its total and all that one is told of a single one; afterwards what became of it.
+
+    `learn` finds out what is known around an item; None where that cannot be had.
+    """
 
     DEFAULT_CSS = "BatchDecision #totals { margin-bottom: 1; }"
 
-    def __init__(self, way: Way, items: Sequence[Item]) -> None:
+    def __init__(self, way: Way, items: Sequence[Item], learn: Callable[[Item], Awaitable[Known | None]]) -> None:
         super().__init__()
         self._way = way
+        self._learn = learn
+        self._known: dict[str, Known] = {}
         self._items = list(items)
         self._keys = {item.id: new_key() for item in items}
         # What was said to each; who has no line yet, or may be asked again, is left to do.
@@ -39,6 +45,7 @@ class BatchDecision(Ask[None]):
         self.TITLE_TEXT = f"{way.capitalize()} these {len(items):,}?"  # type: ignore[misc]
         self.CONFIRM = f"{way.capitalize()} {len(items):,}"  # type: ignore[misc]
         self.VARIANT = "success" if way == "approve" else "error"  # type: ignore[misc]
+        self.TO_THE_END = way == "approve"  # type: ignore[misc]
 
     def essentials(self) -> ComposeResult:
         yield SaidLines([Said(line, "warn") for line in batch.totals(self._items)], id="totals")
@@ -49,9 +56,19 @@ class BatchDecision(Ask[None]):
             yield ReasonLine("Why? One reason for all (may stay empty)")
 
     def on_mount(self) -> None:
-        super().on_mount()
         for line in self.query(ReasonLine):
             line.focus()
+        if self._way == "approve":
+            self._look_around()
+
+    @work(group="around")
+    async def _look_around(self) -> None:
+        for item in self._items:
+            if (known := await self._learn(item)) is not None:
+                self._known[item.id] = known
+        if not self._busy and not self._said:
+            self.query_one("#items", SaidLines).show(self._lines())
+            self.more_is_known()
 
     async def perform(self) -> None:
         self._stop = False
@@ -64,7 +81,8 @@ class BatchDecision(Ask[None]):
             if self._stop:
                 self._left += left[place:]
                 break
-            self._tell(f"{place + 1:,} of {len(left):,}… Esc stops after this one.")
+            self._asked_at = time.monotonic()
+            self.tell(f"{place + 1:,} of {len(left):,}… Esc stops after this one.")
             try:
                 await self._decide(item)
             except SignedOut:
@@ -102,14 +120,12 @@ class BatchDecision(Ask[None]):
             self._said[item.id] = Said(outcome.sentence, "good")
             app.lookout.has_ended(item.id, outcome)
 
-    def action_confirm(self) -> None:
-        cancelled = isinstance(self.focused, Button) and self.focused.id == "cancel"
-        if cancelled or self._left:
-            super().action_confirm()
-
     def action_step_back(self) -> None:
-        self._stop = True
-        super().action_step_back()
+        if self._busy and not self._stop:
+            self._stop = True
+            self.tell("Stopping after this one…")
+        else:
+            super().action_step_back()
 
     def _summary(self) -> str:
         done = sum(said.tone == "good" for said in self._said.values())
@@ -118,23 +134,23 @@ class BatchDecision(Ask[None]):
         parts = [f"{done:,} {word}"]
         parts += [f"{before:,} not, because others or the time were faster"] if before else []
         parts += [f"{len(self._left):,} still to do: Enter goes on with them"] if self._left else []
-        return ", ".join(parts) + ". Esc goes back to the queue."
+        return ", ".join(parts) + "."
 
     def _lines(self) -> list[Said]:
         """Each in full, and what became of it."""
         lines: list[Said] = []
         for number, item in enumerate(self._items, 1):
-            said = essentials(of_approval(item.approval), _NOTHING)
-            lines += [Said(f"{number:,}. {said[0].text}", said[0].tone), *said[1:]]
+            order, known = of_approval(item.approval), self._known.get(item.id, _NOTHING)
+            who, *does = essentials(order, known)
+            # Whoever denies needs not know what is not known.
+            found = dangers(order, known) if self._way == "approve" else []
+            lines += [Said(f"{number:,}. {who.text}", who.tone), *found, *does]
             if item.id in self._said:
                 became = self._said[item.id]
                 lines.append(Said(f"  -> {became.text}", became.tone))
         return lines
 
-    def _tell(self, sentence: str) -> None:
-        self.query_one("#question-trouble", PlainText).update(sentence)
-
     def _say(self, sentence: str, *, busy: bool = False) -> None:
         super()._say(sentence, busy=busy)
         if not busy and not self._left:
-            self.query_one("#confirm", Button).disabled = True
+            self.finish()

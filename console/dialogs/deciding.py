@@ -1,15 +1,15 @@
 """What asking about one item shares: its essentials, the time that is left, and what somebody else does meanwhile."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from textual.app import ComposeResult
-from textual.widgets import Button
 
 from console.api_client import new_key
 from console.dangers import dangers
 from console.decisions import Over, Refused, Way, decide
-from console.dialogs.ask import Ask
-from console.moments import span
+from console.dialogs.careful import Careful
+from console.moments import clock, span
 from console.order import Known, of_approval
 from console.queue import Item, Outcome
 from console.said import Said
@@ -18,7 +18,7 @@ from console.widgets.said_lines import SaidLines
 from console.words import essentials
 
 
-class Deciding(Ask[Outcome]):
+class Deciding(Careful[Outcome]):
     """Decides over the order that it shows, and over no other; once that is over, its button does nothing."""
 
     WAY: Way
@@ -40,7 +40,8 @@ class Deciding(Ask[Outcome]):
 
     def lines(self) -> list[Said]:
         """What must not be missed, then what the order does, with what is known around it by now."""
-        order, known = of_approval(self.item.approval), self._known() or Known()
+        # Its expiry is said once, with the time that is left.
+        order, known = replace(of_approval(self.item.approval), expires_at=None), self._known() or Known()
         found = dangers(order, known)
         return [*found, *([Said("")] if found else []), *essentials(order, known)]
 
@@ -48,7 +49,6 @@ class Deciding(Ask[Outcome]):
         yield PlainText("", id="deadline")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.watch(self.app, "queue_version", self._look)
         self.set_interval(0.5, self._look)
         self.call_after_refresh(self._look)
@@ -78,26 +78,21 @@ class Deciding(Ask[Outcome]):
         """What the person says to it."""
         return ""
 
-    def action_confirm(self) -> None:
-        cancelled = isinstance(self.focused, Button) and self.focused.id == "cancel"
-        if cancelled or not self._over:
-            super().action_confirm()
-
     def _look(self) -> None:
         """What the time, or somebody else, has made of the item while the question stands."""
         if self._busy or self._over:
             return
         if (lines := self.lines()) != self._read:
-            # More is known than what was drawn: it must be drawn before it can be answered.
-            self._drawn, self._read = False, lines
+            self._read = lines
             self.query_one("#said", SaidLines).show(lines)
-            self.call_after_refresh(self._arm)
-        self._over = self._end()
-        if self._over:
-            self._say(self._over)
-        expires = self.item.expires
-        left = f"Expires in {span(expires - self.app.now())}." if expires else "Does not expire."
-        self.query_one("#deadline", PlainText).update("" if self._over else left)
+            self.more_is_known()
+        if self._end():
+            self._say("")
+            return
+        now, expires = self.app.now(), self.item.expires
+        left = f"This request expires in {span(expires - now)}, at {clock(expires)}." if expires else ""
+        self.query_one("#deadline", PlainText).update(left or "This request does not expire.")
+        self.draw()
 
     def _end(self) -> str:
         """Why nothing is left to decide; empty while something is."""
@@ -112,4 +107,5 @@ class Deciding(Ask[Outcome]):
             self._over = self._end()
         super()._say(self._over or sentence, busy=busy)
         if self._over:
-            self.query_one("#confirm", Button).disabled = True
+            self.query_one("#deadline", PlainText).display = False
+            self.finish()

@@ -13,6 +13,7 @@ class Deny(Deciding):
     CONFIRM = "Deny"
     VARIANT = "error"
     WAY = "deny"
+    TO_THE_END = False
     AUTO_FOCUS = "ReasonLine"
 
     def fields(self) -> ComposeResult:

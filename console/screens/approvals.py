@@ -45,7 +45,7 @@ class Approvals(Page):
         Binding("f", "filter", "Filter"),
         Binding("s", "sort", "Sort"),
         Binding("r", "reload", "Reload"),
-        Binding("escape", "back", "Back", show=False),
+        Binding("escape", "back", "Back"),
     ]
 
     def __init__(self) -> None:
@@ -59,7 +59,6 @@ class Approvals(Page):
             yield ShownItem()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.queue.listing.focus()
         self.watch(self.app, "queue_version", self.redraw)
         self.set_interval(1, self._second)
@@ -110,31 +109,40 @@ class Approvals(Page):
     def _opened(self) -> None:
         self.add_class("-reading")
         self.query_one(OrderPane).focus()
+        self.refresh_bindings()
 
     def action_decide(self, way: Way) -> None:
         """Ask about the marked items, else about the one in the pane."""
-        app, item = self.app, self.shown.item
+        item = self.shown.item
         if marked := self.queue.marked:
             self._decide_marked(way, marked)
         elif item is None:
-            app.tell("Nothing is selected.")
+            self.app.tell("Nothing is selected.")
         elif self.shown.over:
-            app.tell(f"Nothing is left to decide. {self.shown.state}", "warning")
+            self.app.tell(f"Nothing is left to decide. {self.shown.state}", "warning")
         else:
-            known = self.shown.known_of(item)
-            app.push_screen(Approve(item, known) if way == "approve" else Deny(item, known), self._decided)
+            self._ask_about(way, item)
+
+    def _ask_about(self, way: Way, item: Item) -> None:
+        known = self.shown.known_of(item)
+        self.app.push_screen(Approve(item, known) if way == "approve" else Deny(item, known), self._decided)
 
     def _decide_marked(self, way: Way, marked: list[Item]) -> None:
         waiting = [item for item in marked if item.outcome is None and not item.is_due(self.app.now())]
-        why = batch.refusal(waiting) if way == "approve" else ""
-        if why or not waiting:
+        why = batch.refusal(waiting) if way == "approve" and len(waiting) > 1 else ""
+        if len(waiting) == 1:
+            # One is one, however it was chosen: all of it is read, and known around it.
+            self.shown.ask_about(waiting[0])
+            self._ask_about(way, waiting[0])
+        elif why or not waiting:
             self.app.tell(why or "Nothing of what is marked waits any longer.", "warning")
         else:
-            self.app.push_screen(BatchDecision(way, waiting), lambda _: self.queue.unmark())
+            self.app.push_screen(BatchDecision(way, waiting, self.shown.learn), lambda _: self.queue.unmark())
 
     def _decided(self, outcome: Outcome | None) -> None:
         if outcome is not None:
-            self.app.tell(outcome.sentence)
+            self.queue.unmark()
+            self.app.tell(outcome.briefly)
 
     def action_mark(self) -> None:
         self.queue.toggle_mark()
@@ -159,6 +167,7 @@ class Approvals(Page):
 
     def action_search(self) -> None:
         self.queue.search()
+        self.refresh_bindings()
 
     @on(QueueList.Searched)
     def _searched(self, event: QueueList.Searched) -> None:
@@ -172,6 +181,7 @@ class Approvals(Page):
             self.queue.listing.focus()
         else:
             self.queue.leave_search()
+        self.refresh_bindings()
 
     def _turn_to(self, view: View | None) -> None:
         """Another part of the queue: what a person asks for themselves may move cursor and pane."""
@@ -200,14 +210,18 @@ class Approvals(Page):
             self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "mark" and self.app.settings.read_only:
+            return False
+        if action == "back" and not self.has_class("-reading"):
+            return self.queue.searching
         return not self._why_not() if action == "decide" else super().check_action(action, parameters)
 
     def _why_not(self) -> str:
         return why_not(self.app.person, read_only=self.app.settings.read_only)
 
     def _second(self) -> None:
-        """Ages and what is left of time; only lines that are seen are drawn."""
+        """Ages and what is left of time; only what reads otherwise than a second ago is drawn."""
         if self.app.lookout.queue.expire(self.app.now()):
             self.app.lookout.changed()
-        self.queue.listing.refresh()
+        self.queue.tick()
         self.shown.tick()

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import Screen
-from textual.widgets import Footer
 from textual.worker import Worker
 
 from console.failures import Away, Failure, Faulty, Malformed, TooFast
 from console.widgets.banner import Banner
 from console.widgets.heading import Heading, Navigation
+from console.widgets.key_line import KeyLine
 from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall, fit
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Page(Screen[None]):
         yield Banner()
         with Vertical(id="body"):
             yield from self.body()
-        yield Footer(show_command_palette=False)
+        yield KeyLine(show_command_palette=False)
         yield TooSmall()
 
     def body(self) -> ComposeResult:

@@ -91,6 +91,8 @@ class Listing[Row](ScrollView, can_focus=True):
         self._places: dict[str, int] = {}
         self._cursor = 0
         self._styles_of: dict[str, Style] = {}
+        # What was drawn of the rows that are seen, by their places.
+        self._cells: dict[int, list[Cell]] = {}
 
     @property
     def row(self) -> Row | None:
@@ -105,6 +107,7 @@ class Listing[Row](ScrollView, can_focus=True):
     def show(self, rows: Sequence[Row]) -> None:
         """Show these rows. The cursor stays on its thing, and that on its line of the screen."""
         before, anchor = self.row, self._anchor()
+        seen = self._top <= self._cursor < self._top + self._room
         self.rows = list(rows)
         self._places = {self.key_of(row): place for place, row in enumerate(self.rows)}
         self.marks &= self._places.keys()
@@ -112,11 +115,21 @@ class Listing[Row](ScrollView, can_focus=True):
         self._cursor = found if found is not None else max(0, min(self._cursor, len(self.rows) - 1))
         self._measure()
         self._hold(anchor)
-        if found is None:
+        if found is None or seen:
+            # At the top, too, what comes in does not push the cursor out of sight.
             self._into_view()
         self.refresh()
         if (found is None and (before is not None or self.rows)) or (found is not None and self.row != before):
             self.post_message(self.Highlighted(self, self.row, by_person=before is None))
+
+    def tick(self) -> None:
+        """Draw those lines again whose cells the time has changed, and no others."""
+        for place, cells in list(self._cells.items()):
+            if self._top <= place < min(self._top + self._room, len(self.rows)):
+                if cells != self._cells_of(self.rows[place]):
+                    self._draw_again(place)
+            else:
+                del self._cells[place]
 
     def holds(self, key: str) -> bool:
         """Whether a thing is among the rows."""
@@ -179,10 +192,14 @@ class Listing[Row](ScrollView, can_focus=True):
         row = self.rows[place]
         marked, here = self.key_of(row) in self.marks, place == self._cursor
         style = self._style("cursor" if here else "marked" if marked else "")
+        cells = self._cells[place] = self._cells_of(row)
         # No colour alone: the cursor has an arrow, a mark has a dot.
         return self._line(
-            [column.cell(row) for column in self._shown()], style, ("▸" if here else " ") + ("●" if marked else "")
+            cells, style, ("▸" if here else " ") + ("●" if marked else "")
         )
+
+    def _cells_of(self, row: Row) -> list[Cell]:
+        return [column.cell(row) for column in self._shown()]
 
     def _shown(self) -> list[Column[Row]]:
         return fitting(self.columns, self.size.width)

@@ -11,3 +11,8 @@ class PlainText(Static):
 
     def __init__(self, content: str | Content = "", **options: Any) -> None:
         super().__init__(content, markup=False, **options)
+
+    def update(self, content: Any = "", *, layout: bool = True) -> None:
+        """Show this from now on; what is shown already is not drawn again."""
+        if content != self.content:
+            super().update(content, layout=layout)

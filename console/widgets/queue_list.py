@@ -66,6 +66,16 @@ class QueueList(Vertical):
         self.listing.show(items)
         self._say_state()
 
+    def tick(self) -> None:
+        """A second has passed."""
+        self.listing.tick()
+        self._say_state()
+
+    @property
+    def searching(self) -> bool:
+        """Whether there is a search to leave."""
+        return self.query_one(SearchLine).has_class("-shown")
+
     def toggle_mark(self) -> None:
         """Mark the item under the cursor, or take its mark away."""
         self.listing.toggle_mark()

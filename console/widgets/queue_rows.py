@@ -5,14 +5,11 @@ from datetime import datetime, timedelta
 
 from console.chains import chain_name
 from console.moments import ago, span
-from console.order import Known, of_approval
 from console.queue import Item
 from console.widgets.listing import Cell, Column, Tone
-from console.words import summary
 
 # From here on the time that is left is worth a second look.
 SOON = timedelta(minutes=10)
-_NOTHING = Known()
 
 
 class QueueRows:
@@ -20,8 +17,6 @@ class QueueRows:
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        # What an order does is asked for with every line that is drawn, and never changes.
-        self._summaries: dict[str, str] = {}
 
     def columns(self) -> list[Column[Item]]:
         """From left to right."""
@@ -34,10 +29,7 @@ class QueueRows:
         ]
 
     def _summary(self, item: Item) -> Cell:
-        said = self._summaries.get(item.id)
-        if said is None:
-            said = self._summaries[item.id] = summary(of_approval(item.approval), _NOTHING)
-        return _dim(item, said, "bad" if said.startswith("UNLIMITED") else None)
+        return _dim(item, item.summary, "bad" if item.summary.startswith("UNLIMITED") else None)
 
     def _left(self, item: Item) -> Cell:
         if item.outcome is not None:

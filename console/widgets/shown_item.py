@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import work
@@ -65,6 +66,20 @@ class ShownItem(Vertical):
         """What is known around an item, each time one looks; more may come to be known while it is asked about."""
         return lambda: self._remembered.get(item.id)
 
+    async def learn(self, item: Item) -> Known | None:
+        """Find out what is known around an item that need not be the one in the pane; None where that cannot be had."""
+        if item.id not in self._remembered:
+            try:
+                self._remember(item, await surroundings(self.app.client, of_approval(item.approval)))
+            except Failure as failure:
+                self.app.signed_out(failure)
+        return self._remembered.get(item.id)
+
+    @work(group="learn")
+    async def ask_about(self, item: Item) -> None:
+        """Find it out while something else is done."""
+        await self.learn(item)
+
     def tick(self) -> None:
         """A second has passed."""
         state = self.query_one("#shown-state", PlainText)
@@ -92,15 +107,18 @@ class ShownItem(Vertical):
     def _draw(self) -> None:
         self.tick()
         order = None if self.item is None else of_approval(self.item.approval)
+        if order is not None and self.item is not None and self.item.outcome is not None:
+            # It waits no more: what was spent has it already, or never will.
+            order = replace(order, status=self.item.outcome.word)
         self.query_one(OrderPane).show(order, self.known, became=self._became())
 
     def _became(self) -> list[Said]:
         outcome = self.item.outcome if self.item else None
         if outcome is None:
             return []
-        whole = f"Reason: {outcome.reason}"
-        # What others have written may be long; above, it is clipped.
-        return [Said(outcome.sentence), *([Said(whole)] if outcome.reason and whole not in outcome.sentence else [])]
+        # The line above says all of it but a long reason, which it clips.
+        whole = f'Reason: "{outcome.reason}"'
+        return [Said(whole)] if outcome.reason and whole not in outcome.sentence else []
 
     @work(group="surroundings", exclusive=True)
     async def _ask_around(self, item: Item) -> None:

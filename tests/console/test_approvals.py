@@ -42,7 +42,7 @@ async def test_the_order_can_be_changed_and_the_cursor_stays_on_its_item(
 
         for order, expected in (
             ("oldest first", [payment, saving, approval]), ("soonest to expire", [payment, saving, approval]),
-            ("largest amount", [saving, payment, approval]), ("by agent", [approval, payment, saving]),
+            ("largest amount", [approval, saving, payment]), ("by agent", [approval, payment, saving]),
             ("newest first", [approval, saving, payment]),
         ):  # fmt: skip
             await console.press("s")
@@ -59,7 +59,10 @@ async def test_a_search_narrows_with_every_letter(service: Service, tenant: Tena
         await console.until(lambda: rows(console) == [saving], "the one that is searched")
         await console.sees("(1,000,000,000,000,000,000 wei)", '1 waiting · with "0x2222"')
 
-        await console.press("enter", "slash", "z")
+        await console.press("enter", "slash", "home", "ctrl+k")
+        await console.write("0.5 eth")
+        await console.until(lambda: rows(console) == [payment], "what the line says")
+        await console.write("z")
         await console.sees("Nothing like this is here.")
         await console.press("escape")
 
@@ -81,7 +84,7 @@ async def test_the_queue_is_filtered_by_agent_and_by_what_became_of_it(
 
         await console.press("f", "home", "down", "down", "enter")
         await console.until(lambda: rows(console) == [payment], "what was denied")
-        await console.sees("1 denied", "Denied by the holder of the tenant key", "Reason: twice")
+        await console.sees("1 denied", "Denied by the holder of the tenant key", 'Reason: "twice".')
         await console.press("a")
         await console.sees("Nothing is left to decide.")
         await console.press("f", "home", "enter")
@@ -150,12 +153,14 @@ BY_ONE = "Decide them one by one."
      ([payment(token(ADDRESS), to=TOKEN), payment(token(OTHER_ADDRESS), to=TOKEN)], "do not all pay the same"),
      ([payment(token(ADDRESS), to=TOKEN), payment(token(ADDRESS, SPENDER := "0x" + "4" * 40), to=TOKEN)],
       "do not all pay the same"),
-     ([payment(ether()), payment(ether(), ether(OTHER_ADDRESS))], "do not all pay the same"),
+     ([payment(ether()), payment(ether(), token(ADDRESS))], "do not all pay the same"),
+     ([payment(ether(), ether(OTHER_ADDRESS))] * 2, "pays several destinations at once"),
      ([payment(ether()), payment(ether(), chain=10)], "not all on the same chain"),
      ([payment(ether()), payment()], "nobody said what they do"),
      ([payment(Effect(kind="approval", asset="evm:1:0x3", amount="5", spender=SPENDER))] * 2, "Only payments"),
      ([payment(Effect(kind="opaque", to=ADDRESS))] * 2, "Only payments")],
-    ids=["amounts", "spellings", "recipients", "tokens", "a second one", "chains", "nothing", "approvals", "opaque"],
+    ids=["amounts", "spellings", "recipients", "tokens", "a second one", "several", "chains", "nothing", "approvals",
+         "opaque"],
 )  # fmt: skip
 def test_only_the_same_payment_is_approved_several_times(items: list[Item], why: str) -> None:
     assert why in batch.refusal(items)

@@ -15,11 +15,11 @@ from textual import events
 from console.dialogs.batch import BatchDecision
 from console.widgets.listing import Listing
 from console.widgets.shown_item import ShownItem
-from tests.console.waiting import cautious, item, later, queued, random_of, unlimited
+from tests.console.waiting import SPENDER, cautious, item, later, queued, random_of, several, unlimited
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.server import Service
-from tests.outside.odd_api import OddApi, answers, hangs_up, loses, odd_api
+from tests.outside.odd_api import OddApi, Request, answers, hangs_up, loses, odd_api, says_nothing
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ async def test_what_is_approved_is_signed_with_the_digest_that_was_shown(
     approval = queued(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
         await asked(console, "a")
-        await console.sees("Approve this?", ADDRESS, "0.000000000000000005 ETH (5 wei)", "Local chain", "Expires in")
+        await console.sees("Approve this?", ADDRESS, "0.000000000000000005 ETH (5 wei)", "Local chain", "expires in")
 
         await console.press("enter")
         await console.sees("Approved by you")
@@ -81,7 +81,7 @@ async def test_what_is_denied_carries_its_reason(service: Service, tenant: Tenan
 
         await console.write("no invoice")
         await console.press("enter")
-        await console.sees("Denied by you", "Reason: no invoice")
+        await console.sees("Denied by you", 'Reason: "no')
 
     assert (state(tenant, approval), item(tenant, approval)["reason"]) == ("rejected", "no invoice")
 
@@ -145,7 +145,7 @@ async def test_what_expires_while_one_is_asked_ends_the_question(
     clock = [later(item(tenant, approval))]
     async with queue(service, tenant, folder, now=lambda: clock[0]) as console:
         await asked(console, "a")
-        await console.sees("Expires in 23h 58m")
+        await console.sees("expires in 23h 58m, at")
 
         clock[0] += timedelta(days=1)
         await console.sees("Expired at", "There is nothing left to decide.")
@@ -262,7 +262,7 @@ async def test_when_only_the_answer_was_lost_the_approval_is_seen_all_the_same(
 
         await console.press("enter")
 
-        await console.sees("Approved", "There is nothing left to decide.")
+        await console.sees("Approved", "There is nothing left to decide.", "Close (Esc)")
     assert [one["status"] for one in agent.ok("GET", f"/vault/{agent.id}/history")] == ["signed"]
 
 
@@ -287,19 +287,26 @@ async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
         await console.sees("Approved by you")
 
 
+MANY = [(ADDRESS, amount) for amount in range(5, 17)]
+READ_ON, APPROVE = "Read on (Enter)", "Approve (Enter)"
+
+
+@pytest.mark.parametrize("keys", [("a",), ("space", "a")], ids=["shown", "marked"])
 async def test_what_does_not_fit_is_read_to_its_end_before_it_can_be_approved(
-    service: Service, tenant: Tenant, agent: Agent, folder: Path
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, keys: tuple[str, ...]
 ) -> None:
-    approval = unlimited(agent)
-    async with queue(service, tenant, folder, size=NARROW) as console:
-        await asked(console, "a")
-        await console.sees("Read on (Enter)")
-        assert "On Local chain" not in question(console)
+    approval = several(agent, *MANY, (SPENDER, 10**30))
+    async with queue(service, tenant, folder) as console:
+        await asked(console, *keys)
+        await console.sees("Approve this?", READ_ON, "▼ more below")
+        assert SPENDER not in question(console)
 
-        await console.press("enter")
-        await console.sees("Approve (Enter)")
+        while READ_ON in console.text:
+            assert APPROVE not in console.text
+            await console.press("enter")
 
-        assert "On Local chain" in question(console)
+        await console.sees(APPROVE)
+        assert SPENDER in question(console)
         assert state(tenant, approval) == "pending"
         await console.press("enter")
         await console.sees("Approved by you")
@@ -307,7 +314,149 @@ async def test_what_does_not_fit_is_read_to_its_end_before_it_can_be_approved(
 
 def question(console: Driven) -> str:
     """What is seen inside the question, between its frames."""
-    return "\n".join(line[6:74] for line in console.text.splitlines()[2:16])
+    return console.flat[console.flat.index("Approve th") :] if "Approve th" in console.flat else ""
+
+
+async def read_through(console: Driven) -> list[str]:
+    """Press Enter until nothing is left to read; each page on the way."""
+    pages = [question(console)]
+    while READ_ON in console.text:
+        await console.press("enter")
+        pages.append(question(console))
+    return pages
+
+
+async def test_an_ordinary_payment_takes_one_key_in_a_narrow_terminal(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder, size=NARROW) as console:
+        await asked(console, "a")
+        await console.sees(ADDRESS, "On Local chain", APPROVE)
+
+        await console.press("enter")
+
+        await console.sees("Approved by you")
+
+
+async def test_what_becomes_known_while_one_reads_is_read_from_the_top(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    first = several(agent, (ADDRESS, 1))
+    tenant.ok("POST", f"/approvals/{first}/approve", {"digest": item(tenant, first)["digest"]})
+    approval = several(agent, *MANY, (SPENDER, 10**30))
+    known = asyncio.Event()
+
+    async def slow(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        await known.wait()
+        async for chunk in api.asked(request):
+            writer.write(chunk)
+
+    async with odd_api(service.url) as api:
+        api.does(slow, "/vault/")
+        async with driven(api.url, folder, key=tenant.key) as console:
+            await console.sees("waiting", "live", "What it does")
+            await console.press("a")
+            await console.sees(READ_ON)
+            await console.press("enter")
+
+            known.set()
+            await console.sees("More has become known: read it from the top.", READ_ON)
+
+            # Whom the agent has never paid comes first from now on.
+            assert any(SPENDER in page for page in await read_through(console))
+            assert state(tenant, approval) == "pending"
+
+
+async def test_in_a_terminal_of_another_size_one_reads_from_the_top(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    several(agent, *MANY[:8], (SPENDER, 10**30), *MANY[8:])
+    async with queue(service, tenant, folder, size=(52, 20)) as console:
+        await asked(console, "a")
+        await console.sees(READ_ON)
+        await console.press("enter", "enter", "enter")
+        assert "asks for this" not in question(console)
+
+        await console.pilot.resize_terminal(140, 44)
+        await console.sees("asks for this", READ_ON)
+
+        assert any(SPENDER in page for page in await read_through(console))
+
+
+async def test_nothing_lies_over_a_question(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder, size=NARROW) as console:
+        console.app.tell("Said before.")
+        await console.sees("Said before.")
+
+        await asked(console, "a")
+        console.app.tell("Said meanwhile.")
+        await console.pilot.pause()
+
+        assert "Said before." not in console.text
+        assert "Said meanwhile." not in console.text
+        await console.press("escape")
+        await console.sees("Said meanwhile.")
+
+
+async def test_before_it_can_have_been_read_a_key_decides_nothing(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder, pause=60) as console:
+        await asked(console, "a")
+        await console.sees("Read first…")
+
+        await console.press("enter", "enter")
+        await console.pilot.click("#confirm")
+
+        assert "Read first…" in console.text
+        assert state(tenant, approval) == "pending"
+
+
+async def test_after_the_pause_a_key_decides(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder, pause=0.1) as console:
+        await asked(console, "a")
+        await console.sees(APPROVE)
+
+        await console.press("enter")
+
+        await console.sees("Approved by you")
+
+
+@pytest.mark.long
+async def test_one_may_leave_a_question_whose_answer_does_not_come(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+        api.does(says_nothing, "/approvals/", "POST")
+        await console.press("enter", "escape")
+        await console.sees("Approve this?", "Asking… Esc leaves.")
+
+        await console.press("escape")
+
+        await console.sees("It may have happened or not; the queue will tell.")
+        await console.gone("Approve this?")
+
+
+async def test_what_was_decided_is_not_added_to_what_was_spent(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    rules = [rule("auto-approve-threshold", threshold="0"), rule("spending-limit", maxPerDay="100")]
+    tenant.ok("PUT", f"/agents/{agent.id}/policies", rules)
+    queued(agent)
+    async with queue(service, tenant, folder) as console:
+        await console.sees("with this order")
+        await asked(console, "a")
+
+        await console.press("enter")
+        await console.sees("Approved by you")
+
+        await console.gone("with this order")
 
 
 async def test_another_reason_after_a_lost_answer_is_another_request(
@@ -344,10 +493,11 @@ async def test_several_are_denied_at_once_and_each_is_told(
 
         await console.write("wrong month")
         await console.press("enter")
-        await console.sees("2 denied", "1 not, because others or the time were faster")
+        await console.sees("2 denied", "1 not, because others or the time were faster", "Close (Esc)")
         await console.sees("Approved by the holder of the tenant key")
 
-        await console.press("enter", "escape")
+        await console.press("enter")
+        await console.gone("Deny these 3?")
         await console.sees("1 waiting")
     states = [state(tenant, one) for one in (fourth, third, second, first)]
     assert states == ["rejected", "approved", "rejected", "pending"]
@@ -358,14 +508,19 @@ async def test_equal_payments_are_approved_at_once_and_unequal_ones_are_not(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     approvals = [queued(agent, 2), queued(agent, 3), queued(agent, 4, OTHER_ADDRESS)]
-    async with queue(service, tenant, folder) as console:
+    async with queue(service, tenant, folder, size=(140, 20)) as console:
         await console.press("space", "space", "space", "a")
         await console.sees("do not all pay the same to the same destination")
         assert not isinstance(console.app.screen, BatchDecision)
 
         await console.press("home", "space")
         await asked(console, "a")
-        await console.sees("Approve these 2?", "In all 0.000000000000000005 ETH (5 wei)", ADDRESS)
+        await console.sees(
+            "Approve these 2?", "In all 0.000000000000000005 ETH (5 wei)", ADDRESS, "! First time", READ_ON
+        )
+        pages = await read_through(console)
+        assert [page.count("This request expires") for page in (pages[0], pages[-1])] == [1, 2]
+        assert state(tenant, approvals[0]) == "pending"
         await console.press("enter")
 
         await console.sees("2 approved")

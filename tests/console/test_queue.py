@@ -276,7 +276,7 @@ def test_one_agents_items_can_be_seen_alone() -> None:
     [({"status": "approved", "resolved_by": "manual", "resolved_by_user_id": "me"},
       "Approved by you at 2026-03-01 12:00:00 UTC."),
      ({"status": "rejected", "resolved_by": "manual", "resolved_by_user_id": "u2", "reason": "no invoice"},
-      "Denied by user u2 at 2026-03-01 12:00:00 UTC. Reason: no invoice"),
+      'Denied by user u2 at 2026-03-01 12:00:00 UTC. Reason: "no invoice".'),
      ({"status": "rejected", "resolved_by": "manual"},
       "Denied by the holder of the tenant key at 2026-03-01 12:00:00 UTC."),
      ({"status": "expired", "resolved_by": "system"}, "Expired at 2026-03-01 12:00:00 UTC.")],

@@ -55,7 +55,7 @@ def confirm(window: Terminal) -> None:
     def answered(flat: str) -> bool:
         if "(Enter)" in flat and "Asking" not in flat:
             window.press("Enter")
-        return "(Enter)" not in flat
+        return "Cancel (Esc)" not in flat
 
     window.until(answered, "the end of the question")
 
