@@ -52,7 +52,10 @@ def test_a_memo_is_said_with_the_order_and_stays_in_its_quotation_marks() -> Non
     assert found.endswith('… (529 characters)"')
 
 
-@pytest.mark.parametrize("data", ["AAAA", "not base64", solana.encoded(solana.message(PAY))[:-4]])
+LONGER = base64.b64encode(base64.b64decode(solana.encoded(solana.message(PAY))) + b"\x00").decode()
+
+
+@pytest.mark.parametrize("data", ["AAAA", "not base64", solana.encoded(solana.message(PAY))[:-4], LONGER])
 def test_a_message_that_cannot_be_decoded_is_said_to_be_so(data: str) -> None:
     assert data_lines("solana", data)[0].text == "instructions: this console cannot decode the message"
 
