@@ -133,16 +133,30 @@ class ApiClient:
 
     async def step_up(self, method: str, code: str) -> None:
         """Show a second factor (`totp`, `recovery-codes`); the session goes on with the tokens that are answered."""
-        credential = self.credential
-        if isinstance(credential, Session):
-            await credential.freshen(self._refreshed)
-            request, who = _Request("POST", f"/auth/mfa/{method}/step-up", {}, {"code": code}, {}), _who(credential)
-            try:
-                await credential.advance(lambda: self._tokens_of(request, credential))
-            except SignedOut:
-                if not await credential.renew(who, self._refreshed):
-                    raise
-                await credential.advance(lambda: self._tokens_of(request, credential))
+        await self._advance(f"/auth/mfa/{method}/step-up", code)
+
+    async def confirm_authenticator(self, code: str) -> list[str]:
+        """Show the first code of an authenticator, as in `step_up`; gives recovery codes if there were none yet."""
+        return await self._advance("/auth/mfa/totp/verify", code)
+
+    async def _advance(self, path: str, code: str) -> list[str]:
+        credential, answers = self.credential, list[SignedIn]()
+        if not isinstance(credential, Session):
+            return []
+
+        async def ask() -> Tokens:
+            answers.append((await self._once(request, SignedIn, _who(credential)))[0])
+            return answers[-1].tokens()
+
+        await credential.freshen(self._refreshed)
+        request, who = _Request("POST", path, {}, {"code": code}, {}), _who(credential)
+        try:
+            await credential.advance(ask)
+        except SignedOut:
+            if not await credential.renew(who, self._refreshed):
+                raise
+            await credential.advance(ask)
+        return answers[-1].recovery_codes or []
 
     async def _events(self, last_id: str | None, who: dict[str, str]) -> AsyncGenerator[Event]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {}) | who
@@ -244,10 +258,8 @@ class ApiClient:
         return self.signer.headers(request.method, target, request.extra, request.content() or b"")
 
     async def _refreshed(self, refresh_token: str) -> Tokens:
-        return await self._tokens_of(_Request("POST", "/auth/refresh", {}, {"refreshToken": refresh_token}, {}), None)
-
-    async def _tokens_of(self, request: "_Request", credential: Credential | None) -> Tokens:
-        return (await self._once(request, SignedIn, _who(credential)))[0].tokens()
+        request = _Request("POST", "/auth/refresh", {}, {"refreshToken": refresh_token}, {})
+        return (await self._once(request, SignedIn, {}))[0].tokens()
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -277,6 +289,8 @@ class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
     expires_in: int
     user: "Named"
     tenant: "Named"
+    # With the first of all factors, this once.
+    recovery_codes: list[str] | None = None
 
     def tokens(self) -> Tokens:
         """What is kept of it."""

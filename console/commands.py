@@ -77,6 +77,8 @@ class Commands(Provider):
             yield Command(binding.description, f"Key {app.get_key_display(binding)}", run)
         for number, (place, name) in enumerate(PLACES, 1):
             yield Command(f"Go to {name}", f"Key {number}", partial(app.action_go, place))
+        if app.person is not None and app.person.user is not None:
+            yield Command("Set up an authenticator", "Codes of an app as your second factor", app.presence.enrol)
         if not app.client.read_only:
             where = "Goes to the agents; there f is for the one under the cursor"
             yield Command("Freeze or unfreeze an agent", where, partial(app.action_go, "agents"))

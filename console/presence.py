@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.screen import Screen
 
+from console.dialogs.enrol import Enrol, Enrolment, RecoveryCodes
 from console.dialogs.sign_out import SignOut
 from console.dialogs.step_up import StepUp
 from console.entrance import Way
@@ -76,10 +77,37 @@ class Presence:
             # Several may want it at once; one answer serves them all.
             async with self._asking:
                 if before == self._shown:
-                    if not await self._app.push_screen_wait(StepUp(needed)):
+                    if not await (self._stepped_up(needed) if needed.methods else self._enrolled(self._seed)):
                         raise
                     self._shown += 1
         return await request()
+
+    def enrol(self) -> None:
+        """Set up an authenticator, or another in place of it."""
+        if self._app.person is not None and self._app.person.user is not None and not self._at_door:
+            self._app.run_worker(self._enrolled_or_told(), group="enrol", exclusive=True)
+
+    async def _enrolled_or_told(self) -> None:
+        try:
+            # Only the first needs no factor that is there already.
+            if await self._enrolled(lambda: self.act(self._seed)):
+                self._app.tell("Your authenticator is set up.")
+        except Failure as failure:
+            if not self.ended(failure):
+                self._app.tell(failure.sentence, "warning")
+
+    async def _seed(self) -> Enrolment:
+        return await self._app.client.send("POST", "/auth/mfa/totp/enroll", Enrolment)
+
+    async def _stepped_up(self, needed: MfaRequired) -> bool:
+        shown = await self._app.push_screen_wait(StepUp(needed))
+        return shown is True
+
+    async def _enrolled(self, seed: Callable[[], Awaitable[Enrolment]]) -> bool:
+        codes = await self._app.push_screen_wait(Enrol(await seed()))
+        if codes:
+            await self._app.push_screen_wait(RecoveryCodes(codes))
+        return codes is not None
 
     def _left(self, sentence: str) -> None:
         self._to_door(sentence, (), anew=True)

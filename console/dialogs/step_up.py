@@ -23,6 +23,7 @@ class StepUp(Ask[bool]):
 
     TITLE_TEXT = "Show a second factor"
     CONFIRM = "Show it"
+    LEAVING = ""
     DEFAULT_CSS = "StepUp #code { margin-top: 1; }"
 
     def __init__(self, needed: MfaRequired) -> None:
@@ -32,7 +33,7 @@ class StepUp(Ask[bool]):
 
     def essentials(self) -> ComposeResult:
         yield PlainText(self._needed.sentence)
-        yield PlainText(ways(self._needed.methods, self.app.settings.url), id="ways")
+        yield PlainText(ways(self._needed.methods), id="ways")
 
     def fields(self) -> ComposeResult:
         if self._can:
@@ -73,13 +74,8 @@ class StepUp(Ask[bool]):
         return True
 
 
-def ways(methods: list[str], url: str) -> str:
+def ways(methods: list[str]) -> str:
     """In words: what this person can show here."""
-    if not methods:
-        return (
-            "You have no second factor yet, so this cannot be done as you. Enrol an authenticator first: "
-            f"POST /auth/mfa/totp/enroll and then /auth/mfa/totp/verify at {url}, as docs/people.md tells."
-        )
     here = {"totp": "a code of your authenticator", "recovery": "a recovery code"}
     can = " or ".join(name for method, name in here.items() if method in methods)
     first = f"Type {can}." if can else "None of your factors can be shown here: enrol an authenticator beside them."

@@ -11,6 +11,7 @@ import pyotp
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import ComposeResult
+from textual.containers import VerticalScroll
 from textual.widgets import Input
 
 from console.app import Console
@@ -18,8 +19,9 @@ from console.dialogs.ask import Ask
 from console.dialogs.step_up import ways
 from console.failures import MfaRequired
 from console.widgets.plain_text import PlainText
+from console.widgets.qr import Qr
 from tests.console.entering import confirm, kept, signed_in
-from tests.fixtures.callers import Tenant, rule
+from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
@@ -101,19 +103,57 @@ async def test_who_steps_back_has_done_nothing(service: Service, tenant: Tenant,
         assert len(tenant.ok("GET", "/approvals?status=pending")) == 1
 
 
-async def test_who_has_no_factor_reads_where_to_enrol_one(
+async def enrolling(console: Driven) -> str:
+    """Press what approves, until an authenticator is to be set up; the seed that is shown."""
+    await console.sees("1 waiting")
+    await console.press("a")
+    await console.sees("Approve this?")
+    await confirm(console, "Set up an authenticator")
+    return str(console.one(PlainText, "#secret").content).replace(" ", "")
+
+
+async def test_who_has_no_factor_sets_one_up_and_goes_on(
+    service: Service, tenant: Tenant, admin: Person, folder: Path
+) -> None:
+    store, _ = kept(service, admin, folder), queued(tenant)
+    async with driven(service.url, folder) as console:
+        seed = await enrolling(console)
+        await console.until(lambda: console.one(Qr).display, "the picture")
+        assert console.one(VerticalScroll, "#essentials").max_scroll_y == 0
+        await console.write("000000")
+        await confirm(console, "That code was not taken")
+        await console.write(pyotp.TOTP(seed).now())
+        await confirm(console, "Write these down now")
+        codes = str(console.one(PlainText, "#codes").content).splitlines()
+        await console.press("escape")
+        await console.sees("Write them down first")
+        await confirm(console, "That is not the last of them")
+        await console.write(codes[-1])
+        await console.press("enter")
+        await console.until(lambda: tenant.ok("GET", "/approvals?status=approved"), "the approval")
+
+        tokens, app = store.read(), console.app
+        assert tokens is not None
+        assert len(codes) == 10
+        bearer = {"Authorization": f"Bearer {tokens.token}"}
+        with Client(base_url=service.url, headers=bearer) as client:
+            assert sorted(client.ok("GET", "/auth/session")["mfa"]["methods"]) == ["recovery", "totp"]
+        kept_of_it = f"{console.text} {vars(app)!r} {vars(app.client)!r} {store.file.read_text()}"
+        assert [secret for secret in (seed, *codes) if secret in kept_of_it] == []
+
+
+async def test_who_does_not_set_one_up_has_done_nothing(
     service: Service, tenant: Tenant, admin: Person, folder: Path
 ) -> None:
     kept(service, admin, folder)
     queued(tenant)
-    async with driven(service.url, folder) as console:
-        await approving(console)
-        await console.sees("You have no second factor yet", "POST /auth/mfa/totp/enroll")
-        assert not console.app.screen.query(Input)
-
-        await console.press("enter")
+    async with driven(service.url, folder, size=NARROW) as console:
+        await enrolling(console)
+        assert not console.one(Qr).display
+        await console.press("escape")
 
         await console.sees("Approve this?", "Show a second factor first")
+        assert len(tenant.ok("GET", "/approvals?status=pending")) == 1
 
 
 class Doing(Ask[object]):
@@ -203,4 +243,4 @@ async def test_a_wrong_code_is_said_where_it_was_typed(
     ids=["totp", "recovery", "none-here"],
 )  # fmt: skip
 def test_the_question_names_what_serves_and_what_does_not(methods: list[str], said: str) -> None:
-    assert ways(methods, "https://custody.example") == said
+    assert ways(methods) == said
