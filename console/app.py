@@ -57,11 +57,11 @@ class Console(App[None]):
         Binding("ctrl+o", "sign_out", "Sign out", show=False),
         Binding("q", "quit", "Quit"),
     ]
-    waiting: reactive[int | None] = reactive(None)
+    waiting: reactive[int | None] = reactive(None, repaint=False)
     """How many approvals wait for somebody."""
-    queue_version: reactive[int] = reactive(0)
+    queue_version: reactive[int] = reactive(0, repaint=False)
     """Rises whenever the queue has changed, or what is known of the watch over it."""
-    away: reactive[str] = reactive("")
+    away: reactive[str] = reactive("", repaint=False)
     """A sentence about the service that cannot be reached; empty while it answers."""
 
     def __init__(

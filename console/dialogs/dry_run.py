@@ -30,6 +30,7 @@ class DryRun(Ask[list[Said]]):
 
     TITLE_TEXT = "Try a transaction: nothing is signed, nothing is written"
     CONFIRM = "Try"
+    LEAVING = ""
     # In CSS, not DEFAULT_CSS: it must win over what the application says of every question.
     CSS = """
     DryRun #question { width: 96%; max-width: 160; height: 96%; max-height: 96%; padding: 0 1; }

@@ -33,6 +33,7 @@ class Explain(Ask[tuple[Request, Explanation]]):
     """
     TITLE_TEXT = "Which route would a request fall to?"
     CONFIRM = "Explain"
+    LEAVING = ""
     # The fields in the order of the screen, with the API's names for them.
     FIELDS: ClassVar[Mapping[str, str]] = {"agent": "agentId", "method": "method", "url": "url"}
 

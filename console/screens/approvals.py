@@ -210,9 +210,13 @@ class Approvals(Page):
             self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        reading = self.has_class("-reading")
         if action == "mark" and self.app.settings.read_only:
             return False
-        if action == "back" and not self.has_class("-reading"):
+        if action in ("mark", "search") and reading and self.has_class("-narrow"):
+            # There the pane lies over the list.
+            return False
+        if action == "back" and not reading:
             return self.queue.searching
         return not self._why_not() if action == "decide" else super().check_action(action, parameters)
 

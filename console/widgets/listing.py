@@ -106,6 +106,9 @@ class Listing[Row](ScrollView, can_focus=True):
 
     def show(self, rows: Sequence[Row]) -> None:
         """Show these rows. The cursor stays on its thing, and that on its line of the screen."""
+        if rows and self.rows == list(rows):
+            # The same once more; what the time has changed of it is drawn by a tick.
+            return
         before, anchor = self.row, self._anchor()
         seen = self._top <= self._cursor < self._top + self._room
         self.rows = list(rows)

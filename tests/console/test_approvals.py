@@ -103,6 +103,21 @@ async def test_a_click_looks_and_two_open(service: Service, tenant: Tenant, fold
         assert isinstance(console.app.focused, Listing)
 
 
+async def test_in_a_narrow_terminal_the_keys_fit_and_the_way_back_is_among_them(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    async with three(service, tenant, folder) as (console, _):
+        await console.pilot.resize_terminal(*NARROW)
+        await console.sees("Search", "q Quit")
+        await console.gone("Reload")
+
+        await console.press("enter")
+        await console.sees("esc Back", "q Quit")
+        await console.press("escape")
+
+        await console.gone("esc Back")
+
+
 async def test_marks_are_counted_and_taken_back(service: Service, tenant: Tenant, folder: Path) -> None:
     async with three(service, tenant, folder) as (console, _):
         await console.press("space", "space")

@@ -531,7 +531,7 @@ async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant
     approval = queued(agent)
     async with queue(service, tenant, folder, read_only=True) as console:
         await console.sees("This console is read-only: others decide.")
-        await console.gone("Deny")
+        await console.gone("Deny", "Mark")
 
         await console.press("a", "enter", "d", "enter")
         await console.pilot.pause(0.05)

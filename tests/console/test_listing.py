@@ -120,6 +120,20 @@ async def test_what_is_looked_at_stays_where_it_is_although_the_cursor_is_elsewh
         assert app.listing.row == ("k0", "thing k0")
 
 
+async def test_what_the_time_has_changed_is_drawn_again() -> None:
+    amounts = {"k0": "7", "k1": "7"}
+    async with shown() as (app, pilot):
+        app.listing.columns[2] = Column("Amount", lambda row: amounts[row[0]], 6, right=True)
+        app.listing.show(rows("k0", "k1"))
+        await pilot.pause()
+
+        amounts["k1"] = "8"
+        app.listing.tick()
+        await pilot.pause()
+
+        assert [line.split()[-1] for line in app.lines[1:3]] == ["7", "8"]
+
+
 async def test_keys_move_choose_and_mark() -> None:
     async with shown() as (app, pilot):
         app.listing.show(rows(*KEYS))

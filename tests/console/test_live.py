@@ -15,7 +15,7 @@ from tests.console.waiting import cautious, item, later, queued, random_of
 from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
-from tests.outside.odd_api import Deed, odd_api, refuses, streams
+from tests.outside.odd_api import Deed, odd_api, refuses, says_nothing, streams
 
 # What the console promises, and what a busy machine may add to it.
 SECONDS = 2.0 + 1.5
@@ -115,6 +115,18 @@ async def test_without_a_stream_that_tells_it_a_new_item_comes_as_soon(
             await console.sees("1 waiting")
 
             assert time.monotonic() - began < SECONDS
+
+
+@pytest.mark.long
+async def test_a_queue_that_hears_nothing_is_not_called_live(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+        await listening(console)
+        api.does(says_nothing, "/approvals")
+
+        await console.sees("NOT live: no answer")
+        api.well()
 
 
 async def test_with_the_stream_an_item_comes_before_the_next_glance(

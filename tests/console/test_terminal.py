@@ -70,6 +70,7 @@ def test_what_an_agent_asks_for_is_approved_with_two_keys_and_the_chain_has_it(
     with console(environment, tmp_path, size=size) as window:
         waiting = ask_for_half(agent)
         window.sees("0.5 ETH", "Approvals (1)")
+        assert window.tmux("display-message", "-p", "#{pane_title}").strip() == "(1) Custody"
 
         window.press("a")
         asked = window.sees("(Enter)", "(Esc)")
