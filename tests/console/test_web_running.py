@@ -163,7 +163,7 @@ def test_the_queue_is_shown_in_a_browser_and_decided_with_its_keyboard(
         address = visit.page.url
         # No click: the page gives its keys to the console by itself.
         visit.page.keyboard.press("a")
-        shown.sees("Approve this?", ADDRESS, "2 ETH", agent.id)
+        shown.sees("Approve this?", ADDRESS, "2 ETH", agent.id, "Approve (Enter)")
         visit.page.keyboard.press("Enter")
         eventually(lambda: tenant.ok("GET", "/approvals/stats")["approved"] == 1, seconds=PATIENCE_SECONDS)
         again = visit.page.request.get(site.address)
