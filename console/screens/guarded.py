@@ -6,9 +6,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from console.failures import Failure, Forbidden, MfaRequired
 from console.screens.page import Page
 from console.widgets.session_needed import SessionNeeded
+from console.failures import Failure, Forbidden, MfaRequired
 
 
 class GuardedPage(Page):
@@ -26,6 +26,7 @@ class GuardedPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._factor_wanted = False
+        self._keys = frozenset[str]()
 
     def body(self) -> ComposeResult:
         yield SessionNeeded(self.WHAT)
@@ -47,7 +48,7 @@ class GuardedPage(Page):
             self._factor_wanted = False
             notice.for_key()
             self._close()
-            self.refresh_bindings()
+            self._refresh_keys()
             return
         try:
             # Until there is an answer, what the last one said is so: Enter serves while the clock is asking.
@@ -60,7 +61,7 @@ class GuardedPage(Page):
             self._factor_wanted = False
             notice.open()
             self._open()
-        self.refresh_bindings()
+        self._refresh_keys()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self._factor_wanted if action == "show_factor" else super().check_action(action, parameters)
@@ -77,6 +78,13 @@ class GuardedPage(Page):
                 self.app.tell(failure.sentence, "warning")
         else:
             self.reload()
+
+    def _refresh_keys(self) -> None:
+        """Draw the footer anew where a key came or went, and not at every look: it is gone for a moment meanwhile."""
+        keys = frozenset(self.active_bindings)
+        if keys != self._keys:
+            self._keys = keys
+            self.refresh_bindings()
 
     def _close(self) -> None:
         self.set_class(True, "-closed")
