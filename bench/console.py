@@ -22,7 +22,7 @@ import console.app
 from bench import load
 from bench.deployment import Deployment
 from console.app import Console
-from console.settings import Settings
+from console.entry.settings import Settings
 from console.widgets.listing import Listing
 
 ITEMS = 10_000

@@ -6,8 +6,8 @@ import sys
 
 from textual import constants
 
-from console.plain import plain
-from console.settings import BadSetting, Settings, load
+from console.entry.settings import BadSetting, Settings, load
+from console.texts.plain import plain
 
 
 def main() -> int:

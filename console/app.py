@@ -12,12 +12,12 @@ from textual.reactive import reactive
 from textual.worker import WorkerFailed
 
 from console import themes
-from console.api_client import ApiClient
 from console.commands import Commands
-from console.failures import Away, Failure, broken
-from console.lookout import Lookout
-from console.person import Person
-from console.presence import Presence
+from console.entry.person import Person
+from console.entry.presence import Presence
+from console.entry.settings import Settings
+from console.entry.tokens import TokenStore
+from console.queue.lookout import Lookout
 from console.screens.agents import Agents
 from console.screens.approvals import Approvals
 from console.screens.audit import Audit
@@ -26,12 +26,12 @@ from console.screens.policies import Policies
 from console.screens.secrets import Secrets
 from console.screens.transactions import Transactions
 from console.screens.webhooks import Webhooks
-from console.settings import Settings
-from console.signing import RequestSigner
 from console.terminal_title import TerminalTitle
-from console.tokens import TokenStore
 from console.widgets.banner import Banner, with_next_try
 from console.widgets.heading import PLACES, Heading, Navigation, Place
+from console.wire.api_client import ApiClient
+from console.wire.failures import Away, Failure, broken
+from console.wire.signing import RequestSigner
 
 # So long something to be decided stands on the screen before a key decides: nobody reads faster.
 PAUSE_SECONDS: Final = 0.6

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from console.failures import Failure
-from console.plain import clipped
-from console.shapes_known import KnownAgent, KnownApproval
+from console.texts.plain import clipped
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
+from console.wire.failures import Failure
+from console.wire.shapes_known import KnownAgent, KnownApproval
 
 if TYPE_CHECKING:
     from console.app import Console

@@ -12,7 +12,7 @@ DARK = Theme(
 )  # fmt: skip
 LIGHT = Theme(
     name="custody-light", dark=False, primary="#2f6496", secondary="#5c6b80", accent="#2f6496", warning="#9a6200",
-    error="#b3202c", success="#2b7a4b", foreground="#1c2430", background="#f3f4f6", surface="#fbfbfc", panel="#e4e8ee",
+    error="#b3202c", success="#246b41", foreground="#1c2430", background="#f3f4f6", surface="#fbfbfc", panel="#e4e8ee",
     variables=_READABLE,
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ from aiohttp import WSCloseCode, web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from console.settings import BadSetting, parser
+from console.entry.settings import BadSetting, parser
 
 HOST: Final = "127.0.0.1"
 COOKIE: Final = "custody-console"

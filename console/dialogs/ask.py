@@ -10,10 +10,10 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button
 
-from console.api_client import new_key
-from console.failures import AnswerLost, Failure, Malformed
 from console.widgets.plain_text import PlainText
 from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall
+from console.wire.api_client import new_key
+from console.wire.failures import AnswerLost, Failure, Malformed
 
 if TYPE_CHECKING:
     from console.app import Console

@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from textual import work
 from textual.app import ComposeResult
 
-from console import batch
-from console.api_client import new_key
-from console.dangers import dangers
-from console.decisions import Over, Refused, Way, decide
 from console.dialogs.careful import Careful
-from console.failures import Failure, SignedOut
-from console.order import Known, of_approval
-from console.queue import Item
-from console.said import Said
+from console.orders.dangers import dangers
+from console.orders.order import Known, of_approval
+from console.orders.words import essentials
+from console.queue import batch
+from console.queue.decisions import Over, Refused, Way, decide
+from console.queue.queue import Item
+from console.texts.said import Said
 from console.widgets.reason_line import ReasonLine
 from console.widgets.said_lines import SaidLines
-from console.words import essentials
+from console.wire.api_client import new_key
+from console.wire.failures import Failure, SignedOut
 
 _NOTHING = Known()
 

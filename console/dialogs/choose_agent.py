@@ -8,10 +8,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.shapes import Agent
 from console.widgets.agent_list import AgentList
 from console.widgets.listing import Column
 from console.widgets.plain_text import PlainText
+from console.wire.shapes import Agent
 
 ALL = ""
 

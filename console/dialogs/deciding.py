@@ -5,17 +5,17 @@ from dataclasses import replace
 
 from textual.app import ComposeResult
 
-from console.api_client import new_key
-from console.dangers import dangers
-from console.decisions import Over, Refused, Way, decide
 from console.dialogs.careful import Careful
-from console.moments import clock, span
-from console.order import Known, of_approval
-from console.queue import Item, Outcome
-from console.said import Said
+from console.orders.dangers import dangers
+from console.orders.order import Known, of_approval
+from console.orders.words import essentials
+from console.queue.decisions import Over, Refused, Way, decide
+from console.queue.queue import Item, Outcome
+from console.texts.moments import clock, span
+from console.texts.said import Said
 from console.widgets.plain_text import PlainText
 from console.widgets.said_lines import SaidLines
-from console.words import essentials
+from console.wire.api_client import new_key
 
 
 class Deciding(Careful[Outcome]):

@@ -7,17 +7,17 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Input, TextArea
 
 from console.dialogs.ask import Ask
-from console.dry_run_in_words import dry_run_in_words, order_of
-from console.failures import Answered, Failure
-from console.said import Said
-from console.shapes import Agent
-from console.shapes_agents import Account, Simulated
-from console.surroundings import surroundings
-from console.typed_order import EVM, SOLANA, TYPED_DATA, BadField, coin_of, field_of, question, said_back
+from console.orders.surroundings import surroundings
+from console.rules.dry_run_in_words import dry_run_in_words, order_of
+from console.rules.typed_order import EVM, SOLANA, TYPED_DATA, BadField, coin_of, field_of, question, said_back
+from console.texts.said import Said
 from console.widgets.choice import Choice
 from console.widgets.plain_text import PlainText
 from console.widgets.said_lines import SaidLines
 from console.widgets.typed_field import TypedField
+from console.wire.failures import Answered, Failure
+from console.wire.shapes import Agent
+from console.wire.shapes_agents import Account, Simulated
 
 _KINDS: Final = ((EVM, "EVM transaction"), (TYPED_DATA, "typed data"), (SOLANA, "Solana transaction"))
 # Which field says the chain of an amount.
@@ -84,7 +84,6 @@ class DryRun(Ask[list[Said]]):
                 yield SaidLines([Said("The answer will stand here.", "quiet")])
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._show_kind()
         # A form and its answer need the lines.
         for button in self.query(Button):

@@ -9,9 +9,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
 from console.dialogs.ask import Ask
-from console.failures import AnswerLost, Failure, Malformed, Unproven
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
+from console.wire.failures import AnswerLost, Failure, Malformed, Unproven
 
 # Beside the picture the words keep so many cells; above and below it there are the frame, the field and the buttons.
 _WORDS_CELLS: Final = 44
@@ -63,7 +63,6 @@ class Enrol(Ask[list[str]]):
         yield Input(placeholder="123456", max_length=16, compact=True, id="code")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.query_one("#essentials").styles.max_height = _ESSENTIALS
         self.query_one(Qr).show(self._enrolment.otpauth_uri)
         self._draw_picture()
@@ -118,7 +117,6 @@ class RecoveryCodes(Ask[bool]):
         yield Input(placeholder="type the last of them from your paper", max_length=64, id="written")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.query_one("#essentials").styles.max_height = _ESSENTIALS
         self.query_one("#written", Input).focus()
 

@@ -9,9 +9,9 @@ from textual.containers import Horizontal
 from textual.widgets import Input
 
 from console.dialogs.ask import Ask
-from console.failures import Answered
-from console.shapes_secrets import Explanation
 from console.widgets.plain_text import PlainText
+from console.wire.failures import Answered
+from console.wire.shapes_secrets import Explanation
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -52,7 +52,6 @@ class Explain(Ask[tuple[Request, Explanation]]):
                 yield Input(getattr(self._request, name), placeholder=hint, compact=True, id=name)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.query_one("#url" if self._request.agent else "#agent", Input).focus()
 
     async def perform(self) -> tuple[Request, Explanation]:

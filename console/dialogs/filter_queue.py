@@ -9,8 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from console.queue import Item
-from console.queue_view import STATUS_WORDS, STATUSES, View
+from console.queue.queue import Item
+from console.queue.queue_view import STATUS_WORDS, STATUSES, View
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 

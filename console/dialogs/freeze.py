@@ -6,12 +6,12 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from console.dialogs.ask import Ask
-from console.failures import Failure
-from console.moments import clock, moment
-from console.said import Said
-from console.shapes import Agent
-from console.shapes_agents import Frozen, Tenant
+from console.texts.moments import clock, moment
+from console.texts.said import Said
 from console.widgets.said_lines import SaidLines
+from console.wire.failures import Failure
+from console.wire.shapes import Agent
+from console.wire.shapes_agents import Frozen, Tenant
 
 _REASON_CHARACTERS: Final = 1_000
 _WHO_UNFREEZES: Final = "Only an owner or admin with a recent second factor can unfreeze."

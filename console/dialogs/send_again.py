@@ -6,10 +6,10 @@ from typing import ClassVar
 from textual.app import ComposeResult
 
 from console.dialogs.ask import Ask
-from console.failures import Conflicted, Failure
-from console.shapes_webhooks import Delivery, Endpoint, delivery_state
 from console.widgets.field_rows import FieldRows
 from console.widgets.plain_text import PlainText
+from console.wire.failures import Conflicted, Failure
+from console.wire.shapes_webhooks import Delivery, Endpoint, delivery_state
 
 # Where another key helps, it is named; the other refusals say it all by themselves.
 MEANINGS = {

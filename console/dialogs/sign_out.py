@@ -3,8 +3,8 @@
 from textual.app import ComposeResult
 
 from console.dialogs.ask import Ask
-from console.failures import Failure
 from console.widgets.plain_text import PlainText
+from console.wire.failures import Failure
 
 
 class SignOut(Ask[str]):

@@ -7,9 +7,9 @@ from textual.app import ComposeResult
 from textual.widgets import Button, Input
 
 from console.dialogs.ask import Ask
-from console.failures import AnswerLost, Failure, Malformed, MfaRequired, TooFast, Unproven
-from console.moments import span
+from console.texts.moments import span
 from console.widgets.plain_text import PlainText
+from console.wire.failures import AnswerLost, Failure, Malformed, MfaRequired, TooFast, Unproven
 
 _TOTP_DIGITS: Final = 6
 _NOT_TAKEN: Final = (
@@ -40,7 +40,6 @@ class StepUp(Ask[bool]):
             yield Input(placeholder="123456, or a recovery code", max_length=64, id="code")
 
     def on_mount(self) -> None:
-        super().on_mount()
         if self._can:
             self.query_one("#code", Input).focus()
         else:

@@ -6,21 +6,21 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
-from console.agent_in_words import agent_in_words, frozen_words
-from console.agent_pages import Everybody, everybody
+from console.agents.agent_in_words import agent_in_words, frozen_words
+from console.agents.agent_pages import Everybody, everybody
+from console.agents.glance import Glance, glance
 from console.dialogs.ask import Ask
 from console.dialogs.freeze import Freeze, FreezeTenant, Unfreeze, UnfreezeTenant
-from console.failures import SignedOut
-from console.glance import Glance, glance
-from console.kept import Kept
-from console.moments import ago, moment
-from console.said import Said
 from console.screens.page import Page
-from console.shapes import Agent
-from console.shapes_agents import Frozen
+from console.texts.moments import ago, moment
+from console.texts.said import Said
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
+from console.wire.failures import SignedOut
+from console.wire.kept import Kept
+from console.wire.shapes import Agent
+from console.wire.shapes_agents import Frozen
 
 _SIGN_IN: Final = "Unfreezing is for people who have signed in; you use the tenant key. Press i to sign in."
 
@@ -32,10 +32,10 @@ class Agents(Page):
     AUTO_FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = [
         # Of two for one key the one that is possible is shown and done.
-        Binding("f", "freeze", "Freeze"),
-        Binding("f", "unfreeze", "Unfreeze"),
-        Binding("F", "freeze_tenant", "Freeze all", key_display="F"),
-        Binding("F", "unfreeze_tenant", "Unfreeze all", key_display="F"),
+        Binding("z", "freeze", "Freeze"),
+        Binding("z", "unfreeze", "Unfreeze"),
+        Binding("Z", "freeze_tenant", "Freeze all", key_display="Z"),
+        Binding("Z", "unfreeze_tenant", "Unfreeze all", key_display="Z"),
         Binding("t", "go('transactions')", "Transactions", show=False),
         Binding("p", "go('policies')", "Policies", show=False),
         Binding("slash", "search", "Search", key_display="/"),

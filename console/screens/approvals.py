@@ -8,35 +8,27 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
-from console import batch
-from console.decisions import Way, why_not
 from console.dialogs.approve import Approve
 from console.dialogs.batch import BatchDecision
 from console.dialogs.deny import Deny
 from console.dialogs.filter_queue import FilterQueue
-from console.history import History
-from console.queue import PAGE, Item, Outcome
-from console.queue_view import View
+from console.queue import batch
+from console.queue.decisions import Way, why_not
+from console.queue.history import History
+from console.queue.queue import PAGE, Item, Outcome
+from console.queue.queue_view import View
 from console.screens.page import Page
-from console.shapes import Approval
 from console.widgets.listing import Listing
 from console.widgets.order_pane import OrderPane
 from console.widgets.queue_list import QueueList
 from console.widgets.shown_item import ShownItem
+from console.wire.shapes import Approval
 
 
 class Approvals(Page):
     """List and pane. Decisions are about the item in the pane, never about the line under the cursor."""
 
     PLACE = "approvals"
-    DEFAULT_CSS = """
-    Approvals QueueList { width: 6fr; height: 1fr; }
-    Approvals ShownItem { width: 5fr; height: 1fr; border-left: vkey $panel; }
-    Approvals.-narrow #both { layout: vertical; }
-    Approvals.-narrow QueueList { width: 1fr; height: 2fr; }
-    Approvals.-narrow ShownItem { width: 1fr; height: 3fr; border-left: none; }
-    Approvals.-narrow.-reading QueueList { display: none; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "decide('approve')", "Approve"),
         Binding("d", "decide('deny')", "Deny"),

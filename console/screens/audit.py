@@ -6,15 +6,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 
-from console import filters
-from console.failures import Answered, Forbidden
-from console.fields import counted
-from console.moments import moment
 from console.screens.guarded import GuardedPage
-from console.shapes_audit import AuditEvent, AuditPage, in_full
+from console.texts import filters
+from console.texts.fields import counted
+from console.texts.moments import moment
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
+from console.wire.failures import Answered, Forbidden
+from console.wire.shapes_audit import AuditEvent, AuditPage, in_full
 
 PAGE = 100
 AHEAD = 30

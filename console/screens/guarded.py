@@ -8,7 +8,7 @@ from textual.containers import Vertical
 
 from console.screens.page import Page
 from console.widgets.session_needed import SessionNeeded
-from console.failures import Failure, Forbidden, MfaRequired
+from console.wire.failures import Failure, Forbidden, MfaRequired
 
 
 class GuardedPage(Page):

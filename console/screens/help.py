@@ -9,7 +9,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
 from console.dialogs.ask import Ask
-from console.fields import Field
+from console.texts.fields import Field
 from console.widgets.field_rows import FieldRows
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing

@@ -8,11 +8,11 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.worker import Worker
 
-from console.failures import Away, Failure, Faulty, Malformed, TooFast
 from console.widgets.banner import Banner
 from console.widgets.heading import Heading, Navigation
 from console.widgets.key_line import KeyLine
 from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall, fit
+from console.wire.failures import Away, Failure, Faulty, Malformed, TooFast
 
 if TYPE_CHECKING:
     from console.app import Console

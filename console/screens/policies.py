@@ -7,22 +7,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
-from console.address_book import book_of
-from console.agent_in_words import frozen_words
-from console.agent_pages import everybody
+from console.agents.agent_in_words import frozen_words
+from console.agents.agent_pages import everybody
+from console.agents.glance import token_facts
 from console.dialogs.dry_run import DryRun
-from console.failures import SignedOut
-from console.glance import token_facts
-from console.kept import Kept
-from console.plain import clipped
-from console.rule_terms import Names
-from console.rules_in_words import rules_in_words
-from console.said import Heading, Said
+from console.orders.address_book import book_of
+from console.rules.rule_terms import Names
+from console.rules.rules_in_words import rules_in_words
 from console.screens.page import Page
-from console.shapes import Agent, PolicyRule
+from console.texts.plain import clipped
+from console.texts.said import Heading, Said
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
+from console.wire.failures import SignedOut
+from console.wire.kept import Kept
+from console.wire.shapes import Agent, PolicyRule
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from textual.binding import Binding, BindingType
 
 from console.dialogs.explain import Explain, Request
 from console.dialogs.shown import Shown
-from console.fields import Field
-from console.moments import ago, clock, moment
-from console.plain import clipped
 from console.screens.page import Page
-from console.shapes_secrets import CredentialRoute, Explanation, Secret, expiry, injection, target, told
+from console.texts.fields import Field
+from console.texts.moments import ago, clock, moment
+from console.texts.plain import clipped
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
+from console.wire.shapes_secrets import CredentialRoute, Explanation, Secret, expiry, injection, target, told
 
 NEVER_SHOWN = "Values are sealed: no one can have them shown, here or anywhere. Only the proxy puts them into requests."
 

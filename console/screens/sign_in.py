@@ -10,15 +10,15 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Input
 
-from console.api_client import ApiClient
-from console.device_flow import DeviceCode, Ended
-from console.entrance import Door, Entrance, TenantUnknown, Way
-from console.failures import Failure
-from console.moments import span
-from console.settings import is_loopback
+from console.entry.device_flow import DeviceCode, Ended
+from console.entry.entrance import Door, Entrance, TenantUnknown, Way
+from console.entry.settings import is_loopback
+from console.texts.moments import span
 from console.widgets.heading import Heading
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
+from console.wire.api_client import ApiClient
+from console.wire.failures import Failure
 
 if TYPE_CHECKING:
     from console.app import Console

@@ -7,24 +7,24 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from console import filters
-from console.address_book import book_of
-from console.became import state
-from console.chains import chain_name
 from console.dialogs.choose_agent import ChooseAgent
-from console.failures import Answered
-from console.merged import Merged
-from console.moments import ago, moment
-from console.order import Known, of_transaction
-from console.plain import short
+from console.orders.address_book import book_of
+from console.orders.became import state
+from console.orders.merged import Merged
+from console.orders.order import Known, of_transaction
+from console.orders.transaction_filters import HINT, fields
+from console.orders.words import summary
 from console.screens.page import Page
-from console.shapes import Transaction, TransactionPage
-from console.transaction_filters import HINT, fields
+from console.texts import filters
+from console.texts.chains import chain_name
+from console.texts.moments import ago, moment
+from console.texts.plain import short
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
 from console.widgets.transaction_pane import TransactionPane
-from console.words import summary
+from console.wire.failures import Answered
+from console.wire.shapes import Transaction, TransactionPage
 
 PAGE: Final = 50
 AHEAD: Final = 20

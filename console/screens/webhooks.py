@@ -5,14 +5,17 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from console import filters
 from console.dialogs.send_again import Replay, Retry
 from console.dialogs.shown import Shown
-from console.fields import counted
-from console.moments import ago, moment
-from console.plain import short
 from console.screens.guarded import GuardedPage
-from console.shapes_webhooks import (
+from console.texts import filters
+from console.texts.fields import counted
+from console.texts.moments import ago, moment
+from console.texts.plain import short
+from console.widgets.filter_line import FilterLine
+from console.widgets.listing import Column, Listing
+from console.widgets.plain_text import PlainText
+from console.wire.shapes_webhooks import (
     Delivery,
     Endpoint,
     delivery_state,
@@ -21,9 +24,6 @@ from console.shapes_webhooks import (
     endpoint_text,
     pause,
 )  # fmt: skip
-from console.widgets.filter_line import FilterLine
-from console.widgets.listing import Column, Listing
-from console.widgets.plain_text import PlainText
 
 # The list's own line for nothing needs more room than a list without rows takes.
 NO_ENDPOINTS = "No endpoints: nobody is told of events. POST /webhooks makes one."

@@ -10,10 +10,10 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from console.agent_order import ORDERS, found, ordered
-from console.shapes import Agent
+from console.agents.agent_order import ORDERS, found, ordered
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
+from console.wire.shapes import Agent
 
 # Whoever runs down a list passes each row in less; who looks at one waits no more than this.
 REST_SECONDS = 0.15

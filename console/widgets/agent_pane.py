@@ -6,7 +6,7 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from console.said import Said
+from console.texts.said import Said
 from console.widgets.said_lines import SaidLines
 
 

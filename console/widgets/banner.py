@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from textual.reactive import reactive
 
-from console.moments import span
+from console.texts.moments import span
 from console.widgets.plain_text import PlainText
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
-from console.plain import ELLIPSIS
+from console.texts.plain import ELLIPSIS
 
 GAP = 2
 _LEAST = 4

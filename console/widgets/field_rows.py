@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from console.fields import Field
+from console.texts.fields import Field
 from console.widgets.plain_text import PlainText
 
 

@@ -197,9 +197,7 @@ class Listing[Row](ScrollView, can_focus=True):
         style = self._style("cursor" if here else "marked" if marked else "")
         cells = self._cells[place] = self._cells_of(row)
         # No colour alone: the cursor has an arrow, a mark has a dot.
-        return self._line(
-            cells, style, ("▸" if here else " ") + ("●" if marked else "")
-        )
+        return self._line(cells, style, ("▸" if here else " ") + ("●" if marked else ""))
 
     def _cells_of(self, row: Row) -> list[Cell]:
         return [column.cell(row) for column in self._shown()]

@@ -5,14 +5,14 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from console.before import before
-from console.details import details
-from console.limits import limits
-from console.order import Known, Order
-from console.results import results
-from console.said import Heading, Note, Said
+from console.orders.before import before
+from console.orders.details import details
+from console.orders.limits import limits
+from console.orders.order import Known, Order
+from console.orders.results import results
+from console.orders.words import essentials
+from console.texts.said import Heading, Note, Said
 from console.widgets.said_lines import SaidLines
-from console.words import essentials
 
 
 class OrderPane(VerticalScroll, can_focus=True):

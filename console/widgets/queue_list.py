@@ -7,9 +7,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from console.history import History
-from console.queue import Item
-from console.queue_view import View
+from console.queue.history import History
+from console.queue.queue import Item
+from console.queue.queue_view import View
 from console.widgets.listing import Listing
 from console.widgets.plain_text import PlainText
 from console.widgets.queue_rows import QueueRows

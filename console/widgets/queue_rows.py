@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from console.chains import chain_name
-from console.moments import ago, span
-from console.queue import Item
+from console.queue.queue import Item
+from console.texts.chains import chain_name
+from console.texts.moments import ago, span
 from console.widgets.listing import Cell, Column, Tone
 
 # From here on the time that is left is worth a second look.

@@ -1,9 +1,9 @@
 """The line under the queue: how many of what, in which order, and how current it is."""
 
-from console.history import History
-from console.queue import Queue
-from console.queue_view import View
-from console.watch import Watch
+from console.queue.history import History
+from console.queue.queue import Queue
+from console.queue.queue_view import View
+from console.queue.watch import Watch
 from console.widgets.plain_text import PlainText
 
 

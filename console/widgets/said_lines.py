@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.style import Style
 from textual.widget import Widget
 
-from console.said import Heading, Note, Said
+from console.texts.said import Heading, Note, Said
 
 _HANGING = 2
 # A blank in front of a continued line leaves too little room in a column narrower than this.

@@ -1,7 +1,7 @@
 """What stands in place of a screen that this credential may not see, and how to come to see it."""
 
-from console.failures import Forbidden, MfaRequired
 from console.widgets.plain_text import PlainText
+from console.wire.failures import Forbidden, MfaRequired
 
 
 class SessionNeeded(PlainText):

@@ -9,15 +9,15 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from console.decisions import became
-from console.failures import Failure
-from console.moments import span
-from console.order import Known, of_approval
-from console.queue import Item
-from console.said import Said
-from console.surroundings import surroundings
+from console.orders.order import Known, of_approval
+from console.orders.surroundings import surroundings
+from console.queue.decisions import became
+from console.queue.queue import Item
+from console.texts.moments import span
+from console.texts.said import Said
 from console.widgets.order_pane import OrderPane
 from console.widgets.plain_text import PlainText
+from console.wire.failures import Failure
 
 if TYPE_CHECKING:
     from console.app import Console

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.timer import Timer
 
-from console.became import became
-from console.failures import Failure
-from console.order import Known, of_transaction
-from console.shapes import Transaction
-from console.surroundings import surroundings
+from console.orders.became import became
+from console.orders.order import Known, of_transaction
+from console.orders.surroundings import surroundings
 from console.widgets.order_pane import OrderPane
+from console.wire.failures import Failure
+from console.wire.shapes import Transaction
 
 if TYPE_CHECKING:
     from console.app import Console

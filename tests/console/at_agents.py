@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from console.moments import clock, local_now, moment
-from console.spending import first_day
+from console.agents.spending import first_day
+from console.texts.moments import clock, local_now, moment
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
 from tests.fixtures.consoles import Driven, driven

@@ -5,8 +5,8 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from console.moments import local_now
-from console.tokens import Tokens, TokenStore
+from console.entry.tokens import Tokens, TokenStore
+from console.texts.moments import local_now
 from tests.fixtures.consoles import Driven
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service

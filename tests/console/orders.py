@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from console.order import Known, Order
-from console.shapes import Effect, Transaction
-from console.words import essentials
+from console.orders.order import Known, Order
+from console.orders.words import essentials
+from console.wire.shapes import Effect, Transaction
 
 US, THEM, TOKEN, SPENDER = ("0x" + pair * 20 for pair in ("aa", "11", "cc", "dd"))
 ETHER, TOKENS = "evm:native", f"evm:1:{TOKEN}"

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.address_book import listed
-from console.addresses import spelled
-from console.details import details
-from console.order import Known
-from console.shapes import PolicyRule
-from console.words import summary
+from console.orders.address_book import listed
+from console.orders.addresses import spelled
+from console.orders.details import details
+from console.orders.order import Known
+from console.orders.words import summary
+from console.wire.shapes import PolicyRule
 from custody.chains.evm.address import checksum
 from tests.console.orders import THEM, order, pays, said
 

@@ -12,19 +12,19 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.agent_in_words import agent_in_words
-from console.agent_pages import everybody
-from console.amounts import human
-from console.api_client import ApiClient
-from console.glance import Glance
-from console.moments import local_now
-from console.queue import Queue
-from console.said import Said
-from console.shapes import Agent as ShownAgent
-from console.shapes import Approval, Transaction
-from console.shapes_agents import AgentDashboard
-from console.spending import Day, sparkline, spending
+from console.agents.agent_in_words import agent_in_words
+from console.agents.agent_pages import everybody
+from console.agents.glance import Glance
+from console.agents.spending import Day, sparkline, spending
+from console.queue.queue import Queue
+from console.texts.amounts import human
+from console.texts.moments import local_now
+from console.texts.said import Said
 from console.widgets.agent_list import AgentList
+from console.wire.api_client import ApiClient
+from console.wire.shapes import Agent as ShownAgent
+from console.wire.shapes import Approval, Transaction
+from console.wire.shapes_agents import AgentDashboard
 from tests.console.at_agents import a_while_after, at, random_of
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE
@@ -209,7 +209,7 @@ async def test_freezing_asks_first(
     now = a_while_after(tenant, "payroll")
     async with at("agents", service, folder, tenant, size=NARROW, now=now) as console:
         await console.sees("Holds")
-        await console.press("f")
+        await console.press("z")
         await console.sees("Freeze this agent?")
 
         assert await console.picture(*random_of(tenant, "payroll")) == pictures
@@ -223,7 +223,7 @@ async def test_a_frozen_agent_signs_nothing_and_shows_why(
     now = a_while_after(tenant, "payroll")
     async with at("agents", service, folder, tenant, now=now) as console:
         await console.sees("Holds")
-        await console.press("f")
+        await console.press("z")
         await console.sees("Freeze this agent?")
         await console.press(*("left_square_bracket" if letter == "[" else letter for letter in "odd["), "enter")
         await console.sees("FROZEN since", 'Reason: "odd["')
@@ -240,7 +240,7 @@ async def test_a_tenant_key_cannot_unfreeze_and_is_told_who_can(
 
     async with at("agents", service, folder, tenant) as console:
         await console.sees("FROZEN since", REASON)
-        await console.press("f")
+        await console.press("z")
 
         await console.sees("Unfreezing is for people who have signed in", "Press i to sign in")
         assert payroll.sign().status_code == 423
@@ -253,7 +253,7 @@ async def test_a_person_unfreezes(
 
     async with at("agents", service, folder, as_owner) as console:
         await console.sees("FROZEN since", "none was given")
-        await console.press("f")
+        await console.press("z")
         await console.sees("Unfreeze this agent?")
         await console.press("enter")
 
@@ -266,7 +266,7 @@ async def test_the_whole_tenant_is_frozen_only_by_its_id(
 ) -> None:
     async with at("agents", service, folder, tenant) as console:
         await console.sees("Holds")
-        await console.press("F")
+        await console.press("Z")
         await console.sees("Freeze the WHOLE TENANT?")
         await console.write("payroll")
         await console.press("enter")
@@ -289,7 +289,7 @@ async def test_who_may_not_freeze_has_no_key_for_it(
         who: Any = tenant if how == "read-only" else viewer
         async with at("agents", service, folder, who, read_only=how == "read-only") as console:
             await console.sees("Holds", "Policies")
-            await console.press("f", "F")
+            await console.press("z", "Z")
             await console.press("s")
             await console.sees("by name")
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.amounts import coins, human, quoted, self_called, tokens, whole
-from console.chains import CHAINS, ETH, SOL, chain_name, native_coin
-from console.shapes import TokenFunds
+from console.texts.amounts import coins, human, quoted, self_called, tokens, whole
+from console.texts.chains import CHAINS, ETH, SOL, chain_name, native_coin
+from console.wire.shapes import TokenFunds
 from custody.chains.table import BUILT_IN
 
 AMOUNTS = st.integers(0, 2**256 - 1)

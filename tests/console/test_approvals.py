@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from console import batch
-from console.decisions import why_not
-from console.person import Person
-from console.queue import Item
-from console.shapes import Approval, Effect
+from console.entry.person import Person
+from console.queue import batch
+from console.queue.decisions import why_not
+from console.queue.queue import Item
 from console.widgets.listing import Listing
 from console.widgets.shown_item import ShownItem
+from console.wire.shapes import Approval, Effect
 from tests.console.waiting import TOKEN, cautious, item, later, queued, random_of, unlimited
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Tenant
 from tests.fixtures.consoles import NARROW, Driven, driven

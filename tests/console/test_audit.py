@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console import filters
-from console.fields import indented
-from console.moments import clock, moment
+from console.texts import filters
+from console.texts.fields import indented
+from console.texts.moments import clock, moment
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.moments import local_now
+from console.texts.moments import local_now
 from tests.console.waiting import cautious, queued
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import driven

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import httpx
 
-from console.api_client import ApiClient
+from console.wire.api_client import ApiClient
 
 ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 23\r\n\r\n{"ok":true,"data":"ab"}'
 CLIENTS, QUESTIONS, MOMENTS = 12, 5, 15

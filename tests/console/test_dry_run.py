@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from textual.events import Paste
 from textual.widgets import Input, TextArea
 
-from console.typed_order import BadField, amount, coin_of, field_of, question
+from console.rules.typed_order import BadField, amount, coin_of, field_of, question
 from console.widgets.typed_field import TypedField
 from tests.console.at_agents import at
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule

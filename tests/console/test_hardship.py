@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from console import failures
-from console.api_client import MAX_ANSWER_BYTES, ApiClient
-from console.credentials import TenantKey
-from console.failures import AnswerLost, Away, Failure, Malformed, Patience
-from console.moments import local_now
+from console.entry.credentials import TenantKey
+from console.texts.moments import local_now
+from console.wire import failures
+from console.wire.api_client import MAX_ANSWER_BYTES, ApiClient
+from console.wire.failures import AnswerLost, Away, Failure, Malformed, Patience
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
 

@@ -1,8 +1,8 @@
 """Limits as bars and in words, with what an order adds to them. Spec 1/4.4."""
 
-from console.limits import limits
-from console.order import Known
-from console.shapes import Budget
+from console.orders.limits import limits
+from console.orders.order import Known
+from console.wire.shapes import Budget
 from tests.console.orders import ETHER, FEE, TOKENS, allows, order, pays
 
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from console.failures import Patience
 from console.widgets.banner import Banner
 from console.widgets.listing import Listing
 from console.widgets.search_line import SearchLine
+from console.wire.failures import Patience
 from tests.console.waiting import cautious, item, queued
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import Driven, driven

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from console.api_client import ApiClient
-from console.credentials import TenantKey
-from console.moments import clock, moment
-from console.order import of_transaction
-from console.shapes import Transaction
-from console.surroundings import surroundings
+from console.entry.credentials import TenantKey
+from console.orders.order import of_transaction
+from console.orders.surroundings import surroundings
+from console.texts.moments import clock, moment
 from console.widgets.order_pane import OrderPane
 from console.widgets.said_lines import SaidLines, wrapped
+from console.wire.api_client import ApiClient
+from console.wire.shapes import Transaction
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.server import Service

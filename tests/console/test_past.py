@@ -2,9 +2,9 @@
 
 import pytest
 
-from console.before import before
-from console.order import Known
-from console.shapes import Effect
+from console.orders.before import before
+from console.orders.order import Known
+from console.wire.shapes import Effect
 from tests.console.orders import SPENDER, THEM, TOKENS, allows, earlier, order, pays, said
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.queue import OVERLAP, PAGE, Item, Outcome, Queue, Sweep, outcome_of
-from console.queue_view import SORTINGS, View
-from console.shapes import Approval, Effect
+from console.queue.queue import OVERLAP, PAGE, Item, Outcome, Queue, Sweep, outcome_of
+from console.queue.queue_view import SORTINGS, View
+from console.wire.shapes import Approval, Effect
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADDRESS = "0x" + "11" * 20

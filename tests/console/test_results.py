@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.results import readable, results
-from console.shapes import PolicyResult
+from console.orders.results import readable, results
+from console.wire.shapes import PolicyResult
 from tests.console.orders import TOKEN
 
 

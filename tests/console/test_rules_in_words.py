@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.rule_terms import Names
-from console.rules_in_words import rule_in_words, rules_in_words
-from console.shapes import PolicyRule, TokenFunds
+from console.rules.rule_terms import Names
+from console.rules.rules_in_words import rule_in_words, rules_in_words
+from console.wire.shapes import PolicyRule, TokenFunds
 
 A, B = "0x" + "aB" * 20, "0x" + "22" * 20
 SOLANA = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"

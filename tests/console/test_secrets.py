@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.moments import local_now, moment
+from console.texts.moments import local_now, moment
 from tests.console.entering import confirm
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import NARROW, Driven, driven

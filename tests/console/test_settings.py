@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from console.settings import BadSetting, Settings, load
+from console.entry.settings import BadSetting, Settings, load
 
 PROD = """
 [profiles.prod]

@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from console.api_client import ApiClient
-from console.credentials import TenantKey
-from console.failures import Unproven
-from console.settings import load
-from console.signing import RequestSigner, SigningKey
+from console.entry.credentials import TenantKey
+from console.entry.settings import load
+from console.wire.api_client import ApiClient
+from console.wire.failures import Unproven
+from console.wire.signing import RequestSigner, SigningKey
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import driven
 from tests.fixtures.deployments import partner_of

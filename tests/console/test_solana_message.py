@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solders.message import to_bytes_versioned
 
-from console.details import data_lines
-from console.order import Known
+from console.orders.details import data_lines
+from console.orders.order import Known
 from tests.console.orders import order, pays, said
 from tests.outside import solana_messages as solana
 

@@ -17,9 +17,9 @@ from textual.widgets import Input
 from console.app import Console
 from console.dialogs.ask import Ask
 from console.dialogs.step_up import ways
-from console.failures import MfaRequired
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
+from console.wire.failures import MfaRequired
 from tests.console.entering import confirm, kept, signed_in
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven

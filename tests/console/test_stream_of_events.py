@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from console import failures
-from console.api_client import ApiClient, Event
-from console.failures import Away, Failure, Malformed, Patience
+from console.wire import failures
+from console.wire.api_client import ApiClient, Event
+from console.wire.failures import Away, Failure, Malformed, Patience
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, streams, succeeds
 

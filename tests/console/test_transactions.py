@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 from textual.widgets import Input
 
-from console.became import became, state
-from console.merged import Merged
-from console.moments import clock, moment
+from console.orders.became import became, state
+from console.orders.merged import Merged
 from console.screens.transactions import PAGE
-from console.shapes import Transaction, TransactionPage
+from console.texts.moments import clock, moment
 from console.widgets.listing import Listing
+from console.wire.shapes import Transaction, TransactionPage
 from tests.console.orders import earlier
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import Driven, driven

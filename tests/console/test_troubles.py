@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.failures import Patience
+from console.wire.failures import Patience
 from tests.console.waiting import cautious, item, later, queued, random_of
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import NARROW, WIDE, driven

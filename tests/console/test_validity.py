@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from console.order import Known, Order
-from console.shapes import Effect
-from console.words import essentials
+from console.orders.order import Known, Order
+from console.orders.words import essentials
+from console.wire.shapes import Effect
 from tests.console.orders import MOST, TOKEN, TOKENS, US, allows, order, pays, said
 
 

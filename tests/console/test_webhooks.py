@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.moments import moment
 from console.screens.webhooks import Webhooks
+from console.texts.moments import moment
 from tests.console.entering import confirm
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session

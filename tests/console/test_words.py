@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.details import details
-from console.limits import limits
-from console.order import Known, of_approval
-from console.shapes import Approval, Budget, Effect, TokenFunds
-from console.words import essentials, summary
+from console.orders.details import details
+from console.orders.limits import limits
+from console.orders.order import Known, of_approval
+from console.orders.words import essentials, summary
+from console.wire.shapes import Approval, Budget, Effect, TokenFunds
 from custody.chains.evm.address import checksum
 from tests.console.orders import (
     ETHER,

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from console.moments import moment
+from console.texts.moments import moment
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 
 TOKEN = "0x" + "33" * 20

@@ -1,0 +1,1 @@
+"""Who is at the console: settings, credentials, tokens, and how one gets in."""

@@ -1,0 +1,78 @@
+"""Who is signed in, as far as the console needs to know it."""
+
+from typing import Any
+
+import msgspec
+
+from console.texts.plain import clipped, short
+from console.wire.api_client import ApiClient
+
+ADMINS = frozenset({"owner", "admin"})
+_SHOWN_CHARACTERS = 40
+
+
+class _User(msgspec.Struct, frozen=True, rename="camel"):
+    id: str
+    email: str | None = None
+    wallet_address: str | None = None
+
+    @property
+    def name(self) -> str:
+        return clipped(self.email, _SHOWN_CHARACTERS) if self.email else short(self.wallet_address or self.id)
+
+
+class _Tenant(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    role: str
+
+
+class _CurrentSession(msgspec.Struct, frozen=True):
+    user: _User
+    tenant: _Tenant
+
+
+class Person(msgspec.Struct, frozen=True):
+    """A person in a tenant, or whoever holds the tenant's key (`user` is None, and the tenant's id is not known)."""
+
+    user: str | None = None
+    name: str | None = None
+    role: str | None = None
+    tenant: str | None = None
+    tenant_name: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """For the heading."""
+        if self.user is None:
+            return "with the tenant key"
+        return f"{self.name} ({self.role}) in {clipped(self.tenant_name or self.tenant or '', _SHOWN_CHARACTERS)}"
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether the API would take a decision of theirs."""
+        return self.user is None or self.role in ADMINS
+
+    def is_same(self, other: "Person") -> bool:
+        """Whether it is the same somebody in the same tenant, perhaps with another role or name by now."""
+        return (self.user, self.tenant) == (other.user, other.tenant)
+
+
+async def find_person(client: ApiClient) -> Person:
+    """Ask who is signed in; raises SignedOut where the credential is no good."""
+    if client.credential is not None and client.credential.is_session:
+        session = await client.get("/auth/session", _CurrentSession)
+        user, tenant = session.user, session.tenant
+        return Person(user.id, user.name, tenant.role, tenant.id, tenant.name)
+    await client.get("/approvals/stats", dict[str, Any])
+    return Person()
+
+
+async def find_tenant(client: ApiClient) -> str | None:
+    """The tenant of a key, which has no route of its own to say it: some agent names it."""
+    found = await client.get("/agents", list[_OfTenant], limit=1)
+    return found[0].tenant_id if found else None
+
+
+class _OfTenant(msgspec.Struct, frozen=True, rename="camel"):
+    tenant_id: str

@@ -1,0 +1,150 @@
+"""Whether somebody is signed in, and what happens between two people at one screen."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from textual.screen import Screen
+
+from console.dialogs.enrol import Enrol, Enrolment, RecoveryCodes
+from console.dialogs.sign_out import SignOut
+from console.dialogs.step_up import StepUp
+from console.entry.entrance import Way
+from console.screens.sign_in import SignIn
+from console.wire.failures import Failure, MfaRequired, SignedOut
+
+if TYPE_CHECKING:
+    from console.app import Console
+
+# Signing in has a mode of its own: what one was doing, an open question with what was typed into it, waits untouched.
+DOOR: Final = "door"
+FIRST: Final = "approvals"
+_KEY_CANNOT: Final = "A tenant key cannot show one: press i to sign in as a person."
+
+
+class Presence:
+    """Who is at the console: signs in, steps up, signs out."""
+
+    def __init__(self, app: "Console") -> None:
+        self._app = app
+        self._at_door = False
+        self._asking = asyncio.Lock()
+        self._shown = 0
+
+    def begin(self) -> None:
+        """Sign in with what is there, or by a code."""
+        self._app.add_mode(DOOR, Screen)
+        self._to_door("", ("key", "kept"))
+
+    def sign_in(self) -> None:
+        """Become a person, where one is only the holder of a key."""
+        person = self._app.person
+        if person is None or self._at_door:
+            return
+        if person.user is not None:
+            self._app.tell(f"You are signed in as {person.shown}.")
+        else:
+            self._to_door("", ("kept",), may_step_back=True)
+
+    def sign_out(self) -> None:
+        """Ask whether to end the session."""
+        if self._app.person is None or self._at_door:
+            return
+        if self._app.person.user is None:
+            self._app.tell("You use the tenant key: there is nobody to sign out.")
+        else:
+            self._app.push_screen(SignOut(), lambda said: None if said is None else self._left(said))
+
+    def ended(self, failure: Failure) -> bool:
+        """Whether a failure means that one has to sign in again; then that is asked, once."""
+        if not isinstance(failure, SignedOut):
+            return False
+        if not self._at_door:
+            person = self._app.person
+            self._to_door(failure.sentence, ("kept",) if person and person.user else ("key", "kept"))
+        return True
+
+    async def act[Result](self, request: Callable[[], Awaitable[Result]]) -> Result:
+        """Do something; where a recent second factor is wanted, ask for it, then do it once more."""
+        before = self._shown
+        try:
+            return await request()
+        except MfaRequired as needed:
+            credential = self._app.client.credential
+            if credential is None or not credential.is_session:
+                sentence = f"{needed.sentence} {_KEY_CANNOT}"
+                raise MfaRequired(sentence, status=needed.status, code=needed.code, data=needed.data) from None
+            # Several may want it at once; one answer serves them all.
+            async with self._asking:
+                if before == self._shown:
+                    if not await (self._stepped_up(needed) if needed.methods else self._enrolled(self._seed)):
+                        raise
+                    self._shown += 1
+        return await request()
+
+    def enrol(self) -> None:
+        """Set up an authenticator, or another in place of it."""
+        if self._app.person is not None and self._app.person.user is not None and not self._at_door:
+            self._app.run_worker(self._enrolled_or_told(), group="enrol", exclusive=True)
+
+    async def _enrolled_or_told(self) -> None:
+        try:
+            # Only the first needs no factor that is there already.
+            if await self._enrolled(lambda: self.act(self._seed)):
+                self._app.tell("Your authenticator is set up.")
+        except Failure as failure:
+            if not self.ended(failure):
+                self._app.tell(failure.sentence, "warning")
+
+    async def _seed(self) -> Enrolment:
+        return await self._app.client.send("POST", "/auth/mfa/totp/enroll", Enrolment)
+
+    async def _stepped_up(self, needed: MfaRequired) -> bool:
+        shown = await self._app.push_screen_wait(StepUp(needed))
+        return shown is True
+
+    async def _enrolled(self, seed: Callable[[], Awaitable[Enrolment]]) -> bool:
+        codes = await self._app.push_screen_wait(Enrol(await seed()))
+        if codes:
+            await self._app.push_screen_wait(RecoveryCodes(codes))
+        return codes is not None
+
+    def _left(self, sentence: str) -> None:
+        self._to_door(sentence, (), anew=True)
+
+    def _to_door(self, reason: str, ways: tuple[Way, ...], *, may_step_back: bool = False, anew: bool = False) -> None:
+        self._at_door = True
+        door = self._door(SignIn(reason, ways=ways, may_step_back=may_step_back), anew=anew)
+        self._app.run_worker(door, group="door", exclusive=True)
+
+    async def _door(self, sign_in: SignIn, *, anew: bool) -> None:
+        app = self._app
+        before, back = app.person, app.current_mode if app.person else FIRST
+        app.person = None
+        app.lookout.stop()
+        await app.switch_mode(DOOR)
+        if anew:
+            await self._start_anew()
+            back = FIRST
+        entrance = await app.push_screen_wait(sign_in)
+        if entrance is None:
+            app.person = before
+        else:
+            if before is not None and not anew and not entrance.person.is_same(before):
+                # Nothing of one tenant may be seen, or decided, by somebody of another.
+                await self._start_anew()
+                back = FIRST
+            app.client.credential, app.person = entrance.credential, entrance.person
+        self._at_door = False
+        app.lookout.start()
+        await app.switch_mode(back)
+        app.redraw_heading()
+
+    async def _start_anew(self) -> None:
+        app = self._app
+        for place, screen in app.MODES.items():
+            await app.remove_mode(place)
+            app.add_mode(place, screen)
+        app.lookout.start_anew()
+        app.clear_notifications()
+        app.waiting, app.chosen_agent = None, None

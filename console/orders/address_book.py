@@ -1,0 +1,90 @@
+"""Who an address is: the wallets of this tenant's agents, kept for a minute so that moving on does not ask again."""
+
+import asyncio
+import time
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from console.entry.credentials import Credential
+from console.texts.amounts import quoted
+from console.wire.api_client import ApiClient
+from console.wire.shapes import Agent, PolicyRule
+
+KEPT_SECONDS: Final = 60.0
+_PAGE: Final = 1000
+# A tenant with more agents than this waits too long for their names.
+MOST_AGENTS: Final = 10_000
+
+
+class AddressBook:
+    """The agents of one tenant, as they were at most a minute ago."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, Agent] = {}
+        self._wallets: dict[str, Agent] = {}
+        self._read_at = float("-inf")
+        self._whose: Credential | None = None
+        self._reading = asyncio.Lock()
+        self.complete = False
+
+    async def read(self, client: ApiClient) -> None:
+        """Read it, unless it was read a moment ago; two who ask at once read once."""
+        async with self._reading:
+            if self._whose is client.credential and time.monotonic() - self._read_at < KEPT_SECONDS:
+                return
+            found: list[Agent] = []
+            total = 1
+            while len(found) < min(total, MOST_AGENTS):
+                page = await client.get_page("/agents", Agent, limit=_PAGE, offset=len(found))
+                found += page.items
+                total = page.total if page.items else len(found)
+            self._agents = {agent.id: agent for agent in found}
+            self._wallets = {_key(address): agent for agent in found for address in _wallets(agent)}
+            self.complete = total <= len(found)
+            self._read_at, self._whose = time.monotonic(), client.credential
+
+    def agent(self, agent_id: str) -> Agent | None:
+        """One agent."""
+        return self._agents.get(agent_id)
+
+    def agents(self) -> list[Agent]:
+        """All of them, as the service lists them."""
+        return list(self._agents.values())
+
+    def names(self) -> dict[str, str]:
+        """Addresses with whose they are."""
+        return {
+            address: f"agent {quoted(agent.name)} ({agent.id}) of this tenant"
+            for address, agent in self._wallets.items()
+        }  # fmt: skip
+
+
+_books: "WeakKeyDictionary[ApiClient, AddressBook]" = WeakKeyDictionary()
+
+
+def book_of(client: ApiClient) -> AddressBook:
+    """The address book of a client."""
+    return _books.setdefault(client, AddressBook())
+
+
+def listed(rules: list[PolicyRule]) -> dict[str, str]:
+    """Addresses on the lists of an agent's rules, with which list it is."""
+    found: dict[str, str] = {}
+    for rule in rules:
+        addresses = rule.config.get("addresses")
+        if rule.type != "approved-addresses" or not rule.enabled or not isinstance(addresses, list):
+            continue
+        kind = "BLOCKED" if rule.config.get("mode") == "blacklist" else "approved"
+        for address in (_key(one) for one in addresses if isinstance(one, str)):
+            # What is blocked by one list is blocked, whichever others it stands on.
+            if kind == "BLOCKED" or address not in found:
+                found[address] = f"on the {kind} list of this agent"
+    return found
+
+
+def _wallets(agent: Agent) -> tuple[str, str]:
+    return agent.wallet_addresses.evm, agent.wallet_addresses.solana
+
+
+def _key(address: str) -> str:
+    return address.lower() if address[:2].lower() == "0x" else address

@@ -1,0 +1,53 @@
+"""What became of an order, in words. Pure."""
+
+from typing import Final
+
+from console.orders.parties import IN
+from console.texts.moments import clock, moment
+from console.texts.plain import clipped
+from console.texts.said import Said, Tone
+from console.wire.shapes import Transaction
+
+STATES: Final[dict[str, tuple[str, Tone | None]]] = {
+    "pending_approval": ("waiting", "warn"), "rejected": ("refused", "quiet"), "signed": ("signed", None),
+    "broadcast": ("sent", None), "confirmed": ("confirmed", "good"), "failed": ("failed", "bad"),
+}  # fmt: skip
+# Why an order was not signed, where it was no rule that said no.
+_REJECTED: Final[dict[str, tuple[str, str]]] = {
+    "denied": ("denied", "denied by a person: it was not signed"),
+    "approval_expired": ("expired", "let expire, for nobody decided in time: it was not signed"),
+}
+_MORE: Final = {
+    "pending_approval": "waits for a person",
+    "signed": "signed; nobody has said yet that it was sent", "broadcast": "sent, and not yet confirmed by the chain",
+    "confirmed": "confirmed by the chain", "failed": "failed: it did not happen on the chain",
+    "rejected": "refused by a rule: it was not signed",
+}  # fmt: skip
+
+
+def state(status: str, detail: str | None = None) -> tuple[str, Tone | None]:
+    """A status in a word, with its tone; `detail` is what the API adds to it."""
+    word, tone = STATES.get(status, (clipped(status, 40), "warn"))
+    return (_REJECTED[detail][0] if status == "rejected" and detail in _REJECTED else word), tone
+
+
+def became(transaction: Transaction) -> list[Said]:
+    """Its status, what the chain knows it by, and when it came so far."""
+    word, tone = state(transaction.status, transaction.status_detail)
+    more, detail = _MORE.get(transaction.status, word), transaction.status_detail
+    if transaction.status == "rejected":
+        more = _REJECTED.get(detail or "", ("", more))[1]
+    said = [Said(f"It {'was ' if transaction.status in _WAS else ''}{more}.", tone)]
+    if detail is not None and detail not in ("", *_REJECTED):
+        said.append(Said(f"{IN}because: {clipped(detail, 300)}", tone))
+    if transaction.tx_hash:
+        said += [Said("hash on the chain"), Said(IN + clipped(transaction.tx_hash, 128))]
+    if transaction.replaces_tx_id:
+        said += [Said("takes the place of the transaction"), Said(IN + clipped(transaction.replaces_tx_id, 128))]
+    times = (
+        ("signed", transaction.signed_at), ("sent", transaction.broadcast_at), ("confirmed", transaction.confirmed_at),
+    )  # fmt: skip
+    return said + [Said(f"{name:<13}{clock(moment(at))}") for name, at in times if at]
+
+
+_WAS: Final = frozenset({"signed", "broadcast", "confirmed", "rejected"})

@@ -1,0 +1,55 @@
+"""One effect of an order in a few words, for a list; addresses are shortened there. Pure."""
+
+from console.orders.order import Known, Order
+from console.orders.parties import brief, token_of
+from console.orders.phrases import nft_number, takes_back, unlimited
+from console.texts.amounts import human, quoted, told_decimals, whole
+from console.texts.chains import native_coin
+from console.texts.plain import clipped
+from console.wire.shapes import Effect
+
+
+def labelled(effect: Effect, order: Order, known: Known) -> str:
+    """What it does, on one line."""
+    whom = brief(effect.spender or effect.to)
+    match effect.kind:
+        case "transfer":
+            return f"Sends {_brief_amount(effect, order, known)} to {whom}"
+        case "approval" if unlimited(effect):
+            return f"UNLIMITED approval of {_brief_asset(effect)} for {whom}"
+        case "approval" if takes_back(effect, order, known):
+            return f"Takes back approval of {_brief_asset(effect)} for {whom}"
+        case "approval" if whole(effect.amount) == 0:
+            return f"Sets approval of {_brief_asset(effect)} for {whom} to 0"
+        case "approval":
+            return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
+        case "fee":
+            return f"Pays a fee of {_brief_amount(effect, order, known)}"
+        case "opaque" if effect.label:
+            return f"Cannot be decoded: document {quoted(effect.label, 24)}"
+        case "opaque":
+            return f"Cannot be decoded: call of {whom}"
+        case "call":
+            return f"Calls {whom}"
+        case kind:
+            return f"Unknown effect {quoted(kind, 24)} for {whom}"
+
+
+def _brief_amount(effect: Effect, order: Order, known: Known) -> str:
+    amount = whole(effect.amount)
+    coin = native_coin(effect.asset, order.chain_id)
+    if amount is None:
+        return "an amount that is no number"
+    if coin:
+        # Whichever is shorter: two wei are two wei, not nothing and sixteen zeros.
+        return min((f"{human(amount, coin.decimals)} {coin.symbol}", f"{amount:,} {coin.smallest}"), key=len)
+    if number := nft_number(effect):
+        return f"NFT {clipped(number, 12)} of {_brief_asset(effect)}"
+    decimals = told_decimals(known.tokens.get(effect.asset or ""))
+    shown = f"{amount:,} raw units" if decimals is None else human(amount, decimals)
+    return f"{shown} of {_brief_asset(effect)}"
+
+
+def _brief_asset(effect: Effect) -> str:
+    token = token_of(effect.asset)
+    return f"token {brief(token)}" if token else "something not named"

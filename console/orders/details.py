@@ -1,0 +1,108 @@
+"""The exact values of an order, for whoever wants to compare them with something: ids, addresses, raw data. Pure."""
+
+from typing import Any, Final
+
+from console.orders.addresses import spelled
+from console.orders.order import Known, Order
+from console.orders.solana_message import Instruction, instructions
+from console.texts.amounts import quoted, whole
+from console.texts.chains import chain_name
+from console.texts.moments import clock, moment
+from console.texts.plain import clipped
+from console.texts.said import Said
+
+_RAW: Final = 600
+_VALUE: Final = 200
+_MOST_LINES: Final = 200
+_MOST_DEPTH: Final = 8
+# What the service can read, by the first four bytes.
+_CALLS: Final = {
+    "0xa9059cbb": "transfer", "0x23b872dd": "transferFrom", "0x095ea7b3": "approve", "0x39509351": "increaseAllowance",
+    "0xa457c2d7": "decreaseAllowance", "0xd505accf": "permit", "0x8fcbaf0c": "permit",
+    "0xe3ee160e": "transferWithAuthorization", "0xef55bec6": "receiveWithAuthorization", "0x87517c45": "approve",
+    "0x36c78516": "transferFrom", "0x42842e0e": "safeTransferFrom", "0xb88d4fde": "safeTransferFrom",
+    "0xf242432a": "safeTransferFrom", "0x2eb2c2d6": "safeBatchTransferFrom", "0xa22cb465": "setApprovalForAll",
+    "0xac9650d8": "multicall", "0x5ae401dc": "multicall",
+}  # fmt: skip
+
+
+def details(order: Order, known: Known) -> list[Said]:
+    """Everything by its name, and then what is signed as far as it is no longer than a screen or two."""
+    transaction = known.transaction
+    named = [
+        ("transaction", order.tx_id), ("digest", order.digest), ("kind", order.kind), ("chain", _chain(order)),
+        ("to", order.to_address and spelled(order.to_address)), ("value", _value(order)),
+        ("asked for", clock(moment(order.asked_at))),
+        ("nonce", None if transaction is None or transaction.nonce is None else str(transaction.nonce)),
+        ("reference", transaction.reference_id if transaction else None),
+        ("broadcast", None if transaction is None else "yes" if transaction.broadcast else "no: the agent does that"),
+    ]  # fmt: skip
+    said = [Said(f"{name:<13}{clipped(value, _VALUE)}") for name, value in named if value]
+    return said + data_lines(order.kind, known.data)
+
+
+def data_lines(kind: str, data: object) -> list[Said]:
+    """What is signed: calldata with its first four bytes read, a document in lines, anything else as it is."""
+    if not data:
+        return []
+    if isinstance(data, str):
+        if kind == "evm":
+            return [Said(_call(data)), Said(f"  {clipped(data, _RAW)}", "quiet")]
+        name = "Solana message (base64)" if kind == "solana" else "PSBT (base64)" if kind == "bitcoin" else "data"
+        called = _instructions(data) if kind == "solana" else []
+        return [*called, Said(f"{name}, {len(data):,} characters:"), Said(f"  {clipped(data, _RAW)}", "quiet")]
+    lines: list[Said] = []
+    _tree("document", data, 0, lines)
+    if len(lines) >= _MOST_LINES:
+        lines.append(Said("  …and more, which is not shown here.", "warn"))
+    return lines
+
+
+def _chain(order: Order) -> str:
+    return "none" if order.chain_id is None else f"{order.chain_id}, {chain_name(order.chain_id)}"
+
+
+def _value(order: Order) -> str | None:
+    amount = whole(order.value)
+    return order.value if amount is None else f"{amount:,}"
+
+
+def _call(data: str) -> str:
+    body = data.lower().removeprefix("0x")
+    selector = f"0x{body[:8]}"
+    name = _CALLS.get(selector)
+    return f"calldata, {len(body) // 2:,} bytes, function {selector}" + (f" ({name})" if name else "")
+
+
+def _instructions(data: str) -> list[Said]:
+    found = instructions(data)
+    if found is None:
+        return [Said("instructions: this console cannot decode the message", "warn")]
+    lines = [_instruction(number, one) for number, one in enumerate(found[:_MOST_LINES], 1)]
+    if (more := len(found) - _MOST_LINES) > 0:
+        lines.append(Said(f"  …and {more:,} more, which are not shown here.", "warn"))
+    return [Said(f"instructions: {len(found):,}"), *lines]
+
+
+def _instruction(number: int, one: Instruction) -> Said:
+    if one.memo is not None:
+        return Said(f"  {number}. {one.program}: {quoted(one.memo, _VALUE)}")
+    if not one.known:
+        return Said(f"  {number}. {one.program}: {one.name or 'a program that this console does not know'}", "warn")
+    return Said(f"  {number}. {one.program}: {one.name}")
+
+
+def _tree(name: str, value: Any, depth: int, lines: list[Said]) -> None:
+    """A document as indented lines; names and values are its author's, so each is quoted and clipped."""
+    if len(lines) >= _MOST_LINES:
+        return
+    indent = "  " * min(depth, _MOST_DEPTH)
+    shown = name if name.isidentifier() and len(name) <= 40 else quoted(name, 40)
+    if isinstance(value, dict | list) and depth < _MOST_DEPTH:
+        inner = list(value.items()) if isinstance(value, dict) else list(enumerate(value, 1))
+        lines.append(Said(f"{indent}{shown}:" if inner else f"{indent}{shown}: nothing"))
+        for key, one in inner:
+            _tree(str(key), one, depth + 1, lines)
+        return
+    text = quoted(spelled(value), _VALUE) if isinstance(value, str) else clipped(str(value), _VALUE)
+    lines.append(Said(f"{indent}{shown}: {text}"))

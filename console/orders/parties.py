@@ -1,0 +1,92 @@
+"""Who is on the other side of an effect: addresses in full, what they are called here, what was paid before. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from console.orders.addresses import spelled
+from console.orders.order import Known, Order
+from console.texts.amounts import whole
+from console.texts.plain import clipped, short
+from console.texts.said import Said
+from console.wire.shapes import Effect, Transaction
+
+# An order that got so far has moved something, or was able to.
+SIGNED: Final = frozenset({"signed", "broadcast", "confirmed"})
+_LONGEST_ADDRESS: Final = 128
+IN: Final = "  "
+_ALIKE: Final = {"transfer": ("transfer", "fee"), "fee": ("transfer", "fee"), "approval": ("approval",)}
+
+
+def parties(address: str | None, order: Order, known: Known, *, never: str = "") -> list[Said]:
+    """An address in full, who that is, and what was never done with it before, if that is to be said."""
+    if not address:
+        return [Said(f"{IN}somebody who is not named", "bad")]
+    said = [Said(IN + spelling(address))]
+    if any(same(address, effect.from_) for effect in order.effects):
+        said.append(Said(f"{IN}this is the agent's own wallet"))
+    elif name := known.names.get(address.lower() if address[:2].lower() == "0x" else address):
+        said.append(Said(IN + name))
+    elif known.names_known:
+        said.append(Said(f"{IN}unknown: no agent here, on no approved list", "warn"))
+    if never:
+        looked = "" if known.past_complete else f", as far as the last {len(known.past or [])} orders tell"
+        said.append(Said(f"{IN}{never} before{looked}", "warn"))
+    return said
+
+
+def paid(effect: Effect, known: Known) -> bool | None:
+    """Whether the agent has done the like with the same party before; None where that is not known.
+
+    Having sent it nothing, taken something back, or let it spend where it is paid now, is not the like: whoever wants
+    to pass for an old acquaintance would begin with such.
+    """
+    party = effect.spender or effect.to
+    if known.past is None or party is None or (effect.kind == "fee" and not gift(effect)):
+        return None
+    return any(True for _ in alike(effect, known))
+
+
+def alike(effect: Effect, known: Known) -> Iterator[tuple[Transaction, Effect]]:
+    """What was done with the same party before, in the same way."""
+    kinds = _ALIKE.get(effect.kind)
+    for earlier in known.past or []:
+        for one in earlier.effects if earlier.status in SIGNED else ():
+            party = effect.spender or effect.to
+            if not (same(party, one.to) or same(party, one.spender)):
+                continue
+            if kinds is None or (one.kind in kinds and (one.unlimited or (whole(one.amount) or 0) > 0)):
+                yield earlier, one
+
+
+def meets(earlier: Transaction, party: str) -> bool:
+    """Whether an earlier order paid, empowered or called somebody."""
+    return any(same(party, effect.to) or same(party, effect.spender) for effect in earlier.effects)
+
+
+def same(one: str | None, other: str | None) -> bool:
+    """Whether two spellings are one address: the case of an EVM one is only its checksum."""
+    if one is None or other is None:
+        return False
+    return one == other or (one[:2].lower() == "0x" and one.lower() == other.lower())
+
+
+def token_of(asset: str | None) -> str | None:
+    """The contract or mint of a token's asset; None for a chain's own coin."""
+    kind, _, rest = (asset or "").partition(":")
+    token = rest.partition(":")[2] if kind == "evm" else rest if kind == "solana" else ""
+    return token if token and asset != "solana:native" else None
+
+
+def brief(address: str | None) -> str:
+    """An address for a list."""
+    return short(spelled(address)) if address else "somebody not named"
+
+
+def spelling(address: str) -> str:
+    """An address in full, with its checksum: other tools show it so, and one compares by eye."""
+    return clipped(spelled(address), _LONGEST_ADDRESS)
+
+
+def gift(effect: Effect) -> bool:
+    """Whether a fee is for somebody else than who pays it."""
+    return effect.to is not None and not same(effect.to, effect.from_)

@@ -1,0 +1,175 @@
+"""One effect of an order in words: a sentence, and below it the addresses it speaks of, each on its own line. Pure."""
+
+import re
+from typing import Final
+
+from console.orders.order import Known, Order
+from console.orders.parties import IN, alike, gift, paid, parties, spelling, token_of
+from console.texts.amounts import UNLIMITED, amount_of, coins, quoted, self_called, tokens, told_decimals, whole
+from console.texts.chains import chain_name, native_coin
+from console.texts.plain import clipped
+from console.texts.said import Said, Tone
+from console.wire.shapes import Effect
+
+_NFT: Final = re.compile(r"token ([0-9]{1,78})\Z")
+# The calls in which an `approve` may stand: its own, and two that hold others.
+_APPROVING: Final = ("0x095ea7b3", "0xac9650d8", "0x5ae401dc")
+_EVERY_NFT: Final = "every token"
+_FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee", "rent": "Rent"}
+
+
+def rank(effect: Effect, order: Order, known: Known) -> int:
+    """Its place in the order of danger, the gravest first."""
+    if effect.kind == "approval":
+        return 0 if unlimited(effect) else 5 if takes_back(effect, order, known) else 2
+    if effect.kind == "fee":
+        return 3 if gift(effect) else 6
+    if effect.kind == "transfer":
+        return 3 if unlimited(effect) or paid(effect, known) is False else 4
+    return 1
+
+
+def phrase(effect: Effect, order: Order, known: Known) -> list[Said]:
+    """The sentence and its lines."""
+    match effect.kind:
+        case "transfer":
+            return _transfer(effect, order, known)
+        case "approval":
+            return _approval(effect, order, known)
+        case "fee":
+            return _fee(effect, order, known)
+        case "opaque":
+            return _opaque(effect, order, known)
+        case "call":
+            return [Said("Calls a contract:", "warn"), *parties(effect.to, order, known)]
+        case kind:
+            much = "UNLIMITED: " if unlimited(effect) else ""
+            said = Said(f"{much}Does something that this console does not know ({quoted(kind, 24)}):", "bad")
+            return [said, *_amount_lines(effect, order, known), *parties(effect.to or effect.spender, order, known)]
+
+
+def unlimited(effect: Effect) -> bool:
+    """Whether no amount bounds it."""
+    return effect.unlimited or (whole(effect.amount) or 0) >= UNLIMITED
+
+
+def takes_back(effect: Effect, order: Order, known: Known) -> bool:
+    """Whether an approval only lowers: with ordinary tokens 0 does, yet an NFT contract gives its number 0 away."""
+    return whole(effect.amount) == 0 and not effect.unlimited and not _may_be_nft(effect, order, known)
+
+
+def nft_number(effect: Effect) -> str | None:
+    """The number of the NFT that is sent; None for what is counted."""
+    found = _NFT.match(effect.label) if effect.kind == "transfer" and effect.label else None
+    return found[1] if found else None
+
+
+def _transfer(effect: Effect, order: Order, known: Known) -> list[Said]:
+    tone: Tone | None = "bad" if unlimited(effect) else None
+    to = parties(effect.to, order, known, never=_never(effect, known, "never paid"))
+    to += _most_before(effect, order, known, "paid before")
+    coin = native_coin(effect.asset, order.chain_id)
+    boundless = "UNLIMITED: " if tone else ""
+    if coin:
+        return [Said(f"Sends {boundless}{coins(effect.amount, coin)} to", tone), *to]
+    return [
+        Said(f"Sends {boundless}{_how_much(effect, known)} of", tone),
+        *_token(effect, order, known),
+        Said("to"),
+        *to,
+    ]
+
+
+def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
+    of = [Said("of"), *_token(effect, order, known)]
+    if takes_back(effect, order, known):
+        what = Said("Lowers or takes back what this address may spend on the agent's behalf:", "good")
+        return [what, *parties(effect.spender, order, known), *of]
+    who = parties(effect.spender, order, known, never=_never(effect, known, "never allowed to spend"))
+    if unlimited(effect):
+        much = "move EVERY NFT, UNLIMITED," if effect.label == _EVERY_NFT else "spend UNLIMITED amounts"
+        return [Said(f"Lets this address {much} on the agent's behalf, now and later:", "bad"), *who, *of]
+    who += _most_before(effect, order, known, "allowed to spend before")
+    if _may_be_nft(effect, order, known):
+        number = clipped(effect.amount, 78)
+        of.append(Said(f"{IN}were it an NFT contract, this would give away its number {number}", "warn"))
+    if whole(effect.amount) == 0:
+        return [Said("Sets what this address may spend on the agent's behalf to 0:", "warn"), *who, *of]
+    much = _how_much(effect, known)
+    return [Said(f"Lets this address spend {much} on the agent's behalf, now and later:", "warn"), *who, *of]
+
+
+def _fee(effect: Effect, order: Order, known: Known) -> list[Said]:
+    most = "at most " if effect.label == "at most" else ""
+    coin = native_coin(effect.asset, order.chain_id)
+    amount = coins(effect.amount, coin) if coin else _how_much(effect, known)
+    name = _FEES.get(effect.label, "Fee")
+    if not gift(effect):
+        return [Said(f"{name} {most}{amount}.", "quiet")]
+    what = "for somebody else, who may take it out" if effect.label == "rent" else "as a gift to somebody else"
+    return [Said(f"{name} {most}{amount} {what}:", "warn"), *parties(effect.to, order, known)]
+
+
+def _opaque(effect: Effect, order: Order, known: Known) -> list[Said]:
+    said = [Said("Nobody could decode what this does: it may move anything the agent has.", "bad")]
+    if effect.label:
+        said.append(Said(f"{IN}a document that calls itself {quoted(effect.label)}"))
+    where = "It is for the contract" if effect.label or order.kind == "typed_data" else "It calls"
+    if effect.to is None:
+        return [*said, Said(f"{IN}for no contract that it names", "warn")]
+    return [*said, Said(where), *parties(effect.to, order, known, never=_never(effect, known, "never called"))]
+
+
+def _never(effect: Effect, known: Known, what: str) -> str:
+    return what if paid(effect, known) is False else ""
+
+
+def _may_be_nft(effect: Effect, order: Order, known: Known) -> bool:
+    """Whether the call could as well approve one NFT: it reads the same, and no NFT contract tells decimals."""
+    if order.kind != "evm" or (isinstance(known.data, str) and not known.data.lower().startswith(_APPROVING)):
+        return False
+    return told_decimals(known.tokens.get(effect.asset or "")) is None
+
+
+def _most_before(effect: Effect, order: Order, known: Known, what: str) -> list[Said]:
+    """The most that the same party had of the same before, so that a first small payment speaks for no large one."""
+    if not effect.asset or nft_number(effect) or not paid(effect, known):
+        return []
+    same_asset = [
+        one for earlier, one in alike(effect, known) if one.asset == effect.asset and earlier.chain_id == order.chain_id
+    ]
+    if not same_asset:
+        return [Said(f"{IN}{what}, but never in this coin or token", "warn")]
+    if any(unlimited(one) for one in same_asset):
+        return [Said(f"{IN}{what}, without limit")]
+    most = str(max(whole(one.amount) or 0 for one in same_asset))
+    return [
+        Said(f"{IN}{what}, at most {amount_of(most, effect.asset, order.chain_id, known.tokens.get(effect.asset))}")
+    ]
+
+
+def _how_much(effect: Effect, known: Known) -> str:
+    """An amount of what is no chain's own coin."""
+    if number := nft_number(effect):
+        count = whole(effect.amount)
+        return f"NFT number {number} ({'how many is not said' if count is None else f'{count:,} of it'})"
+    return tokens(effect.amount, known.tokens.get(effect.asset or ""))
+
+
+def _token(effect: Effect, order: Order, known: Known) -> list[Said]:
+    token = token_of(effect.asset)
+    if token is None:
+        return [Said(f"{IN}something that is not named", "bad")]
+    said = [Said(f"{IN}token {spelling(token)}")]
+    if effect.asset and effect.asset.startswith("evm:"):
+        chain = effect.asset.split(":")[1]
+        if chain != str(order.chain_id):
+            said.append(Said(f"{IN}on another chain: {chain_name(whole(chain))}", "bad"))
+    if own := self_called(known.tokens.get(effect.asset or "")):
+        said.append(Said(IN + own))
+    return said
+
+
+def _amount_lines(effect: Effect, order: Order, known: Known) -> list[Said]:
+    coin = native_coin(effect.asset, order.chain_id)
+    return [Said(IN + (coins(effect.amount, coin) if coin else _how_much(effect, known)))]

@@ -1,0 +1,52 @@
+"""What each rule said of an order, in words; what refuses first, then what asks for a person. Pure. Spec 1/2.4."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from console.texts.amounts import coins
+from console.texts.chains import BTC, SOL, native_coin
+from console.texts.plain import clipped
+from console.texts.said import Said
+from console.wire.shapes import PolicyResult
+
+# A threshold never refuses: that it did not pass is why somebody is asked, and no fault of the order.
+_SOFT: Final = "auto-approve-threshold"
+_TYPE_CHARACTERS: Final = 64
+_REASON_CHARACTERS: Final = 600
+# As the service writes amounts: bare digits and the smallest unit. What is part of a longer word is none.
+_AMOUNT: Final = re.compile(r"(?<![\w.,:-])([0-9]{1,78}) (wei|lamports|satoshi|sat)\b")
+
+
+def results(found: Sequence[PolicyResult], *, refused: bool, chain_id: int | None = None) -> list[Said]:
+    """One line for each; where the order was not refused, what did not pass has asked for a person."""
+    return [_said(one, chain_id, refused=refused) for one in sorted(found, key=lambda one: _rank(one, refused=refused))]
+
+
+def readable(sentence: str, chain_id: int | None) -> str:
+    """A sentence of the service with its amounts in the coin's unit too; the raw figure stays beside it."""
+
+    def amount(found: re.Match[str]) -> str:
+        ether = native_coin("evm:native", chain_id)
+        coin = {"wei": ether, "lamports": SOL}.get(found[2], BTC)
+        return coins(found[1], coin) if coin else found[0]
+
+    return _AMOUNT.sub(amount, sentence)
+
+
+def _rank(result: PolicyResult, *, refused: bool) -> int:
+    return 2 if result.passed else 1 if _asks(result, refused=refused) else 0
+
+
+def _asks(result: PolicyResult, *, refused: bool) -> bool:
+    return result.type == _SOFT or not refused
+
+
+def _said(result: PolicyResult, chain_id: int | None, *, refused: bool) -> Said:
+    reason = clipped(readable(result.reason, chain_id), _REASON_CHARACTERS)
+    text = f"{clipped(result.type, _TYPE_CHARACTERS)}: {reason}"
+    if result.passed:
+        return Said(f"✓ passed  {text}", "good")
+    if _asks(result, refused=refused):
+        return Said(f"? asks for a person  {text}", "warn")
+    return Said(f"✗ FAILED  {text}", "bad")

@@ -1,0 +1,26 @@
+"""What one may type to filter transactions, and what it is to the API. Pure."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from console.texts import filters
+
+HINT = "/ filters: status:failed chain:1 kind:solana ref:order-7 to:0x… hash:0x… since:7d"
+
+
+def fields(now: Callable[[], datetime]) -> dict[str, filters.Reader]:
+    """Each word before a colon, with how its value is read."""
+    return {
+        "status": filters.one_of(
+            "status", "status", waiting="pending_approval", refused="rejected", rejected="rejected", signed="signed",
+            sent="broadcast", broadcast="broadcast", confirmed="confirmed", failed="failed",
+        ),
+        "chain": filters.exactly("chainId"),
+        "kind": filters.one_of(
+            "kind", "kind", evm="evm", document="typed_data", typed_data="typed_data", solana="solana",
+            bitcoin="bitcoin",
+        ),
+        "ref": filters.exactly("referenceId"), "hash": filters.exactly("txHash"), "id": filters.exactly("txId"),
+        "to": filters.exactly("toAddress"), "since": filters.time("since", "from", now),
+        "until": filters.time("until", "to", now, end=True),
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""The approvals queue: kept true, watched, and decided about."""

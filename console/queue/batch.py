@@ -1,0 +1,71 @@
+"""Which items may be decided at once, and what they come to in all. Pure."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from console.orders.parties import gift, token_of
+from console.orders.phrases import unlimited
+from console.queue.queue import Item
+from console.texts.amounts import coins, tokens, whole
+from console.texts.chains import native_coin
+from console.wire.shapes import Effect
+
+_ONE_BY_ONE: Final = "Decide them one by one."
+
+
+def refusal(items: Sequence[Item]) -> str:
+    """Why these cannot be approved at once, in a sentence; empty if they can.
+
+    At once goes only what is the same thing several times: on one chain, the same to the same, only the amounts
+    differ. Whoever has read one has then read all of them.
+    """
+    effects = [effect for item in items for effect in item.approval.effects]
+    if any(effect.kind not in ("transfer", "fee") or effect.nft or unlimited(effect) for effect in effects):
+        return f"Only payments are approved at once, and among these is something else. {_ONE_BY_ONE}"
+    if any(len(_recipients(item)) > 1 for item in items):
+        return f"Among these is one that pays several destinations at once. {_ONE_BY_ONE}"
+    if any(not item.approval.effects for item in items):
+        return f"Of some of these nobody said what they do. {_ONE_BY_ONE}"
+    if len({item.approval.chain_id for item in items}) > 1:
+        return f"These are not all on the same chain. {_ONE_BY_ONE}"
+    if len({_destination(item) for item in items}) > 1:
+        return f"These do not all pay the same to the same destination. {_ONE_BY_ONE}"
+    return ""
+
+
+def totals(items: Sequence[Item]) -> list[str]:
+    """What leaves in all, for each asset of each chain; allowances apart, for they are no payments."""
+    sums: dict[tuple[str, str | None, int | None], int] = {}
+    boundless = 0
+    for item in items:
+        for effect in item.approval.effects:
+            boundless += unlimited(effect)
+            if effect.kind in ("transfer", "approval") and not unlimited(effect):
+                place = (effect.kind, effect.asset, item.approval.chain_id)
+                sums[place] = sums.get(place, 0) + (whole(effect.amount) or 0)
+    lines = [_total(kind, asset, chain, amount) for (kind, asset, chain), amount in sums.items()]
+    return lines + ([f"UNLIMITED: no amount bounds {boundless:,} of these."] if boundless else [])
+
+
+def _total(kind: str, asset: str | None, chain: int | None, amount: int) -> str:
+    coin = native_coin(asset, chain)
+    what = coins(str(amount), coin) if coin else f"{tokens(str(amount), None)} token {token_of(asset) or asset}"
+    return f"In all {what}" + (" to spend for others" if kind == "approval" else "")
+
+
+def _destination(item: Item) -> tuple[object, ...]:
+    one = item.approval
+    moved = {(effect.kind, effect.asset, _spelled(effect.to)) for effect in one.effects if not _own_fee(effect)}
+    return (one.kind, _spelled(one.to_address), frozenset(moved))
+
+
+def _recipients(item: Item) -> set[str | None]:
+    return {_spelled(effect.to) for effect in item.approval.effects if not _own_fee(effect)}
+
+
+def _own_fee(effect: Effect) -> bool:
+    return effect.kind == "fee" and not gift(effect)
+
+
+def _spelled(address: str | None) -> str | None:
+    return address.lower() if address and address[:2].lower() == "0x" else address

@@ -1,0 +1,72 @@
+"""In which order the queue is shown, and which part of it. Pure."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from console.queue.queue import Item
+from console.texts.plain import clipped
+
+Sorting = Literal["newest first", "oldest first", "soonest to expire", "largest amount", "by agent"]
+Status = Literal["pending", "approved", "rejected", "expired", "all"]
+STATUSES: Final[tuple[Status, ...]] = ("pending", "approved", "rejected", "expired", "all")
+STATUS_WORDS: Final[dict[Status, str]] = {
+    "pending": "waiting", "approved": "approved", "rejected": "denied", "expired": "expired", "all": "all",
+}  # fmt: skip
+_NEVER: Final = float("inf")
+
+
+def _age(item: Item) -> float:
+    return item.asked.timestamp() if item.asked else 0.0
+
+
+def _expiry(item: Item) -> float:
+    return item.expires.timestamp() if item.expires else _NEVER
+
+
+# Equal ones in the order of their ids, so that no line changes place without a reason.
+_KEYS: Final[dict[Sorting, Callable[[Item], Any]]] = {
+    "newest first": lambda item: (-_age(item), item.id),
+    "oldest first": lambda item: (_age(item), item.id),
+    "soonest to expire": lambda item: (_expiry(item), -_age(item), item.id),
+    "largest amount": lambda item: (-item.size, -_age(item), item.id),
+    "by agent": lambda item: (item.approval.agent_name.lower(), item.approval.agent_id, -_age(item), item.id),
+}
+SORTINGS: Final = tuple(_KEYS)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a person wants to see of the queue."""
+
+    sorting: Sorting = "newest first"
+    status: Status = "pending"
+    agent: str | None = None
+    search: str = ""
+
+    def of(self, items: Iterable[Item]) -> list[Item]:
+        """Those items, in that order."""
+        wanted = self.search.strip().lower()
+        found = [item for item in items if self._shows(item, wanted)]
+        found.sort(key=_KEYS[self.sorting])
+        return found
+
+    def turned(self) -> "View":
+        """The same in the next order."""
+        return replace(self, sorting=SORTINGS[(SORTINGS.index(self.sorting) + 1) % len(SORTINGS)])
+
+    def sentence(self, shown: int, marked: int = 0) -> str:
+        """How many there are of what, in which order."""
+        parts = [f"{shown:,} {STATUS_WORDS[self.status] if self.status != 'all' else 'in all'}"]
+        parts += [f"of agent {clipped(self.agent, 40)}"] if self.agent else []
+        parts += [f'with "{clipped(self.search.strip(), 40)}"'] if self.search.strip() else []
+        parts += [f"{marked:,} marked"] if marked else []
+        return " · ".join([*parts, self.sorting])
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether something may be hidden."""
+        return bool(self.search.strip() or self.agent or self.status != "pending")
+
+    def _shows(self, item: Item, wanted: str) -> bool:
+        return (self.agent is None or item.approval.agent_id == self.agent) and (not wanted or wanted in item.text)

@@ -1,0 +1,1 @@
+"""Rules in words, and trying an order against them. Pure."""

@@ -1,0 +1,62 @@
+"""What an order would come to, in words: the decision in one sentence, then what it rests on. Pure."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from console.orders.limits import limits
+from console.orders.order import Known, Order
+from console.orders.results import results
+from console.orders.words import essentials
+from console.texts.amounts import coins
+from console.texts.chains import native_coin
+from console.texts.plain import clipped
+from console.texts.said import Heading, Said
+from console.wire.shapes import Agent
+from console.wire.shapes_agents import Simulated
+
+_DECISIONS: Final = {
+    "sign": Said("It would be SIGNED now. No person would be asked.", "good"),
+    "queue": Said("It would WAIT FOR A PERSON. Nothing would be signed before somebody approves.", "warn"),
+    "refuse": Said("It would be REFUSED. Nobody could approve it.", "bad"),
+}
+_NEEDED: Final = {
+    "approval": "a person's approval", "funds": "money: the wallet holds too little for it",
+    "rpc": "a node: none answers for its chain, so it could not be sent",
+}  # fmt: skip
+_TEXT: Final = 1_000
+
+
+def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order:
+    """The order that was asked about, with what its bytes do."""
+    request, kind = question["request"], question["kind"]
+    typed = kind == "typed_data"
+    domain = request.get("domain") if typed else None
+    chain = (
+        domain.get("chainId") if isinstance(domain, dict) else request.get("chainId", 101 if kind == "solana" else None)
+    )
+    return Order(
+        agent.id, kind, chain if isinstance(chain, int) else None, None if typed else request["to"],
+        None if typed else request["value"], answer.effects, answer.results, agent_name=agent.name,
+    )  # fmt: skip
+
+
+def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Said]:
+    """All of it, the decision first."""
+    decision = _DECISIONS.get(answer.decision)
+    lines = [decision or Said(f"This console does not know the decision {clipped(answer.decision, 40)}.", "bad")]
+    lines += [Said(f"Needed: {_NEEDED.get(one, clipped(one, 40))}", "warn") for one in answer.needed]
+    lines += _headed("What it does", essentials(order, known))
+    lines += _headed(
+        "What the rules say",
+        results(answer.results, refused=answer.decision == "refuse", chain_id=order.chain_id)
+        or [Said("  no rule was asked")],
+    )
+    if answer.fee is not None and not any(effect.kind == "fee" for effect in answer.effects):
+        coin = native_coin(answer.fee.asset, order.chain_id)
+        most = coins(answer.fee.max, coin) if coin else clipped(answer.fee.max, _TEXT)
+        lines += _headed("Fee", [Said(f"  at most {most}")])
+    return [*lines, *_headed("Limits", limits(order, replace(known, budgets=answer.budgets)))]
+
+
+def _headed(title: str, lines: list[Said]) -> list[Said]:
+    return [Said(""), Heading(title), *lines] if lines else []

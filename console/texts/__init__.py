@@ -1,0 +1,1 @@
+"""Text, amounts and times as a person reads them. Pure."""

@@ -1,0 +1,53 @@
+"""Connections that are either made or not: none is left half open by whoever stopped waiting for it.
+
+What a screen asks is given up when one looks elsewhere, perhaps in the middle of connecting; there anyio loses the
+socket. So connecting is never cut off, and a connection that nobody waits for any more is closed.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import httpcore
+
+
+class Connections(httpcore.AnyIOBackend):
+    """How the client connects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unwanted: set[asyncio.Task[None]] = set()
+
+    def serve(self, client: Any) -> None:
+        """Make an httpx client connect this way. It has no setting for that; httpcore, below it, has."""
+        pool = getattr(client._transport, "_pool", None)
+        if not isinstance(pool, httpcore.AsyncConnectionPool):
+            raise TypeError("this httpx keeps its connections elsewhere")
+        pool._network_backend = self
+
+    async def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:  # fmt: skip
+        connecting = asyncio.ensure_future(
+            super().connect_tcp(host, port, timeout, local_address, socket_options)
+        )  # fmt: skip
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            closing = asyncio.ensure_future(_closed(connecting))
+            self._unwanted.add(closing)
+            closing.add_done_callback(self._unwanted.discard)
+            raise
+
+    async def settle(self) -> None:
+        """Come back when nothing unwanted is open any more."""
+        await asyncio.gather(*self._unwanted)
+
+
+async def _closed(connecting: asyncio.Future[httpcore.AsyncNetworkStream]) -> None:
+    try:
+        stream = await connecting
+    except (httpcore.NetworkError, httpcore.TimeoutException):
+        return
+    await stream.aclose()

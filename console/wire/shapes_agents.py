@@ -1,0 +1,100 @@
+"""What the API answers about agents, as far as their screens read it. See `shapes.py`."""
+
+import msgspec
+
+from console.wire.shapes import Budget, Dashboard, Effect, PolicyResult
+
+
+class RecentTransaction(msgspec.Struct, frozen=True, rename="camel"):
+    """One of the newest orders of an agent, in short."""
+
+    id: str
+    status: str
+    created_at: str
+    to_address: str | None = None
+    value: str | None = None
+    chain_id: int | None = None
+    status_detail: str | None = None
+
+
+class AgentDashboard(Dashboard, frozen=True, rename="camel", kw_only=True):
+    """One agent at a glance, with its newest orders."""
+
+    recent_transactions: list[RecentTransaction]
+
+
+class Wallet(msgspec.Struct, frozen=True, rename="camel"):
+    """One address of an agent."""
+
+    chain_family: str
+    address: str
+
+
+class Worth(msgspec.Struct, frozen=True, rename="camel"):
+    """The chain's own coin, and what it is worth where the operator lists a price."""
+
+    symbol: str
+    formatted: str
+    usd_value_text: str | None = None
+
+
+class TokenWorth(msgspec.Struct, frozen=True, rename="camel"):
+    """One token, in its own words, and what it is worth."""
+
+    address: str
+    symbol: str | None = None
+    balance: str | None = None
+    formatted: str | None = None
+    usd_value_text: str | None = None
+    note: str | None = None
+
+
+class Portfolio(msgspec.Struct, frozen=True, rename="camel"):
+    """What an agent holds on one chain; `native` is None and `note` says why where no node answered."""
+
+    chain_id: int
+    tokens: list[TokenWorth]
+    native: Worth | None = None
+    total_usd_text: str | None = None
+    note: str | None = None
+
+
+class Account(msgspec.Struct, frozen=True):
+    """An agent's addresses and what they hold on one chain."""
+
+    wallets: list[Wallet]
+    portfolio: Portfolio
+
+
+class Tenant(msgspec.Struct, frozen=True, rename="camel"):
+    """The tenant itself; `frozen_at` while nothing of any agent is signed."""
+
+    id: str
+    name: str
+    frozen_at: str | None = None
+
+
+class Frozen(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether an agent, or a tenant, is frozen now."""
+
+    frozen: bool
+    frozen_at: str | None = None
+    reason: str | None = None
+
+
+class Fee(msgspec.Struct, frozen=True):
+    """The most that the network can take, in the smallest unit."""
+
+    asset: str
+    max: str
+
+
+class Simulated(msgspec.Struct, frozen=True):
+    """What signing an order would come to now: `decision` is sign, queue or refuse."""
+
+    decision: str
+    results: list[PolicyResult]
+    effects: list[Effect]
+    budgets: list[Budget]
+    needed: list[str]
+    fee: Fee | None = None

@@ -1,0 +1,55 @@
+"""What the API says of audit rows, and the same in lines. Spec 2/2.14, 10. Pure."""
+
+from typing import Any
+
+import msgspec
+
+from console.texts.fields import indented, laid_out
+from console.texts.moments import clock, moment
+from console.texts.plain import clipped
+
+
+class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One row."""
+
+    id: str
+    seq: int
+    actor_type: str
+    actor_id: str
+    action: str
+    resource_type: str
+    resource_id: str
+    metadata: dict[str, Any]
+    ip_address: str | None
+    user_agent: str | None
+    request_id: str | None
+    created_at: str
+
+
+class Pagination(msgspec.Struct, frozen=True, rename="camel"):
+    """Rows are counted up to a thousand behind the page; where more follow, `total` ends there."""
+
+    page: int
+    limit: int
+    total: int
+
+
+class AuditPage(msgspec.Struct, frozen=True):
+    """One page of rows, newest first."""
+
+    data: list[AuditEvent]
+    pagination: Pagination
+
+
+def in_full(row: AuditEvent) -> str:
+    """Every field of a row, its metadata as indented lines: first what happened, then where it came from."""
+    what = laid_out([
+        ("Number", f"{row.seq:,}"), ("Time", clock(moment(row.created_at))), ("Action", row.action),
+        ("Actor", f"{row.actor_type} {row.actor_id}"), ("Resource", f"{row.resource_type} {row.resource_id}"),
+    ])  # fmt: skip
+    whence = laid_out([
+        ("Address", row.ip_address or "-"), ("Program", clipped(row.user_agent or "-", 300)),
+        ("Request", row.request_id or "-"), ("Id", row.id),
+    ])  # fmt: skip
+    metadata = [f"  {line}" for line in indented(row.metadata) or ["none"]]
+    return "\n".join([what, "", "Metadata", *metadata, "", whence])

@@ -1,0 +1,112 @@
+"""What the API says of secrets and credential routes, and the same in words. There is no field for a value. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Literal
+
+import msgspec
+
+from console.texts.moments import moment, span
+
+Tone = Literal["bad", "warn", "good", "quiet"]
+SOON_DAYS: Final = 7
+
+
+class Secret(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What is known of a secret."""
+
+    id: str
+    name: str
+    description: str | None
+    version: int
+    expires_at: str | None
+    created_at: str
+    rotated_at: str | None = None
+
+
+class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Into which requests a secret goes, and how."""
+
+    id: str
+    secret_id: str
+    host_pattern: str
+    path_pattern: str
+    method: str
+    inject_as: str
+    inject_key: str
+    inject_format: str
+    priority: int
+    enabled: bool
+    created_at: str
+
+
+class Considered(msgspec.Struct, frozen=True, rename="camel"):
+    """One route, and the first thing that speaks against it."""
+
+    route_id: str
+    reason: str
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """What the proxy would do with a request."""
+
+    matched: CredentialRoute | None
+    reason: str
+    considered: list[Considered]
+
+
+VERDICTS: Final = {
+    "matched": "The request would go out with the secret of this route.",
+    "no_route": "No route is for this request: the proxy would refuse it.",
+    "agent_frozen": "The agent is frozen: the proxy would refuse the request.",
+    "tenant_frozen": "The tenant is frozen: the proxy would refuse the request.",
+    "secret_deleted": "A route matches, but its secret was deleted: the proxy would refuse the request.",
+    "secret_expired": "A route matches, but its secret has expired: the proxy would refuse the request.",
+}
+REASONS: Final = {
+    "matched": "it matches",
+    "lower_priority": "it matches too, but another is tried before it",
+    "disabled": "it is disabled",
+    "broken": "its patterns cannot be read",
+    "host": "it is for another host",
+    "port": "it is for another port",
+    "path": "it is for another path",
+    "method": "it is for another method",
+}
+
+
+def expiry(secret: Secret, now: datetime) -> str | tuple[str, Tone]:
+    """How long a secret still serves."""
+    end = moment(secret.expires_at)
+    if end is None:
+        return "never", "quiet"
+    if end <= now:
+        return "expired", "bad"
+    left = span(end - now)
+    return (left, "warn") if (end - now).days < SOON_DAYS else left
+
+
+def target(route: CredentialRoute) -> str:
+    """The requests that a route is for; the method only where not any will do."""
+    method = "" if route.method == "*" else f"{route.method} "
+    return f"{method}{route.host_pattern}{route.path_pattern}"
+
+
+def injection(route: CredentialRoute) -> str:
+    """Where the value goes, and what is written around it."""
+    place = {"header": "header", "query": "query parameter", "body": "body field"}.get(route.inject_as, route.inject_as)
+    return f"{place} {route.inject_key}: {route.inject_format}"
+
+
+def told(found: Explanation, routes: Mapping[str, CredentialRoute], names: Mapping[str, str]) -> str:
+    """An explanation in lines: the verdict, the route it is about, then every route in the order of trying."""
+    lines = [VERDICTS.get(found.reason, found.reason)]
+    if (route := found.matched) is not None:
+        secret = names.get(route.secret_id, route.secret_id)
+        lines += ["", f"  {target(route)}", f"  {injection(route)}", f"  secret {secret}"]
+    lines += ["", "In the order in which routes are tried:" if found.considered else "There are no routes at all."]
+    for number, one in enumerate(found.considered, 1):
+        known = routes.get(one.route_id)
+        what = target(known) if known else one.route_id
+        lines.append(f"{number:>3}. {what}: {REASONS.get(one.reason, one.reason)}")
+    return "\n".join(lines)

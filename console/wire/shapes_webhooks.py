@@ -1,0 +1,95 @@
+"""What the API says of webhooks, and the same in words. Spec 2/2.13. Pure."""
+
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+import msgspec
+
+from console.texts.fields import Field
+from console.texts.moments import clock, moment, span
+from console.texts.plain import clipped
+
+_LONGEST_PAUSE_MS: Final = 365 * 86_400_000
+Tone = Literal["bad", "warn", "good", "quiet"]
+
+
+class Endpoint(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An address to which events go."""
+
+    id: str
+    url: str
+    events: list[str]
+    enabled: bool
+    disabled_reason: str | None
+    max_retries: int
+    retry_backoff_ms: int
+    description: str | None
+    created_at: str
+
+
+class Delivery(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """One event on its way to one endpoint, over all its attempts."""
+
+    id: str
+    event_type: str
+    status: str
+    attempts: int
+    max_attempts: int
+    next_retry_at: str | None
+    has_error: bool
+    created_at: str
+    delivered_at: str | None
+    replayed_from_delivery_id: str | None = None
+
+
+def endpoint_state(endpoint: Endpoint) -> tuple[str, Tone]:
+    """Whether events go there, and if not, why."""
+    if endpoint.enabled:
+        return "enabled", "good"
+    return (f"disabled: {endpoint.disabled_reason}" if endpoint.disabled_reason else "disabled"), "bad"
+
+
+def delivery_state(delivery: Delivery, now: datetime) -> tuple[str, Tone]:
+    """What has become of a delivery so far."""
+    match delivery.status:
+        case "delivered":
+            return "delivered", "good"
+        case "failed":
+            again = moment(delivery.next_retry_at)
+            if again is None:
+                return "failed for good", "bad"
+            return f"failed, tried again {f'in {span(again - now)}' if again > now else 'now'}", "warn"
+        case "pending":
+            return "not tried yet", "quiet"
+        case "processing":
+            return "an attempt is under way", "quiet"
+        case other:
+            return other, "quiet"
+
+
+def pause(endpoint: Endpoint) -> str:
+    """How often and how soon a failed delivery is tried again."""
+    if not endpoint.max_retries:
+        return "none"
+    apart = timedelta(milliseconds=min(_LONGEST_PAUSE_MS, endpoint.retry_backoff_ms))
+    return f"{endpoint.max_retries}, {span(apart)} apart"
+
+
+def endpoint_text(endpoint: Endpoint) -> list[Field]:
+    """Everything about an endpoint."""
+    return [
+        ("Address", endpoint.url), ("State", endpoint_state(endpoint)[0]), ("Events", ", ".join(endpoint.events)),
+        ("Retries", pause(endpoint)), ("Description", clipped(endpoint.description or "-", 1_000)),
+        ("Made", clock(moment(endpoint.created_at))), ("Id", endpoint.id),
+    ]  # fmt: skip
+
+
+def delivery_text(delivery: Delivery, url: str, now: datetime) -> list[Field]:
+    """Everything about a delivery to an address."""
+    return [
+        ("Event", delivery.event_type), ("To", url), ("Delivery", delivery.id),
+        ("State", delivery_state(delivery, now)[0]), ("Attempts", f"{delivery.attempts} of {delivery.max_attempts}"),
+        ("Error", "the last attempt failed" if delivery.has_error else "none"),
+        ("Next attempt", clock(moment(delivery.next_retry_at))), ("Made", clock(moment(delivery.created_at))),
+        ("Delivered", clock(moment(delivery.delivered_at))), ("Replay of", delivery.replayed_from_delivery_id or "-"),
+    ]  # fmt: skip
