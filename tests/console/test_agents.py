@@ -35,6 +35,8 @@ from tests.outside import odd_api
 from tests.outside.evm_node import EvmNode
 from tests.outside.odd_api import refuses, succeeds
 
+pytestmark = pytest.mark.long
+
 ETHER = 10**18
 REASON = "orders at [red]night[/red]"
 
@@ -198,9 +200,9 @@ async def test_the_footer_says_what_the_keys_do_now_and_fits(
         tenant.ok("POST", "/agents/payroll/freeze", {})
         await console.press("r")
         await console.sees("FROZEN since")
-        await console.until(lambda: "f Unfreeze" in console.text, "the key")
+        await console.until(lambda: "z Unfreeze" in console.text, "the key")
 
-    assert ("f Freeze" in before, "F Freeze all" in before, before.rstrip().endswith("q Quit")) == (True, True, True)
+    assert ("z Freeze" in before, "Z Freeze all" in before, before.rstrip().endswith("q Quit")) == (True, True, True)
 
 
 async def test_freezing_asks_first(

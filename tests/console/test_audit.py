@@ -18,6 +18,8 @@ from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 
 @asynccontextmanager
 async def looking(service: Service, folder: Path, person: Person, **settings: Any) -> Any:

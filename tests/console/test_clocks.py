@@ -15,6 +15,8 @@ from tests.fixtures.server import Service
 from tests.outside import odd_api
 from tests.outside.odd_api import OddApi, changed, succeeds
 
+pytestmark = pytest.mark.long
+
 LAST_DAY = "Fri, 31 Dec 9999 23:59:59 GMT"
 
 

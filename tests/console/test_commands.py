@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.command import CommandList
 
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
+
+pytestmark = pytest.mark.long
 
 
 async def opened(console: Driven, query: str = "") -> None:

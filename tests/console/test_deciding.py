@@ -540,6 +540,7 @@ async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant
     assert state(tenant, approval) == "pending"
 
 
+@pytest.mark.long
 async def test_pictures_of_the_questions(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any
 ) -> None:

@@ -17,6 +17,8 @@ from tests.fixtures.consoles import NARROW, Driven
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 ETHER = 10**18
 # A chain without a node, so that fees are those of the table.
 BASE = "8453"

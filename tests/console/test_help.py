@@ -13,6 +13,8 @@ from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 
 async def opened(console: Driven) -> str:
     """Ask for help; every text of it, also what one has to scroll to."""

@@ -21,6 +21,8 @@ from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
+pytestmark = pytest.mark.long
+
 # What the API takes as a name: everything but the control characters of ASCII.
 # Each with what must be seen of it instead, also where a row has little room.
 NAMES = {

@@ -17,6 +17,8 @@ from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 LEAST_CONTRAST = 4.5
 
 

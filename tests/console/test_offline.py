@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from console.widgets.banner import Banner
 from console.widgets.listing import Listing
 from console.widgets.search_line import SearchLine
@@ -14,6 +16,8 @@ from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
+
+pytestmark = pytest.mark.long
 
 HURRY = Patience(connect=1, silence=0.15, answer=0.3, stream_silence=5, again=(0.02, 0.02, 0.1))
 SCREEN = "Custody default"

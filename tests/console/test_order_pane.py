@@ -27,6 +27,8 @@ from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import permit, solana_payment
 
+pytestmark = pytest.mark.long
+
 FEES = {"gasLimit": "100000", "maxFeePerGas": "2000000000", "maxPriorityFeePerGas": "1000000000"}
 SPENDER = "0x" + "44" * 20
 ETHER = 10**18

@@ -12,6 +12,8 @@ from tests.fixtures.consoles import driven
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("who", ["key", "person"])
 async def test_a_number_goes_on_right_after_arriving(

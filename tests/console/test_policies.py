@@ -11,6 +11,8 @@ from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 ETHER = 10**18
 EVERY_TYPE = (
     rule("spending-limit", maxPerTransaction=str(ETHER // 2), maxPerDay=str(2 * ETHER), asset="evm:native"),

@@ -16,6 +16,8 @@ from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 VALUE = "sk-live-of-nobody-1234567890"
 TOLD_APART = "described-for-all-to-see"
 

@@ -26,6 +26,8 @@ from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def careful(service: Service, tenant: Tenant, admin: Person) -> Iterator[Person]:

@@ -21,6 +21,8 @@ from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
 
+pytestmark = pytest.mark.long
+
 FEES = {"gasLimit": "100000", "maxFeePerGas": "2000000000", "maxPriorityFeePerGas": "1000000000"}
 
 

@@ -15,6 +15,8 @@ from tests.fixtures.server import Service
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, answers, refuses, succeeds
 
+pytestmark = pytest.mark.long
+
 PATIENT = replace(Patience(), again=(5,), silence=1)
 TROUBLES: dict[str, tuple[Deed | None, str, tuple[int, int]]] = {
     "away": (None, "cannot be reached", NARROW),

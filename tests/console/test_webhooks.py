@@ -20,6 +20,8 @@ from tests.fixtures.server import Service
 from tests.outside.hell import Hell
 from tests.outside.upstream import eventually
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
