@@ -1,7 +1,7 @@
 """Keeps the queue current, wherever in the console one is: the stream of events is the bell, the list is the truth.
 
 A stream that is open may still be deaf, when nobody publishes to it. So beside it, too, the list is glanced at every
-two seconds: its newest item and its length, which no change of what waits leaves as they were.
+second: its newest item and its length, which no change of what waits leaves as they were.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from console.wire.api_client import ApiClient, Event
 from console.wire.failures import Away, Failure, SignedOut, TooFast
 from console.wire.shapes import Approval
 
-GLANCE_SECONDS: Final = 2.0
+GLANCE_SECONDS: Final = 1.0
 # However quiet it is, the first page is read so often.
 READ_SECONDS: Final = 10.0
 # However loud the bell is, the list is not asked for more often.

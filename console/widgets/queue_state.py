@@ -15,7 +15,7 @@ class QueueState(PlainText):
     def of_waiting(self, view: View, queue: Queue, watch: Watch, *, shown: int, marked: int) -> None:
         """What waits."""
         reading = f" · {len(queue.items):,} of {queue.waiting:,} read" if queue.total and not queue.whole else ""
-        current = "live" if watch.current else "NOT live: no answer" if watch.live else "asked every 2 seconds"
+        current = "live" if watch.current else "NOT live: no answer" if watch.live else "asked every second"
         self.update(f"{view.sentence(shown, marked)}{reading} · {current}")
 
     def of_history(self, view: View, history: History, *, shown: int) -> None:

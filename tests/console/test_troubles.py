@@ -43,7 +43,7 @@ async def test_trouble_is_one_sentence_over_what_was_known(
         console.app.client.patience = PATIENT
         if deed is None:
             await odd.refuse()
-            await console.sees("asked every 2 seconds")
+            await console.sees("asked every second")
         else:
             odd.does(deed, "/approvals")
         clock[0] += timedelta(seconds=42)
