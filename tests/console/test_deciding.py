@@ -241,7 +241,7 @@ async def test_without_an_answer_one_asks_again_under_the_same_key(
         await asked(console, "a")
         api.does(hangs_up, "/approvals/", "POST")
         await console.press("enter")
-        await console.sees("It may have happened or not")
+        await console.sees("It may have happened")
         api.well()
 
         await console.press("enter")
@@ -262,7 +262,7 @@ async def test_when_only_the_answer_was_lost_the_approval_is_seen_all_the_same(
 
         await console.press("enter")
 
-        await console.sees("Approved", "There is nothing left to decide.", "Close (Esc)")
+        await console.sees("Approved at", "nothing left", "Close (Esc)")
     assert [one["status"] for one in agent.ok("GET", f"/vault/{agent.id}/history")] == ["signed"]
 
 
@@ -468,7 +468,7 @@ async def test_another_reason_after_a_lost_answer_is_another_request(
         api.does(hangs_up, "/approvals/", "POST")
         await console.write("no")
         await console.press("enter")
-        await console.sees("It may have happened or not")
+        await console.sees("It may have happened")
         api.well()
 
         await console.write(" way")
