@@ -8,8 +8,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
+from console.dialogs.closing import Closing
 from console.widgets.plain_text import PlainText
 from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall
 from console.wire.api_client import new_key
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS: Final = 3.0
 
 
-class Ask[Result](ModalScreen[Result | None]):
+class Essentials(VerticalScroll):
+    """What the person must have seen. It goes on page by page: nothing jumps over what is between."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("end", "page_down", show=False)]
+
+
+class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
     """A question with essentials, perhaps fields, and two buttons. Answers None when one steps back.
 
     Enter confirms, but not before the essentials stand on the screen: a key pressed too early decides nothing. What is
@@ -36,7 +43,9 @@ class Ask[Result](ModalScreen[Result | None]):
     # What is said to somebody who does not wait for the answer; nothing where nothing is changed.
     LEAVING: ClassVar[str] = "It may have happened or not."
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "confirm", "Confirm", priority=True),
+        # Not before everybody else: in a field Enter comes after the letters that were typed before it, or what is
+        # confirmed would lack the last of them.
+        Binding("enter", "confirm", "Confirm"),
         Binding("escape", "step_back", "Cancel"),
     ]
 
@@ -56,7 +65,7 @@ class Ask[Result](ModalScreen[Result | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
             yield PlainText(self.TITLE_TEXT, id="question-title")
-            with VerticalScroll(id="essentials", can_focus=True):
+            with Essentials(id="essentials", can_focus=True):
                 yield from self.essentials()
             yield from self.fields()
             yield PlainText("", id="question-trouble")
@@ -79,7 +88,7 @@ class Ask[Result](ModalScreen[Result | None]):
 
     def done(self, result: Result) -> None:
         """It happened: close with what came of it."""
-        self.dismiss(result)
+        self.close(result)
 
     def on_mount(self) -> None:
         # Nothing lies over a question, or shines through; the style sheet hides what is told while it stands.
@@ -110,13 +119,17 @@ class Ask[Result](ModalScreen[Result | None]):
             if self.LEAVING:
                 self.app.tell(self.LEAVING, "warning")
         if not self._busy or self._tires:
-            self.dismiss(None)
+            self.close(None)
 
     def action_confirm(self) -> None:
         if self.stepping_back:
             self.action_step_back()
         elif self._drawn and not self._busy and not self.query_one(TooSmall).display:
             self._confirmed()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_confirm()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()

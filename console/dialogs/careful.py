@@ -3,11 +3,10 @@
 from typing import ClassVar, Final
 
 from textual import events
-from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.widgets import Button, Input
 
-from console.dialogs.ask import Ask
+from console.dialogs.ask import Ask, Essentials
 from console.widgets.too_small import TooSmall
 
 _MORE_IS_KNOWN: Final = "More has become known: read it from the top."
@@ -40,8 +39,8 @@ class Careful[Result](Ask[Result]):
         return self.TO_THE_END and not self._finished and round(area.scroll_y) < area.max_scroll_y
 
     @property
-    def _area(self) -> VerticalScroll:
-        return self.query_one("#essentials", VerticalScroll)
+    def _area(self) -> Essentials:
+        return self.query_one(Essentials)
 
     def begin(self) -> None:
         self._wait_again()

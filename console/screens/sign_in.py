@@ -7,9 +7,9 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.screen import Screen
 from textual.widgets import Footer, Input
 
+from console.dialogs.closing import Closing
 from console.entry.device_flow import DeviceCode, Ended
 from console.entry.entrance import Door, Entrance, TenantUnknown, Way
 from console.entry.settings import is_loopback
@@ -36,7 +36,7 @@ _KEYS: Final[dict[str, tuple[State, ...]]] = {
 }  # fmt: skip
 
 
-class SignIn(Screen[Entrance | None]):
+class SignIn(Closing[Entrance | None]):
     """Answers who has signed in; None where one may step back, and does."""
 
     # The field that is mostly hidden must not swallow the keys.
@@ -111,7 +111,7 @@ class SignIn(Screen[Entrance | None]):
             self.app.tell(f"Copied, if this terminal allows it: {self._code.verification_uri}")
 
     def action_step_back(self) -> None:
-        self.dismiss(None)
+        self.close(None)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -134,7 +134,7 @@ class SignIn(Screen[Entrance | None]):
         except Failure as failure:
             self._become("refused", f"{failure.sentence} Press r to try again, or c to sign in with a code.")
         else:
-            self.dismiss(entrance)
+            self.close(entrance)
         finally:
             await client.close()
 

@@ -19,7 +19,7 @@ from tests.console.waiting import SPENDER, cautious, item, later, queued, random
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.server import Service
-from tests.outside.odd_api import OddApi, Request, answers, hangs_up, loses, odd_api, says_nothing
+from tests.outside.odd_api import OddApi, Request, answers, hangs_up, loses, odd_api, passes_on, refuses, says_nothing
 
 
 @pytest.fixture
@@ -84,6 +84,22 @@ async def test_what_is_denied_carries_its_reason(service: Service, tenant: Tenan
         await console.sees("Denied by you", 'Reason: "no')
 
     assert (state(tenant, approval), item(tenant, approval)["reason"]) == ("rejected", "no invoice")
+
+
+async def test_enter_comes_after_what_was_typed_before_it(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval, reason = queued(agent), ", ".join(["the invoice is of another house"] * 9)
+    async with queue(service, tenant, folder) as console:
+        await asked(console, "d")
+
+        # All at once, as a terminal hands on what was typed faster than it was drawn.
+        for letter in reason:
+            console.app.post_message(events.Key("space" if letter == " " else letter, letter))
+        console.app.post_message(events.Key("enter", "\r"))
+        await console.sees("Denied by you")
+
+    assert item(tenant, approval)["reason"] == reason
 
 
 async def test_stepping_back_decides_nothing(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
@@ -368,6 +384,27 @@ async def test_what_becomes_known_while_one_reads_is_read_from_the_top(
             assert state(tenant, approval) == "pending"
 
 
+async def test_no_key_leaps_over_what_lies_between(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    several(agent, *MANY[:8], (SPENDER, 10**30), *MANY[8:])
+    async with queue(service, tenant, folder, size=(52, 20)) as console:
+        await asked(console, "a")
+        await console.sees(READ_ON)
+        await console.press("end")
+        await console.pilot.wait_for_scheduled_animations()
+        pages = [question(console)]
+
+        while READ_ON in console.text:
+            await console.press("end")
+            await console.pilot.wait_for_scheduled_animations()
+            await console.press("up", "down")
+            await console.pilot.wait_for_scheduled_animations()
+            pages.append(question(console))
+
+        assert any(SPENDER[:20] in page for page in pages)
+
+
 async def test_in_a_terminal_of_another_size_one_reads_from_the_top(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
@@ -424,6 +461,32 @@ async def test_after_the_pause_a_key_decides(service: Service, tenant: Tenant, a
         await console.press("enter")
 
         await console.sees("Approved by you")
+
+
+async def test_a_question_that_is_answered_while_one_has_to_sign_in_again_closes_itself(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval, answered = queued(agent), asyncio.Event()
+
+    async def slow(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        await answered.wait()
+        await passes_on(api, request, writer)
+
+    async with odd_queue(service, tenant, folder) as (console, api):
+        await asked(console, "a")
+        api.does(refuses(401, "No longer.", "unauthorized"))
+        api.does(slow, "/approvals/", "POST")
+        await console.press("enter")
+        queued(agent)
+        await console.sees("Press r to try again")
+
+        answered.set()
+        await console.until(lambda: state(tenant, approval) == "approved", "the approval")
+        api.well()
+        await console.press("r")
+
+        await console.sees("1 waiting")
+        await console.gone("Approve this?")
 
 
 @pytest.mark.long
