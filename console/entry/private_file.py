@@ -1,4 +1,4 @@
-"""Files that only their owner may read: keys and tokens. What others could read is not used."""
+"""Files that are their owner's alone: keys, tokens, settings. What others could have read or written is not used."""
 
 import os
 import stat
@@ -12,13 +12,18 @@ class Exposed(Exception):
     """Others can read the file; the message names it and the cure."""
 
 
-def read(file: Path) -> str:
-    """The text of a private file. Raises Exposed, OSError, or ValueError for what is no text."""
+def read(file: Path, *, secret: bool = True) -> str:
+    """The text of a private file. Raises Exposed, OSError, or ValueError for what is no text.
+
+    What is not `secret` others may read, but not write.
+    """
     with file.open("rb") as opened:
         # Asked of what was opened: the name may lead elsewhere a moment later.
         state = os.fstat(opened.fileno())
-        if stat.S_IMODE(state.st_mode) & 0o077:
-            raise Exposed(f"others can read {file}, so it is not used; run: chmod 600 {file}")
+        if stat.S_IMODE(state.st_mode) & (0o077 if secret else 0o022):
+            raise Exposed(
+                f"others can {'read' if secret else 'change'} {file}, so it is not used; run: chmod 600 {file}"
+            )
         if state.st_uid not in (os.geteuid(), 0):
             raise Exposed(f"{file} belongs to somebody else, so it is not used; make one of your own")
         content = opened.read(_MOST_BYTES + 1)

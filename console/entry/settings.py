@@ -113,9 +113,12 @@ def _spoken(environment: Mapping[str, str]) -> dict[str, str]:
 def _profile(folder: Path, name: str | None) -> _Origin:
     file = folder / "console.toml"
     try:
-        content = tomllib.loads(file.read_text())
+        content = tomllib.loads(private_file.read(file, secret=False))
     except FileNotFoundError:
         content = {}
+    except private_file.Exposed as problem:
+        # Whoever can change where a profile goes is sent its key.
+        raise BadSetting(str(problem)) from None
     except (OSError, ValueError) as problem:
         raise BadSetting(f"{file} cannot be read: {problem}") from None
     profiles = content.get("profiles", {})

@@ -12,8 +12,11 @@ from console.texts.said import Said, Tone
 from console.wire.shapes import Effect
 
 _NFT: Final = re.compile(r"token ([0-9]{1,78})\Z")
-# The calls in which an `approve` may stand: its own, and two that hold others.
-_APPROVING: Final = ("0x095ea7b3", "0xac9650d8", "0x5ae401dc")
+# The calls that an NFT contract understands as well, with a number in place of the amount: `approve`, `transferFrom`;
+# and two that hold others.
+_HOLDING: Final = ("0xac9650d8", "0x5ae401dc")
+_APPROVING: Final = ("0x095ea7b3", *_HOLDING)
+_MOVING: Final = ("0x23b872dd", *_HOLDING)
 _EVERY_NFT: Final = "every token"
 _FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee", "rent": "Rent"}
 
@@ -55,7 +58,7 @@ def unlimited(effect: Effect) -> bool:
 
 def takes_back(effect: Effect, order: Order, known: Known) -> bool:
     """Whether an approval only lowers: with ordinary tokens 0 does, yet an NFT contract gives its number 0 away."""
-    return whole(effect.amount) == 0 and not effect.unlimited and not _may_be_nft(effect, order, known)
+    return whole(effect.amount) == 0 and not effect.unlimited and not _may_be_nft(effect, order, known, _APPROVING)
 
 
 def nft_number(effect: Effect) -> str | None:
@@ -72,12 +75,10 @@ def _transfer(effect: Effect, order: Order, known: Known) -> list[Said]:
     boundless = "UNLIMITED: " if tone else ""
     if coin:
         return [Said(f"Sends {boundless}{coins(effect.amount, coin)} to", tone), *to]
-    return [
-        Said(f"Sends {boundless}{_how_much(effect, known)} of", tone),
-        *_token(effect, order, known),
-        Said("to"),
-        *to,
-    ]
+    of = _token(effect, order, known)
+    if known.data and not nft_number(effect) and _may_be_nft(effect, order, known, _MOVING):
+        of.append(_were_it_an_nft(effect, "send"))
+    return [Said(f"Sends {boundless}{_how_much(effect, known)} of", tone), *of, Said("to"), *to]
 
 
 def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
@@ -90,9 +91,8 @@ def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
         much = "move EVERY NFT, UNLIMITED," if effect.label == _EVERY_NFT else "spend UNLIMITED amounts"
         return [Said(f"Lets this address {much} on the agent's behalf, now and later:", "bad"), *who, *of]
     who += _most_before(effect, order, known, "allowed to spend before")
-    if _may_be_nft(effect, order, known):
-        number = clipped(effect.amount, 78)
-        of.append(Said(f"{IN}were it an NFT contract, this would give away its number {number}", "warn"))
+    if _may_be_nft(effect, order, known, _APPROVING):
+        of.append(_were_it_an_nft(effect, "give away"))
     if whole(effect.amount) == 0:
         return [Said("Sets what this address may spend on the agent's behalf to 0:", "warn"), *who, *of]
     much = _how_much(effect, known)
@@ -124,9 +124,13 @@ def _never(effect: Effect, known: Known, what: str) -> str:
     return what if paid(effect, known) is False else ""
 
 
-def _may_be_nft(effect: Effect, order: Order, known: Known) -> bool:
-    """Whether the call could as well approve one NFT: it reads the same, and no NFT contract tells decimals."""
-    if order.kind != "evm" or (isinstance(known.data, str) and not known.data.lower().startswith(_APPROVING)):
+def _were_it_an_nft(effect: Effect, does: str) -> Said:
+    return Said(f"{IN}were it an NFT contract, this would {does} its number {clipped(effect.amount, 78)}", "warn")
+
+
+def _may_be_nft(effect: Effect, order: Order, known: Known, calls: tuple[str, ...]) -> bool:
+    """Whether the call could as well be about one NFT: it reads the same, and no NFT contract tells decimals."""
+    if order.kind != "evm" or (isinstance(known.data, str) and not known.data.lower().startswith(calls)):
         return False
     return told_decimals(known.tokens.get(effect.asset or "")) is None
 

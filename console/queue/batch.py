@@ -11,6 +11,8 @@ from console.texts.chains import native_coin
 from console.wire.shapes import Effect
 
 _ONE_BY_ONE: Final = "Decide them one by one."
+# The kinds of effect that are summed.
+_SAID: Final = {"transfer": "In all {}", "approval": "In all {} to spend for others", "fee": "Fees in all at most {}"}
 
 
 def refusal(items: Sequence[Item]) -> str:
@@ -34,23 +36,26 @@ def refusal(items: Sequence[Item]) -> str:
 
 
 def totals(items: Sequence[Item]) -> list[str]:
-    """What leaves in all, for each asset of each chain; allowances apart, for they are no payments."""
+    """What leaves in all, for each asset of each chain; allowances and fees apart, for they are no payments."""
     sums: dict[tuple[str, str | None, int | None], int] = {}
-    boundless = 0
+    boundless = unread = 0
     for item in items:
         for effect in item.approval.effects:
             boundless += unlimited(effect)
-            if effect.kind in ("transfer", "approval") and not unlimited(effect):
-                place = (effect.kind, effect.asset, item.approval.chain_id)
-                sums[place] = sums.get(place, 0) + (whole(effect.amount) or 0)
-    lines = [_total(kind, asset, chain, amount) for (kind, asset, chain), amount in sums.items()]
-    return lines + ([f"UNLIMITED: no amount bounds {boundless:,} of these."] if boundless else [])
+            if effect.kind in _SAID and not unlimited(effect):
+                place, amount = (effect.kind, effect.asset, item.approval.chain_id), whole(effect.amount)
+                sums[place] = sums.get(place, 0) + (amount or 0)
+                unread += amount is None
+    order = sorted(sums.items(), key=lambda one: one[0][0] == "fee")
+    lines = [_total(kind, asset, chain, amount) for (kind, asset, chain), amount in order]
+    lines += [f"UNLIMITED: no amount bounds {boundless:,} of these."] if boundless else []
+    return lines + ([f"Not in these sums: {unread:,} of which no amount can be read."] if unread else [])
 
 
 def _total(kind: str, asset: str | None, chain: int | None, amount: int) -> str:
     coin = native_coin(asset, chain)
     what = coins(str(amount), coin) if coin else f"{tokens(str(amount), None)} token {token_of(asset) or asset}"
-    return f"In all {what}" + (" to spend for others" if kind == "approval" else "")
+    return _SAID[kind].format(what)
 
 
 def _destination(item: Item) -> tuple[object, ...]:

@@ -185,11 +185,14 @@ def test_only_the_same_payment_is_approved_several_times(items: list[Item], why:
 def test_totals_are_by_asset_and_chain_and_never_of_what_has_no_bound() -> None:
     boundless = Effect(kind="approval", asset=f"evm:1:{TOKEN}", amount=str(2**256 - 1), spender=ADDRESS)
     items = [payment(ether(amount="5"), FEE), payment(ether(amount="7")), payment(token(ADDRESS)), payment(boundless)]
+    items.append(payment(ether(amount="0x10"), FEE))
 
     assert batch.totals(items) == [
         "In all 0.000000000000000012 ETH (12 wei)",
         f"In all 5 raw units (decimals unknown) token {TOKEN}",
+        "Fees in all at most 0.000000000000000006 ETH (6 wei)",
         "UNLIMITED: no amount bounds 1 of these.",
+        "Not in these sums: 1 of which no amount can be read.",
     ]
 
 

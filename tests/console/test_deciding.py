@@ -15,7 +15,7 @@ from textual import events
 from console.dialogs.batch import BatchDecision
 from console.widgets.listing import Listing
 from console.widgets.shown_item import ShownItem
-from tests.console.waiting import SPENDER, cautious, item, later, queued, random_of, several, unlimited
+from tests.console.waiting import SPENDER, asked, cautious, item, later, queued, random_of, several, unlimited
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.server import Service
@@ -47,14 +47,6 @@ async def odd_queue(service: Service, tenant: Tenant, folder: Path) -> AsyncIter
 def state(tenant: Tenant, approval: str) -> str:
     found: str = item(tenant, approval)["status"]
     return found
-
-
-async def asked(console: Driven, *keys: str) -> None:
-    """Press keys and wait for a question that can be answered, with all that is known around what it is about."""
-    await console.press(*keys[:-1])
-    await console.until(lambda: console.one(ShownItem).known, "what is known around it")
-    await console.press(keys[-1])
-    await console.sees("Cancel (Esc)")
 
 
 async def test_what_is_approved_is_signed_with_the_digest_that_was_shown(

@@ -32,7 +32,7 @@ async def test_every_key_and_word_is_there_it_scrolls_and_closes(
     async with driven(service.url, folder, key=tenant.key, size=size) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("6")
-        await console.sees("No secrets", "No credential")
+        await console.sees("No secrets", "No credential", "x Explain")
         text = await opened(console)
         first = await console.picture()
         await console.press("end")

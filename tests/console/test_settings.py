@@ -91,6 +91,17 @@ def test_a_key_that_others_can_read_is_refused_with_the_cure(folder: Path, tmp_p
     assert f"run: chmod 600 {file}" in refused(folder, SERVICE_KEY_FILE=str(file))
 
 
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_settings_that_others_can_change_are_refused_with_the_cure(folder: Path, mode: int) -> None:
+    said(folder, PROD)
+    file = folder / "console.toml"
+    file.chmod(mode)
+
+    assert f"others can change {file}, so it is not used; run: chmod 600" in refused(folder)
+    file.chmod(0o644)
+    assert load(["--profile", "prod"], {}, folder).tenant == "acme"
+
+
 @pytest.mark.parametrize("content", ["", "two\nlines", "ümlaut", "\x1b[2J"])
 def test_what_is_no_key_is_refused(folder: Path, tmp_path: Path, content: str) -> None:
     message = refused(folder, SERVICE_KEY_FILE=str(private(tmp_path / "key", content)))

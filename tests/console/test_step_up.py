@@ -21,6 +21,7 @@ from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
 from console.wire.failures import MfaRequired
 from tests.console.entering import confirm, kept, signed_in
+from tests.console.waiting import asked
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.people import Person, sign_in
@@ -52,7 +53,7 @@ def queued(tenant: Tenant) -> str:
 async def approving(console: Driven) -> None:
     """Press what approves, until a second factor is wanted."""
     await console.sees("1 waiting")
-    await console.press("a")
+    await asked(console, "a")
     await console.sees("Approve this?")
     await confirm(console, "Show a second factor")
 
@@ -108,7 +109,7 @@ async def test_who_steps_back_has_done_nothing(service: Service, tenant: Tenant,
 async def enrolling(console: Driven) -> str:
     """Press what approves, until an authenticator is to be set up; the seed that is shown."""
     await console.sees("1 waiting")
-    await console.press("a")
+    await asked(console, "a")
     await console.sees("Approve this?")
     await confirm(console, "Set up an authenticator")
     return str(console.one(PlainText, "#secret").content).replace(" ", "")

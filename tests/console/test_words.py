@@ -94,6 +94,19 @@ def test_what_might_be_an_nft_is_not_said_to_be_taken_back() -> None:
     assert tone_of("Sets", order(allows("0"))) == "warn"
 
 
+@pytest.mark.parametrize(
+    ("data", "decimals", "may_be"), [("0x23b872dd", None, True), ("0x23b872dd", 6, False), ("0xa9059cbb", None, False)]
+)
+def test_a_payment_that_an_nft_contract_reads_as_a_number_says_so(
+    data: str, decimals: int | None, may_be: bool
+) -> None:
+    known = Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=decimals)})
+
+    lines = said(order(pays("7", asset=TOKENS)), known)
+
+    assert ("  were it an NFT contract, this would send its number 7" in lines) is may_be
+
+
 def test_an_unlimited_effect_that_is_not_known_says_that_it_is() -> None:
     assert said(order(Effect("teleport", ETHER, MOST, US, THEM)))[1].startswith("UNLIMITED: Does something")
 
