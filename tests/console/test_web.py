@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 from aiohttp import web
-from textual_serve.server import Server
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 from websockets.exceptions import InvalidStatus
@@ -251,15 +252,35 @@ async def test_a_console_opens_no_page_and_hands_out_no_file() -> None:
         await place.enter()
         async with place.dial() as wire:
             ours = await wire.recv()
-    (port,) = free_ports(1)
-    stock = Server(EAGER, host="127.0.0.1", port=port)
-    stock.on_startup = stock.on_shutdown  # type: ignore[method-assign] - it greets on the terminal
-    async with _running(await stock._make_app(), port), dial(f"ws://127.0.0.1:{port}/ws", proxy=None) as wire:
-        theirs = [await wire.recv() for _ in range(3)]
 
     assert ours == b"drawn"
     # The control: without us both would have reached the page.
-    assert [json.loads(said)[0] for said in theirs[:2]] == ["open_url", "deliver_file_start"]
+    assert await said_without_us() == ["open_url", "deliver_file_start"]
+
+
+async def said_without_us() -> list[str]:
+    """What textual-serve, as it comes, tells the page of an eager console before it draws."""
+    told: list[str] = []
+    drawn = asyncio.Event()
+
+    async def tell(text: str) -> None:
+        told.append(json.loads(text)[0])
+
+    async def draw(screen: bytes) -> None:
+        drawn.set()
+
+    async def close() -> None:
+        """There is no page to close."""
+
+    stock = AppService(EAGER, write_bytes=draw, write_str=tell, close=close, download_manager=DownloadManager())
+    await stock.start(80, 24)
+    await drawn.wait()
+    await stock.stop()
+    assert stock._process is not None
+    stock.stdin.close()
+    await stock._process.wait()
+    await stock.stdin.wait_closed()
+    return told
 
 
 async def test_no_page_is_larger_than_screens_are() -> None:
