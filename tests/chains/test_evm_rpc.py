@@ -1,5 +1,7 @@
 """The EVM client against real nodes: anvil and our own local chain. Spec 1/4.3, decisions 4."""
 
+import asyncio
+
 import msgspec
 import pytest
 from eth_account import Account
@@ -55,6 +57,15 @@ def signed(wallet, nonce, **changes):
     return bytes(done.raw_transaction), done.hash.to_0x_hex()
 
 
+async def mined(rpc, chain, raw, hash_):
+    """Send a transaction; its receipt. A node that mines at once does so a moment after it has answered."""
+    await evm.broadcast(rpc, chain, raw, hash_)
+    async with asyncio.timeout(10):
+        while (receipt := await evm.receipt(rpc, chain, hash_)) is None:
+            pass
+    return receipt
+
+
 async def test_a_plain_transfer_is_prepared(rpc, chain, wallet):
     prepared = await evm.prepare(rpc, chain, wallet.address, EvmOrder(THEM, "5"))
 
@@ -67,9 +78,8 @@ async def test_what_is_prepared_is_mined(rpc, chain, wallet):
     fees = {"maxFeePerGas": prepared.max_fee, "maxPriorityFeePerGas": prepared.priority_fee}
     raw, hash_ = signed(wallet, prepared.pending_nonce, gas=prepared.gas_limit, value=5, **fees)
 
-    await evm.broadcast(rpc, chain, raw, hash_)
+    receipt = await mined(rpc, chain, raw, hash_)
 
-    receipt = await evm.receipt(rpc, chain, hash_)
     assert receipt.succeeded
     assert receipt.gas_used == 21_000
     assert await evm.transaction_count(rpc, chain, wallet.address) == 1
@@ -111,7 +121,7 @@ async def test_a_node_of_another_chain_is_not_asked_for_nonces(rpc, chain, walle
 async def test_sending_the_same_bytes_again_is_a_success(rpc, chain, wallet):
     raw, hash_ = signed(wallet, 0)
 
-    await evm.broadcast(rpc, chain, raw, hash_)
+    await mined(rpc, chain, raw, hash_)
     await evm.broadcast(rpc, chain, raw, hash_)
 
     assert await evm.transaction_count(rpc, chain, wallet.address) == 1
@@ -130,7 +140,7 @@ async def test_a_waiting_transaction_is_known_and_mined_when_its_turn_comes(rpc,
 
 
 async def test_a_nonce_that_another_transaction_used_is_refused(rpc, chain, wallet):
-    await evm.broadcast(rpc, chain, *signed(wallet, 0))
+    await mined(rpc, chain, *signed(wallet, 0))
     raw, hash_ = signed(wallet, 0, value=2)
 
     with pytest.raises(BroadcastRefused, match="nonce") as refused:
@@ -160,14 +170,14 @@ async def test_a_legacy_transaction_is_taken(rpc, chain, wallet):
     }
     done = Account.sign_transaction(fields, wallet.key)
 
-    await evm.broadcast(rpc, chain, bytes(done.raw_transaction), done.hash.to_0x_hex())
+    receipt = await mined(rpc, chain, bytes(done.raw_transaction), done.hash.to_0x_hex())
 
-    assert (await evm.receipt(rpc, chain, done.hash.to_0x_hex())).effective_gas_price == 50 * GWEI
+    assert receipt.effective_gas_price == 50 * GWEI
 
 
 async def test_the_height_grows_and_old_counts_stay_readable(rpc, chain, wallet, node):
     before = await evm.height(rpc, chain)
-    await evm.broadcast(rpc, chain, *signed(wallet, 0))
+    await mined(rpc, chain, *signed(wallet, 0))
     node.mine()
 
     assert await evm.height(rpc, chain) == before + 2
