@@ -11,7 +11,8 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.image import SVGImageSnapshotExtension
 
 from tests.console.entering import Waits
-from tests.fixtures.callers import Tenant
+from tests.console.waiting import cautious
+from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.hooked import hell
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
@@ -54,3 +55,9 @@ def admin(service: Service, tenant: Tenant) -> Iterator[Person]:
     """An admin of this test's tenant, signed in in a browser."""
     with closing(member(service, tenant, "admin")) as somebody:
         yield somebody
+
+
+@pytest.fixture
+def agent(tenant: Tenant) -> Agent:
+    """An agent of whom every order waits."""
+    return cautious(tenant)

@@ -70,6 +70,7 @@ async def test_a_search_narrows_with_every_letter(service: Service, tenant: Tena
         assert isinstance(console.app.focused, Listing)
 
 
+@pytest.mark.long
 async def test_the_queue_is_filtered_by_agent_and_by_what_became_of_it(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
@@ -91,6 +92,7 @@ async def test_the_queue_is_filtered_by_agent_and_by_what_became_of_it(
         await console.until(lambda: rows(console) == [approval, saving], "the queue")
 
 
+@pytest.mark.long
 async def test_a_click_looks_and_two_open(service: Service, tenant: Tenant, folder: Path) -> None:
     async with three(service, tenant, folder) as (console, (payment, _, __)):
         await console.pilot.click("#items", offset=(5, 3))
@@ -196,6 +198,7 @@ def test_totals_are_by_asset_and_chain_and_never_of_what_has_no_bound() -> None:
     ]
 
 
+@pytest.mark.long
 async def test_pictures_of_the_queue(service: Service, tenant: Tenant, folder: Path, pictures: Any) -> None:
     payer, saver = cautious(tenant, "payer"), cautious(tenant, "saver")
     made = [queued(payer, 15 * 10**17), unlimited(payer), queued(saver, 3, OTHER_ADDRESS)]

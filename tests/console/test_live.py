@@ -11,7 +11,7 @@ import pytest
 from console.widgets.listing import Listing
 from console.widgets.order_pane import OrderPane
 from console.widgets.shown_item import ShownItem
-from tests.console.waiting import cautious, item, later, queued, random_of
+from tests.console.waiting import item, later, queued, random_of
 from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
@@ -19,12 +19,6 @@ from tests.outside.odd_api import Deed, odd_api, refuses, says_nothing, streams
 
 # What the console promises, and what a busy machine may add to it.
 SECONDS = 2.0 + 1.5
-
-
-@pytest.fixture
-def agent(tenant: Tenant) -> Agent:
-    """An agent of whom every order waits."""
-    return cautious(tenant)
 
 
 def seen(console: Driven) -> list[str]:
@@ -191,6 +185,7 @@ async def test_what_expires_while_it_is_shown_says_so(
         assert seen(console) == [approval]
 
 
+@pytest.mark.long
 async def test_a_picture_of_what_was_decided_meanwhile(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any
 ) -> None:

@@ -64,6 +64,7 @@ async def test_what_was_kept_signs_in_the_next_time_and_is_never_shown(
         assert [secret for secret in (tokens.token, tokens.refresh_token) if secret in seen] == []
 
 
+@pytest.mark.long
 async def test_tokens_of_another_tenant_than_the_profile_names_are_left_alone(
     service: Service, tenant: Tenant, other_tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
@@ -76,6 +77,7 @@ async def test_tokens_of_another_tenant_than_the_profile_names_are_left_alone(
         assert await code_on(console)
 
 
+@pytest.mark.long
 async def test_a_refused_code_is_said_and_one_key_brings_another(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
@@ -119,6 +121,7 @@ async def test_a_wrong_key_is_said_and_a_code_is_offered(
         assert await code_on(console)
 
 
+@pytest.mark.long
 async def test_who_names_no_tenant_is_asked_for_it(service: Service, tenant: Tenant, folder: Path) -> None:
     async with driven(service.url, folder) as console:
         await console.sees("Which tenant do you want to sign in to?")
@@ -150,6 +153,7 @@ async def test_a_service_that_is_away_is_asked_again(
         await relay.stop()
 
 
+@pytest.mark.long
 async def test_a_person_in_place_of_a_key_sees_nothing_of_the_tenant_before(
     service: Service, tenant: Tenant, other_tenant: Tenant, folder: Path, waits: Waits
 ) -> None:
@@ -175,6 +179,7 @@ async def test_a_person_in_place_of_a_key_sees_nothing_of_the_tenant_before(
                 assert "first-tenants" not in console.text
 
 
+@pytest.mark.long
 async def test_a_key_tells_its_tenant_and_one_may_step_back(service: Service, tenant: Tenant, folder: Path) -> None:
     tenant.agent()
     async with driven(service.url, folder, key=tenant.key) as console:
@@ -213,6 +218,7 @@ async def test_signing_out_ends_the_session_and_keeps_nothing(
             assert client.get("/auth/session").status_code == 401
 
 
+@pytest.mark.long
 async def test_a_session_that_is_revoked_is_begun_anew_and_nothing_typed_is_lost(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
@@ -262,6 +268,7 @@ def fixed(console: Driven) -> None:
     console.one(Qr).show("http://localhost:12345/device?user_code=BCDF-3479")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 async def test_a_code_is_shown_large_with_a_picture_where_it_fits(
     service: Service, tenant: Tenant, folder: Path, waits: Waits, pictures: SnapshotAssertion, size: tuple[int, int]

@@ -21,7 +21,7 @@ from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
 from console.wire.failures import MfaRequired
 from tests.console.entering import confirm, kept, signed_in
-from tests.console.waiting import asked
+from tests.console.queues import asked
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.people import Person, sign_in

@@ -4,9 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from console.texts.moments import moment
-from console.widgets.shown_item import ShownItem
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
-from tests.fixtures.consoles import Driven
 
 TOKEN = "0x" + "33" * 20
 SPENDER = "0x" + "44" * 20
@@ -62,11 +60,3 @@ def later(one: dict[str, Any], seconds: int = 90) -> datetime:
     then = moment(one["requestedAt"])
     assert then
     return then + timedelta(seconds=seconds)
-
-
-async def asked(console: Driven, *keys: str) -> None:
-    """Press keys and wait for a question that can be answered, with all that is known around what it is about."""
-    await console.press(*keys[:-1])
-    await console.until(lambda: console.one(ShownItem).known, "what is known around it")
-    await console.press(keys[-1])
-    await console.sees("Cancel (Esc)")

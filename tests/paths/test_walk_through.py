@@ -21,6 +21,8 @@ import pytest
 
 from tests.outside.processes import PROJECT, die_with
 
+pytestmark = pytest.mark.long
+
 COMMAND = [sys.executable, "-P", "-m", "custody.cli"]
 LONGEST_SECONDS = 60
 

@@ -20,6 +20,8 @@ from tests.fixtures.callers import Client
 from tests.fixtures.thorough import THOROUGH
 from tests.table.world import KINDS, World
 
+pytestmark = pytest.mark.long
+
 TABLE = endpoints()
 CONTRACT = schemathesis.openapi.from_dict(openapi.document(TABLE, "http://localhost"))
 CHECKS = (status_code_conformance, content_type_conformance, response_schema_conformance)

@@ -1,0 +1,59 @@
+"""Consoles that have read a queue, and what one sees of a question."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from console.widgets.shown_item import ShownItem
+from tests.console.waiting import item
+from tests.fixtures.callers import ADDRESS, Tenant
+from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.server import Service
+from tests.outside.odd_api import OddApi, odd_api
+
+MANY = [(ADDRESS, amount) for amount in range(5, 17)]
+READ_ON, APPROVE = "Read on (Enter)", "Approve (Enter)"
+
+
+@asynccontextmanager
+async def queue(service: Service, tenant: Tenant, folder: Path, **options: Any) -> AsyncIterator[Driven]:
+    """A console that has read the queue."""
+    async with driven(service.url, folder, key=tenant.key, **options) as console:
+        await console.sees("waiting", "live", "What it does")
+        yield console
+
+
+@asynccontextmanager
+async def odd_queue(service: Service, tenant: Tenant, folder: Path) -> AsyncIterator[tuple[Driven, OddApi]]:
+    """The same through an API that can be made to misbehave."""
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+        await console.sees("waiting", "live", "What it does")
+        yield console, api
+
+
+def state(tenant: Tenant, approval: str) -> str:
+    found: str = item(tenant, approval)["status"]
+    return found
+
+
+def question(console: Driven) -> str:
+    """What is seen inside the question, between its frames."""
+    return console.flat[console.flat.index("Approve th") :] if "Approve th" in console.flat else ""
+
+
+async def read_through(console: Driven) -> list[str]:
+    """Press Enter until nothing is left to read; each page on the way."""
+    pages = [question(console)]
+    while READ_ON in console.text:
+        await console.press("enter")
+        pages.append(question(console))
+    return pages
+
+
+async def asked(console: Driven, *keys: str) -> None:
+    """Press keys and wait for a question that can be answered, with all that is known around what it is about."""
+    await console.press(*keys[:-1])
+    await console.until(lambda: console.one(ShownItem).known, "what is known around it")
+    await console.press(keys[-1])
+    await console.sees("Cancel (Esc)")

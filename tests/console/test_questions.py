@@ -1,0 +1,181 @@
+"""Questions are read to their end, in any terminal, before a key counts."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.widgets.listing import Listing
+from tests.console.queues import APPROVE, MANY, READ_ON, asked, question, queue, read_through, state
+from tests.console.waiting import SPENDER, item, later, queued, random_of, several, unlimited
+from tests.fixtures.callers import ADDRESS, Agent, Tenant
+from tests.fixtures.consoles import NARROW, driven
+from tests.fixtures.server import Service
+from tests.outside.odd_api import OddApi, Request, odd_api
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.parametrize("keys", [("a",), ("space", "a")], ids=["shown", "marked"])
+async def test_what_does_not_fit_is_read_to_its_end_before_it_can_be_approved(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, keys: tuple[str, ...]
+) -> None:
+    approval = several(agent, *MANY, (SPENDER, 10**30))
+    async with queue(service, tenant, folder) as console:
+        await asked(console, *keys)
+        await console.sees("Approve this?", READ_ON, "▼ more below")
+        assert SPENDER not in question(console)
+
+        while READ_ON in console.text:
+            assert APPROVE not in console.text
+            await console.press("enter")
+
+        await console.sees(APPROVE)
+        assert SPENDER in question(console)
+        assert state(tenant, approval) == "pending"
+        await console.press("enter")
+        await console.sees("Approved by you")
+
+
+async def test_an_ordinary_payment_takes_one_key_in_a_narrow_terminal(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder, size=NARROW) as console:
+        await asked(console, "a")
+        await console.sees(ADDRESS, "On Local chain", APPROVE)
+
+        await console.press("enter")
+
+        await console.sees("Approved by you")
+
+
+async def test_what_becomes_known_while_one_reads_is_read_from_the_top(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    first = several(agent, (ADDRESS, 1))
+    tenant.ok("POST", f"/approvals/{first}/approve", {"digest": item(tenant, first)["digest"]})
+    approval = several(agent, *MANY, (SPENDER, 10**30))
+    known = asyncio.Event()
+
+    async def slow(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        await known.wait()
+        async for chunk in api.asked(request):
+            writer.write(chunk)
+
+    async with odd_api(service.url) as api:
+        api.does(slow, "/vault/")
+        async with driven(api.url, folder, key=tenant.key) as console:
+            await console.sees("waiting", "live", "What it does")
+            await console.press("a")
+            await console.sees(READ_ON)
+            await console.press("enter")
+
+            known.set()
+            await console.sees("More has become known: read it from the top.", READ_ON)
+
+            # Whom the agent has never paid comes first from now on.
+            assert any(SPENDER in page for page in await read_through(console))
+            assert state(tenant, approval) == "pending"
+
+
+async def test_no_key_leaps_over_what_lies_between(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    several(agent, *MANY[:8], (SPENDER, 10**30), *MANY[8:])
+    async with queue(service, tenant, folder, size=(52, 20)) as console:
+        await asked(console, "a")
+        await console.sees(READ_ON)
+        await console.press("end")
+        await console.pilot.wait_for_scheduled_animations()
+        pages = [question(console)]
+
+        while READ_ON in console.text:
+            await console.press("end")
+            await console.pilot.wait_for_scheduled_animations()
+            await console.press("up", "down")
+            await console.pilot.wait_for_scheduled_animations()
+            pages.append(question(console))
+
+        assert any(SPENDER[:20] in page for page in pages)
+
+
+async def test_in_a_terminal_of_another_size_one_reads_from_the_top(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    several(agent, *MANY[:8], (SPENDER, 10**30), *MANY[8:])
+    async with queue(service, tenant, folder, size=(52, 20)) as console:
+        await asked(console, "a")
+        await console.sees(READ_ON)
+        await console.press("enter", "enter", "enter")
+        assert "asks for this" not in question(console)
+
+        await console.pilot.resize_terminal(140, 44)
+        await console.sees("asks for this", READ_ON)
+
+        assert any(SPENDER in page for page in await read_through(console))
+
+
+async def test_nothing_lies_over_a_question(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder, size=NARROW) as console:
+        console.app.tell("Said before.")
+        await console.sees("Said before.")
+
+        await asked(console, "a")
+        console.app.tell("Said meanwhile.")
+        await console.pilot.pause()
+
+        assert "Said before." not in console.text
+        assert "Said meanwhile." not in console.text
+        await console.press("escape")
+        await console.sees("Said meanwhile.")
+
+
+async def test_before_it_can_have_been_read_a_key_decides_nothing(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approval = queued(agent)
+    async with queue(service, tenant, folder, pause=60) as console:
+        await asked(console, "a")
+        await console.sees("Read first…")
+
+        await console.press("enter", "enter")
+        await console.pilot.click("#confirm")
+
+        assert "Read first…" in console.text
+        assert state(tenant, approval) == "pending"
+
+
+async def test_after_the_pause_a_key_decides(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder, pause=0.1) as console:
+        await asked(console, "a")
+        await console.sees(APPROVE)
+
+        await console.press("enter")
+
+        await console.sees("Approved by you")
+
+
+async def test_pictures_of_the_questions(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any
+) -> None:
+    shown = [item(tenant, one) for one in (queued(agent, 15 * 10**17), unlimited(agent))]
+    async with queue(service, tenant, folder, now=lambda: later(shown[1])) as console:
+
+        async def pictured(name: str, *keys: str) -> None:
+            await asked(console, *keys)
+            assert await console.picture(*random_of(*shown)) == pictures(name=name)
+            await console.press("escape")
+            await console.gone("Cancel (Esc)")
+
+        await console.until(lambda: len(console.one(Listing).rows) == 2, "both")
+        await pictured("unlimited", "a")
+        await pictured("payment", "down", "a")
+        await pictured("deny light", "ctrl+t", "d")
+        await pictured("batch", "ctrl+t", "home", "space", "space", "d")
+        await console.pilot.resize_terminal(*NARROW)
+        await pictured("deny narrow", "home", "d")
+        await pictured("unlimited narrow", "a")
