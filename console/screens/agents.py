@@ -7,29 +7,26 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from console.agents.agent_in_words import agent_in_words, frozen_words
-from console.agents.agent_pages import Everybody, everybody
+from console.agents.agent_pages import Everybody
 from console.agents.glance import Glance, glance
 from console.dialogs.ask import Ask
 from console.dialogs.freeze import Freeze, FreezeTenant, Unfreeze, UnfreezeTenant
-from console.screens.page import Page
+from console.screens.by_agent import ByAgent
 from console.texts.moments import ago, moment
 from console.texts.said import Said
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
-from console.wire.failures import SignedOut
-from console.wire.kept import Kept
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Frozen
 
 _SIGN_IN: Final = "Unfreezing is for people who have signed in; you use the tenant key. Press i to sign in."
 
 
-class Agents(Page):
+class Agents(ByAgent[Glance]):
     """A list of all agents, and beside it the one under the cursor once it rests there."""
 
     PLACE = "agents"
-    AUTO_FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = [
         # Of two for one key the one that is possible is shown and done.
         Binding("z", "freeze", "Freeze"),
@@ -53,9 +50,6 @@ class Agents(Page):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: Everybody | None = None
-        self._glances = Kept[Glance]()
-        self._arriving = True
         self._states_shown = (False, False)
 
     def body(self) -> ComposeResult:
@@ -69,36 +63,13 @@ class Agents(Page):
             ])  # fmt: skip
             yield AgentPane()
 
-    def on_screen_resume(self) -> None:
-        # Another place may have gone to another agent meanwhile; once here, the cursor is the person's.
-        self._arriving = True
-
-    async def load(self) -> None:
-        known = await everybody(self.app.client, self.app.person, self.app.lookout.queue)
-        self._known = known
-        agents = self.query_one(AgentList)
-        agents.show(known.agents, known.waiting, note=self._figures(known))
-        if self._arriving and self.app.chosen_agent:
-            agents.select(self.app.chosen_agent)
-        self._arriving = False
-        self._draw()
-        if agents.agent is not None:
-            self._look(agents.agent.id)
-
-    def on_agent_list_rested(self, event: AgentList.Rested) -> None:
-        if event.agent is not None:
-            self.app.chosen_agent = event.agent.id
-            self._look(event.agent.id)
-        self._draw()
-        self.refresh_bindings()
-
     def on_agent_list_chosen(self, event: AgentList.Chosen) -> None:
         self.app.chosen_agent = event.agent.id
         self.app.action_go("transactions")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("freeze", "unfreeze", "freeze_tenant", "unfreeze_tenant"):
-            person, tenant = self.app.person, self._known.tenant if self._known else None
+            person, tenant = self.app.person, self.everybody.tenant if self.everybody else None
             one = tenant if action.endswith("tenant") else self._shown()
             frozen = one is not None and one.frozen_at is not None
             may = not self.app.client.read_only and person is not None and person.may_decide
@@ -107,16 +78,6 @@ class Agents(Page):
 
     def action_go(self, place: str) -> None:
         self.app.action_go(place)
-
-    def action_search(self) -> None:
-        self.query_one(AgentList).search()
-
-    def action_sort(self) -> None:
-        self.query_one(AgentList).sort()
-
-    def action_look_again(self) -> None:
-        self._glances.forget()
-        self.reload()
 
     def action_freeze(self) -> None:
         """Freeze the agent that the pane shows."""
@@ -130,7 +91,7 @@ class Agents(Page):
 
     def action_freeze_tenant(self) -> None:
         """Freeze all agents at once."""
-        known = self._known
+        known = self.everybody
         if known is None or known.tenant is None:
             self.app.tell("There is no agent yet, so this key does not say whose tenant it is.", "warning")
         else:
@@ -138,8 +99,8 @@ class Agents(Page):
 
     def action_unfreeze_tenant(self) -> None:
         """Let all agents go on that are not frozen themselves."""
-        if self._known is not None and self._known.tenant is not None and self._has_session():
-            self._ask(UnfreezeTenant(self._known.tenant), "The tenant is no longer frozen.")
+        if self.everybody is not None and self.everybody.tenant is not None and self._has_session():
+            self._ask(UnfreezeTenant(self.everybody.tenant), "The tenant is no longer frozen.")
 
     def _has_session(self) -> bool:
         """Whether somebody has signed in; if not, that is said."""
@@ -159,32 +120,24 @@ class Agents(Page):
 
     def _shown(self) -> Agent | None:
         """The agent that the pane shows: what is done is done to it, wherever the cursor went since."""
-        agents = self._known.agents if self._known else ()
+        agents = self.everybody.agents if self.everybody else ()
         return next((agent for agent in agents if agent.id == self.query_one(AgentPane).of), None)
 
-    def _look(self, agent_id: str) -> None:
-        if self._glances.want(agent_id):
-            self.run_worker(self._glanced(), group="glance")
+    async def find(self, agent_id: str) -> Glance:
+        return await glance(self.app.client, agent_id)
 
-    async def _glanced(self) -> None:
-        try:
-            await self._glances.ask(lambda agent_id: glance(self.app.client, agent_id), self._draw)
-        except SignedOut as failure:
-            self.app.signed_out(failure)
-
-    def _draw(self) -> None:
-        agent = self.query_one(AgentList).agent
-        pane = self.query_one(AgentPane)
+    def draw(self) -> None:
+        agent, pane = self.agent, self.query_one(AgentPane)
         if agent is None:
             pane.show(None, [Said("No agent is selected.", "quiet")])
             return
-        trouble = self._glances.trouble(agent.id)
+        trouble = self.kept.trouble(agent.id)
         note = [Said(f"! {trouble}", "warn")] if trouble else []
-        frozen = bool(self._known and self._known.tenant and self._known.tenant.frozen_at)
-        seen = self._glances.get(agent.id)
+        frozen = bool(self.everybody and self.everybody.tenant and self.everybody.tenant.frozen_at)
+        seen = self.kept.get(agent.id)
         pane.show(agent.id, [*note, *agent_in_words(agent, seen, self.app.now(), tenant_frozen=frozen)])
         if (agent.frozen_at is not None, frozen) != self._states_shown:
-            # The footer says what f and F do now.
+            # The footer says what z and Z do now.
             self._states_shown = agent.frozen_at is not None, frozen
             self.refresh_bindings()
 
@@ -192,13 +145,13 @@ class Agents(Page):
         return (frozen_words(agent), "bad") if agent.frozen_at else "active"
 
     def _waits(self, agent: Agent) -> Cell:
-        known = self._known
+        known = self.everybody
         number = known.waiting[agent.id] if known else 0
         # Where not everything was read there may be more.
         more = "" if known is None or known.waiting_complete else "+"
         return (f"{number}{more}", "warn") if number or more else ("-", "quiet")
 
-    def _figures(self, known: Everybody) -> str:
+    def note(self, known: Everybody) -> str:
         frozen = bool(known.tenant and known.tenant.frozen_at)
         parts = ["THE WHOLE TENANT IS FROZEN" if frozen else ""]
         if known.total > len(known.agents):

@@ -8,20 +8,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from console.agents.agent_in_words import frozen_words
-from console.agents.agent_pages import everybody
 from console.agents.glance import token_facts
 from console.dialogs.dry_run import DryRun
 from console.orders.address_book import book_of
 from console.rules.rule_terms import Names
 from console.rules.rules_in_words import rules_in_words
-from console.screens.page import Page
+from console.screens.by_agent import ByAgent
 from console.texts.plain import clipped
 from console.texts.said import Heading, Said
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
-from console.wire.failures import SignedOut
-from console.wire.kept import Kept
 from console.wire.shapes import Agent, PolicyRule
 
 
@@ -33,11 +30,10 @@ class Rules:
     names: Names
 
 
-class Policies(Page):
+class Policies(ByAgent[Rules]):
     """A list of agents, and the rules of the one under the cursor. Nothing is changed here."""
 
     PLACE = "policies"
-    AUTO_FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "try", "Try a transaction"),
         Binding("v", "raw", "As stored"),
@@ -56,9 +52,7 @@ class Policies(Page):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rules = Kept[Rules]()
         self._raw = False
-        self._arriving = True
 
     def body(self) -> ComposeResult:
         with Horizontal(id="policies"):
@@ -67,68 +61,27 @@ class Policies(Page):
             ])  # fmt: skip
             yield AgentPane()
 
-    def on_screen_resume(self) -> None:
-        # Another place may have gone to another agent meanwhile; once here, the cursor is the person's.
-        self._arriving = True
-
-    async def load(self) -> None:
-        known = await everybody(self.app.client, self.app.person, self.app.lookout.queue)
-        agents = self.query_one(AgentList)
-        agents.show(known.agents, known.waiting)
-        if self._arriving and self.app.chosen_agent:
-            agents.select(self.app.chosen_agent)
-        self._arriving = False
-        self._draw()
-        if agents.agent is not None:
-            self._look(agents.agent.id)
-
-    def on_agent_list_rested(self, event: AgentList.Rested) -> None:
-        if event.agent is not None:
-            self.app.chosen_agent = event.agent.id
-            self._look(event.agent.id)
-        self._draw()
-
     def on_agent_list_chosen(self) -> None:
         self.query_one(AgentPane).focus()
-
-    def action_search(self) -> None:
-        self.query_one(AgentList).search()
-
-    def action_sort(self) -> None:
-        self.query_one(AgentList).sort()
-
-    def action_look_again(self) -> None:
-        self._rules.forget()
-        self.reload()
 
     def action_raw(self) -> None:
         """Each rule also as it is stored, or no longer."""
         self._raw = not self._raw
-        self._draw()
+        self.draw()
 
     def action_try(self) -> None:
         """Ask what would become of an order; nothing is signed and nothing is written."""
-        if (agent := self.query_one(AgentList).agent) is not None:
+        if (agent := self.agent) is not None:
             self.app.push_screen(DryRun(agent))
 
-    def _look(self, agent_id: str) -> None:
-        if self._rules.want(agent_id):
-            self.run_worker(self._asked(), group="rules")
-
-    async def _asked(self) -> None:
-        try:
-            await self._rules.ask(self._rules_of, self._draw)
-        except SignedOut as failure:
-            self.app.signed_out(failure)
-
-    async def _rules_of(self, agent_id: str) -> Rules:
+    async def find(self, agent_id: str) -> Rules:
         client, book = self.app.client, book_of(self.app.client)
         rules = await client.get(f"/agents/{agent_id}/policies", list[PolicyRule])
         await book.read(client)
         return Rules(rules, Names(await token_facts(client, agent_id, rules), book.names()))
 
-    def _draw(self) -> None:
-        agent, pane = self.query_one(AgentList).agent, self.query_one(AgentPane)
+    def draw(self) -> None:
+        agent, pane = self.agent, self.query_one(AgentPane)
         if agent is None:
             pane.show(None, [Said("No agent is selected.", "quiet")])
             return
@@ -136,9 +89,9 @@ class Policies(Page):
             Heading(f"Rules of {clipped(agent.name, 200)} ({agent.id}), in the order in which they are judged"),
             Said(""),
         ]
-        if trouble := self._rules.trouble(agent.id):
+        if trouble := self.kept.trouble(agent.id):
             lines.append(Said(f"! {trouble}", "warn"))
-        if (found := self._rules.get(agent.id)) is None:
+        if (found := self.kept.get(agent.id)) is None:
             lines.append(Said("Asking…", "quiet"))
         else:
             lines += rules_in_words(found.rules, found.names, raw=self._raw)
