@@ -13,6 +13,8 @@ from textual.worker import WorkerFailed
 
 from console import themes
 from console.commands import Commands
+from console.dialogs.ask import Ask
+from console.dialogs.enrol import RecoveryCodes
 from console.entry.person import Person
 from console.entry.presence import Presence
 from console.entry.settings import Settings
@@ -130,12 +132,23 @@ class Console(App[None]):
         self.presence.sign_out()
 
     def tell(self, sentence: str, severity: Any = "information") -> None:
-        """Say something in passing."""
+        """Say something in passing; where a question stands, once that has gone."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, Ask):
+                screen.hold(sentence, severity)
+                return
         self.notify(sentence, severity=severity, markup=False)
 
     def action_go(self, place: str) -> None:
         if self.person is not None:
             self.switch_mode(place)
+
+    async def action_quit(self) -> None:
+        """End the console, unless something is on the screen that is shown only once."""
+        if isinstance(self.screen, RecoveryCodes):
+            self.screen.action_step_back()
+        else:
+            await super().action_quit()
 
     def on_place_clicked(self, event: Place.Clicked) -> None:
         self.action_go(event.place)

@@ -77,10 +77,10 @@ class Commands(Provider):
             yield Command(binding.description, f"Key {app.get_key_display(binding)}", run)
         for number, (place, name) in enumerate(PLACES, 1):
             yield Command(f"Go to {name}", f"Key {number}", partial(app.action_go, place))
-        if app.person is not None and app.person.user is not None:
+        if app.person is not None and app.person.user is not None and not app.client.read_only:
             yield Command("Set up an authenticator", "Codes of an app as your second factor", app.presence.enrol)
         if not app.client.read_only:
-            where = "Goes to the agents; there f is for the one under the cursor"
+            where = "Goes to the agents; there z is for the one that is shown"
             yield Command("Freeze or unfreeze an agent", where, partial(app.action_go, "agents"))
 
     def _bindings(self) -> Iterator[tuple[Any, Any]]:
@@ -94,6 +94,9 @@ class Commands(Provider):
         yield from found.values()
 
     async def _known(self) -> list[Command]:
+        if self._console.person is None:
+            # At the sign-in there is nowhere to go, whoever asked before.
+            return []
         try:
             return await asyncio.wait_for(asyncio.shield(self._asked), PATIENCE_SECONDS)
         except (TimeoutError, Failure):
@@ -117,6 +120,11 @@ class Commands(Provider):
 
 async def find(app: "Console", place: str, key: str) -> None:
     """Go to a place and put the cursor of its list on a thing, once it is loaded."""
+    if app.person is None:
+        return
+    if place == "agents":
+        # Arriving, that list goes to the agent that was chosen last.
+        app.chosen_agent = key
     await app.switch_mode(place)
     page: Any = app.screen
     listing = page.query(Listing).first()

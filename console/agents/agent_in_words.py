@@ -9,10 +9,9 @@ from console.agents.spending import DAYS, Spending, sparkline
 from console.orders.became import state
 from console.orders.limits import limits
 from console.orders.order import Known, Order
-from console.rules.rule_limits import EVM
 from console.rules.rules_in_words import rules_in_words
 from console.texts.amounts import coins, in_coins, quoted
-from console.texts.chains import CHAINS, chain_name, native_coin
+from console.texts.chains import CHAINS, EVM, chain_name, native_coin
 from console.texts.moments import ago, clock, moment
 from console.texts.plain import clipped
 from console.texts.said import Heading, Said
@@ -138,8 +137,7 @@ def _by_day(spent: Spending | None) -> list[Said]:
 
 
 def _limits(agent: Agent, seen: Glance) -> list[Said]:
-    chain = next((one.chain_id for one in seen.dashboard.balances.values() if one), None)
-    nothing = Order(agent.id, "evm", chain, None, None, [], [])
+    nothing = Order(agent.id, "evm", None, None, None, [], [])
     return _headed("Limits", limits(nothing, Known(budgets=seen.dashboard.budgets)))
 
 

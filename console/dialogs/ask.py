@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import work
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # After so long one may leave a question whose answer does not come.
 _PATIENCE_SECONDS: Final = 3.0
+# So much of what was told while a question stood is told afterwards: the newest, each once.
+_HELD: Final = 5
 
 
 class Essentials(VerticalScroll):
@@ -61,6 +64,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         self._drawn = False
         self._busy = False
         self._asked_at = 0.0
+        self._held: list[tuple[str, Any]] = []
 
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
@@ -90,8 +94,19 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         """It happened: close with what came of it."""
         self.close(result)
 
+    def hold(self, sentence: str, severity: Any) -> None:
+        """Keep what is told in passing, which would be gone before the question is."""
+        told = (sentence, severity)
+        self._held = [*(one for one in self._held if one != told), told][-_HELD:]
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        gone = super().dismiss(result)
+        for sentence, severity in self._held:
+            self.app.tell(sentence, severity)
+        return gone
+
     def on_mount(self) -> None:
-        # Nothing lies over a question, or shines through; the style sheet hides what is told while it stands.
+        # Nothing lies over a question, or shines through; what is told while it stands is held.
         self.app.clear_notifications()
         for screen in self.app.screen_stack:
             screen.query("ToastHolder").remove()
@@ -144,7 +159,9 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         try:
             result = await self.perform()
         except (AnswerLost, Malformed) as failure:
-            self._say(f"{failure.sentence} It may have happened or not: Enter asks again, and it will happen once.")
+            again = "It may have happened or not: Enter asks again, and it will happen once."
+            # Where nothing is changed, nothing can have happened.
+            self._say(f"{failure.sentence} {again if self.LEAVING else 'Enter asks again.'}")
         except Failure as failure:
             self._say(failure.sentence)
             self.app.signed_out(failure)

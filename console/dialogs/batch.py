@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 
 from textual import work
 from textual.app import ComposeResult
@@ -11,20 +12,24 @@ from console.orders.dangers import dangers
 from console.orders.order import Known, of_approval
 from console.orders.words import essentials
 from console.queue import batch
+from console.queue.acquaintance import RECENT
 from console.queue.decisions import Over, Refused, Way, decide
 from console.queue.queue import Item
 from console.texts.said import Said
 from console.widgets.reason_line import ReasonLine
 from console.widgets.said_lines import SaidLines
 from console.wire.api_client import new_key
-from console.wire.failures import Failure, SignedOut
+from console.wire.failures import Failure, MfaRequired, SignedOut
 
 _NOTHING = Known()
+# After one of these the others would be asked about in vain, and the person each time.
+_ENDS = (SignedOut, MfaRequired)
 
 
-class BatchDecision(Careful[None]):
+class BatchDecision(Careful[bool]):
     """Every item is read before, with its total and all that one is told of a single one; afterwards what became of it.
 
+    Answers True once anything was decided, or could not be; None when one steps back before.
     `learn` finds out what is known around an item; None where that cannot be had.
     """
 
@@ -41,6 +46,8 @@ class BatchDecision(Careful[None]):
         self._said: dict[str, Said] = {}
         self._left = list(items)
         self._stop = False
+        # When all that is known around them was there; None while it is asked for.
+        self._looked_at: datetime | None = None
         self._sent: str | None = None
         self.TITLE_TEXT = f"{way.capitalize()} these {len(items):,}?"  # type: ignore[misc]
         self.CONFIRM = f"{way.capitalize()} {len(items):,}"  # type: ignore[misc]
@@ -60,17 +67,27 @@ class BatchDecision(Careful[None]):
             line.focus()
         if self._way == "approve":
             self._look_around()
+            self.set_interval(1, self._second)
+
+    def _second(self) -> None:
+        """What is known grows old while the question stands; it is asked anew."""
+        open_still = not self._busy and not self._said
+        if open_still and self._looked_at is not None and abs(self.app.now() - self._looked_at) > RECENT:
+            self._look_around()
 
     @work(group="around")
     async def _look_around(self) -> None:
+        self._looked_at = None
         for item in self._items:
             if (known := await self._learn(item)) is not None:
                 self._known[item.id] = known
-        if not self._busy and not self._said:
-            self.query_one("#items", SaidLines).show(self._lines())
+        self._looked_at = self.app.now()
+        items, lines = self.query_one("#items", SaidLines), self._lines()
+        if not self._busy and not self._said and lines != items.said:
+            items.show(lines)
             self.more_is_known()
 
-    async def perform(self) -> None:
+    async def perform(self) -> bool:
         self._stop = False
         if self._sent not in (None, self.reason):
             # Another reason is another request; whoever was reached by the first one says so.
@@ -85,12 +102,13 @@ class BatchDecision(Careful[None]):
             self.tell(f"{place + 1:,} of {len(left):,}… Esc stops after this one.")
             try:
                 await self._decide(item)
-            except SignedOut:
+            except _ENDS:
                 self._left += left[place:]
                 raise
             self.query_one("#items", SaidLines).show(self._lines())
+        return True
 
-    def done(self, result: None) -> None:
+    def done(self, result: bool) -> None:
         """Stay open: what became of each is read before one goes back."""
         self._say(self._summary())
 
@@ -107,7 +125,7 @@ class BatchDecision(Careful[None]):
             self._said[item.id] = Said(over.sentence, "warn")
             if over.outcome:
                 app.lookout.has_ended(item.id, over.outcome)
-        except SignedOut:
+        except _ENDS:
             raise
         except Failure as failure:
             if isinstance(failure, Refused):
@@ -126,6 +144,9 @@ class BatchDecision(Careful[None]):
             self.tell("Stopping after this one…")
         else:
             super().action_step_back()
+
+    def close(self, result: bool | None) -> None:
+        super().close(bool(self._said) or None)
 
     def _summary(self) -> str:
         done = sum(said.tone == "good" for said in self._said.values())

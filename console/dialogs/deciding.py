@@ -11,7 +11,7 @@ from console.orders.order import Known, of_approval
 from console.orders.words import essentials
 from console.queue.decisions import Over, Refused, Way, decide
 from console.queue.queue import Item, Outcome
-from console.texts.moments import clock, span
+from console.texts.moments import clock
 from console.texts.said import Said
 from console.widgets.plain_text import PlainText
 from console.widgets.said_lines import SaidLines
@@ -89,9 +89,8 @@ class Deciding(Careful[Outcome]):
         if self._end():
             self._say("")
             return
-        now, expires = self.app.now(), self.item.expires
-        left = f"This request expires in {span(expires - now)}, at {clock(expires)}." if expires else ""
-        self.query_one("#deadline", PlainText).update(left or "This request does not expire.")
+        at = f", at {clock(self.item.expires)}" if self.item.expires else ""
+        self.query_one("#deadline", PlainText).update(f"This request {self.item.until(self.app.now())}{at}.")
         self.draw()
 
     def _end(self) -> str:

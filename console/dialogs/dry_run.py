@@ -60,6 +60,8 @@ class DryRun(Ask[list[Said]]):
         super().__init__()
         self._agent = agent
         self._kind = EVM
+        # What is, or was last, asked about: the kind and everything that was typed.
+        self._asked: tuple[str, dict[str, str]] | None = None
 
     def essentials(self) -> ComposeResult:
         yield PlainText(f"as {self._agent.name} ({self._agent.id})")
@@ -136,21 +138,28 @@ class DryRun(Ask[list[Said]]):
 
     async def perform(self) -> list[Said]:
         self._forget_notes()
+        kind, given = self._asked = self._stands
         try:
-            body = question(self._kind, self._typed())
+            body = question(kind, given)
             path = f"/vault/{self._agent.id}/simulate"
             answer = await self.app.client.send("POST", path, Simulated, body)
         except BadField as bad:
             self._point_at(bad.field, bad.sentence)
             raise Failure("Nothing was asked: see the field.") from None
         except Answered as failure:
-            if field := field_of(self._kind, failure.data):
+            if field := field_of(kind, failure.data):
+                if self._asked != self._stands:
+                    raise Failure(_OUTDATED) from None
                 self._point_at(field, failure.sentence)
             raise
         order = order_of(self._agent, body, answer)
         return dry_run_in_words(order, answer, await surroundings(self.app.client, order))
 
     def done(self, result: list[Said]) -> None:
+        if self._asked != self._stands:
+            # The fields can be changed while it is asked.
+            self._say(_OUTDATED)
+            return
         self._say("")
         self.query_one("#dry-answer SaidLines", SaidLines).show(result)
         self.query_one("#dry-answer").scroll_home(animate=False)
@@ -170,6 +179,11 @@ class DryRun(Ask[list[Said]]):
         button = self.query_one("#confirm", Button)
         button.label = "Change it (Enter)" if self._covered() else f"{self.CONFIRM} (Enter)"
         button.refresh(layout=True)
+
+    @property
+    def _stands(self) -> tuple[str, dict[str, str]]:
+        """What stands in the form now."""
+        return self._kind, self._typed()
 
     def _typed(self) -> dict[str, str]:
         typed = {field.id or "": field.text for field in self.query(TypedField)}

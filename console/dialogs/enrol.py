@@ -96,7 +96,7 @@ class Enrol(Ask[list[str]]):
 
 
 class RecoveryCodes(Ask[bool]):
-    """Shows recovery codes until the person shows that they are written down; there is no other way out."""
+    """Shows recovery codes until the person shows that they are written down; no key leads away before."""
 
     TITLE_TEXT = "Write these down now: they are not shown again"
     CONFIRM = "They are written down"
@@ -110,7 +110,10 @@ class RecoveryCodes(Ask[bool]):
         self._codes = codes
 
     def essentials(self) -> ComposeResult:
-        yield PlainText("Each of these recovery codes serves once in place of your authenticator, if you lose it.")
+        yield PlainText(
+            "Each of these recovery codes serves once in place of your authenticator, if you lose it. Whoever ends the "
+            "console before they are written down has lost them."
+        )
         yield PlainText("\n".join(self._codes), id="codes")
 
     def fields(self) -> ComposeResult:

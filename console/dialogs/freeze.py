@@ -8,12 +8,12 @@ from textual.widgets import Input
 from console.dialogs.ask import Ask
 from console.texts.moments import clock, moment
 from console.texts.said import Said
+from console.widgets.reason_line import ReasonLine
 from console.widgets.said_lines import SaidLines
 from console.wire.failures import Failure
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Frozen, Tenant
 
-_REASON_CHARACTERS: Final = 1_000
 _WHO_UNFREEZES: Final = "Only an owner or admin with a recent second factor can unfreeze."
 
 
@@ -136,13 +136,11 @@ def _who(agent: Agent) -> list[Said]:
     ]  # fmt: skip
 
 
-def _reason() -> Input:
-    return Input(
-        placeholder="why: whoever meets the freeze is told", id="reason", max_length=_REASON_CHARACTERS, compact=True
-    )
+def _reason() -> ReasonLine:
+    return ReasonLine("why: whoever meets the freeze is told", compact=True)
 
 
 def _typed_reason(dialog: Freeze | FreezeTenant) -> dict[str, str]:
     """The reason as typed, left out where there is none."""
-    typed = dialog.query_one("#reason", Input).value.strip()
-    return {"reason": typed} if typed else {}
+    reason = dialog.query_one(ReasonLine).reason
+    return {"reason": reason} if reason else {}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DOOR: Final = "door"
 FIRST: Final = "approvals"
 _KEY_CANNOT: Final = "A tenant key cannot show one: press i to sign in as a person."
+_READ_ONLY: Final = "You have none yet, and a read-only console sets none up: start it without --read-only."
 
 
 class Presence:
@@ -74,6 +75,8 @@ class Presence:
             if credential is None or not credential.is_session:
                 sentence = f"{needed.sentence} {_KEY_CANNOT}"
                 raise MfaRequired(sentence, status=needed.status, code=needed.code, data=needed.data) from None
+            if not needed.methods and self._app.client.read_only:
+                raise Failure(f"{needed.sentence} {_READ_ONLY}") from None
             # Several may want it at once; one answer serves them all.
             async with self._asking:
                 if before == self._shown:
@@ -84,7 +87,8 @@ class Presence:
 
     def enrol(self) -> None:
         """Set up an authenticator, or another in place of it."""
-        if self._app.person is not None and self._app.person.user is not None and not self._at_door:
+        person = self._app.person
+        if person is not None and person.user is not None and not self._at_door and not self._app.client.read_only:
             self._app.run_worker(self._enrolled_or_told(), group="enrol", exclusive=True)
 
     async def _enrolled_or_told(self) -> None:

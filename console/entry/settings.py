@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--profile", metavar="NAME", help="a profile of console.toml in your configuration folder")
     top.add_argument("--url", metavar="URL", help="the service to talk to, instead of the profile's or SERVICE_URL")
     top.add_argument("--tenant", metavar="ID", help="the tenant to sign in to, instead of the profile's")
-    top.add_argument("--read-only", action="store_true", help="look, and change nothing")
+    top.add_argument("--read-only", action="store_true", help="look, and change nothing but your own session")
     top.add_argument("--theme", choices=THEMES, help="how it looks")
     top.add_argument("--web", action="store_true", help="show it in a browser on this machine")
     top.add_argument("--port", type=int, default=0, metavar="N", help="the port for --web (a free one)")

@@ -70,6 +70,10 @@ def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:
             of = " of a token" if token_of(effect.asset) else ""
             shown = f"NFT number {number}" if number else amount + of
             return ("send", f"it {shown}") if effect.kind == "transfer" else ("let", f"it spend {shown}")
+        case "fee":
+            # A fee has met somebody only where it is for him.
+            what = "rent" if effect.label == "rent" else "a fee"
+            return "send", f"it {amount_of(effect.amount, effect.asset or '', earlier.chain_id, None)} as {what}"
         case "opaque":
             return "do", "something that nobody could decode"
         case "call":

@@ -1,12 +1,18 @@
 """One effect of an order in a few words, for a list; addresses are shortened there. Pure."""
 
+from typing import Final
+
 from console.orders.order import Known, Order
 from console.orders.parties import brief, token_of
-from console.orders.phrases import nft_number, takes_back, unlimited
+from console.orders.phrases import lowers, nft_number, raises, takes_back, unlimited
 from console.texts.amounts import human, quoted, told_decimals, whole
 from console.texts.chains import native_coin
 from console.texts.plain import clipped
 from console.wire.shapes import Effect
+
+# Whether a call adds to an approval, or lowers it: yes, no, not known.
+_MORE: Final = {True: " more", False: "", None: " or more"}
+_LESS: Final = {True: "Lowers", False: "Takes back", None: "Lowers or takes back"}
 
 
 def labelled(effect: Effect, order: Order, known: Known) -> str:
@@ -17,10 +23,8 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return f"Sends {_brief_amount(effect, order, known)} to {whom}"
         case "approval" if unlimited(effect):
             return f"UNLIMITED approval of {_brief_asset(effect)} for {whom}"
-        case "approval" if takes_back(effect, order, known):
-            return f"Takes back approval of {_brief_asset(effect)} for {whom}"
         case "approval" if whole(effect.amount) == 0:
-            return f"Sets approval of {_brief_asset(effect)} for {whom} to 0"
+            return _brief_end(effect, order, known)
         case "approval":
             return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
         case "fee":
@@ -35,6 +39,14 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return f"Unknown effect {quoted(kind, 24)} for {whom}"
 
 
+def _brief_end(effect: Effect, order: Order, known: Known) -> str:
+    """An approval of 0: some calls that have none set it to that, another only lowers it."""
+    approval = f"approval of {_brief_asset(effect)} for {brief(effect.spender or effect.to)}"
+    if takes_back(effect, order, known):
+        return f"{_LESS[lowers(order, known)]} {approval}"
+    return f"Sets {approval} to 0" if lowers(order, known) is False else f"Lowers {approval}, or sets it to 0"
+
+
 def _brief_amount(effect: Effect, order: Order, known: Known) -> str:
     amount = whole(effect.amount)
     coin = native_coin(effect.asset, order.chain_id)
@@ -47,7 +59,8 @@ def _brief_amount(effect: Effect, order: Order, known: Known) -> str:
         return f"NFT {clipped(number, 12)} of {_brief_asset(effect)}"
     decimals = told_decimals(known.tokens.get(effect.asset or ""))
     shown = f"{amount:,} raw units" if decimals is None else human(amount, decimals)
-    return f"{shown} of {_brief_asset(effect)}"
+    more = _MORE[raises(order, known)] if effect.kind == "approval" else ""
+    return f"{shown}{more} of {_brief_asset(effect)}"
 
 
 def _brief_asset(effect: Effect) -> str:

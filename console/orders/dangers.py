@@ -1,6 +1,7 @@
 """What must not be missed before approving, one line each. Pure."""
 
 from console.orders.order import Known, Order
+from console.orders.parties import as_far
 from console.orders.phrases import unlimited
 from console.orders.words import never_paid
 from console.texts.said import Said
@@ -16,7 +17,8 @@ def dangers(order: Order, known: Known) -> list[Said]:
     if never_paid(order, known):
         said.append(
             Said(
-                "! First time: this agent has never before paid this destination or let it spend, as this order does.",
+                "! First time: this agent has never before paid this destination or let it spend, as this order "
+                f"does{as_far(known)}.",
                 "warn",
             )
         )

@@ -1,8 +1,9 @@
 """The exact values of an order, for whoever wants to compare them with something: ids, addresses, raw data. Pure."""
 
-from typing import Any, Final
+from typing import Final
 
 from console.orders.addresses import spelled
+from console.orders.document import document_lines
 from console.orders.order import Known, Order
 from console.orders.solana_message import Instruction, instructions
 from console.texts.amounts import quoted, whole
@@ -14,7 +15,6 @@ from console.texts.said import Said
 _RAW: Final = 600
 _VALUE: Final = 200
 _MOST_LINES: Final = 200
-_MOST_DEPTH: Final = 8
 # What the service can read, by the first four bytes.
 _CALLS: Final = {
     "0xa9059cbb": "transfer", "0x23b872dd": "transferFrom", "0x095ea7b3": "approve", "0x39509351": "increaseAllowance",
@@ -51,11 +51,7 @@ def data_lines(kind: str, data: object) -> list[Said]:
         name = "Solana message (base64)" if kind == "solana" else "PSBT (base64)" if kind == "bitcoin" else "data"
         called = _instructions(data) if kind == "solana" else []
         return [*called, Said(f"{name}, {len(data):,} characters:"), Said(f"  {clipped(data, _RAW)}", "quiet")]
-    lines: list[Said] = []
-    _tree("document", data, 0, lines)
-    if len(lines) >= _MOST_LINES:
-        lines.append(Said("  …and more, which is not shown here.", "warn"))
-    return lines
+    return document_lines(data)
 
 
 def _chain(order: Order) -> str:
@@ -90,19 +86,3 @@ def _instruction(number: int, one: Instruction) -> Said:
     if not one.known:
         return Said(f"  {number}. {one.program}: {one.name or 'a program that this console does not know'}", "warn")
     return Said(f"  {number}. {one.program}: {one.name}")
-
-
-def _tree(name: str, value: Any, depth: int, lines: list[Said]) -> None:
-    """A document as indented lines; names and values are its author's, so each is quoted and clipped."""
-    if len(lines) >= _MOST_LINES:
-        return
-    indent = "  " * min(depth, _MOST_DEPTH)
-    shown = name if name.isidentifier() and len(name) <= 40 else quoted(name, 40)
-    if isinstance(value, dict | list) and depth < _MOST_DEPTH:
-        inner = list(value.items()) if isinstance(value, dict) else list(enumerate(value, 1))
-        lines.append(Said(f"{indent}{shown}:" if inner else f"{indent}{shown}: nothing"))
-        for key, one in inner:
-            _tree(str(key), one, depth + 1, lines)
-        return
-    text = quoted(spelled(value), _VALUE) if isinstance(value, str) else clipped(str(value), _VALUE)
-    lines.append(Said(f"{indent}{shown}: {text}"))

@@ -32,8 +32,8 @@ class Known:
     tenant, or an entry of an approved list. `past` are earlier transactions of the agent with the same destination,
     newest first, None while they are not known. `data` is what was signed or is to be: calldata, typed data, message.
     `names_known` says that an address without a name is a stranger and not only one that could not be looked up;
-    `past_complete` that there is no earlier past than the one looked through. `frozen` is a sentence, empty if it is
-    not.
+    `past_complete` that there is no earlier past than the one looked through, which was `looked_through` orders, of
+    which `past` are only those with the same parties. `frozen` is a sentence, empty if it is not.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -44,6 +44,7 @@ class Known:
     trouble: str = ""
     names_known: bool = False
     past_complete: bool = True
+    looked_through: int = 0
     frozen: str = ""
     transaction: Transaction | None = None
 

@@ -29,9 +29,13 @@ def parties(address: str | None, order: Order, known: Known, *, never: str = "")
     elif known.names_known:
         said.append(Said(f"{IN}unknown: no agent here, on no approved list", "warn"))
     if never:
-        looked = "" if known.past_complete else f", as far as the last {len(known.past or [])} orders tell"
-        said.append(Said(f"{IN}{never} before{looked}", "warn"))
+        said.append(Said(f"{IN}{never} before{as_far(known)}", "warn"))
     return said
+
+
+def as_far(known: Known) -> str:
+    """How far back that something never happened is known, where that is not to the beginning."""
+    return "" if known.past_complete else f", as far as the last {known.looked_through} orders to the same place tell"
 
 
 def paid(effect: Effect, known: Known) -> bool | None:

@@ -12,11 +12,15 @@ from console.texts.said import Said, Tone
 from console.wire.shapes import Effect
 
 _NFT: Final = re.compile(r"token ([0-9]{1,78})\Z")
-# The calls that an NFT contract understands as well, with a number in place of the amount: `approve`, `transferFrom`;
-# and two that hold others.
+# The calls that an NFT contract understands as well, with a number in place of the amount: `approve`, `transferFrom`.
+_APPROVING: Final = ("0x095ea7b3",)
+_MOVING: Final = ("0x23b872dd",)
+# Calls that change an allowance by an amount, where the others set it: `increaseAllowance`, `decreaseAllowance`.
+_RAISING: Final = ("0x39509351",)
+_LOWERING: Final = ("0xa457c2d7",)
+# Two that hold others.
 _HOLDING: Final = ("0xac9650d8", "0x5ae401dc")
-_APPROVING: Final = ("0x095ea7b3", *_HOLDING)
-_MOVING: Final = ("0x23b872dd", *_HOLDING)
+_MORE: Final = {True: " more than it may already", None: ", or that much more than it may already,", False: ""}
 _EVERY_NFT: Final = "every token"
 _FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee", "rent": "Rent"}
 
@@ -61,6 +65,16 @@ def takes_back(effect: Effect, order: Order, known: Known) -> bool:
     return whole(effect.amount) == 0 and not effect.unlimited and not _may_be_nft(effect, order, known, _APPROVING)
 
 
+def raises(order: Order, known: Known) -> bool | None:
+    """Whether an approval adds to what may be spent already; None where that is not known."""
+    return _is_call(_RAISING, order, known)
+
+
+def lowers(order: Order, known: Known) -> bool | None:
+    """Whether an approval of 0 takes off an amount that is not said, perhaps a small one; None if not known."""
+    return _is_call(_LOWERING, order, known)
+
+
 def nft_number(effect: Effect) -> str | None:
     """The number of the NFT that is sent; None for what is counted."""
     found = _NFT.match(effect.label) if effect.kind == "transfer" and effect.label else None
@@ -84,8 +98,7 @@ def _transfer(effect: Effect, order: Order, known: Known) -> list[Said]:
 def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
     of = [Said("of"), *_token(effect, order, known)]
     if takes_back(effect, order, known):
-        what = Said("Lowers or takes back what this address may spend on the agent's behalf:", "good")
-        return [what, *parties(effect.spender, order, known), *of]
+        return [_taken_back(order, known), *parties(effect.spender, order, known), *of]
     who = parties(effect.spender, order, known, never=_never(effect, known, "never allowed to spend"))
     if unlimited(effect):
         much = "move EVERY NFT, UNLIMITED," if effect.label == _EVERY_NFT else "spend UNLIMITED amounts"
@@ -94,9 +107,23 @@ def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
     if _may_be_nft(effect, order, known, _APPROVING):
         of.append(_were_it_an_nft(effect, "give away"))
     if whole(effect.amount) == 0:
-        return [Said("Sets what this address may spend on the agent's behalf to 0:", "warn"), *who, *of]
-    much = _how_much(effect, known)
+        return [_set_to_nothing(order, known), *who, *of]
+    much = _how_much(effect, known) + _MORE[raises(order, known)]
     return [Said(f"Lets this address spend {much} on the agent's behalf, now and later:", "warn"), *who, *of]
+
+
+def _set_to_nothing(order: Order, known: Known) -> Said:
+    if lowers(order, known) is False:
+        return Said("Sets what this address may spend on the agent's behalf to 0:", "warn")
+    return Said("Lowers what this address may spend on the agent's behalf, or sets it to 0:", "warn")
+
+
+def _taken_back(order: Order, known: Known) -> Said:
+    lower = lowers(order, known)
+    if lower:
+        return Said("Lowers what this address may spend on the agent's behalf, perhaps by very little:")
+    does = "Takes back" if lower is False else "Lowers or takes back"
+    return Said(f"{does} what this address may spend on the agent's behalf:", "good")
 
 
 def _fee(effect: Effect, order: Order, known: Known) -> list[Said]:
@@ -129,10 +156,24 @@ def _were_it_an_nft(effect: Effect, does: str) -> Said:
 
 
 def _may_be_nft(effect: Effect, order: Order, known: Known, calls: tuple[str, ...]) -> bool:
-    """Whether the call could as well be about one NFT: it reads the same, and no NFT contract tells decimals."""
-    if order.kind != "evm" or (isinstance(known.data, str) and not known.data.lower().startswith(calls)):
+    """Whether the call could as well be about one NFT: it reads the same, and an NFT contract tells no decimals or 0.
+
+    Those from before ERC-721 was final do tell 0; a token of which only whole pieces exist cannot be told from them.
+    """
+    could = _is_call(calls, order, known) is not False
+    return could and told_decimals(known.tokens.get(effect.asset or "")) in (None, 0)
+
+
+def _is_call(calls: tuple[str, ...], order: Order, known: Known) -> bool | None:
+    """Whether the order is one of these calls; None where its data is not known, or may hold one."""
+    if order.kind != "evm":
         return False
-    return told_decimals(known.tokens.get(effect.asset or "")) is None
+    if not isinstance(known.data, str):
+        return None
+    data = known.data.lower()
+    if data.startswith(_HOLDING):
+        return None if any(call[2:] in data for call in calls) else False
+    return data.startswith(calls)
 
 
 def _most_before(effect: Effect, order: Order, known: Known, what: str) -> list[Said]:

@@ -50,6 +50,7 @@ async def surroundings(client: ApiClient, order: Order) -> Known:
         budgets=dashboard.budgets if isinstance(dashboard, Dashboard) else [],
         past=past.transactions if isinstance(past, TransactionPage) else None,
         past_complete=isinstance(past, TransactionPage) and past.total <= LOOKED_THROUGH,
+        looked_through=min(past.total, LOOKED_THROUGH) if isinstance(past, TransactionPage) else 0,
         data=transaction.data if isinstance(transaction, Transaction) else None,
         transaction=transaction if isinstance(transaction, Transaction) else None,
         trouble=f"Not known just now: {', '.join(lacking)}. {failures[0].sentence}" if failures else "",

@@ -4,19 +4,17 @@ Where the service has recognised the document by its whole type, its fields mean
 document may call anything a deadline: what it says is then told as its own account.
 """
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from console.orders.order import Known, Order
-from console.texts.amounts import whole
+from console.texts.amounts import whole, written
 from console.texts.moments import clock
 from console.texts.said import Said
 
 # Nobody lives to see a later end. 1 January 2100.
 _FOR_EVER: Final = 4_102_444_800
-_NUMBER: Final = re.compile(r"[0-9]{1,78}\Z|0x[0-9a-fA-F]{1,64}\Z")
 _UNTIL: Final = ("deadline", "sigDeadline", "validBefore", "expiry")
 # Other words for it, in documents that are not recognised.
 _OTHER: Final = ("endTime", "validTo", "expiration", "expirationTime", "expirationTimeSeconds", "validUntil")
@@ -89,7 +87,7 @@ def _fields(message: dict[str, Any], *, depth: int) -> list[tuple[str, int]]:
     for count, (name, value) in enumerate(_walked(message, depth)):
         if count >= _MOST_FIELDS:
             break
-        if (number := _number(value)) is not None:
+        if (number := written(value)) is not None:
             found.append((name, number))
     return found
 
@@ -103,14 +101,6 @@ def _walked(value: object, depth: int) -> Iterator[tuple[str, object]]:
             yield str(name), one
         elif depth:
             yield from _walked(one, depth - 1)
-
-
-def _number(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return max(value, 0)
-    if isinstance(value, str) and _NUMBER.match(value):
-        return int(value, 16 if value.startswith("0x") else 10)
-    return None
 
 
 def _clock(seconds: int) -> str:

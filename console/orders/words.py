@@ -8,6 +8,7 @@ break can fall into it; what others have named themselves stands in quotation ma
 from typing import Final
 
 from console.orders.briefly import labelled
+from console.orders.document import unread
 from console.orders.order import Known, Order
 from console.orders.parties import brief, paid, parties, same, token_of
 from console.orders.phrases import phrase, rank
@@ -62,6 +63,8 @@ def _document(order: Order, known: Known) -> list[Said]:
     said = [Said(f"Signs a document{named}: whoever holds the signature may use it, now or later.", "warn")]
     if not order.effects:
         said.append(Said("Nothing in it is known to move value.", "warn"))
+    if lacking := unread(known.data):
+        said.append(lacking)
     return said
 
 
@@ -84,6 +87,9 @@ def _chain(order: Order) -> list[Said]:
     if order.chain_id is None:
         if order.kind == "bitcoin":
             return [Said("On Bitcoin.")]
+        if order.kind == "evm":
+            # Only one that is tried out, with no chain typed in.
+            return [Said("On the service's own chain.")]
         where = "The document names no chain" if order.kind == "typed_data" else "No chain is named"
         return [Said(f"{where}: what it allows may hold on any.", "warn")]
     if order.kind == "typed_data":

@@ -7,7 +7,7 @@ may conclude that what it did not see waits no more.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final, Literal
 
@@ -16,12 +16,17 @@ from console.orders.phrases import unlimited
 from console.orders.words import summary
 from console.texts.amounts import quoted, whole
 from console.texts.chains import BTC, CHAINS, ETH, SOL, Coin, chain_name
-from console.texts.moments import clock, moment
+from console.texts.moments import clock, moment, span
 from console.wire.shapes import Approval
 
 PAGE: Final = 200
 # So many may leave between two pages before a sweep has to go back.
 OVERLAP: Final = 20
+# A list without an end is not read for ever, and a console that stays open does not remember all that ever ended.
+MOST_WAITING: Final = 100_000
+MOST_ENDED: Final = 10_000
+# What is listed as pending so long after its end is so because our clock is wrong: no answer is on its way for longer.
+LATE: Final = timedelta(minutes=2)
 _COIN_DECIMALS: Final = 18
 _REASON_CHARACTERS: Final = 120
 _NOTHING: Final = Known()
@@ -32,7 +37,7 @@ WORDS: Final[dict[str, Word]] = {"approved": "approved", "rejected": "denied", "
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an item: `gone` while nobody has said what."""
+    """What became of an item: `gone` while nobody has said what, `guessed` where only our clock says so."""
 
     word: Word
     at: datetime | None = None
@@ -40,10 +45,11 @@ class Outcome:
     reason: str = ""
     tx_hash: str = ""
     note: str = ""
+    guessed: bool = False
 
     def tells_more_than(self, other: "Outcome") -> bool:
         """Whether this is worth knowing beside that: what was decided, or by whom; never another decision."""
-        if other.word == "gone":
+        if other.word == "gone" or (other.guessed and not self.guessed):
             return self.word != "gone"
         return self.word == other.word and bool(self.by) and not other.by
 
@@ -67,10 +73,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Item:
-    """One item, and what became of it if it is decided."""
+    """One item, and what became of it if it is decided; `clock_is_wrong` where the service says that it still waits."""
 
     approval: Approval
     outcome: Outcome | None = None
+    clock_is_wrong: bool = False
 
     @property
     def id(self) -> str:
@@ -126,7 +133,15 @@ class Item:
 
     def is_due(self, now: datetime) -> bool:
         """Whether its time is up."""
-        return self.expires is not None and self.expires <= now
+        return not self.clock_is_wrong and self.expires is not None and self.expires <= now
+
+    def until(self, now: datetime) -> str:
+        """How long it still waits, after "it"."""
+        if self.expires is None:
+            return "never expires"
+        if self.expires <= now and self.clock_is_wrong:
+            return "waits by the service's clock, though it is over by this machine's"
+        return f"expires in {span(self.expires - now)}"
 
 
 def outcome_of(approval: Approval, me: str | None = None) -> Outcome | None:
@@ -155,15 +170,16 @@ class Queue:
     # Whether everything was seen at least once, and how many the API said there are.
     whole: bool = False
     total: int = 0
+    # Whether there are more than this console reads.
+    more: bool = False
     # One item that is shown stays in its place after its end, until the person has moved on.
     kept: Item | None = None
-    _known: set[str] = field(default_factory=set)
     _began: bool = False
 
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return len(self.items) if self.whole else max(self.total, len(self.items))
+        return len(self.items) if self.whole else max(self.total, len(self.items) + self.more)
 
     def listed(self) -> list[Item]:
         """What is to be shown, in no order."""
@@ -178,7 +194,7 @@ class Queue:
 
     def keep(self, item: Item | None) -> bool:
         """This one is looked at: it stays until another is. True if one that has ended goes with that."""
-        before, self.kept = self.kept, None if item is None else self._now(item)
+        before, self.kept = self.kept, None if item is None else self.latest(item)
         return before is not None and before.id not in self.items and (item is None or item.id != before.id)
 
     def merge_first(self, page: Sequence[Approval], total: int, now: datetime) -> list[Item]:
@@ -191,20 +207,23 @@ class Queue:
         for key, item in list(self.items.items()):
             if key not in ids and (everything or (last and item.asked and item.asked > last)):
                 self.end(key, Outcome("gone"))
-        self.whole = self.whole or everything
+        if everything:
+            self.whole, self.more = True, False
         began, self._began = self._began, True
         return came if began else []
 
     def merge_sweep(self, page: Sequence[Approval], now: datetime) -> None:
         """Take a page from further down."""
-        self._take(page, now)
+        full = len(self.items) >= MOST_WAITING
+        self._take([one for one in page if one.id in self.items] if full else page, now)
 
     def conclude(self, sweep: "Sweep") -> None:
-        """A sweep is through: what it did not meet waits no more."""
-        for key in sweep.missed():
+        """A sweep is through: what it did not meet waits no more, unless it was cut short."""
+        self.more = sweep.cut or len(self.items) >= MOST_WAITING
+        self.whole = not self.more
+        for key in () if sweep.cut else sweep.missed():
             if key in self.items:
                 self.end(key, Outcome("gone"))
-        self.whole = True
 
     @property
     def differs(self) -> bool:
@@ -216,8 +235,10 @@ class Queue:
         before = self.ended.get(key)
         if before is not None and not outcome.tells_more_than(before):
             return False
+        self.ended.pop(key, None)
         self.ended[key] = outcome
-        self._known.add(key)
+        if len(self.ended) > MOST_ENDED:
+            del self.ended[next(iter(self.ended))]
         item = self.items.pop(key, None)
         if self.kept is not None and self.kept.id == key:
             self.kept = Item(self.kept.approval, outcome)
@@ -225,36 +246,38 @@ class Queue:
 
     def expire(self, now: datetime) -> bool:
         """End what is due. True if there was any."""
-        due = [key for key, item in self.items.items() if item.expires is not None and item.expires <= now]
-        for key in due:
-            self.end(key, Outcome("expired", self.items[key].expires))
+        due = [item for item in self.items.values() if item.is_due(now)]
+        for item in due:
+            self.end(item.id, Outcome("expired", item.expires, guessed=True))
         return bool(due)
+
+    def latest(self, item: Item) -> Item:
+        """An item as it is known now."""
+        ended = self.ended.get(item.id)
+        return self.items.get(item.id) or (Item(item.approval, ended) if ended else item)
 
     def _take(self, page: Iterable[Approval], now: datetime) -> list[Item]:
         came = []
         for approval in page:
-            ended = self.ended.get(approval.id)
-            if ended is not None and ended.word != "gone":
+            known, ended = self.items.get(approval.id), self.ended.get(approval.id)
+            item = Item(approval)
+            if item.is_due(now - LATE):
+                item = Item(approval, clock_is_wrong=True)
+            if ended is not None and ended.word != "gone" and not (ended.guessed and item.clock_is_wrong):
                 # An answer that was on its way when the item was decided; what is decided stays so.
                 continue
-            known = self.items.get(approval.id)
-            if known is None or known.approval != approval:
-                item = Item(approval)
-                if item.is_due(now):
-                    self.end(approval.id, Outcome("expired", item.expires))
-                    continue
-                self.ended.pop(approval.id, None)
-                self.items[approval.id] = item
-                if self.kept is not None and self.kept.id == approval.id:
-                    self.kept = item
-                if approval.id not in self._known:
-                    self._known.add(approval.id)
-                    came.append(item)
+            if item == known:
+                continue
+            if item.is_due(now):
+                self.end(approval.id, Outcome("expired", item.expires, guessed=True))
+                continue
+            self.ended.pop(approval.id, None)
+            self.items[approval.id] = item
+            if self.kept is not None and self.kept.id == approval.id:
+                self.kept = item
+            if known is None and ended is None:
+                came.append(item)
         return came
-
-    def _now(self, item: Item) -> Item:
-        ended = self.ended.get(item.id)
-        return self.items.get(item.id) or (Item(item.approval, ended) if ended else item)
 
 
 class Sweep:
@@ -263,19 +286,25 @@ class Sweep:
     def __init__(self, before: Collection[str] = ()) -> None:
         self._before = frozenset(before)
         self._met: set[str] = set()
+        self._pages = 0
         self.offset = 0
         self.done = False
+        # Whether it ended before the list did.
+        self.cut = False
 
     def take(self, ids: Sequence[str]) -> None:
         """The page at `offset` has these."""
+        self._pages += 1
         joined = self.offset == 0 or any(key in self._met for key in ids)
-        if not joined:
+        if joined:
+            self._met.update(ids)
+            self.done = len(ids) < PAGE
+            self.offset += PAGE - OVERLAP
+        else:
             # More have left than pages overlap: between the last page and this one something may have slipped by.
             self.offset = max(0, self.offset - PAGE)
-            return
-        self._met.update(ids)
-        self.done = len(ids) < PAGE
-        self.offset += PAGE - OVERLAP
+        if not self.done and self._pages >= MOST_WAITING // (PAGE - OVERLAP):
+            self.done = self.cut = True
 
     def missed(self) -> frozenset[str]:
         """What waited before the sweep began and was not met."""

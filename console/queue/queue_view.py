@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from console.queue.queue import Item
 from console.texts.plain import clipped
 
-Sorting = Literal["newest first", "oldest first", "soonest to expire", "largest amount", "by agent"]
+Sorting = Literal["newest first", "oldest first", "soonest to expire", "largest native amount", "by agent"]
 Status = Literal["pending", "approved", "rejected", "expired", "all"]
 STATUSES: Final[tuple[Status, ...]] = ("pending", "approved", "rejected", "expired", "all")
 STATUS_WORDS: Final[dict[Status, str]] = {
@@ -29,7 +29,7 @@ _KEYS: Final[dict[Sorting, Callable[[Item], Any]]] = {
     "newest first": lambda item: (-_age(item), item.id),
     "oldest first": lambda item: (_age(item), item.id),
     "soonest to expire": lambda item: (_expiry(item), -_age(item), item.id),
-    "largest amount": lambda item: (-item.size, -_age(item), item.id),
+    "largest native amount": lambda item: (-item.size, -_age(item), item.id),
     "by agent": lambda item: (item.approval.agent_name.lower(), item.approval.agent_id, -_age(item), item.id),
 }
 SORTINGS: Final = tuple(_KEYS)

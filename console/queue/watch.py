@@ -26,8 +26,9 @@ _LEAST_SECONDS: Final = 0.2
 # The service says something on the stream every 15 seconds; and the list usually answers in a hundredth of these.
 QUIET_SECONDS: Final = 20.0
 UNANSWERED_SECONDS: Final = 5.0
-# A sweep that finds the count still different is not begun again before this.
+# A sweep that finds the count still different is not begun again before this; one that was cut short, not before that.
 _SWEEP_SECONDS: Final = 10.0
+_CUT_SECONDS: Final = 600.0
 _MANY: Final = 1_000
 # Of a long queue not every page is told at once: to sort and draw it anew each time would be felt.
 _TELL_SECONDS: Final = 0.5
@@ -139,7 +140,7 @@ class Watch:
         self._glance = (page.items[0].id if page.items else None, page.total)
         self._seen.set()
         came = self.queue.merge_first(page.items, page.total, self._now())
-        rested = self._read_at - self._swept_at >= _SWEEP_SECONDS
+        rested = self._read_at - self._swept_at >= (_CUT_SECONDS if self.queue.more else _SWEEP_SECONDS)
         if len(page.items) == PAGE and self._sweep is None and rested and (self.queue.differs or not self.queue.whole):
             self._sweep = Sweep(self.queue.items.keys())
         self._changed(came)

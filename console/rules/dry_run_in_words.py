@@ -7,7 +7,7 @@ from console.orders.limits import limits
 from console.orders.order import Known, Order
 from console.orders.results import results
 from console.orders.words import essentials
-from console.texts.amounts import coins
+from console.texts.amounts import coins, whole, written
 from console.texts.chains import native_coin
 from console.texts.plain import clipped
 from console.texts.said import Heading, Said
@@ -24,20 +24,31 @@ _NEEDED: Final = {
     "rpc": "a node: none answers for its chain, so it could not be sent",
 }  # fmt: skip
 _TEXT: Final = 1_000
+# The one the service takes where none is named.
+_SOLANA: Final = 101
 
 
 def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order:
     """The order that was asked about, with what its bytes do."""
     request, kind = question["request"], question["kind"]
     typed = kind == "typed_data"
-    domain = request.get("domain") if typed else None
-    chain = (
-        domain.get("chainId") if isinstance(domain, dict) else request.get("chainId", 101 if kind == "solana" else None)
-    )
     return Order(
-        agent.id, kind, chain if isinstance(chain, int) else None, None if typed else request["to"],
+        agent.id, kind, _chain(kind, request, answer), None if typed else request["to"],
         None if typed else request["value"], answer.effects, answer.results, agent_name=agent.name,
     )  # fmt: skip
+
+
+def _chain(kind: str, request: dict[str, Any], answer: Simulated) -> int | None:
+    """The chain that it is for; None where nobody says it."""
+    if kind == "typed_data":
+        domain = request.get("domain")
+        return written(domain.get("chainId")) if isinstance(domain, dict) else None
+    if kind == "solana":
+        return written(request.get("chainId", _SOLANA))
+    # Where none is typed it is the service's own, and the tokens that are moved there have its number in their names.
+    named = [(effect.asset or "").split(":") for effect in answer.effects]
+    tokens = [whole(parts[1]) for parts in named if parts[0] == "evm" and len(parts) == 3]
+    return written(request.get("chainId", next(iter(tokens), None)))
 
 
 def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Said]:

@@ -5,12 +5,10 @@ from typing import Final
 from console.rules.rule_places import chain_shown
 from console.rules.rule_terms import NAME_CHARACTERS, Names, Terms, is_number
 from console.texts.amounts import coins, human, malformed, self_called, tokens, whole
-from console.texts.chains import BTC, SOL, Coin
+from console.texts.chains import BTC, EVM, SOL
 from console.texts.plain import clipped
 from console.texts.said import Said
 
-# Every EVM chain's coin counts under one name, so it has none of its own here.
-EVM: Final = Coin("coins", 18, "wei")
 # What a rule counts that names no asset.
 _NATIVES: Final = ""
 # A thousand million SOL; about six hundred million have been made.

@@ -8,6 +8,7 @@ import msgspec
 
 from console.texts.amounts import coins
 from console.texts.chains import CHAINS, Coin
+from console.texts.chains import EVM as EVM_COINS
 
 EVM, TYPED_DATA, SOLANA = "evm", "typed_data", "solana"
 # What the API calls a field, and which of ours it is.
@@ -22,7 +23,6 @@ _CODES: Final = {
     "solana_malformed": {SOLANA: "transaction"}, "solana_unsupported": {SOLANA: "transaction"},
     "declared_mismatch": {SOLANA: "declared"},
 }  # fmt: skip
-_ANY_EVM: Final = Coin("coins", 18, "wei")
 _AMOUNT: Final = re.compile(r"([0-9]{1,80})(?:\.([0-9]{1,80}))?(?: ?([A-Za-z]{1,12}))?\Z")
 _GWEI: Final = 9
 
@@ -58,7 +58,7 @@ def coin_of(kind: str, chain: str) -> Coin:
     known = CHAINS.get(int(chain)) if chain.isascii() and chain.isdecimal() and len(chain) <= 16 else None
     if kind == SOLANA:
         return CHAINS[101].coin
-    return known.coin if known and known.coin.smallest == "wei" else _ANY_EVM
+    return known.coin if known and known.coin.smallest == "wei" else EVM_COINS
 
 
 def said_back(field: str, text: str, coin: Coin) -> str:
@@ -80,7 +80,7 @@ def amount(field: str, text: str, coin: Coin) -> int:
         **({"gwei": _GWEI} if coin.smallest == "wei" else {}),
     }
     unit = (found[3] or coin.symbol).lower() if found else ""
-    if coin is _ANY_EVM:
+    if coin is EVM_COINS:
         units |= {chain.coin.symbol.lower(): 18 for chain in CHAINS.values() if chain.coin.smallest == "wei"}
     if found is None or unit not in units:
         raise BadField(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -44,6 +44,8 @@ class Approvals(Page):
         super().__init__()
         self.view = View()
         self._history: History | None = None
+        # Whether one is about to see the end of what was read of it.
+        self._more = False
 
     def body(self) -> ComposeResult:
         with Horizontal(id="both"):
@@ -57,10 +59,13 @@ class Approvals(Page):
 
     async def load(self) -> None:
         self.queue.explain(self._why_not())
-        if self._history is None:
+        if (history := self._history) is None:
             await self.app.lookout.watch.looked()
         else:
-            await self._read_history(0)
+            await self._read_history(history, 0)
+            if self._more:
+                await self._read_history(history, history.next_offset)
+                self._more = False
 
     @property
     def queue(self) -> QueueList:
@@ -80,17 +85,19 @@ class Approvals(Page):
         self.trouble(self.app.lookout.watch.trouble)
         item = self.shown.item
         if item is not None:
-            # The same item stays in the pane; what has become of it is said there.
-            ended = self.app.lookout.queue.ended
-            self.shown.show(Item(item.approval, ended.get(item.id, item.outcome)))
+            # The same order stays in the pane, as it was read; what has become of it is said there.
+            now = self.app.lookout.queue.latest(item)
+            self.shown.show(replace(item, outcome=now.outcome, clock_is_wrong=now.clock_is_wrong))
 
     @on(Listing.Highlighted)
     def _moved(self, event: Listing.Highlighted) -> None:
         if event.by_person or self.shown.item is None:
             # Where the cursor is now: what it was on when this was said may be gone already.
             self._look_at(self.queue.listing.row)
-        if self._history is not None and self._history.wants_more(self.queue.listing.position):
-            self._read_on(self._history.next_offset)
+        near_end = self._history is not None and self._history.wants_more(self.queue.listing.position)
+        if near_end and not self._more:
+            self._more = True
+            self.reload()
 
     def _look_at(self, item: Item | None) -> None:
         self.shown.show(item)
@@ -124,12 +131,12 @@ class Approvals(Page):
         why = batch.refusal(waiting) if way == "approve" and len(waiting) > 1 else ""
         if len(waiting) == 1:
             # One is one, however it was chosen: all of it is read, and known around it.
-            self.shown.ask_about(waiting[0])
             self._ask_about(way, waiting[0])
         elif why or not waiting:
             self.app.tell(why or "Nothing of what is marked waits any longer.", "warning")
         else:
-            self.app.push_screen(BatchDecision(way, waiting, self.shown.learn), lambda _: self.queue.unmark())
+            question = BatchDecision(way, waiting, self.shown.learn)
+            self.app.push_screen(question, lambda asked: self.queue.unmark() if asked else None)
 
     def _decided(self, outcome: Outcome | None) -> None:
         if outcome is not None:
@@ -182,24 +189,17 @@ class Approvals(Page):
         if view.status != self.view.status:
             me = self.app.person.user if self.app.person else None
             self._history = None if view.status == "pending" else History(view.status, me)
+            self._more = False
             self.reload()
         self.view = view
         self.app.lookout.queue.keep(None)
         self.redraw()
         self._look_at(self.queue.listing.row)
 
-    @work(group="load", exclusive=True)
-    async def _read_on(self, offset: int) -> None:
-        await self._read_history(offset)
-
-    async def _read_history(self, offset: int) -> None:
-        history = self._history
-        if history is not None:
-            page = await self.app.client.get_page(
-                "/approvals", Approval, status=history.status, limit=PAGE, offset=offset
-            )
-            history.take(page.items, page.total)
-            self.redraw()
+    async def _read_history(self, history: History, offset: int) -> None:
+        page = await self.app.client.get_page("/approvals", Approval, status=history.status, limit=PAGE, offset=offset)
+        history.take(page.items, page.total)
+        self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         reading = self.has_class("-reading")

@@ -121,7 +121,11 @@ class Audit(GuardedPage):
             return
         line.trouble("")
         self._refused = False
-        self._rows = {}
+        # What another search found must not be read as found by this one.
+        self._rows, self._total, self._more = {}, 0, False
+        self._listing.empty = "Loading…"
+        self._listing.show([])
+        self.query_one("#caption", PlainText).update("")
         self._listing.focus()
         self.reload()
 

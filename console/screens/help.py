@@ -41,9 +41,9 @@ NEVER = (
     "It never holds a key that signs, and cannot have one shown.",
     "It never shows the value of a secret: the service has no way to ask for one.",
     "It never decides anything but the order on the screen, and never without a question.",
-    "It never acts by itself: it only looks again, every few seconds.",
     "It never obeys what is written in a name or a reason: what a terminal would obey is written out, like \\x1b.",
-    "With --read-only it never changes anything.",
+    "With --read-only it changes nothing; you sign in and out, and show a second factor, all the same.",
+    "It never acts by itself: it only looks again, every few seconds.",
 )
 
 

@@ -15,6 +15,7 @@ from console.texts.plain import short
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
+from console.wire.failures import Answered
 from console.wire.shapes_webhooks import (
     Delivery,
     Endpoint,
@@ -62,6 +63,7 @@ class Webhooks(GuardedPage):
         super().__init__()
         self._endpoint: Endpoint | None = None
         self._query: dict[str, str] = {}
+        self._refused = False
         self._most = PAGE
         self._total = 0
 
@@ -97,8 +99,27 @@ class Webhooks(GuardedPage):
     async def ask(self) -> None:
         client = self.app.client
         self._endpoints.show(await client.get("/webhooks", list[Endpoint]))
-        self._endpoint = endpoint = self._endpoints.row
-        deliveries, self._total = dict[str, Delivery](), 0
+        self._endpoint = self._endpoints.row
+        try:
+            deliveries = await self._read(self._endpoint)
+        except Answered as refusal:
+            if refusal.status != 400:
+                raise
+            # What cannot be filtered by stands at the line; what was found before is not shown as its answer.
+            self._refused = True
+            self.query_one(FilterLine).trouble(refusal.sentence)
+            deliveries, self._total = [], 0
+        else:
+            if self._refused:
+                self._refused = False
+                self.query_one(FilterLine).trouble("")
+        none_yet = "Nothing was sent there yet." if self._endpoint else ""
+        self._deliveries.empty = "No delivery fits the filter." if self._query and self._endpoint else none_yet
+        self._deliveries.show(deliveries)
+        self._draw_caption()
+
+    async def _read(self, endpoint: Endpoint | None) -> list[Delivery]:
+        client, deliveries, self._total = self.app.client, dict[str, Delivery](), 0
         while endpoint is not None and len(deliveries) < self._most:
             page = await client.get_page(
                 f"/webhooks/{endpoint.id}/deliveries", Delivery, limit=PAGE, offset=len(deliveries), **self._query
@@ -109,10 +130,7 @@ class Webhooks(GuardedPage):
             deliveries |= {one.id: one for one in page.items}
             if len(deliveries) == before or len(deliveries) >= page.total:
                 break
-        none_yet = "Nothing was sent there yet." if endpoint else ""
-        self._deliveries.empty = "No delivery fits the filter." if self._query and endpoint else none_yet
-        self._deliveries.show(list(deliveries.values()))
-        self._draw_caption()
+        return list(deliveries.values())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "send_again" and (
@@ -126,10 +144,7 @@ class Webhooks(GuardedPage):
     def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
         if event.listing is self._endpoints and event.row != self._endpoint:
             if self._endpoint is None or event.row is None or event.row.id != self._endpoint.id:
-                # What went to another address must not be read as gone to this one.
-                self._deliveries.empty = "Loading…"
-                self._deliveries.show([])
-                self._most = PAGE
+                self._start_anew()
             self.reload()
         elif event.listing is self._deliveries:
             self._look_ahead()
@@ -149,7 +164,8 @@ class Webhooks(GuardedPage):
             line.trouble(problem.sentence)
             return
         line.trouble("")
-        self._most = PAGE
+        self._refused = False
+        self._start_anew()
         self._deliveries.focus()
         self.reload()
 
@@ -176,14 +192,17 @@ class Webhooks(GuardedPage):
             self.app.tell("A new delivery is on its way." if new else "The delivery is tried again now.")
             self.reload()
 
+    def _start_anew(self) -> None:
+        # What went to another address, or what another filter found, must not be read as what is asked for now.
+        self._deliveries.empty = "Loading…"
+        self._deliveries.show([])
+        self.query_one("#caption", PlainText).update("")
+        self._most, self._total = PAGE, 0
+
     def _look_ahead(self, *_: Any) -> None:
         listing = self._deliveries
         seen = max(listing.position, round(listing.scroll_y) + listing.size.height)
-        if (
-            self._most <= seen + AHEAD
-            and len(listing.rows) < min(self._total, MOST)
-            and len(listing.rows) >= self._most
-        ):
+        if self._most <= seen + AHEAD and self._most <= len(listing.rows) < min(self._total, MOST):
             self._most += PAGE
             self.reload()
 

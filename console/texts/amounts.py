@@ -11,6 +11,8 @@ from console.texts.chains import COINS, Coin, native_coin
 from console.texts.plain import ELLIPSIS, clipped
 from console.wire.shapes import TokenFunds
 
+# A number of a document that is written as a string.
+_WRITTEN: Final = re.compile(r"[0-9]{1,78}\Z|0x[0-9a-fA-F]{1,64}\Z")
 # 2^256 has 78 digits; what is much longer is no amount.
 _AMOUNT: Final = re.compile(r"[0-9]{1,100}\Z")
 # Above this a token's decimals are nonsense (2^256 has no more digits), and zeros without end would hide the amount.
@@ -22,6 +24,15 @@ UNLIMITED: Final = 2**128
 def whole(text: object) -> int | None:
     """The number of smallest units that a decimal string of the API says; None if it says none."""
     return int(text) if isinstance(text, str) and _AMOUNT.match(text) else None
+
+
+def written(value: object) -> int | None:
+    """The number that a document holds, as the service reads it: a JSON number, or a string, decimal or in 0x hex."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(value, 0)
+    if isinstance(value, str) and _WRITTEN.match(value):
+        return int(value, 16 if value.startswith("0x") else 10)
+    return None
 
 
 def human(amount: int, decimals: int) -> str:

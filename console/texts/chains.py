@@ -39,6 +39,8 @@ def _wei(symbol: str) -> Coin:
 ETH: Final = _wei("ETH")
 SOL: Final = Coin("SOL", 9, "lamports")
 BTC: Final = Coin("BTC", 8, "sat")
+# The coins of EVM chains together, which have no name in common; or that of one of which it is not known which.
+EVM: Final = _wei("coins")
 CHAINS: Final = {
     1: Chain("Ethereum", ETH),
     10: Chain("OP Mainnet", ETH),
@@ -68,7 +70,9 @@ def native_coin(asset: str | None, chain_id: int | None) -> Coin | None:
     """The coin that an asset such as `evm:native` means on a chain; None where it is no coin."""
     match asset:
         case "evm:native":
-            chain = CHAINS.get(chain_id or 0)
+            if chain_id is None:
+                return EVM
+            chain = CHAINS.get(chain_id)
             # Whatever the coin of an unknown chain is called, its smallest part is the wei.
             return chain.coin if chain and chain.coin.smallest == "wei" else _wei(f"coins of {chain_name(chain_id)}")
         case "solana:native":

@@ -16,7 +16,3 @@ class Said:
 
 class Heading(Said):
     """The name of a section."""
-
-
-class Note(Said):
-    """What must be seen before all else, such as what became of an order meanwhile."""

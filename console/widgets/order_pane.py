@@ -11,7 +11,7 @@ from console.orders.limits import limits
 from console.orders.order import Known, Order
 from console.orders.results import results
 from console.orders.words import essentials
-from console.texts.said import Heading, Note, Said
+from console.texts.said import Heading, Said
 from console.widgets.said_lines import SaidLines
 
 
@@ -33,16 +33,14 @@ class OrderPane(VerticalScroll, can_focus=True):
     def compose(self) -> ComposeResult:
         yield SaidLines([Said("Nothing is selected.", "quiet")], id="order")
 
-    def show(
-        self, order: Order | None, known: Known | None = None, *, note: str = "", became: list[Said] | None = None
-    ) -> None:
-        """Show this order; `note` is a sentence on top, such as what became of it meanwhile; `became` says more."""
+    def show(self, order: Order | None, known: Known | None = None, *, became: list[Said] | None = None) -> None:
+        """Show this order, and what became of it meanwhile."""
         lines = self.query_one(SaidLines)
         again = order is not None and self.order is not None and _which(order) == _which(self.order)
         place, below = lines.place_of(round(self.scroll_y)) if again else (0, 0)
         reading = lines.said[place] if again and self.scroll_y and lines.said else None
         self.order, self.known = order, known
-        lines.show(_sections(order, known, note, became or []))
+        lines.show(_sections(order, known, became or []))
         if not again:
             self.scroll_home(animate=False)
         elif reading in lines.said:
@@ -51,11 +49,10 @@ class OrderPane(VerticalScroll, can_focus=True):
             self.call_after_refresh(self.scroll_to, y=lines.line_of(found) + below, animate=False)
 
 
-def sections(order: Order, known: Known | None, *, note: str = "", became: list[Said] | None = None) -> list[Said]:
+def sections(order: Order, known: Known | None, *, became: list[Said] | None = None) -> list[Said]:
     """All that is known of an order, section by section."""
     found = known or Known()
-    said = [Note(note), Said("")] if note else []
-    said += [Heading("What it does"), *essentials(order, found)]
+    said = [Heading("What it does"), *essentials(order, found)]
     if became:
         said += [Said(""), Heading("What became of it"), *became]
     said += [Said(""), Heading("Rules"), *rules(order)]
@@ -77,10 +74,10 @@ def rules(order: Order) -> list[Said]:
     )
 
 
-def _sections(order: Order | None, known: Known | None, note: str, became: list[Said]) -> list[Said]:
+def _sections(order: Order | None, known: Known | None, became: list[Said]) -> list[Said]:
     if order is None:
-        return [*([Note(note)] if note else []), Said("Nothing is selected.", "quiet")]
-    said = sections(order, known, note=note, became=became)
+        return [Said("Nothing is selected.", "quiet")]
+    said = sections(order, known, became=became)
     if known and known.trouble:
         said = [Said(f"! {known.trouble}", "warn"), Said(""), *said]
     return said

@@ -38,7 +38,7 @@ class QueueRows:
             return "never", "quiet"
         left = item.expires - self._now()
         if left <= timedelta():
-            return "expired", "quiet"
+            return "?" if item.clock_is_wrong else "expired", "quiet"
         return (span(left), "warn") if left < SOON else span(left)
 
 

@@ -1,4 +1,4 @@
-"""The line in which somebody says why they deny."""
+"""The line in which somebody says why they deny, or freeze."""
 
 from typing import Final
 
@@ -11,8 +11,8 @@ REASON_CHARACTERS: Final = 1_000
 class ReasonLine(Input):
     """May stay empty; holds what the API takes, and its cursor stands still."""
 
-    def __init__(self, placeholder: str) -> None:
-        super().__init__(placeholder=placeholder, id="reason", max_length=REASON_CHARACTERS)
+    def __init__(self, placeholder: str, *, compact: bool = False) -> None:
+        super().__init__(placeholder=placeholder, id="reason", max_length=REASON_CHARACTERS, compact=compact)
         self.cursor_blink = False
 
     @property

@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.style import Style
 from textual.widget import Widget
 
-from console.texts.said import Heading, Note, Said
+from console.texts.said import Heading, Said
 
 _HANGING = 2
 # A blank in front of a continued line leaves too little room in a column narrower than this.
@@ -30,10 +30,9 @@ class SaidLines(Widget):
     SaidLines > .said--good { color: $text-success; }
     SaidLines > .said--quiet { color: $secondary; }
     SaidLines > .said--heading { color: $foreground; text-style: bold; }
-    SaidLines > .said--note { color: $text-warning; background: $warning-muted; text-style: bold; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "said--bad", "said--warn", "said--good", "said--quiet", "said--heading", "said--note",
+        "said--bad", "said--warn", "said--good", "said--quiet", "said--heading",
     }  # fmt: skip
 
     def __init__(self, said: Sequence[Said] = (), **options: Any) -> None:
@@ -75,7 +74,7 @@ class SaidLines(Widget):
         return sum(len(wrapped(one.text, self.content_size.width)) for one in self.said[:place])
 
     def _style(self, one: Said) -> Style | None:
-        kind = "heading" if isinstance(one, Heading) else "note" if isinstance(one, Note) else one.tone
+        kind = "heading" if isinstance(one, Heading) else one.tone
         return self.get_visual_style(f"said--{kind}", partial=True) if kind else None
 
 
@@ -94,7 +93,8 @@ def wrapped(text: str, width: int) -> list[str]:
                 lines.append(line)
                 line = hanging
             # A word that is longer than a line is cut wherever the line ends.
-            *full, word = chop_cells(word, max(2, width - len(hanging))) or [""]  # noqa: PLW2901
+            room = max(2, width - len(hanging))
+            *full, word = chop_cells(word, room) if cell_len(word) > room else [word]  # noqa: PLW2901
             for piece in full:
                 lines.append(line + piece)
                 line = hanging

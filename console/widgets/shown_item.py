@@ -11,6 +11,7 @@ from textual.containers import Vertical
 
 from console.orders.order import Known, of_approval
 from console.orders.surroundings import surroundings
+from console.queue.acquaintance import Acquaintance
 from console.queue.decisions import became
 from console.queue.queue import Item
 from console.texts.moments import span
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # Whoever runs through the list with a finger on the key asks for nothing on the way.
 _REST_SECONDS = 0.15
-_REMEMBERED = 100
 
 
 class ShownItem(Vertical):
@@ -41,7 +41,7 @@ class ShownItem(Vertical):
         super().__init__()
         self.item: Item | None = None
         self.known: Known | None = None
-        self._remembered: dict[str, Known] = {}
+        self._around = Acquaintance()
 
     def compose(self) -> ComposeResult:
         yield PlainText("", id="shown-state")
@@ -50,7 +50,7 @@ class ShownItem(Vertical):
     def show(self, item: Item | None) -> None:
         """Look at this one now."""
         if item is None or self.item is None or item.id != self.item.id:
-            self.known = self._remembered.get(item.id) if item else None
+            self.known = self._around.recent(item.id, self.app.now()) if item else None
         changed = item != self.item
         self.item = item
         self._draw()
@@ -63,25 +63,37 @@ class ShownItem(Vertical):
             self._ask_around(self.item)
 
     def known_of(self, item: Item) -> Callable[[], Known | None]:
-        """What is known around an item, each time one looks; more may come to be known while it is asked about."""
-        return lambda: self._remembered.get(item.id)
+        """What is known around an item, each time one looks; more may come to be known while it is asked about.
+
+        It begins with nothing that is old, and what has grown old meanwhile is asked anew.
+        """
+        self._around.recent(item.id, self.app.now())
+
+        def known() -> Known | None:
+            if self._wants(item):
+                self._ask_anew(item)
+            return self._around.latest(item.id)
+
+        return known
 
     async def learn(self, item: Item) -> Known | None:
         """Find out what is known around an item that need not be the one in the pane; None where that cannot be had."""
-        if item.id not in self._remembered:
-            try:
-                self._remember(item, await surroundings(self.app.client, of_approval(item.approval)))
-            except Failure as failure:
-                self.app.signed_out(failure)
-        return self._remembered.get(item.id)
-
-    @work(group="learn")
-    async def ask_about(self, item: Item) -> None:
-        """Find it out while something else is done."""
-        await self.learn(item)
+        if (known := self._around.recent(item.id, self.app.now())) is not None:
+            return known
+        try:
+            return await self._learn(item)
+        except Failure as failure:
+            self.app.signed_out(failure)
+            return None
 
     def tick(self) -> None:
         """A second has passed."""
+        self._draw_state()
+        seen = bool(self.app.screen_stack) and self.app.screen_stack[0] is self.screen
+        if seen and self.item is not None and not self.over and self._wants(self.item):
+            self.ask_around()
+
+    def _draw_state(self) -> None:
         state = self.query_one("#shown-state", PlainText)
         state.update(self.state)
         state.set_class(self.over, "-over")
@@ -102,10 +114,10 @@ class ShownItem(Vertical):
         if item.is_due(now):
             return "Expired: nobody decided in time."
         since = f"Has waited {span(now - item.asked)}" if item.asked else "Waits"
-        return f"{since}, expires in {span(item.expires - now)}." if item.expires else f"{since}, never expires."
+        return f"{since}, {item.until(now)}."
 
     def _draw(self) -> None:
-        self.tick()
+        self._draw_state()
         order = None if self.item is None else of_approval(self.item.approval)
         if order is not None and self.item is not None and self.item.outcome is not None:
             # It waits no more: what was spent has it already, or never will.
@@ -124,11 +136,7 @@ class ShownItem(Vertical):
     async def _ask_around(self, item: Item) -> None:
         await asyncio.sleep(_REST_SECONDS)
         try:
-            known = await surroundings(self.app.client, of_approval(item.approval))
-            self._remember(item, known)
-            if self.item is not None and self.item.id == item.id:
-                self.known = known
-                self._draw()
+            await self._learn(item)
             if item.outcome is not None and not item.outcome.by and item.outcome.word != "expired":
                 me = self.app.person.user if self.app.person else None
                 self.app.lookout.has_ended(item.id, await became(self.app.client, item, me))
@@ -138,8 +146,28 @@ class ShownItem(Vertical):
                 self.known = self.known or Known(trouble=failure.sentence)
                 self._draw()
 
-    def _remember(self, item: Item, known: Known) -> None:
-        self._remembered.pop(item.id, None)
-        self._remembered[item.id] = known
-        if len(self._remembered) > _REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
+    def _wants(self, item: Item) -> bool:
+        """Whether one is to ask about an item, again or for the first time; while nobody is signed in, of none."""
+        return self.app.person is not None and self._around.wants(item.id, self.app.now())
+
+    @work(group="learn")
+    async def _ask_anew(self, item: Item) -> None:
+        try:
+            await self._learn(item)
+        except Failure as failure:
+            self.app.signed_out(failure)
+
+    async def _learn(self, item: Item) -> Known:
+        asked = self.app.now()
+        self._around.ask(item.id, asked)
+        try:
+            known = await surroundings(self.app.client, of_approval(item.approval))
+        except asyncio.CancelledError:
+            # The answer goes unheard.
+            self._around.give_up(item.id)
+            raise
+        self._around.take(item.id, known, asked)
+        if self.item is not None and self.item.id == item.id:
+            self.known = known
+            self._draw()
+        return known

@@ -27,7 +27,8 @@ class TransactionPane(OrderPane):
         super().__init__(**options)
         self._row: Transaction | None = None
         self._agent_name = ""
-        self._found: tuple[str, Known] | None = None
+        # What is known, and the row that it was asked for: a newer one knows better what became of it.
+        self._found: tuple[Transaction, Known] | None = None
         self._rest: Timer | None = None
 
     def look_at(self, row: Transaction | None, agent_name: str = "") -> None:
@@ -45,7 +46,7 @@ class TransactionPane(OrderPane):
 
     def _ask(self) -> None:
         row = self._row
-        if row is not None and (self._found is None or self._found[0] != row.id):
+        if row is not None and (self._found is None or self._found[0] != row):
             self.run_worker(self._asked(row), group="around", exclusive=True)
 
     async def _asked(self, row: Transaction) -> None:
@@ -55,7 +56,7 @@ class TransactionPane(OrderPane):
             if self.app.signed_out(failure):
                 return
             known = Known(trouble=failure.sentence)
-        self._found = row.id, known
+        self._found = row, known
         self._draw()
 
     def _draw(self) -> None:
@@ -63,6 +64,8 @@ class TransactionPane(OrderPane):
         if row is None:
             self.show(None)
             return
-        known = self._found[1] if self._found and self._found[0] == row.id else None
-        newest = known.transaction if known and known.transaction else row
+        asked_for, known = self._found or (row, None)
+        if asked_for.id != row.id:
+            known = None
+        newest = known.transaction if known and known.transaction and asked_for == row else row
         self.show(of_transaction(newest, self._agent_name), known, became=became(newest))

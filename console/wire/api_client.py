@@ -31,6 +31,9 @@ MAX_ANSWER_BYTES: Final = 64 * 2**20
 _LARGE_BYTES: Final = 2**16
 # What is said to last longer is renewed after a day all the same.
 _LONGEST_TOKEN_SECONDS: Final = 86_400
+# What a console that only looks may send all the same: to sign in and out, and what is judged without being done.
+_SESSION: Final = frozenset({"/auth/device/code", "/auth/device/token", "/auth/logout"})
+_ONLY_ASKED: Final = ("/simulate", "/routes/explain")
 _CONNECTIONS: Final = httpx.Limits(max_connections=8, max_keepalive_connections=2, keepalive_expiry=30)
 
 
@@ -104,7 +107,7 @@ class ApiClient:
         self, method: str, path: str, shape: type[Shape], body: Any = None, *, key: str | None = None
     ) -> Shape:
         """Change something. Sent again under the same `key`, it happens once; AnswerLost says that this is wise."""
-        if self.read_only and not (path.startswith("/auth/") or path.endswith(("/simulate", "/routes/explain"))):
+        if self.read_only and path not in _SESSION and not path.endswith(_ONLY_ASKED):
             raise ReadOnly
         headers = {
             "Idempotency-Key": key or new_key(), "X-Service-Request-Timestamp": str(int(self.now().timestamp())),
@@ -137,6 +140,8 @@ class ApiClient:
 
     async def confirm_authenticator(self, code: str) -> list[str]:
         """Show the first code of an authenticator, as in `step_up`; gives recovery codes if there were none yet."""
+        if self.read_only:
+            raise ReadOnly
         return await self._advance("/auth/mfa/totp/verify", code)
 
     async def _advance(self, path: str, code: str) -> list[str]:

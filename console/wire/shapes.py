@@ -44,7 +44,6 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=Fal
     requested_at: str
     digest: str
     kind: str
-    tx_status: str
     resolved_at: str | None = None
     resolved_by: str | None = None
     resolved_by_user_id: str | None = None
@@ -119,14 +118,13 @@ class PolicyRule(msgspec.Struct, frozen=True):
 
 
 class Budget(msgspec.Struct, frozen=True, rename="camel"):
-    """A rolling limit and what is left of it."""
+    """A rolling limit and what was spent of it."""
 
     policy_id: str
     window: str
     asset: str
     limit: str
     spent: str
-    remaining: str
 
 
 class Spend(msgspec.Struct, frozen=True, rename="camel"):
@@ -141,7 +139,6 @@ class NativeBalance(msgspec.Struct, frozen=True, rename="camel"):
     """What the wallet holds of a chain's own coin."""
 
     native: str
-    native_formatted: str
     chain_id: int
     symbol: str
 

@@ -23,13 +23,6 @@ class AgentDashboard(Dashboard, frozen=True, rename="camel", kw_only=True):
     recent_transactions: list[RecentTransaction]
 
 
-class Wallet(msgspec.Struct, frozen=True, rename="camel"):
-    """One address of an agent."""
-
-    chain_family: str
-    address: str
-
-
 class Worth(msgspec.Struct, frozen=True, rename="camel"):
     """The chain's own coin, and what it is worth where the operator lists a price."""
 
@@ -60,9 +53,8 @@ class Portfolio(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """An agent's addresses and what they hold on one chain."""
+    """What an agent's addresses hold on one chain."""
 
-    wallets: list[Wallet]
     portfolio: Portfolio
 
 

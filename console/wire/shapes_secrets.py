@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from console.texts.moments import moment, span
+from console.texts.said import Tone
 
-Tone = Literal["bad", "warn", "good", "quiet"]
 SOON_DAYS: Final = 7
 
 

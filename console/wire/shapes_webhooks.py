@@ -1,16 +1,16 @@
 """What the API says of webhooks, and the same in words. Spec 2/2.13. Pure."""
 
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from console.texts.fields import Field
 from console.texts.moments import clock, moment, span
 from console.texts.plain import clipped
+from console.texts.said import Tone
 
 _LONGEST_PAUSE_MS: Final = 365 * 86_400_000
-Tone = Literal["bad", "warn", "good", "quiet"]
 
 
 class Endpoint(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

@@ -1,5 +1,6 @@
 """Consoles that have read a queue, and what one sees of a question."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,9 +26,11 @@ async def queue(service: Service, tenant: Tenant, folder: Path, **options: Any) 
 
 
 @asynccontextmanager
-async def odd_queue(service: Service, tenant: Tenant, folder: Path) -> AsyncIterator[tuple[Driven, OddApi]]:
+async def odd_queue(
+    service: Service, tenant: Tenant, folder: Path, **options: Any
+) -> AsyncIterator[tuple[Driven, OddApi]]:
     """The same through an API that can be made to misbehave."""
-    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key, **options) as console:
         await console.sees("waiting", "live", "What it does")
         yield console, api
 
@@ -45,10 +48,17 @@ def question(console: Driven) -> str:
 async def read_through(console: Driven) -> list[str]:
     """Press Enter until nothing is left to read; each page on the way."""
     pages = [question(console)]
-    while READ_ON in console.text:
+    while await reads_on(console):
         await console.press("enter")
         pages.append(question(console))
     return pages
+
+
+async def reads_on(console: Driven) -> bool:
+    """Wait until the question's key counts again; whether it reads on, or else approves."""
+    # Of several the button names the number.
+    await console.until(lambda: re.search(r"Read on \(Enter\)|Approve [0-9]*\s?\(Enter\)", console.flat), "the button")
+    return READ_ON in console.flat
 
 
 async def asked(console: Driven, *keys: str) -> None:

@@ -187,7 +187,7 @@ def waiting(number: int) -> Approval:
     at, both = f"2026-01-01T{number // 60:02}:{number % 60:02}:00.000Z", {"kind": "evm", "digest": "d"}
     return Approval(
         id=f"i-{number}", tx_id=f"t-{number}", agent_id="a", agent_name="A", status="pending", requested_at=at,
-        tx_status="pending_approval", **both,
+        **both,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The queue on the screen: what one sees of it, and how one finds one's way. Spec 1/4.7, decisions 11."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.console.waiting import TOKEN, cautious, item, later, queued, random_o
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Tenant
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.server import Service
+from tests.outside.odd_api import OddApi, Request, answers, hangs_up, odd_api
 
 
 def rows(console: Driven) -> list[str]:
@@ -42,7 +44,7 @@ async def test_the_order_can_be_changed_and_the_cursor_stays_on_its_item(
 
         for order, expected in (
             ("oldest first", [payment, saving, approval]), ("soonest to expire", [payment, saving, approval]),
-            ("largest amount", [approval, saving, payment]), ("by agent", [approval, payment, saving]),
+            ("largest native amount", [approval, saving, payment]), ("by agent", [approval, payment, saving]),
             ("newest first", [approval, saving, payment]),
         ):  # fmt: skip
             await console.press("s")
@@ -145,7 +147,7 @@ def payment(*effects: Effect, to: str = ADDRESS, chain: int = 1) -> Item:
     return Item(
         Approval(
             id="a", tx_id="t", agent_id="p", agent_name="P", status="pending", requested_at="", digest="", kind="evm",
-            tx_status="pending_approval", to_address=to, chain_id=chain, effects=effects,
+            to_address=to, chain_id=chain, effects=effects,
         )
     )  # fmt: skip
 
@@ -221,3 +223,33 @@ async def test_a_picture_of_nothing(service: Service, tenant: Tenant, folder: Pa
         await console.sees("Nothing waits for you.", "live")
 
         assert await console.picture() == pictures
+
+
+@pytest.mark.long
+async def test_a_history_that_could_not_be_read_on_is_read_on_once_the_service_answers(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
+    denied = queued(cautious(tenant))
+    tenant.ok("POST", f"/approvals/{denied}/deny", {})
+    found = [item(tenant, denied) | {"id": f"a-{number}"} for number in range(300)]
+
+    async def pages(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        start = int(request.path.rpartition("offset=")[2])
+        data = {"ok": True, "data": found[start : start + 200]}
+        await answers(200, data, X_Total_Count=str(len(found)))(api, request, writer)
+
+    history = "/approvals?status=rejected"
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+        api.does(pages, history)
+        api.does(hangs_up, f"{history}&limit=200&offset=180")
+        await console.sees("0 waiting", "live")
+        await console.press("f", "home", "down", "down", "enter")
+        await console.sees("200 of 300 read")
+        await console.press("end", "up", "up")
+        await console.until(lambda: console.app.away, "the loss of the service")
+        here = console.one(Listing).row.id
+
+        api.does(pages, history)
+
+        await console.until(lambda: len(rows(console)) == 300, "all of them")
+        assert console.one(Listing).row.id == here

@@ -17,12 +17,13 @@ from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
+from tests.outside.odd_api import OddApi, odd_api, says_nothing
 
 pytestmark = pytest.mark.long
 
 
 @asynccontextmanager
-async def looking(service: Service, folder: Path, person: Person, **settings: Any) -> Any:
+async def looking(service: Service | OddApi, folder: Path, person: Person, **settings: Any) -> Any:
     """A console of a person who is signed in, at the audit trail."""
     keep_session(folder, service.url, person)
     async with driven(service.url, folder, **settings) as console:
@@ -98,6 +99,19 @@ async def test_what_was_typed_stays_and_what_is_wrong_with_it_is_said(
 
         await console.sees("action:tx%", "! action")
         await console.gone("agent.created")
+
+
+async def test_until_a_new_search_is_answered_the_old_rows_are_gone(
+    service: Service, folder: Path, as_owner: Person, frozen: str
+) -> None:
+    async with odd_api(service.url) as odd, looking(odd, folder, as_owner) as console:
+        await console.sees("agent.created", "rows, newest first", "odd[/red] orders")
+        odd.does(says_nothing, "/audit/events")
+        await searched(console, "action:tx.*")
+
+        await console.sees("Loading…")
+        await console.gone("agent.created", "agent.frozen", "newest first", "odd[/red] orders")
+        odd.well()
 
 
 async def test_it_shows_what_happens_while_one_looks(

@@ -1,12 +1,13 @@
 """Several decided at once: each told, and approved only where they pay the same to the same."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from console.dialogs.batch import BatchDecision
 from tests.console.queues import READ_ON, asked, queue, read_through, state
-from tests.console.waiting import item, queued
+from tests.console.waiting import item, later, queued
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant
 from tests.fixtures.server import Service
 
@@ -58,3 +59,40 @@ async def test_equal_payments_are_approved_at_once_and_unequal_ones_are_not(
 
         await console.sees("2 approved")
     assert [state(tenant, one) for one in approvals] == ["approved", "approved", "pending"]
+
+
+async def test_who_steps_back_undecided_keeps_the_marks(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    approvals = [queued(agent, value) for value in (2, 3, 4)]
+    async with queue(service, tenant, folder) as console:
+        await console.press("space", "space")
+        await asked(console, "d")
+        await console.press("escape")
+        await console.gone("Deny these 2?")
+        await console.sees("2 marked")
+
+        await console.press("down")
+        await asked(console, "d")
+        await console.press("enter")
+        await console.sees("2 denied")
+        await console.press("enter")
+        await console.gone("Deny these 2?", "marked")
+    assert [state(tenant, one) for one in approvals] == ["pending", "rejected", "rejected"]
+
+
+async def test_what_is_known_around_several_does_not_grow_old_either(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    other, _, shown = (queued(agent, value) for value in (2, 3, 4))
+    clock = [later(item(tenant, shown))]
+    async with queue(service, tenant, folder, now=lambda: clock[0]) as console:
+        await console.press("space", "space")
+        await asked(console, "a")
+        await console.sees("Approve these 2?", "! First time")
+
+        tenant.ok("POST", f"/approvals/{other}/approve", {})
+        clock[0] += timedelta(minutes=1)
+
+        await console.gone("! First time")
+        await console.sees("More has become known: read it from the top.")

@@ -6,6 +6,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.command import CommandList
 
+from console.commands import find
+from console.entry.presence import DOOR
+from console.screens.agents import Agents
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
@@ -28,6 +31,11 @@ def offered(console: Driven) -> list[str]:
     return [str(option.prompt).split("\n")[0] for option in console.one(CommandList).options]
 
 
+def told(console: Driven) -> list[str]:
+    """What the palette offers, with both of its lines."""
+    return [str(option.prompt) for option in console.one(CommandList).options]
+
+
 async def test_it_offers_places_and_the_acts_of_the_screen_and_nothing_of_textual(
     service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
 ) -> None:
@@ -38,6 +46,7 @@ async def test_it_offers_places_and_the_acts_of_the_screen_and_nothing_of_textua
         assert {"Explain a request", "Reload", "Help", "Dark or light", "Quit", "Go to Audit"} <= set(found)
         assert not {"Screenshot", "Maximize", "Theme", "Keys", "Scroll Left"} & set(found)
         assert len(found) == len(set(found))
+        assert [option for option in told(console) if "z is for the one that is shown" in option]
         assert await console.picture() == pictures
 
 
@@ -83,3 +92,47 @@ async def test_an_agent_is_found_by_its_name(service: Service, tenant: Tenant, f
 
         await console.until(lambda: console.app.current_mode == "agents", "the agents")
         await console.sees("▸ Buyer 17")
+
+
+async def test_a_found_agent_stays_under_the_cursor_when_one_comes_back(
+    service: Service, tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ann", "bob"):
+        tenant.ok("POST", "/agents", {"id": name, "name": name})
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await console.until(lambda: console.app.person, "the sign-in")
+        await console.press("2")
+        await console.until(lambda: console.app.chosen_agent, "rest")
+        page, former = console.app.screen, console.app.chosen_agent
+        assert isinstance(page, Agents)
+        other = "ann" if former == "bob" else "bob"
+        # The service is quicker than the cursor comes to rest.
+        monkeypatch.setattr("console.widgets.agent_list.REST_SECONDS", 60)
+        before = page.everybody
+        await opened(console, f"find agent {other}")
+        await console.until(lambda: offered(console) == [f"Find agent {other} ({other})"], "the one agent")
+        await console.press("enter")
+        await console.until(lambda: page.everybody is not before, "the list anew")
+
+        agent = page.agent
+        assert agent is not None
+        assert agent.id == other
+
+
+async def test_at_the_sign_in_nothing_leads_past_it(service: Service, tenant: Tenant, folder: Path) -> None:
+    tenant.ok("POST", "/agents", {"id": "buyer", "name": "Buyer"})
+    async with driven(service.url, folder, key=tenant.key) as console:
+        await console.until(lambda: console.app.person, "the sign-in")
+        await console.press("i")
+        await console.sees("This code ends in")
+        await console.press("ctrl+p")
+        await console.sees("Go to Webhooks")
+        await console.write("agent buyer")
+        await console.sees("No matches found")
+        await console.press("escape")
+        # Nor what was chosen in the palette before.
+        await find(console.app, "agents", "buyer")
+
+        assert console.app.current_mode == DOOR
+        await console.press("escape")
+        await console.until(lambda: console.app.person, "the way back")

@@ -1,6 +1,7 @@
 """Decisions: about what is shown and nothing else, once, and what others did meanwhile is no error. Decisions 4, 11."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -8,11 +9,11 @@ import pytest
 from textual import events
 
 from console.widgets.shown_item import ShownItem
-from tests.console.queues import asked, odd_queue, queue, state
-from tests.console.waiting import item, queued
+from tests.console.queues import asked, odd_queue, question, queue, state
+from tests.console.waiting import item, later, queued
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.server import Service
-from tests.outside.odd_api import answers
+from tests.outside.odd_api import answers, says_nothing
 
 
 async def test_what_is_approved_is_signed_with_the_digest_that_was_shown(
@@ -192,3 +193,43 @@ async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant
 
         assert "Cancel (Esc)" not in console.text
     assert state(tenant, approval) == "pending"
+
+
+@pytest.mark.long
+async def test_what_is_known_around_what_one_looks_at_does_not_grow_old(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    first, second, shown = queued(agent, 5), queued(agent, 6), queued(agent, 7)
+    clock = [later(item(tenant, shown))]
+    async with queue(service, tenant, folder, now=lambda: clock[0]) as console:
+        await console.sees("(7 wei)", "Never paid before.")
+        tenant.ok("POST", f"/approvals/{first}/approve", {})
+        clock[0] += timedelta(minutes=1)
+        await console.gone("Never paid before.")
+
+        await asked(console, "a")
+        await console.sees("Approve this?", "at most 0.000000000000000005 ETH (5 wei)")
+        tenant.ok("POST", f"/approvals/{second}/approve", {})
+        clock[0] += timedelta(minutes=1)
+        await console.sees("More has become known: read it from the top.", "at most 0.000000000000000006 ETH (6 wei)")
+
+
+@pytest.mark.long
+async def test_no_question_begins_with_what_was_known_long_ago(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    marked, shown = queued(agent, 6), queued(agent, 7)
+    clock = [later(item(tenant, shown))]
+    async with odd_queue(service, tenant, folder, now=lambda: clock[0]) as (console, api):
+        await console.press("down")
+        await console.sees("(6 wei)", "Never paid before.")
+        await console.press("space", "up")
+        await console.sees("(7 wei)", "Never paid before.")
+
+        api.does(says_nothing, f"/vault/{agent.id}/transactions")
+        clock[0] += timedelta(minutes=1)
+        await console.press("a")
+
+        await console.sees("Approve this?", "(6 wei)")
+        assert "First time" not in question(console)
+        assert state(tenant, marked) == "pending"

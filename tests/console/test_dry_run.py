@@ -1,6 +1,8 @@
 """Trying out a typed-in order: what is said is what signing then does, and nothing is written. Decisions 10."""
 
-from contextlib import closing
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,14 @@ from textual.events import Paste
 from textual.widgets import Input, TextArea
 
 from console.rules.typed_order import BadField, amount, coin_of, field_of, question
+from console.widgets.choice import Choice
 from console.widgets.typed_field import TypedField
 from tests.console.at_agents import at
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
-from tests.fixtures.consoles import NARROW, Driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
+from tests.outside.odd_api import OddApi, Request, hangs_up, odd_api, passes_on
 
 pytestmark = pytest.mark.long
 
@@ -227,3 +231,76 @@ async def test_an_answer_goes_when_something_else_is_typed(
 
         await console.gone("It would be SIGNED now.")
         await console.sees("Something else is typed in now.")
+
+
+class Held:
+    """Passes requests on once a test says so."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        await self.go_on.wait()
+        await passes_on(api, request, writer)
+
+
+@asynccontextmanager
+async def asking(
+    service: Service, tenant: Tenant, folder: Path, size: tuple[int, int], to: str = ADDRESS
+) -> AsyncIterator[tuple[Driven, Held]]:
+    """A form that has asked for 0.1 to be paid, and waits for the answer."""
+    held = Held()
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key, size=size) as console:
+        await console.sees("1 Approvals")
+        await console.press("4")
+        await open_form(console)
+        await typed(console, "to", to)
+        await typed(console, "value", "0.1")
+        api.does(held, "/vault/careful/simulate")
+        await console.press("enter")
+        await console.until(lambda: api.at("/vault/careful/simulate"), "the question")
+        yield console, held
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+async def test_an_answer_to_something_else_than_is_typed_in_now_is_not_shown(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path, size: tuple[int, int]
+) -> None:
+    async with asking(service, tenant, folder, size) as (console, held):
+        await typed(console, "value", "500")
+
+        held.go_on.set()
+        await console.sees("Something else is typed in now. Enter asks about it.")
+        assert "SIGNED" not in console.text
+
+        await console.press("enter")
+        await console.sees("It would be REFUSED.")
+
+
+async def test_what_is_refused_is_not_laid_at_a_field_that_says_something_else_now(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path
+) -> None:
+    async with asking(service, tenant, folder, WIDE, to="0x12") as (console, held):
+        console.one(Choice).focus()
+        await console.press("left")
+        await console.sees("the address it pays")
+
+        held.go_on.set()
+
+        await console.sees("Something else is typed in now. Enter asks about it.")
+        assert console.one(Choice).has_focus
+
+
+async def test_of_an_answer_that_is_lost_it_is_not_said_that_anything_may_have_happened(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path
+) -> None:
+    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+        await console.sees("1 Approvals")
+        await console.press("4")
+        await open_form(console)
+        await typed(console, "to", ADDRESS)
+        api.does(hangs_up, "/vault/careful/simulate")
+        await console.press("enter")
+
+        await console.sees("Enter asks again.")
+        assert "happen" not in console.text

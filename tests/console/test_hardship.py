@@ -1,17 +1,20 @@
 """What the client makes of answers that it should not get, over a real wire. Spec 1/4.7, decisions 11."""
 
 import asyncio
+import contextlib
 import gzip
 import zlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from console.entry.credentials import TenantKey
+from console.entry.credentials import Session, TenantKey
+from console.entry.tokens import Tokens, TokenStore
 from console.texts.moments import local_now
 from console.wire import failures
 from console.wire.api_client import MAX_ANSWER_BYTES, ApiClient
@@ -253,6 +256,44 @@ async def test_the_credential_is_in_nothing_that_is_shown(odd: OddApi, client: A
     shown += f"{client!r} {client.credential!r}"
 
     assert KEY not in shown
+
+
+READ_ONLY_MAY = {
+    "/auth/device/code": True, "/auth/device/token": True, "/auth/logout": True, "/vault/buyer/simulate": True,
+    "/secrets/routes/explain": True, "/auth/mfa/totp/enroll": False, "/auth/mfa/totp/verify": False,
+    "/auth/mfa/recovery-codes": False, "/auth/sessions/s": False, "/approvals/a/approve": False,
+    "/agents/auth/logout": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", READ_ONLY_MAY)
+async def test_read_only_sends_nothing_but_what_signs_in_or_out_or_only_asks(
+    odd: OddApi, client: ApiClient, path: str
+) -> None:
+    odd.does(succeeds({"id": "a", "count": 1}))
+    client.read_only = True
+
+    with contextlib.suppress(failures.ReadOnly):
+        await client.send("POST", path, Thing)
+
+    assert [one.path for one in odd.heard] == ([path] if READ_ONLY_MAY[path] else [])
+
+
+async def test_read_only_shows_a_second_factor_and_sets_none_up(odd: OddApi, client: ApiClient, tmp_path: Path) -> None:
+    store = TokenStore(tmp_path, "default", odd.url)
+    tokens = Tokens("token", "refresh", local_now() + timedelta(hours=1), "u", "t")
+    store.write(tokens)
+    client.credential, client.read_only = Session(store, tokens), True
+    answer = {"token": "new", "refreshToken": "r", "expiresIn": 900, "user": {"id": "u"}, "tenant": {"id": "t"}}
+    odd.does(succeeds(answer))
+
+    with pytest.raises(failures.ReadOnly):
+        await client.confirm_authenticator("123456")
+    assert odd.heard == []
+
+    await client.step_up("totp", "123456")
+    assert [one.path for one in odd.heard] == ["/auth/mfa/totp/step-up"]
+    assert client.credential.headers() == {"Authorization": "Bearer new"}
 
 
 async def test_what_is_given_up_does_not_use_up_the_connections(odd: OddApi, client: ApiClient) -> None:

@@ -1,5 +1,7 @@
 """Limits as bars and in words, with what an order adds to them. Spec 1/4.4."""
 
+import pytest
+
 from console.orders.limits import limits
 from console.orders.order import Known
 from console.wire.shapes import Budget
@@ -7,7 +9,7 @@ from tests.console.orders import ETHER, FEE, TOKENS, allows, order, pays
 
 
 def budget(spent: str, asset: str = ETHER) -> Budget:
-    return Budget("p", "day", asset, "2000000000000000000", spent, "0")
+    return Budget("p", "day", asset, "2000000000000000000", spent)
 
 
 def test_a_limit_says_what_is_spent_and_what_this_would_make_of_it() -> None:
@@ -15,16 +17,16 @@ def test_a_limit_says_what_is_spent_and_what_this_would_make_of_it() -> None:
 
     assert lines == [
         "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░░░░ 75% of the limit over 24 hours",
-        "  spent 0 ETH (0 wei)",
-        "  with this order 1.5 ETH (1,500,000,000,000,000,000 wei)",
-        "  limit 2 ETH (2,000,000,000,000,000,000 wei)",
+        "  spent 0 coins (0 wei)",
+        "  with this order 1.5 coins (1,500,000,000,000,000,000 wei)",
+        "  limit 2 coins (2,000,000,000,000,000,000 wei), of all EVM chains together",
     ]
 
 
 def test_over_the_limit_says_so_and_by_how_much() -> None:
     first = limits(order(pays()), Known(budgets=[budget("1000000000000000000")]))[0]
 
-    assert first.text == "██████████▒▒▒▒▒▒▒▒▒▒ 125% of the limit over 24 hours: OVER THE LIMIT by 0.5 ETH"
+    assert first.text == "██████████▒▒▒▒▒▒▒▒▒▒ 125% of the limit over 24 hours: OVER THE LIMIT by 0.5 coins"
     assert first.tone == "bad"
 
 
@@ -55,5 +57,30 @@ def test_a_limit_in_the_coin_of_another_kind_of_chain_is_left_out() -> None:
     assert [line for line in lines if "limit" in line] == [
         "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░░░░ 75% of the limit over 24 hours",
         "  limit 2,000,000,000 SOL (2,000,000,000,000,000,000 lamports)",
-        "Other limits of this agent are for other kinds of chains.",
+        "There may be limits for this kind of chain that the service does not tell here: the rules' results above "
+        "have judged the order by them.",
     ]  # fmt: skip
+
+
+def test_what_was_spent_on_other_chains_is_not_said_in_the_coin_of_this_one() -> None:
+    lines = [one.text for one in limits(order(pays(), chain_id=137), Known(budgets=[budget("1500000000000000000")]))]
+
+    assert lines == [
+        "███████████████▒▒▒▒▒ 150% of the limit over 24 hours: OVER THE LIMIT by 1 coin",
+        "  spent 1.5 coins (1,500,000,000,000,000,000 wei)",
+        "  with this order 3 coins (3,000,000,000,000,000,000 wei)",
+        "  limit 2 coins (2,000,000,000,000,000,000 wei), of all EVM chains together",
+    ]
+
+
+@pytest.mark.parametrize(("kind", "assets", "denied"), [
+    ("solana", [ETHER], False), ("bitcoin", [ETHER, "solana:native"], False), ("solana", [TOKENS], True),
+    ("evm", ["solana:native"], True), ("typed_data", ["solana:native"], True),
+])  # fmt: skip
+def test_no_limit_is_denied_that_the_service_may_only_not_tell(kind: str, assets: list[str], denied: bool) -> None:
+    shown = order(pays(asset="solana:native" if kind == "solana" else ETHER), kind=kind)
+
+    last = limits(shown, Known(budgets=[budget("0", asset) for asset in assets]))[-1].text
+
+    assert (last == "Other limits of this agent are for other kinds of chains.") is denied
+    assert last.startswith("There may be limits") is not denied

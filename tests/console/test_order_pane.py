@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from eth_utils import to_checksum_address
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
@@ -17,6 +17,7 @@ from console.entry.credentials import TenantKey
 from console.orders.order import of_transaction
 from console.orders.surroundings import surroundings
 from console.texts.moments import clock, moment
+from console.texts.said import Said
 from console.widgets.order_pane import OrderPane
 from console.widgets.said_lines import SaidLines, wrapped
 from console.wire.api_client import ApiClient
@@ -207,6 +208,7 @@ async def test_the_past_of_a_token_is_that_with_the_same_recipient(service: Serv
     known = await ask_around(service, tenant, now)
 
     assert [one.id for one in known.past] == [before]
+    assert (known.looked_through, known.past_complete) == (3, True)
     assert other not in [one.id for one in known.past]
 
 
@@ -302,12 +304,13 @@ async def test_the_line_one_reads_stays_where_it_is_when_more_is_known(
         line = next(place for place, text in enumerate(console.text.splitlines()) if "calldata" in text)
 
         order, known = pane.order, pane.known
-        pane.show(order, known, note="Somebody else has decided meanwhile.")
+        pane.show(order, known, became=[Said("Somebody else has decided meanwhile.")])
         await console.pilot.pause()
 
         assert "calldata" in console.text.splitlines()[line]
 
 
+@example("a" * 18 + "東東 \u0301", 0, 22)
 @given(st.text("ab 東\u0301", max_size=80), st.integers(0, 4), st.integers(20, 60))
 def test_what_continues_a_line_is_indented_and_nothing_is_lost(text: str, indent: int, width: int) -> None:
     lines = wrapped(" " * indent + text, width)

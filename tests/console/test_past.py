@@ -5,7 +5,9 @@ import pytest
 from console.orders.before import before
 from console.orders.order import Known
 from console.wire.shapes import Effect
-from tests.console.orders import SPENDER, THEM, TOKENS, allows, earlier, order, pays, said
+from tests.console.orders import SPENDER, THEM, TOKENS, US, allows, earlier, order, pays, said
+
+PAYEE = "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
 
 
 @pytest.mark.parametrize(("done", "line"), [
@@ -42,3 +44,18 @@ def test_the_past_says_what_happened_and_what_only_would_have(status: str, line:
 
     assert lines[-1] == f"2026-02-01 12:00:00 UTC  {line}"
     assert ("Never paid before." in lines) == (status not in ("confirmed", "signed"))
+
+
+def test_rent_and_fees_for_the_same_party_are_part_of_the_past() -> None:
+    paid = pays("5", to=PAYEE, asset="solana:mint")
+    rent = Effect("fee", "solana:native", "2039280", US, PAYEE, label="rent")
+    tip = Effect("fee", "solana:native", "7", US, PAYEE)
+    fee = Effect("fee", "solana:native", "5000", US, label="network fee")
+    known = Known(past=[earlier(1, paid, rent, tip, fee)])
+
+    last = before(order(paid, kind="solana", chain_id=101, to_address=PAYEE), known)[-1].text
+
+    assert last.partition("confirmed: ")[2] == (
+        "sent it 5 raw units (decimals unknown) of a token, sent it 0.00203928 SOL (2,039,280 lamports) as rent, "
+        "sent it 0.000000007 SOL (7 lamports) as a fee"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from console.widgets.listing import Listing
-from tests.console.queues import APPROVE, MANY, READ_ON, asked, question, queue, read_through, state
+from tests.console.queues import APPROVE, MANY, READ_ON, asked, question, queue, read_through, reads_on, state
 from tests.console.waiting import SPENDER, item, later, queued, random_of, several, unlimited
 from tests.fixtures.callers import ADDRESS, Agent, Tenant
 from tests.fixtures.consoles import NARROW, driven
@@ -27,11 +27,10 @@ async def test_what_does_not_fit_is_read_to_its_end_before_it_can_be_approved(
         await console.sees("Approve this?", READ_ON, "▼ more below")
         assert SPENDER not in question(console)
 
-        while READ_ON in console.text:
+        while await reads_on(console):
             assert APPROVE not in console.text
             await console.press("enter")
 
-        await console.sees(APPROVE)
         assert SPENDER in question(console)
         assert state(tenant, approval) == "pending"
         await console.press("enter")
@@ -91,7 +90,7 @@ async def test_no_key_leaps_over_what_lies_between(
         await console.pilot.wait_for_scheduled_animations()
         pages = [question(console)]
 
-        while READ_ON in console.text:
+        while await reads_on(console):
             await console.press("end")
             await console.pilot.wait_for_scheduled_animations()
             await console.press("up", "down")
@@ -176,6 +175,27 @@ async def test_pictures_of_the_questions(
         await pictured("payment", "down", "a")
         await pictured("deny light", "ctrl+t", "d")
         await pictured("batch", "ctrl+t", "home", "space", "space", "d")
+        await console.press("home", "space", "space")
         await console.pilot.resize_terminal(*NARROW)
         await pictured("deny narrow", "home", "d")
         await pictured("unlimited narrow", "a")
+
+
+async def test_what_is_told_while_a_question_stands_is_told_when_it_has_gone(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder) as console:
+        await asked(console, "a")
+        # As if the question stood for longer than anything that is told in passing.
+        console.app.NOTIFICATION_TIMEOUT = 0.05
+        for number in range(7):
+            console.app.tell(f"Told meanwhile, {number}.", "warning")
+            console.app.tell("Told again and again.", "warning")
+        await console.pilot.pause(0.1)
+        console.app.NOTIFICATION_TIMEOUT = 5
+        await console.press("escape")
+
+        await console.sees("Told again and again.", *(f"Told meanwhile, {number}." for number in (3, 4, 5, 6)))
+        assert "Told meanwhile, 2." not in console.text
+        assert console.text.count("Told again and again.") == 1

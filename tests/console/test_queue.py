@@ -1,16 +1,34 @@
 """The queue against a list that changes between its pages: nothing is lost, nothing stays. Decisions 11."""
 
+import asyncio
 import itertools
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
-from console.queue.queue import OVERLAP, PAGE, Item, Outcome, Queue, Sweep, outcome_of
+from console.queue.queue import (
+    LATE,
+    MOST_ENDED,
+    MOST_WAITING,
+    OVERLAP,
+    PAGE,
+    Item,
+    Outcome,
+    Queue,
+    Sweep,
+    outcome_of,
+)  # fmt: skip
 from console.queue.queue_view import SORTINGS, View
+from console.queue.watch import Watch
+from console.wire.api_client import ApiClient
 from console.wire.shapes import Approval, Effect
+from tests.outside.odd_api import OddApi, Request, odd_api, says_nothing, succeeds
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADDRESS = "0x" + "11" * 20
@@ -20,7 +38,7 @@ def approval(number: int, **changed: Any) -> Approval:
     given = {
         "id": f"a{number:06}", "tx_id": f"t{number}", "agent_id": "agent-1", "agent_name": "Payer",
         "status": "pending", "requested_at": (NOON + timedelta(seconds=number)).isoformat(), "digest": "00",
-        "kind": "evm", "tx_status": "pending_approval", "chain_id": 31337,
+        "kind": "evm", "chain_id": 31337,
     }  # fmt: skip
     return Approval(**{**given, **changed})
 
@@ -235,6 +253,153 @@ def test_what_is_due_ends_by_itself() -> None:
     assert (list(queue.items), queue.ended["a000001"].word) == (["a000002"], "expired")
 
 
+def test_what_the_service_lists_long_after_its_end_waits_whatever_our_clock_says() -> None:
+    queue, due = Queue(), approval(1, expires_at=NOON.isoformat())
+    queue.merge_first([due, approval(2)], 2, NOON - timedelta(hours=1))
+    queue.keep(queue.find(due.id))
+    fast = NOON + timedelta(days=2)
+    queue.expire(fast)
+
+    came = queue.merge_first([due, approval(2)], 2, fast)
+
+    assert (sorted(queue.items), queue.ended, came) == ([due.id, "a000002"], {}, [])
+    item = queue.latest(Item(due, Outcome("expired")))
+    assert (item.outcome, item.is_due(fast), queue.find(due.id)) == (None, False, item)
+    assert not queue.expire(fast + timedelta(seconds=1))
+    # It ends when the service says so.
+    queue.merge_first([approval(2)], 1, fast)
+    assert queue.ended[due.id].word == "gone"
+
+
+def test_a_console_that_starts_with_a_fast_clock_sees_what_waits() -> None:
+    queue = Queue()
+
+    queue.merge_first([approval(1, expires_at=NOON.isoformat())], 1, NOON + timedelta(days=2))
+
+    assert (list(queue.items), queue.expire(NOON + timedelta(days=3))) == (["a000001"], False)
+
+
+def test_an_answer_that_was_on_its_way_when_time_was_up_brings_nothing_back() -> None:
+    queue, due = Queue(), approval(1, expires_at=NOON.isoformat())
+    queue.merge_first([due], 1, NOON - timedelta(seconds=1))
+    queue.expire(NOON)
+
+    queue.merge_first([due], 1, NOON + LATE - timedelta(seconds=1))
+
+    assert (list(queue.items), queue.ended[due.id].word) == ([], "expired")
+
+
+def test_what_the_service_calls_expired_stays_so_however_it_is_listed() -> None:
+    queue, due = Queue(), approval(1, expires_at=NOON.isoformat())
+    queue.merge_first([due], 1, NOON)
+    queue.end(due.id, Outcome("expired", NOON))
+
+    queue.merge_first([due], 1, NOON + timedelta(days=2))
+
+    assert (list(queue.items), queue.ended[due.id].word) == ([], "expired")
+
+
+def test_a_decision_counts_more_than_what_our_clock_says() -> None:
+    queue, due = Queue(), approval(1, expires_at=NOON.isoformat())
+    queue.merge_first([due], 1, NOON - timedelta(seconds=1))
+    queue.expire(NOON)
+
+    assert queue.end(due.id, Outcome("approved", NOON, "you"))
+
+    assert queue.ended[due.id].word == "approved"
+    assert not queue.end(due.id, Outcome("expired", NOON, guessed=True))
+
+
+def test_of_what_has_ended_the_newest_are_remembered_and_no_more() -> None:
+    queue = Queue()
+    queue.end("a0", Outcome("denied"))
+    queue.end("a1", Outcome("denied"))
+    # Who decided came to be known: that is new again.
+    queue.end("a0", Outcome("denied", NOON, "user u1"))
+
+    for number in range(2, MOST_ENDED + 1):
+        queue.end(f"a{number}", Outcome("approved"))
+
+    assert len(queue.ended) == MOST_ENDED
+    assert ("a0" in queue.ended, "a1" in queue.ended, f"a{MOST_ENDED}" in queue.ended) == (True, False, True)
+    kept = [name for name, held in vars(queue).items() if hasattr(held, "__len__") and len(held) > MOST_ENDED]
+    assert kept == []
+
+
+ENDLESS: dict[str, Callable[[int, int], list[str]]] = {
+    "deeper and deeper": lambda offset, read: [f"a{number}" for number in range(offset, offset + PAGE)],
+    "never the same": lambda offset, read: [f"a{read}-{number}" for number in range(PAGE)],
+    "nothing further down": lambda offset, read: [] if offset else [f"a{number}" for number in range(PAGE)],
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_list_without_an_end_is_not_read_for_ever(kind: str) -> None:
+    queue = Queue()
+    queue.merge_first([approval(number) for number in range(PAGE, 0, -1)], PAGE, NOON)
+    sweep, read = Sweep(queue.items.keys()), 0
+    while not sweep.done and read < 1_000:
+        sweep.take(ENDLESS[kind](sweep.offset, read))
+        read += 1
+
+    assert (sweep.done, sweep.cut, (read - 1) * (PAGE - OVERLAP) + PAGE <= MOST_WAITING) == (True, True, True)
+    queue.conclude(sweep)
+    # What was not met may wait still, and that there is more is said.
+    assert (len(queue.items), queue.whole, queue.more) == (PAGE, False, True)
+    assert queue.waiting > len(queue.items)
+
+
+def test_a_queue_that_is_full_takes_no_more_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.queue.queue.MOST_WAITING", 2 * PAGE)
+    service, queue = Service(3 * PAGE), Queue()
+    read_first(queue, service)
+    for offset in (PAGE, 2 * PAGE):
+        queue.merge_sweep(service.page(offset), NOON)
+    queue.conclude(Sweep())
+
+    assert (len(queue.items), queue.whole, queue.waiting) == (2 * PAGE, False, 3 * PAGE)
+
+    # Once there are fewer, all of them are read, and it is the whole again.
+    service.leave(0, 2 * PAGE + 1)
+    read_first(queue, service)
+    assert (queue.items.keys(), queue.whole, queue.more) == (service.ids, True, False)
+
+
+def swept_of(odd: OddApi) -> list[Request]:
+    """What a sweep has asked for."""
+    return [one for one in odd.heard if "offset=" in one.path]
+
+
+async def test_what_was_cut_short_is_not_swept_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.queue.queue.MOST_WAITING", 3 * PAGE)
+    for name in ("GLANCE_SECONDS", "READ_SECONDS", "_LEAST_SECONDS", "_SWEEP_SECONDS"):
+        monkeypatch.setattr(f"console.queue.watch.{name}", 0.01)
+
+    async def goes_on(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        offset = int(dict(parse_qsl(urlsplit(request.path).query)).get("offset", 0))
+        page = [to_builtins(approval(number)) for number in range(10**6 - offset, 10**6 - offset - PAGE, -1)]
+        await succeeds(page, X_Total_Count="900")(api, request, writer)
+
+    async with odd_api("http://127.0.0.1:9") as odd:
+        odd.does(says_nothing, "/events")
+        odd.does(goes_on, "/approvals")
+        client, queue, looks = ApiClient(odd.url), Queue(), asyncio.Queue[bool]()
+        watch = Watch(client, queue, lambda: NOON, changed=lambda _: looks.put_nowait(queue.more), away=print)
+        watching = asyncio.ensure_future(watch.run())
+        async with asyncio.timeout(20):
+            while not await looks.get():
+                pass
+            swept = len(swept_of(odd))
+            for _ in range(10):
+                await looks.get()
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await client.close()
+
+        assert len(swept_of(odd)) == swept
+        assert (queue.whole, queue.waiting) == (False, 900)
+
+
 def test_every_order_has_its_first() -> None:
     ether, lamport = 10**18, 10**9
     queue = Queue()
@@ -249,7 +414,7 @@ def test_every_order_has_its_first() -> None:
 
     assert shown == {
         "newest first": ["3", "2", "1"], "oldest first": ["1", "2", "3"], "soonest to expire": ["3", "1", "2"],
-        "largest amount": ["2", "1", "3"], "by agent": ["3", "2", "1"],
+        "largest native amount": ["2", "1", "3"], "by agent": ["3", "2", "1"],
     }  # fmt: skip
 
 

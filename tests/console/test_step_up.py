@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from console.app import Console
 from console.dialogs.ask import Ask
+from console.dialogs.batch import BatchDecision
 from console.dialogs.step_up import ways
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
@@ -128,8 +129,9 @@ async def test_who_has_no_factor_sets_one_up_and_goes_on(
         await console.write(pyotp.TOTP(seed).now())
         await confirm(console, "Write these down now")
         codes = str(console.one(PlainText, "#codes").content).splitlines()
-        await console.press("escape")
-        await console.sees("Write them down first")
+        for key in ("escape", "ctrl+q"):
+            await console.press(key)
+            await console.sees("Write them down first")
         await confirm(console, "That is not the last of them")
         await console.write(codes[-1])
         await console.press("enter")
@@ -247,3 +249,32 @@ async def test_a_wrong_code_is_said_where_it_was_typed(
 )  # fmt: skip
 def test_the_question_names_what_serves_and_what_does_not(methods: list[str], said: str) -> None:
     assert ways(methods) == said
+
+
+async def test_who_shows_none_in_a_batch_is_not_asked_again_for_each(
+    service: Service, tenant: Tenant, careful: Person, folder: Path
+) -> None:
+    kept(service, careful, folder)
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    for value in (5, 6):
+        assert agent.sign(value=value).status_code == 202
+    async with driven(service.url, folder) as console:
+        await console.sees("2 waiting")
+        await console.press("space", "space")
+        await asked(console, "a")
+        await console.sees("Approve these 2?")
+        await confirm(console, "Type a code of your authenticator")
+        await console.press("escape")
+
+        def told() -> bool:
+            screen = console.app.screen
+            trouble = screen.query_one("#question-trouble", PlainText) if isinstance(screen, BatchDecision) else None
+            return trouble is not None and "Show a second factor first" in str(trouble.content)
+
+        await console.until(told, "what is wanted")
+        assert "Enter asks again" not in console.text
+        await confirm(console, "Type a code of your authenticator")
+        await console.write(next_code(careful))
+        await console.press("enter")
+        await console.sees("2 approved")
+    assert tenant.ok("GET", "/approvals?status=pending") == []

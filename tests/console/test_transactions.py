@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from console.orders.became import became, state
 from console.orders.merged import Merged
-from console.screens.transactions import PAGE
+from console.screens.transactions import PAGE, Transactions
 from console.texts.moments import clock, moment
 from console.widgets.listing import Listing
 from console.wire.shapes import Transaction, TransactionPage
@@ -20,6 +20,7 @@ from tests.console.orders import earlier
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service
+from tests.outside.odd_api import changed, odd_api
 
 pytestmark = pytest.mark.long
 
@@ -145,6 +146,20 @@ async def test_new_transactions_come_in_by_themselves_on_reload(service: Service
         await console.press("r")
 
         await console.sees("2 transactions of")
+
+
+async def test_what_becomes_of_it_meanwhile_is_told_beside_it_too(
+    service: Service, tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent_named(tenant, "Alice").sign(value=1)
+    monkeypatch.setattr(Transactions, "EVERY_SECONDS", 0.2)
+
+    async with odd_api(service.url) as odd, driven(odd.url, folder, key=tenant.key) as console:
+        await arrived(console)
+        await console.sees("It was signed", "Details")
+        odd.does(changed(rb'"status":"signed"', b'"status":"confirmed"'), "/vault/alice/transactions")
+
+        await console.sees("It was confirmed by the chain.", "Details")
 
 
 def test_what_became_of_it_is_told_with_its_times() -> None:

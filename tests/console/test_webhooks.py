@@ -18,6 +18,7 @@ from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
 from tests.outside.hell import Hell
+from tests.outside.odd_api import OddApi, odd_api, refuses, says_nothing
 from tests.outside.upstream import eventually
 
 pytestmark = pytest.mark.long
@@ -30,7 +31,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def looking(service: Service, folder: Path, person: Person, **settings: Any) -> Any:
+async def looking(service: Service | OddApi, folder: Path, person: Person, **settings: Any) -> Any:
     """A console of a person who is signed in, at the webhooks."""
     keep_session(folder, service.url, person)
     async with driven(service.url, folder, **settings) as console:
@@ -213,6 +214,34 @@ async def test_read_only_offers_neither(service: Service, folder: Path, as_owner
         assert not console.app.screen.is_modal
 
 
+async def test_read_only_shows_a_second_factor_to_see_them(
+    service: Service, tenant: Tenant, folder: Path, as_owner: Person, told: dict[str, Any]
+) -> None:
+    with closing(sign_in(service, as_owner.wallet, tenant=tenant.id)) as later:
+        async with looking(service, folder, later, read_only=True) as console:
+            await console.sees("Press Enter to show a second factor")
+            await console.press("enter")
+            await console.sees("Cancel (Esc)")
+            await console.write(as_owner.recovery_codes[0])
+            await confirm(console, told["url"])
+
+            await console.sees("1 of 6")
+
+
+async def test_read_only_sets_no_second_factor_up(service: Service, folder: Path, admin: Person) -> None:
+    async with looking(service, folder, admin, read_only=True) as console:
+        await console.sees("Press Enter to show a second factor")
+        await console.press("enter")
+        await console.sees("a read-only console sets none up: start it without --read-only")
+        assert not console.app.screen.is_modal
+
+        # Nor does the palette offer it.
+        await console.press("ctrl+p")
+        await console.sees("Go to Webhooks")
+        await console.write("authenticator")
+        await console.sees("No matches found")
+
+
 async def test_what_is_new_appears_by_itself_and_filters_hold(
     service: Service, tenant: Tenant, folder: Path, as_owner: Person, told: dict[str, Any]
 ) -> None:
@@ -229,6 +258,26 @@ async def test_what_is_new_appears_by_itself_and_filters_hold(
         await console.press("enter")
 
         await console.sees("No delivery fits the filter", "0 deliveries", "status:failed")
+
+
+async def test_until_a_new_filter_is_answered_the_old_rows_are_gone(
+    service: Service, folder: Path, as_owner: Person, told: dict[str, Any]
+) -> None:
+    async with odd_api(service.url) as odd, looking(odd, folder, as_owner) as console:
+        await console.sees("1 of 6", "1 delivery to")
+        odd.does(says_nothing, f"/webhooks/{told['id']}/deliveries")
+        await console.press("slash")
+        await console.write("status:failed")
+        await console.press("enter")
+        await console.sees("Loading…")
+        await console.gone("1 of 6", "1 delivery to")
+
+        # What only the service can judge is said at the line, and in place of the rows.
+        odd.does(refuses(400, "No such status."), f"/webhooks/{told['id']}/deliveries")
+        await console.press("r")
+        await console.sees("! No such status.", "0 deliveries to")
+        odd.well()
+        await console.gone("! No such status.")
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.orders.dangers import dangers
 from console.orders.details import details
 from console.orders.limits import limits
 from console.orders.order import Known, of_approval
@@ -70,10 +71,54 @@ def test_a_huge_approval_is_unlimited_whatever_its_mark_says() -> None:
 
 
 def test_an_approval_up_to_an_amount_says_the_amount() -> None:
-    line = said(order(allows("5")))[1]
+    shown, known = order(allows("5")), Known(data="0x095ea7b3")
+    line = said(shown, known)[1]
 
     assert line == "Lets this address spend 5 raw units (decimals unknown) on the agent's behalf, now and later:"
-    assert tone_of("Lets", order(allows("5"))) == "warn"
+    assert tone_of("Lets", shown, known) == "warn"
+
+
+@pytest.mark.parametrize(("kind", "data", "more", "brief"), [
+    ("evm", "0x095ea7b3", "", "5"), ("typed_data", None, "", "5"), ("solana", None, "", "5"),
+    ("evm", "0x39509351", " more than it may already", "5 more"),
+    ("evm", "0xac9650d8" + "39509351", ", or that much more than it may already,", "5 or more"),
+    ("evm", None, ", or that much more than it may already,", "5 or more"),
+])  # fmt: skip
+def test_what_is_added_to_an_allowance_is_not_said_to_be_all_of_it(
+    kind: str, data: str | None, more: str, brief: str
+) -> None:
+    shown, known = order(allows("5"), kind=kind), Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=0)})
+
+    line = f"Lets this address spend 5 (5 raw units){more} on the agent's behalf, now and later:"
+    assert line in said(shown, known)
+    assert summary(shown, known) == f"Approval of {brief} of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd"
+
+
+@pytest.mark.parametrize(("data", "decimals", "line", "tone", "brief"), [
+    ("0xa457c2d7", 6, "Lowers what this address may spend on the agent's behalf, perhaps by very little:", None,
+     "Lowers approval of {} for {}"),
+    ("0xA457C2D7", None, "Lowers what this address may spend on the agent's behalf, perhaps by very little:", None,
+     "Lowers approval of {} for {}"),
+    (None, None, "Lowers what this address may spend on the agent's behalf, or sets it to 0:", "warn",
+     "Lowers approval of {} for {}, or sets it to 0"),
+    ("0xac9650d8095ea7b3a457c2d7", None,
+     "Lowers what this address may spend on the agent's behalf, or sets it to 0:", "warn",
+     "Lowers approval of {} for {}, or sets it to 0"),
+    (None, 6, "Lowers or takes back what this address may spend on the agent's behalf:", "good",
+     "Lowers or takes back approval of {} for {}"),
+    ("0x095ea7b3", 6, "Takes back what this address may spend on the agent's behalf:", "good",
+     "Takes back approval of {} for {}"),
+    ("0x095ea7b3", None, "Sets what this address may spend on the agent's behalf to 0:", "warn",
+     "Sets approval of {} for {} to 0"),
+])  # fmt: skip
+def test_only_what_is_known_to_be_set_to_0_is_said_to_be(
+    data: str | None, decimals: int | None, line: str, tone: str | None, brief: str
+) -> None:
+    shown, known = order(allows("0")), Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=decimals)})
+
+    assert said(shown, known)[1] == line
+    assert tone_of(line, shown, known) == tone
+    assert summary(shown, known) == brief.format("token 0xCcCCc…cccccC", "0xDDdDd…DDDDDd")
 
 
 def test_taking_an_approval_back_is_no_danger() -> None:
@@ -83,7 +128,8 @@ def test_taking_an_approval_back_is_no_danger() -> None:
 
     assert said(order(allows("0")), known)[1] == line
     assert tone_of(line, order(allows("0")), known) == "good"
-    assert said(order(allows("0")), Known(data="0xa22cb465"))[1] == line
+    taken = "Takes back what this address may spend on the agent's behalf:"
+    assert said(order(allows("0")), Known(data="0xa22cb465"))[1] == taken
 
 
 def test_what_might_be_an_nft_is_not_said_to_be_taken_back() -> None:
@@ -91,11 +137,35 @@ def test_what_might_be_an_nft_is_not_said_to_be_taken_back() -> None:
 
     assert lines[1] == "Sets what this address may spend on the agent's behalf to 0:"
     assert "  were it an NFT contract, this would give away its number 0" in lines
-    assert tone_of("Sets", order(allows("0"))) == "warn"
+    assert tone_of("Sets", order(allows("0")), Known(data="0x095ea7b3")) == "warn"
+
+
+def test_an_nft_contract_that_tells_no_decimals_or_0_may_give_away_its_number() -> None:
+    approves, moves = "0x095ea7b3", "0x23b872dd"
+    land = {TOKENS: TokenFunds(TOKEN, symbol="LAND", decimals=0)}
+
+    gives, zero, sends = (
+        said(shown, Known(data=data, tokens=land))
+        for shown, data in (
+            (order(allows("7")), approves), (order(allows("0")), approves), (order(pays("7", asset=TOKENS)), moves)
+        )
+    )  # fmt: skip
+
+    assert "  were it an NFT contract, this would give away its number 7" in gives
+    assert "  were it an NFT contract, this would give away its number 0" in zero
+    assert tone_of("Sets", order(allows("0")), Known(data=approves, tokens=land)) == "warn"
+    assert "  were it an NFT contract, this would send its number 7" in sends
 
 
 @pytest.mark.parametrize(
-    ("data", "decimals", "may_be"), [("0x23b872dd", None, True), ("0x23b872dd", 6, False), ("0xa9059cbb", None, False)]
+    ("data", "decimals", "may_be"),
+    [
+        ("0x23b872dd", None, True),
+        ("0x23b872dd", 6, False),
+        ("0xa9059cbb", None, False),
+        ("0xac9650d8" + "23b872dd", None, True),
+        ("0xac9650d8" + "a9059cbb", None, False),
+    ],
 )
 def test_a_payment_that_an_nft_contract_reads_as_a_number_says_so(
     data: str, decimals: int | None, may_be: bool
@@ -157,9 +227,13 @@ def test_what_was_only_asked_for_was_not_paid(status: str) -> None:
 
 
 def test_a_past_that_was_not_read_to_its_end_says_so() -> None:
-    lines = said(order(pays()), Known(past=[], past_complete=False))
+    known = Known(past=[], past_complete=False, looked_through=100)
 
-    assert "  never paid before, as far as the last 0 orders tell" in lines
+    assert "  never paid before, as far as the last 100 orders to the same place tell" in said(order(pays()), known)
+    assert dangers(order(pays()), known)[0].text.endswith(
+        "as this order does, as far as the last 100 orders to the same place tell."
+    )
+    assert dangers(order(pays()), Known(past=[]))[0].text.endswith("as this order does.")
 
 
 def test_nothing_is_said_of_a_past_that_is_not_known() -> None:
@@ -277,7 +351,7 @@ def test_an_order_without_effects_says_so_in_red() -> None:
     ([pays("2")], "Sends 2 wei to 0x11111…111111"),
     ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
     ([pays(), allows()], "UNLIMITED approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, and 1 more"),
-    ([allows("0")], "Sets approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd to 0"),
+    ([allows("0")], "Lowers approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, or sets it to 0"),
     ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
     ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
     ([], "Does what nobody said"),
@@ -302,7 +376,7 @@ def test_nothing_raises_and_no_effect_is_hidden(
     effects: list[Effect], kind: str, chain: int | None, to: str | None, value: str | None
 ) -> None:
     shown = order(*effects, kind=kind, chain_id=chain, to_address=to, value=value)
-    known = Known(past=[earlier(1, *effects)], names_known=True, budgets=[Budget("p", "day", ETHER, "1", "1", "0")])
+    known = Known(past=[earlier(1, *effects)], names_known=True, budgets=[Budget("p", "day", ETHER, "1", "1")])
 
     assert len(essentials(shown, known)) >= 2 + len(effects)
     assert summary(shown, known)
@@ -320,14 +394,48 @@ JSON = st.recursive(
 def test_whatever_is_signed_is_shown_in_lines_that_end(data: Any, kind: str) -> None:
     lines = details(order(kind=kind), Known(data=data))
 
-    assert len(lines) <= 230
+    assert len(lines) <= 400
     assert all(len(line.text) <= 1_000 for line in lines)
 
 
-def test_a_document_of_many_lines_says_that_not_all_are_shown() -> None:
-    lines = [one.text for one in details(order(kind="typed_data"), Known(data={"a": list(range(1_000))}))]
+def document(message: object, fields: int = 1) -> dict[str, Any]:
+    """A document as the service stores it, with so many fields in its types."""
+    types = {f"T{at}": [{"name": f"f{one}", "type": "uint256"} for one in range(5)] for at in range(fields // 5)}
+    return {"domain": {"chainId": 1, "name": "x"}, "primaryType": "T0", "types": types, "value": message}
 
-    assert lines[-1] == "  …and more, which is not shown here."
+
+def test_what_a_document_says_is_shown_however_long_its_types_are() -> None:
+    given = document({"grants": "everything"}, fields=250)
+
+    lines = [one.text for one in details(order(kind="typed_data"), Known(data=given))]
+
+    assert '    grants: "everything"' in lines
+    assert lines.index('    grants: "everything"') < lines.index("  types:")
+    assert lines[-1] == "  …and 741 lines more, not shown here."
+
+
+def test_a_message_that_is_shown_whole_says_nothing_of_lines() -> None:
+    known = Known(data=document({"text": "a" * 600, "list": list(range(190))}, fields=250))
+
+    assert not any("Not all" in one.text for one in details(order(kind="typed_data"), known))
+    assert not any("Not all" in line for line in said(order(kind="typed_data"), known))
+
+
+@pytest.mark.parametrize(("message", "lacking"), [
+    ({"list": list(range(1_000))}, "802 lines left out"),
+    ({"list": list(range(200_000))}, "at least 10,000 lines left out"),
+    ({"deep": [{"call": ["0x" + "00" * 400]}]}, "1 line cut short"),
+    ({"list": [["b" * 601] * 150] * 2, "z": 1}, "105 lines left out, 196 lines cut short"),
+    ({"n" * 81: 1}, "1 line cut short"),
+    ({"a": {"b": {"c": {"d": {"e": {"f": {"g": ["h" * 601]}}}}}}}, "1 line cut short"),
+], ids=["many", "very many", "calldata", "both", "a name", "very deep"])  # fmt: skip
+def test_a_message_that_is_not_shown_whole_says_so_in_red_above_and_below(message: object, lacking: str) -> None:
+    opaque = Effect("opaque", None, "0", US, THEM, label="T0")
+    shown, known = order(opaque, kind="typed_data"), Known(data=document(message))
+    line = f"Not all of the message is shown in the details: {lacking}."
+
+    assert tone_of(line, shown, known) == "bad"
+    assert [one.tone for one in details(shown, known) if one.text == line] == ["bad"]
 
 
 def test_calldata_is_clipped_with_its_length_and_its_function() -> None:
@@ -340,7 +448,7 @@ def test_calldata_is_clipped_with_its_length_and_its_function() -> None:
 def test_an_item_of_the_queue_is_said_with_its_digest() -> None:
     item = msgspec.convert(
         {"id": "a", "txId": "t", "agentId": "payer", "agentName": "Payer", "status": "pending", "digest": "ab" * 32,
-         "requestedAt": "2026-03-01T12:00:00Z", "kind": "evm", "txStatus": "pending_approval"}, Approval,
+         "requestedAt": "2026-03-01T12:00:00Z", "kind": "evm"}, Approval,
     )  # fmt: skip
 
     assert f"digest       {'ab' * 32}" in [one.text for one in details(of_approval(item), Known())]

@@ -1,0 +1,57 @@
+"""What the console has found out around items, and how long ago: nobody decides by what was true an hour ago. Pure."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from console.orders.order import Known
+
+# So old it may be when one begins to decide by it.
+RECENT: Final = timedelta(seconds=30)
+# What is looked at is asked anew so often: soon enough for the answer to come before that.
+AGAIN: Final = timedelta(seconds=20)
+REMEMBERED: Final = 100
+
+
+class Acquaintance:
+    """What is known around items, by their ids, and when it was asked."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Known, datetime]] = {}
+        # When each was asked about last, answered or not.
+        self._asked: dict[str, datetime] = {}
+
+    def ask(self, key: str, now: datetime) -> None:
+        """It is asked about now."""
+        self._asked.pop(key, None)
+        self._asked[key] = now
+        _keep(self._asked)
+
+    def give_up(self, key: str) -> None:
+        """Nobody waits for the answer any more."""
+        self._asked.pop(key, None)
+
+    def take(self, key: str, known: Known, asked: datetime) -> None:
+        """What was answered to what was asked at this time."""
+        self._known.pop(key, None)
+        self._known[key] = known, asked
+        _keep(self._known)
+
+    def latest(self, key: str) -> Known | None:
+        """What is known, however old: for whoever is reading it until something newer comes."""
+        return self._known[key][0] if key in self._known else None
+
+    def recent(self, key: str, now: datetime) -> Known | None:
+        """What is known and recent; what has grown old is forgotten."""
+        if key in self._known and abs(now - self._known[key][1]) > RECENT:
+            # Also where the clock was set back, for then nothing says how old it is.
+            del self._known[key]
+        return self.latest(key)
+
+    def wants(self, key: str, now: datetime) -> bool:
+        """Whether it is to be asked about, for the first time or anew; not while the answer may be on its way."""
+        return key not in self._asked or abs(now - self._asked[key]) > AGAIN
+
+
+def _keep[Value](found: dict[str, Value]) -> None:
+    if len(found) > REMEMBERED:
+        del found[next(iter(found))]

@@ -1,0 +1,57 @@
+"""What is known around an item is asked anew once it is old, and nobody begins to decide by it then."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from console.orders.order import Known
+from console.queue.acquaintance import REMEMBERED, Acquaintance
+
+NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
+KNOWN = Known(frozen="This agent is frozen.")
+
+
+def seconds(count: float) -> datetime:
+    return NOW + timedelta(seconds=count)
+
+
+@pytest.mark.parametrize(
+    ("age", "recent"), [(0, True), (30, True), (31, False), (3_600, False), (-20, True), (-3_600, False)]
+)
+def test_what_is_old_is_forgotten_once_somebody_wants_to_decide_by_it(age: float, recent: bool) -> None:
+    around = Acquaintance()
+    around.take("a", KNOWN, NOW)
+
+    assert around.recent("a", seconds(age)) == (KNOWN if recent else None)
+    assert around.latest("a") == (KNOWN if recent else None)
+
+
+def test_who_is_reading_reads_on_until_something_newer_comes() -> None:
+    around = Acquaintance()
+    around.take("a", KNOWN, NOW)
+    assert around.latest("a") == KNOWN
+
+    around.take("a", Known(), seconds(3_600))
+
+    assert around.latest("a") == Known()
+
+
+def test_it_is_asked_again_before_the_answer_is_old_and_not_all_the_time() -> None:
+    around = Acquaintance()
+    assert around.wants("a", NOW)
+    around.ask("a", NOW)
+
+    assert [around.wants("a", seconds(age)) for age in (0, 20, 21)] == [False, False, True]
+    assert around.wants("b", NOW)
+    around.give_up("a")
+    assert around.wants("a", NOW)
+
+
+def test_of_many_items_the_newest_are_remembered() -> None:
+    around = Acquaintance()
+    for number in range(REMEMBERED + 1):
+        around.ask(str(number), NOW)
+        around.take(str(number), KNOWN, NOW)
+
+    assert [around.latest(key) for key in ("0", "1")] == [None, KNOWN]
+    assert [around.wants(key, NOW) for key in ("0", "1")] == [True, False]
