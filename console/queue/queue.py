@@ -109,7 +109,7 @@ class Item:
         )
         return max(moved, whole(self.approval.value) or 0)
 
-    @property
+    @cached_property
     def size(self) -> float:
         """The native amount, comparable among chains; without end where it has no bound, or none is known."""
         if any(effect.kind == "opaque" or unlimited(effect) for effect in self.approval.effects):
@@ -130,6 +130,11 @@ class Item:
         for effect in one.effects:
             parts += [effect.to, effect.spender, effect.asset, effect.label, effect.amount]
         return "\n".join(part for part in parts if part).lower()
+
+    def prepared(self) -> "Item":
+        """The same, with what a search and an order ask of it worked out: ten thousand at once would be felt."""
+        _ = self.text, self.size
+        return self
 
     def is_due(self, now: datetime) -> bool:
         """Whether its time is up."""
@@ -272,7 +277,7 @@ class Queue:
                 self.end(approval.id, Outcome("expired", item.expires, guessed=True))
                 continue
             self.ended.pop(approval.id, None)
-            self.items[approval.id] = item
+            self.items[approval.id] = item.prepared()
             if self.kept is not None and self.kept.id == approval.id:
                 self.kept = item
             if known is None and ended is None:
