@@ -12,7 +12,7 @@ from console.rules.dry_run_in_words import dry_run_in_words, order_of
 from console.rules.typed_order import EVM, SOLANA, TYPED_DATA, BadField, coin_of, field_of, question, said_back
 from console.texts.said import Said
 from console.widgets.choice import Choice
-from console.widgets.document import Document
+from console.widgets.pasted_text import PastedText
 from console.widgets.plain_text import PlainText
 from console.widgets.said_lines import SaidLines
 from console.widgets.typed_field import TypedField
@@ -76,7 +76,9 @@ class DryRun(Ask[list[Said]]):
                     yield TypedField("chain", "chain id", "empty: the service's own")
                     yield TypedField("data", "data", "0x…, empty for a plain payment")
                 with Vertical(id="dry-typed_data", classes="dry-kind"):
-                    yield Document(placeholder="paste the document: domain, types, primaryType, message", id="document")
+                    yield PastedText(
+                        placeholder="paste the document: domain, types, primaryType, message", id="document"
+                    )
                     yield PlainText("", id="document-wrong", classes="dry-wrong")
                 with Vertical(id="dry-solana", classes="dry-kind"):
                     yield TypedField("transaction", "message", "base64")
@@ -100,7 +102,7 @@ class DryRun(Ask[list[Said]]):
         self._show_kind()
         self._outdate()
 
-    def on_document_submitted(self) -> None:
+    def on_pasted_text_submitted(self) -> None:
         self.action_confirm()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:

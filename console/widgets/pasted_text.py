@@ -5,7 +5,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 
-class Document(TextArea):
+class PastedText(TextArea):
     """Lines come by pasting; Enter hands the text in, after everything that was typed before it."""
 
     class Submitted(Message):
