@@ -107,6 +107,9 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
 
     def on_mount(self) -> None:
         # Nothing lies over a question, or shines through; what is told while it stands is held.
+        for told in self.app._notifications:
+            if told.severity != "information":
+                self.hold(told.message, told.severity)
         self.app.clear_notifications()
         for screen in self.app.screen_stack:
             screen.query("ToastHolder").remove()

@@ -26,10 +26,10 @@ _NOTHING = Known()
 _ENDS = (SignedOut, MfaRequired)
 
 
-class BatchDecision(Careful[bool]):
+class BatchDecision(Careful[frozenset[str]]):
     """Every item is read before, with its total and all that one is told of a single one; afterwards what became of it.
 
-    Answers True once anything was decided, or could not be; None when one steps back before.
+    Answers the ids of those that are left to decide; None when one steps back before anything was.
     `learn` finds out what is known around an item; None where that cannot be had.
     """
 
@@ -71,8 +71,8 @@ class BatchDecision(Careful[bool]):
 
     def _second(self) -> None:
         """What is known grows old while the question stands; it is asked anew."""
-        open_still = not self._busy and not self._said
-        if open_still and self._looked_at is not None and abs(self.app.now() - self._looked_at) > RECENT:
+        since = self._looked_at
+        if not self._busy and self._left and since is not None and abs(self.app.now() - since) > RECENT:
             self._look_around()
 
     @work(group="around")
@@ -83,11 +83,11 @@ class BatchDecision(Careful[bool]):
                 self._known[item.id] = known
         self._looked_at = self.app.now()
         items, lines = self.query_one("#items", SaidLines), self._lines()
-        if not self._busy and not self._said and lines != items.said:
+        if not self._busy and self._left and lines != items.said:
             items.show(lines)
             self.more_is_known()
 
-    async def perform(self) -> bool:
+    async def perform(self) -> frozenset[str]:
         self._stop = False
         if self._sent not in (None, self.reason):
             # Another reason is another request; whoever was reached by the first one says so.
@@ -106,9 +106,9 @@ class BatchDecision(Careful[bool]):
                 self._left += left[place:]
                 raise
             self.query_one("#items", SaidLines).show(self._lines())
-        return True
+        return self._undecided()
 
-    def done(self, result: bool) -> None:
+    def done(self, result: frozenset[str]) -> None:
         """Stay open: what became of each is read before one goes back."""
         self._say(self._summary())
 
@@ -145,8 +145,11 @@ class BatchDecision(Careful[bool]):
         else:
             super().action_step_back()
 
-    def close(self, result: bool | None) -> None:
-        super().close(bool(self._said) or None)
+    def close(self, result: frozenset[str] | None) -> None:
+        super().close(self._undecided() if self._said else None)
+
+    def _undecided(self) -> frozenset[str]:
+        return frozenset(item.id for item in self._left)
 
     def _summary(self) -> str:
         done = sum(said.tone == "good" for said in self._said.values())

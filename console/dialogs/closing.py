@@ -15,5 +15,5 @@ class Closing[Result](Screen[Result]):
             self.dismiss(result)
 
     def on_screen_resume(self) -> None:
-        if self._given is not None:
+        if self._given is not None and self.app.screen is self:
             self.dismiss(self._given[0])

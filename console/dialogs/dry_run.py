@@ -223,5 +223,5 @@ class DryRun(Ask[list[Said]]):
         except Failure:
             return
         line = self.query_one("#chain", Input)
-        if not line.value:
+        if not line.value and self._asked is None:
             line.value = str(account.portfolio.chain_id)

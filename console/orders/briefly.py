@@ -44,7 +44,12 @@ def _brief_end(effect: Effect, order: Order, known: Known) -> str:
     approval = f"approval of {_brief_asset(effect)} for {brief(effect.spender or effect.to)}"
     if takes_back(effect, order, known):
         return f"{_LESS[lowers(order, known)]} {approval}"
-    return f"Sets {approval} to 0" if lowers(order, known) is False else f"Lowers {approval}, or sets it to 0"
+    added = raises(order, known)
+    if added:
+        return f"Adds nothing to {approval}"
+    nothing = "" if added is False else ", or adds nothing"
+    set_to = f"Sets {approval} to 0" if lowers(order, known) is False else f"Lowers {approval}, or sets it to 0"
+    return set_to + nothing
 
 
 def _brief_amount(effect: Effect, order: Order, known: Known) -> str:

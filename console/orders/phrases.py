@@ -62,7 +62,8 @@ def unlimited(effect: Effect) -> bool:
 
 def takes_back(effect: Effect, order: Order, known: Known) -> bool:
     """Whether an approval only lowers: with ordinary tokens 0 does, yet an NFT contract gives its number 0 away."""
-    return whole(effect.amount) == 0 and not effect.unlimited and not _may_be_nft(effect, order, known, _APPROVING)
+    ends = whole(effect.amount) == 0 and not effect.unlimited and raises(order, known) is False
+    return ends and not _may_be_nft(effect, order, known, _APPROVING)
 
 
 def raises(order: Order, known: Known) -> bool | None:
@@ -113,17 +114,23 @@ def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
 
 
 def _set_to_nothing(order: Order, known: Known) -> Said:
+    spends = "what this address may spend on the agent's behalf"
+    added = raises(order, known)
+    if added:
+        return Said(f"Adds nothing to {spends}:", "warn")
+    nothing = "" if added is False else ", or adds nothing"
     if lowers(order, known) is False:
-        return Said("Sets what this address may spend on the agent's behalf to 0:", "warn")
-    return Said("Lowers what this address may spend on the agent's behalf, or sets it to 0:", "warn")
+        return Said(f"Sets {spends} to 0{nothing}:", "warn")
+    return Said(f"Lowers {spends}, or sets it to 0{nothing}:", "warn")
 
 
 def _taken_back(order: Order, known: Known) -> Said:
     lower = lowers(order, known)
     if lower:
         return Said("Lowers what this address may spend on the agent's behalf, perhaps by very little:")
-    does = "Takes back" if lower is False else "Lowers or takes back"
-    return Said(f"{does} what this address may spend on the agent's behalf:", "good")
+    if lower is None:
+        return Said("Lowers or takes back what this address may spend on the agent's behalf:")
+    return Said("Takes back what this address may spend on the agent's behalf:", "good")
 
 
 def _fee(effect: Effect, order: Order, known: Known) -> list[Said]:

@@ -36,7 +36,8 @@ async def surroundings(client: ApiClient, order: Order) -> Known:
     for failure in failures:
         if isinstance(failure, SignedOut):
             raise failure
-    if len(failures) == len(answers) and isinstance(failures[0], Away):
+    if failures and isinstance(failures[0], Away) and not any(isinstance(answer, _TOLD) for answer in answers):
+        # Nobody is there: what was known before is better than a Known full of holes.
         raise failures[0]
     names, dashboard, transaction, tokens, past = answers
     lacking = [what for what, answer in zip(_WHAT, answers, strict=True) if isinstance(answer, Failure)]
@@ -59,6 +60,7 @@ async def surroundings(client: ApiClient, order: Order) -> Known:
     )
 
 
+_TOLD: Final = (Dashboard, Transaction, TransactionPage)
 _WHAT: Final = ("the names of addresses", "limits and lists", "the order's data", "tokens", "the past")
 
 

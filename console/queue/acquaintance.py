@@ -1,5 +1,6 @@
 """What the console has found out around items, and how long ago: nobody decides by what was true an hour ago. Pure."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,6 +11,7 @@ RECENT: Final = timedelta(seconds=30)
 # What is looked at is asked anew so often: soon enough for the answer to come before that.
 AGAIN: Final = timedelta(seconds=20)
 REMEMBERED: Final = 100
+_NOTHING: Final = Known()
 
 
 class Acquaintance:
@@ -30,11 +32,22 @@ class Acquaintance:
         """Nobody waits for the answer any more."""
         self._asked.pop(key, None)
 
-    def take(self, key: str, known: Known, asked: datetime) -> None:
-        """What was answered to what was asked at this time."""
-        self._known.pop(key, None)
+    def take(self, key: str, known: Known, asked: datetime) -> Known:
+        """What was answered to what was asked at this time; gives what is known now.
+
+        Where the service stumbled, what was known before stays while it is recent, and what never changes stays.
+        """
+        before, since = self._known.pop(key, (_NOTHING, asked))
+        if known.trouble and not before.trouble and asked - since <= RECENT and before is not _NOTHING:
+            known, asked = before, since
+        elif known.trouble:
+            known = replace(
+                known, data=before.data if known.data is None else known.data,
+                transaction=known.transaction or before.transaction,
+            )  # fmt: skip
         self._known[key] = known, asked
         _keep(self._known)
+        return known
 
     def latest(self, key: str) -> Known | None:
         """What is known, however old: for whoever is reading it until something newer comes."""

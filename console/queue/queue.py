@@ -54,6 +54,11 @@ class Outcome:
         return self.word == other.word and bool(self.by) and not other.by
 
     @property
+    def wants_a_name(self) -> bool:
+        """Whether the service can tell more: who decided, or what it was where we only guessed."""
+        return self.guessed or (not self.by and self.word != "expired")
+
+    @property
     def sentence(self) -> str:
         """The same for a person."""
         if self.word == "gone":
@@ -259,6 +264,9 @@ class Queue:
     def latest(self, item: Item) -> Item:
         """An item as it is known now."""
         ended = self.ended.get(item.id)
+        if ended is not None and ended.guessed and item.outcome is not None:
+            # What the service has told of it is no guess.
+            ended = None
         return self.items.get(item.id) or (Item(item.approval, ended) if ended else item)
 
     def _take(self, page: Iterable[Approval], now: datetime) -> list[Item]:
@@ -268,7 +276,7 @@ class Queue:
             item = Item(approval)
             if item.is_due(now - LATE):
                 item = Item(approval, clock_is_wrong=True)
-            if ended is not None and ended.word != "gone" and not (ended.guessed and item.clock_is_wrong):
+            if ended is not None and ended.word != "gone" and not (ended.guessed and not item.is_due(now)):
                 # An answer that was on its way when the item was decided; what is decided stays so.
                 continue
             if item == known:

@@ -136,7 +136,7 @@ class Approvals(Page):
             self.app.tell(why or "Nothing of what is marked waits any longer.", "warning")
         else:
             question = BatchDecision(way, waiting, self.shown.learn)
-            self.app.push_screen(question, lambda asked: self.queue.unmark() if asked else None)
+            self.app.push_screen(question, lambda left: None if left is None else self.queue.unmark(but=left))
 
     def _decided(self, outcome: Outcome | None) -> None:
         if outcome is not None:

@@ -1,5 +1,6 @@
 """The queue as a list, with the line one searches in and the one that says what is seen."""
 
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -81,9 +82,9 @@ class QueueList(Vertical):
         self.listing.toggle_mark()
         self._say_state()
 
-    def unmark(self) -> None:
-        """Take all marks away."""
-        self.listing.marks.clear()
+    def unmark(self, but: Set[str] = frozenset()) -> None:
+        """Take all marks away but those of these ids."""
+        self.listing.marks &= but
         self.listing.refresh()
         self._say_state()
 

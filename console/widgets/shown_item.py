@@ -137,7 +137,7 @@ class ShownItem(Vertical):
         await asyncio.sleep(_REST_SECONDS)
         try:
             await self._learn(item)
-            if item.outcome is not None and not item.outcome.by and item.outcome.word != "expired":
+            if item.outcome is not None and item.outcome.wants_a_name:
                 me = self.app.person.user if self.app.person else None
                 self.app.lookout.has_ended(item.id, await became(self.app.client, item, me))
         except Failure as failure:
@@ -166,7 +166,7 @@ class ShownItem(Vertical):
             # The answer goes unheard.
             self._around.give_up(item.id)
             raise
-        self._around.take(item.id, known, asked)
+        known = self._around.take(item.id, known, asked)
         if self.item is not None and self.item.id == item.id:
             self.known = known
             self._draw()

@@ -36,6 +36,19 @@ def test_who_is_reading_reads_on_until_something_newer_comes() -> None:
     assert around.latest("a") == Known()
 
 
+def test_a_service_that_stumbles_takes_away_nothing_that_was_known_a_moment_ago() -> None:
+    around, whole = Acquaintance(), Known(data="0x095ea7b3", frozen="Frozen.")
+    around.take("a", whole, NOW)
+
+    assert around.take("a", Known(trouble="Not known just now."), seconds(20)) == whole
+    assert around.recent("a", seconds(31)) is None
+
+    around.take("a", whole, NOW)
+    late = around.take("a", Known(trouble="Not known just now."), seconds(31))
+    assert (late.data, late.frozen, late.trouble) == ("0x095ea7b3", "", "Not known just now.")
+    assert around.take("b", Known(trouble="Not known."), NOW).trouble == "Not known."
+
+
 def test_it_is_asked_again_before_the_answer_is_old_and_not_all_the_time() -> None:
     around = Acquaintance()
     assert around.wants("a", NOW)

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, timedelta
 from pathlib import Path
@@ -26,7 +27,7 @@ from console.wire.shapes import Agent as ShownAgent
 from console.wire.shapes import Approval, Transaction
 from console.wire.shapes_agents import AgentDashboard
 from tests.console.at_agents import a_while_after, at, random_of
-from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person, member
@@ -41,13 +42,28 @@ ETHER = 10**18
 REASON = "orders at [red]night[/red]"
 
 
+@pytest.fixture
+def tenant(service: Service, request: pytest.FixtureRequest) -> Iterator[Tenant]:
+    """A tenant of this test's own, with an agent `payroll` for whoever wants that.
+
+    The agent's Solana address has 44 letters: of seventeen one has 43, and a picture's line would be shorter.
+    """
+    while True:
+        with new_tenant(service) as made:
+            if "payroll" not in request.fixturenames or len(made.agent(agent_id="payroll").solana_address) == 44:
+                yield made
+                return
+
+
 @pytest.fixture(name="payroll")
 def payroll_agent(tenant: Tenant, evm_node: EvmNode) -> Agent:
     """An agent with money, limits, a signed order and one that waits."""
-    agent = tenant.agent(
+    agent = tenant.agents[0]
+    rules = [
         rule("auto-approve-threshold", threshold=str(ETHER // 2), asset="evm:native"),
-        rule("spending-limit", maxPerDay=str(ETHER), asset="evm:native"), agent_id="payroll",
-    )  # fmt: skip
+        rule("spending-limit", maxPerDay=str(ETHER), asset="evm:native"),
+    ]
+    tenant.ok("PUT", "/agents/payroll/policies", rules)
     evm_node.fund(agent.evm_address, 5 * ETHER)
     agent.sign(value=3 * ETHER // 10)
     agent.sign(value=6 * ETHER // 10)

@@ -5,8 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.app import ComposeResult
 
+from console.dialogs.ask import Ask
+from console.screens.help import Help
 from console.widgets.listing import Listing
+from console.widgets.plain_text import PlainText
 from tests.console.queues import APPROVE, MANY, READ_ON, asked, question, queue, read_through, reads_on, state
 from tests.console.waiting import SPENDER, item, later, queued, random_of, several, unlimited
 from tests.fixtures.callers import ADDRESS, Agent, Tenant
@@ -130,6 +134,33 @@ async def test_nothing_lies_over_a_question(service: Service, tenant: Tenant, ag
         assert "Said meanwhile." not in console.text
         await console.press("escape")
         await console.sees("Said meanwhile.")
+
+
+class Plain(Ask[str]):
+    """A question about nothing."""
+
+    def essentials(self) -> ComposeResult:
+        yield PlainText("A plain question.")
+
+
+async def test_an_answer_that_comes_as_what_lay_over_the_question_goes_closes_it_once(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    queued(agent)
+    async with queue(service, tenant, folder) as console:
+        plain, answered = Plain(), list[str | None]()
+        console.app.push_screen(plain, answered.append)
+        await console.sees("A plain question.")
+        console.app.push_screen(Help())
+        await console.sees("Esc closes")
+
+        console.app.pop_screen()
+        plain.close("yes")
+        await console.gone("A plain question.", "Esc closes")
+        await console.press("a")
+
+        await console.sees("Approve this?")
+        assert answered == ["yes"]
 
 
 async def test_before_it_can_have_been_read_a_key_decides_nothing(

@@ -271,6 +271,29 @@ def test_what_the_service_lists_long_after_its_end_waits_whatever_our_clock_says
     assert queue.ended[due.id].word == "gone"
 
 
+def test_what_a_clock_ended_that_was_wrong_for_a_moment_waits_again() -> None:
+    queue, one = Queue(), approval(1, expires_at=NOON.isoformat())
+    before = NOON - timedelta(hours=1)
+    queue.merge_first([one], 1, before)
+    queue.expire(NOON + timedelta(hours=2))
+    assert queue.ended[one.id].guessed
+
+    queue.merge_first([one], 1, before)
+
+    assert (list(queue.items), queue.ended, queue.differs) == ([one.id], {}, False)
+
+
+def test_what_the_service_has_told_is_not_overruled_by_a_guess() -> None:
+    queue, one = Queue(), approval(1, expires_at=NOON.isoformat())
+    queue.merge_first([one], 1, NOON - timedelta(seconds=1))
+    queue.expire(NOON)
+
+    told = Item(one, Outcome("approved", NOON, "you"))
+
+    assert queue.latest(told) == told
+    assert queue.ended[one.id].wants_a_name
+
+
 def test_a_console_that_starts_with_a_fast_clock_sees_what_waits() -> None:
     queue = Queue()
 

@@ -99,13 +99,19 @@ def test_what_is_added_to_an_allowance_is_not_said_to_be_all_of_it(
      "Lowers approval of {} for {}"),
     ("0xA457C2D7", None, "Lowers what this address may spend on the agent's behalf, perhaps by very little:", None,
      "Lowers approval of {} for {}"),
-    (None, None, "Lowers what this address may spend on the agent's behalf, or sets it to 0:", "warn",
-     "Lowers approval of {} for {}, or sets it to 0"),
+    (None, None, "Lowers what this address may spend on the agent's behalf, or sets it to 0, or adds nothing:", "warn",
+     "Lowers approval of {} for {}, or sets it to 0, or adds nothing"),
     ("0xac9650d8095ea7b3a457c2d7", None,
      "Lowers what this address may spend on the agent's behalf, or sets it to 0:", "warn",
      "Lowers approval of {} for {}, or sets it to 0"),
-    (None, 6, "Lowers or takes back what this address may spend on the agent's behalf:", "good",
+    (None, 6, "Lowers what this address may spend on the agent's behalf, or sets it to 0, or adds nothing:", "warn",
+     "Lowers approval of {} for {}, or sets it to 0, or adds nothing"),
+    ("0xac9650d8a457c2d7", 6, "Lowers or takes back what this address may spend on the agent's behalf:", None,
      "Lowers or takes back approval of {} for {}"),
+    ("0x39509351", 6, "Adds nothing to what this address may spend on the agent's behalf:", "warn",
+     "Adds nothing to approval of {} for {}"),
+    ("0xac9650d839509351", 6, "Sets what this address may spend on the agent's behalf to 0, or adds nothing:", "warn",
+     "Sets approval of {} for {} to 0, or adds nothing"),
     ("0x095ea7b3", 6, "Takes back what this address may spend on the agent's behalf:", "good",
      "Takes back approval of {} for {}"),
     ("0x095ea7b3", None, "Sets what this address may spend on the agent's behalf to 0:", "warn",
@@ -122,9 +128,9 @@ def test_only_what_is_known_to_be_set_to_0_is_said_to_be(
 
 
 def test_taking_an_approval_back_is_no_danger() -> None:
-    line = "Lowers or takes back what this address may spend on the agent's behalf:"
+    line = "Takes back what this address may spend on the agent's behalf:"
 
-    known = Known(tokens={TOKENS: TokenFunds(TOKEN, decimals=6)})
+    known = Known(data="0x095ea7b3", tokens={TOKENS: TokenFunds(TOKEN, decimals=6)})
 
     assert said(order(allows("0")), known)[1] == line
     assert tone_of(line, order(allows("0")), known) == "good"
@@ -351,7 +357,7 @@ def test_an_order_without_effects_says_so_in_red() -> None:
     ([pays("2")], "Sends 2 wei to 0x11111…111111"),
     ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
     ([pays(), allows()], "UNLIMITED approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, and 1 more"),
-    ([allows("0")], "Lowers approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, or sets it to 0"),
+    ([allows("0")], "Lowers approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, or sets it to 0, or adds nothing"),
     ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
     ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
     ([], "Does what nobody said"),
