@@ -117,6 +117,7 @@ async def test_until_a_new_search_is_answered_the_old_rows_are_gone(
 async def test_it_shows_what_happens_while_one_looks(
     service: Service, tenant: Tenant, folder: Path, as_owner: Person, frozen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Only how often the place asks: ten seconds would have to be waited for.
     monkeypatch.setattr("console.screens.audit.Audit.EVERY_SECONDS", 0.2)
     async with looking(service, folder, as_owner) as console:
         await console.sees("agent.frozen")

@@ -373,6 +373,7 @@ def test_a_list_without_an_end_is_not_read_for_ever(kind: str) -> None:
 
 
 def test_a_queue_that_is_full_takes_no_more_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Only the limit, at which a hundred thousand items would have to be made.
     monkeypatch.setattr("console.queue.queue.MOST_WAITING", 2 * PAGE)
     service, queue = Service(3 * PAGE), Queue()
     read_first(queue, service)
@@ -394,6 +395,7 @@ def swept_of(odd: OddApi) -> list[Request]:
 
 
 async def test_what_was_cut_short_is_not_swept_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The same limit, and how long the watch rests between two looks.
     monkeypatch.setattr("console.queue.queue.MOST_WAITING", 3 * PAGE)
     for name in ("GLANCE_SECONDS", "READ_SECONDS", "_LEAST_SECONDS", "_SWEEP_SECONDS"):
         monkeypatch.setattr(f"console.queue.watch.{name}", 0.01)

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test has less patience than a person: look again sooner."""
+    # Only how often the place asks: ten seconds would have to be waited for.
     monkeypatch.setattr(Webhooks, "EVERY_SECONDS", 0.2)
 
 
