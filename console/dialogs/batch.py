@@ -102,7 +102,7 @@ class BatchDecision(Careful[frozenset[str]]):
             self.tell(f"{place + 1:,} of {len(left):,}… Esc stops after this one.")
             try:
                 await self._decide(item)
-            except _ENDS:
+            except BaseException:
                 self._left += left[place:]
                 raise
             self.query_one("#items", SaidLines).show(self._lines())
@@ -149,7 +149,8 @@ class BatchDecision(Careful[frozenset[str]]):
         super().close(self._undecided() if self._said else None)
 
     def _undecided(self) -> frozenset[str]:
-        return frozenset(item.id for item in self._left)
+        over = {key for key, said in self._said.items() if said.tone != "bad"}
+        return frozenset(item.id for item in self._items if item.id not in over)
 
     def _summary(self) -> str:
         done = sum(said.tone == "good" for said in self._said.values())

@@ -29,6 +29,8 @@ class Careful[Result](Ask[Result]):
         super().__init__()
         self._round = 0
         self._was_armed = False
+        # What the button says: a key means what stood there when it was pressed.
+        self._reads_on = False
         self._finished = False
         self._seen_size: Size | None = None
 
@@ -55,6 +57,8 @@ class Careful[Result](Ask[Result]):
             self._wait_again()
         elif self.unread:
             self._area.scroll_page_down(animate=False)
+            self._wait_again()
+        elif self._reads_on:
             self._wait_again()
         else:
             super().action_confirm()
@@ -84,7 +88,8 @@ class Careful[Result](Ask[Result]):
         """Say on the button what its key does now, and below the essentials whether they go on."""
         self._fit()
         button = self.query_one("#confirm", Button)
-        does = "Read on" if self.unread else self.CONFIRM
+        self._reads_on = self.unread
+        does = "Read on" if self._reads_on else self.CONFIRM
         label = f"{does} (Enter)" if self._drawn else "Read first…"
         if str(button.label) != label:
             button.label = label

@@ -24,6 +24,6 @@ def dangers(order: Order, known: Known) -> list[Said]:
         )
     elif known.past is None:
         said.append(Said("! Whether this destination was paid before is not known yet.", "warn"))
-    if known.trouble:
-        said.append(Said(f"! {known.trouble}", "warn"))
+    if known.doubt:
+        said.append(Said(f"! {known.doubt}", "warn"))
     return said

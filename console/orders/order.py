@@ -42,6 +42,8 @@ class Known:
     past: list[Transaction] | None = None
     data: object = None
     trouble: str = ""
+    # The same for whoever decides by it, in a sentence that is each time the same; empty where nothing is in doubt.
+    doubt: str = ""
     names_known: bool = False
     past_complete: bool = True
     looked_through: int = 0

@@ -36,7 +36,8 @@ async def surroundings(client: ApiClient, order: Order) -> Known:
     for failure in failures:
         if isinstance(failure, SignedOut):
             raise failure
-    if failures and isinstance(failures[0], Away) and not any(isinstance(answer, _TOLD) for answer in answers):
+    away = bool(failures) and all(isinstance(failure, Away) for failure in failures)
+    if away and not any(isinstance(answer, _TOLD) for answer in answers):
         # Nobody is there: what was known before is better than a Known full of holes.
         raise failures[0]
     names, dashboard, transaction, tokens, past = answers
@@ -55,6 +56,7 @@ async def surroundings(client: ApiClient, order: Order) -> Known:
         data=transaction.data if isinstance(transaction, Transaction) else None,
         transaction=transaction if isinstance(transaction, Transaction) else None,
         trouble=f"Not known just now: {', '.join(lacking)}. {failures[0].sentence}" if failures else "",
+        doubt=f"Not known just now: {', '.join(lacking)}." if lacking else "",
         names_known=known_names,
         frozen="This agent is frozen: nothing of it can be signed." if agent and agent.frozen_at else "",
     )

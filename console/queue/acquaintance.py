@@ -12,6 +12,8 @@ RECENT: Final = timedelta(seconds=30)
 AGAIN: Final = timedelta(seconds=20)
 REMEMBERED: Final = 100
 _NOTHING: Final = Known()
+_NOT_YET: Final = "Not known yet: names, limits and the past."
+_OLD: Final = "Names, limits and the past are as they were more than a minute ago: the service does not answer."
 
 
 class Acquaintance:
@@ -38,7 +40,9 @@ class Acquaintance:
         Where the service stumbled, what was known before stays while it is recent, and what never changes stays.
         """
         before, since = self._known.pop(key, (_NOTHING, asked))
-        if known.trouble and not before.trouble and asked - since <= RECENT and before is not _NOTHING:
+        fresh = before is not _NOTHING and abs(asked - since) <= RECENT
+        # Of two who asked, the later one knows better, whichever answer came first.
+        if fresh and (asked < since or (known.trouble and not before.trouble)):
             known, asked = before, since
         elif known.trouble:
             known = replace(
@@ -54,10 +58,20 @@ class Acquaintance:
         return self._known[key][0] if key in self._known else None
 
     def recent(self, key: str, now: datetime) -> Known | None:
-        """What is known and recent; what has grown old is forgotten."""
+        """What is known and recent; of what has grown old only the order itself is kept, which never changes."""
+        # Old is also what is from later, where the clock was set back: nothing says how old that is.
         if key in self._known and abs(now - self._known[key][1]) > RECENT:
-            # Also where the clock was set back, for then nothing says how old it is.
-            del self._known[key]
+            known, asked = self._known.pop(key)
+            if known.data is not None or known.transaction is not None:
+                self._known[key] = Known(data=known.data, transaction=known.transaction, doubt=_NOT_YET), asked
+            return None
+        return self.latest(key)
+
+    def aged(self, key: str, now: datetime) -> Known | None:
+        """What is known, for whoever decides by it: what could not be asked anew for long says so."""
+        if key in self._known and abs(now - self._known[key][1]) > 2 * RECENT:
+            known = self._known[key][0]
+            return known if known.doubt else replace(known, doubt=_OLD)
         return self.latest(key)
 
     def wants(self, key: str, now: datetime) -> bool:

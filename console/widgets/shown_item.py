@@ -72,7 +72,7 @@ class ShownItem(Vertical):
         def known() -> Known | None:
             if self._wants(item):
                 self._ask_anew(item)
-            return self._around.latest(item.id)
+            return self._around.aged(item.id, self.app.now())
 
         return known
 
@@ -84,7 +84,7 @@ class ShownItem(Vertical):
             return await self._learn(item)
         except Failure as failure:
             self.app.signed_out(failure)
-            return None
+            return self._around.aged(item.id, self.app.now())
 
     def tick(self) -> None:
         """A second has passed."""

@@ -4,8 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from console.orders.dangers import dangers
 from console.orders.order import Known
 from console.queue.acquaintance import REMEMBERED, Acquaintance
+from tests.console.orders import order
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 KNOWN = Known(frozen="This agent is frozen.")
@@ -47,6 +49,35 @@ def test_a_service_that_stumbles_takes_away_nothing_that_was_known_a_moment_ago(
     late = around.take("a", Known(trouble="Not known just now."), seconds(31))
     assert (late.data, late.frozen, late.trouble) == ("0x095ea7b3", "", "Not known just now.")
     assert around.take("b", Known(trouble="Not known."), NOW).trouble == "Not known."
+
+
+def test_what_an_order_is_outlives_what_is_known_around_it() -> None:
+    around, whole = Acquaintance(), Known(data="0x095ea7b3", frozen="Frozen.")
+    around.take("a", whole, NOW)
+
+    assert around.recent("a", seconds(31)) is None
+    kept = around.take("a", Known(trouble="Not known just now."), seconds(31))
+
+    assert (kept.data, kept.frozen) == ("0x095ea7b3", "")
+
+
+def test_whoever_decides_by_what_could_not_be_asked_anew_is_told_so() -> None:
+    around = Acquaintance()
+    around.take("a", KNOWN, NOW)
+
+    told = [around.aged("a", seconds(age)) for age in (0, 60, 61)]
+
+    assert [known.doubt[:5] if known else None for known in told] == ["", "", "Names"]
+    assert any("more than a minute ago" in line.text for line in dangers(order(), told[2] or Known()))
+
+
+def test_an_answer_that_comes_late_does_not_replace_a_newer_one() -> None:
+    around, newer = Acquaintance(), Known(frozen="Frozen.")
+    around.take("a", newer, seconds(5))
+
+    assert around.take("a", Known(), NOW) == newer
+    # After the clock was set back by much there is no telling which is newer.
+    assert around.take("a", Known(trouble="Not known."), seconds(-3_600)).trouble == "Not known."
 
 
 def test_it_is_asked_again_before_the_answer_is_old_and_not_all_the_time() -> None:
