@@ -1,6 +1,7 @@
 """The only place where the api is wired together."""
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ from custody.webhooks import stream
 log = logger("api")
 STATUS_SECONDS = 5.0
 COUNTS_SECONDS = 1.0
+LAST_COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
 CONTRACT_PATH = "/openapi.json"
 
@@ -100,14 +102,14 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
 
     @app.after_server_stop
     async def close(_app: Any) -> None:
-        await _write_counts(ports)
-        for sender in (ports.mail, ports.sms):
-            if sender is not None:
-                await sender.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_COUNTS_SECONDS):
+                await _write_counts(ports)
+        await asyncio.gather(*(sender.close() for sender in (ports.mail, ports.sms) if sender is not None))
         await pipeline.close()
         await ports.signer.close()
         await ports.rpc.close()
-        await ports.pool.close()
+        await db.close_pool(ports.pool)
 
     return app
 

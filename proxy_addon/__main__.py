@@ -68,7 +68,7 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
     if not await trail.flush():
         log.error("audit rows were lost: the database was away at the end", extra={"rows": trail.waiting})
     await signer.close()
-    await pool.close()
+    await db.close_pool(pool)
 
 
 async def _load(keys: Keys) -> None:

@@ -62,7 +62,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     clockwork.shutdown(wait=False)
     await ports.signer.close()
     await ports.rpc.close()
-    await pool.close()
+    await db.close_pool(pool)
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
         signer.policies.heads.close()
         signer.audit_log.journal.close()
     finally:
-        await pool.close()
+        await db.close_pool(pool)
 
 
 async def _build(pool: db.Pool, given: Settings) -> Signer:

@@ -73,7 +73,7 @@ async def verify(given: Settings) -> Report:
                 await _verify(connection, sealer, kind, held, broken)
         return Report(dict(held), dict(broken), await _older(pool, given), await _absent(pool))
     finally:
-        await pool.close()
+        await db.close_pool(pool)
 
 
 async def _verify(

@@ -11,9 +11,14 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
+from custody.kit.logs import logger
+
 Pool: TypeAlias = asyncpg.Pool  # noqa: UP040 - asyncpg carries no types
 Connection: TypeAlias = asyncpg.Connection  # noqa: UP040
 
+
+log = logger(__name__)
+_CLOSE_SECONDS = 3.0
 
 # What asyncpg raises while Postgres is down, starting or shutting down.
 DatabaseAway = (
@@ -54,6 +59,16 @@ async def open_pool_when_there(url: str, *, size: int, least: int | None = None,
             if asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(0.1)
+
+
+async def close_pool(pool: Pool) -> None:
+    """Close a pool, and cut off what is not given back or does not answer in time: a process that stops must end."""
+    try:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await pool.close()
+    except TimeoutError:
+        # The library cut the connections when it was called off.
+        log.warning("connections to the database were in use at the end and were cut")
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from custody.kit.logs import logger
 
 log = logger(__name__)
 MAX_UNDER_WAY = 100
+_LAST_SECONDS = 3.0
 
 
 class Background:
@@ -30,7 +31,7 @@ class Background:
     async def close(self) -> None:
         """Wait for what is under way, a little."""
         if self._under_way:
-            await asyncio.wait(self._under_way, timeout=5)
+            await asyncio.wait(self._under_way, timeout=_LAST_SECONDS)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)

@@ -6,6 +6,7 @@ tests/proxy/test_stopping.py.
 
 import contextlib
 import itertools
+import os
 import signal
 import socket
 import uuid
@@ -19,7 +20,7 @@ import pytest
 
 from custody.cli import places
 from tests.fixtures.callers import ADDRESS, Agent, new_tenant
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import Wire, greeted
@@ -125,6 +126,23 @@ def test_a_request_under_way_is_answered_by_an_api_that_stops(
         assert answer is not None
         assert "txId" in answer.text
         assert process.wait(20) == 0
+
+
+async def test_an_api_whose_database_says_nothing_still_stops(running: Service, apart: Database) -> None:
+    async with owner_of(apart) as owner:
+        query = "SELECT pid FROM pg_stat_activity WHERE usename = 'custody_api' AND datname = current_database()"
+        serving = [row["pid"] for row in await owner.fetch(query)]
+    assert serving
+    for pid in serving:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        process = running.processes.pop("api")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    finally:
+        for pid in serving:
+            os.kill(pid, signal.SIGCONT)
+    assert "were in use at the end and were cut" in running.logs()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
