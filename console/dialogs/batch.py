@@ -7,7 +7,7 @@ from datetime import datetime
 from textual import work
 from textual.app import ComposeResult
 
-from console.dialogs.careful import Careful
+from console.dialogs.careful import MORE_IS_KNOWN, Careful
 from console.orders.dangers import dangers
 from console.orders.order import Known, of_approval
 from console.orders.words import essentials
@@ -45,6 +45,8 @@ class BatchDecision(Careful[frozenset[str]]):
         # What was said to each; who has no line yet, or may be asked again, is left to do.
         self._said: dict[str, Said] = {}
         self._left = list(items)
+        # What was told of each when one confirmed.
+        self._read: dict[str, list[Said]] = {}
         self._stop = False
         # When all that is known around them was there; None while it is asked for.
         self._looked_at: datetime | None = None
@@ -94,8 +96,10 @@ class BatchDecision(Careful[frozenset[str]]):
             self._keys = {item.id: new_key() for item in self._items}
         self._sent = self.reason
         left, self._left = self._left, []
+        self._read = {item.id: self._told(item) for item in left}
         for place, item in enumerate(left):
-            if self._stop:
+            # What became known meanwhile of one that is still to come was not read.
+            if self._stop or self._news(item):
                 self._left += left[place:]
                 break
             self._asked_at = time.monotonic()
@@ -165,17 +169,29 @@ class BatchDecision(Careful[frozenset[str]]):
         """Each in full, and what became of it."""
         lines: list[Said] = []
         for number, item in enumerate(self._items, 1):
-            order, known = of_approval(item.approval), self._known.get(item.id, _NOTHING)
-            who, *does = essentials(order, known)
-            # Whoever denies needs not know what is not known.
-            found = dangers(order, known) if self._way == "approve" else []
-            lines += [Said(f"{number:,}. {who.text}", who.tone), *found, *does]
+            who, *does = self._told(item)
+            lines += [Said(f"{number:,}. {who.text}", who.tone), *does]
             if item.id in self._said:
                 became = self._said[item.id]
                 lines.append(Said(f"  -> {became.text}", became.tone))
         return lines
 
+    def _news(self, item: Item) -> bool:
+        """Whether what is told of it is not what was read when one confirmed."""
+        return self._told(item) != self._read[item.id]
+
+    def _told(self, item: Item) -> list[Said]:
+        order, known = of_approval(item.approval), self._known.get(item.id, _NOTHING)
+        who, *does = essentials(order, known)
+        # Whoever denies needs not know what is not known.
+        found = dangers(order, known) if self._way == "approve" else []
+        return [who, *found, *does]
+
     def _say(self, sentence: str, *, busy: bool = False) -> None:
+        if not busy and any(self._news(item) for item in self._left):
+            self.query_one("#items", SaidLines).show(self._lines())
+            self._read_again()
+            sentence = f"{sentence} {MORE_IS_KNOWN}"
         super()._say(sentence, busy=busy)
         if not busy and not self._left:
             self.finish()

@@ -9,7 +9,7 @@ from textual.widgets import Button, Input
 from console.dialogs.ask import Ask, Essentials
 from console.widgets.too_small import TooSmall
 
-_MORE_IS_KNOWN: Final = "More has become known: read it from the top."
+MORE_IS_KNOWN: Final = "More has become known: read it from the top."
 _LEAST_LINES: Final = 3
 
 
@@ -71,7 +71,7 @@ class Careful[Result](Ask[Result]):
     def more_is_known(self) -> None:
         """What is shown is not what it was."""
         if self._was_armed:
-            self.tell(_MORE_IS_KNOWN)
+            self.tell(MORE_IS_KNOWN)
         self._read_again()
 
     def finish(self) -> None:

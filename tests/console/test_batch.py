@@ -1,15 +1,18 @@
 """Several decided at once: each told, and approved only where they pay the same to the same."""
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from console.dialogs.batch import BatchDecision
-from tests.console.queues import READ_ON, asked, queue, read_through, state
+from tests.console.queues import READ_ON, asked, odd_queue, queue, read_through, state
 from tests.console.waiting import item, later, queued
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant
 from tests.fixtures.server import Service
+from tests.outside.odd_api import OddApi, Request, passes_on
 
 pytestmark = pytest.mark.long
 
@@ -96,3 +99,45 @@ async def test_what_is_known_around_several_does_not_grow_old_either(
 
         await console.gone("! First time")
         await console.sees("More has become known: read it from the top.")
+
+
+async def test_what_becomes_known_while_several_are_decided_is_read_before_the_rest(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    other, older, newer = (queued(agent, value) for value in (2, 3, 4))
+    clock, known = [later(item(tenant, newer))], asyncio.Event()
+
+    async def slow(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        await known.wait()
+        await passes_on(api, request, writer)
+
+    async with odd_queue(service, tenant, folder, now=lambda: clock[0]) as (console, api):
+
+        def looking() -> list[Any]:
+            return [one for one in console.app.workers if one.node is console.app.screen and one.group == "around"]
+
+        async def all_known(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+            known.set()
+            await console.app.workers.wait_for_complete(looking())
+            await passes_on(api, request, writer)
+
+        await console.press("space", "space")
+        await asked(console, "a")
+        await console.sees("Approve these 2?", "! First time")
+        tenant.ok("POST", f"/approvals/{other}/approve", {})
+        await console.until(lambda: not looking(), "all that is known")
+        api.does(slow, "/vault/")
+        api.does(all_known, f"/approvals/{newer}/approve")
+        clock[0] += timedelta(minutes=1)
+        await console.until(looking, "that it is asked anew")
+        await read_through(console)
+        await console.press("enter")
+
+        await console.sees("1 approved, 1 still to do", "More has become known: read it from the top.")
+        assert state(tenant, older) == "pending"
+        assert "! First time" not in console.flat
+
+        await read_through(console)
+        await console.press("enter")
+        await console.sees("2 approved")
+    assert [state(tenant, one) for one in (older, newer)] == ["approved", "approved"]
