@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
 from console.texts.plain import ELLIPSIS
+from console.texts.said import Tone
 
 GAP = 2
 _LEAST = 4
@@ -15,7 +15,6 @@ _LETTERS_A_CELL = 4
 # From so many cells on the `wide` columns are shown too.
 WIDE = 100
 
-Tone = Literal["bad", "warn", "good", "quiet"]
 # A tone only repeats in colour what the text says.
 Cell = str | tuple[str, Tone]
 

@@ -16,9 +16,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from console.widgets.columns import GAP, WIDE, Cell, Column, Tone, fitted, fitting, widths
+from console.texts.said import Tone
+from console.widgets.columns import GAP, WIDE, Cell, Column, fitted, fitting, widths
 
-__all__ = ["WIDE", "Cell", "Column", "Listing", "Tone"]
+__all__ = ["WIDE", "Cell", "Column", "Listing"]
 
 _TONES = frozenset(get_args(Tone))
 

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from console.queue.queue import Item
 from console.texts.chains import chain_name
 from console.texts.moments import ago, span
-from console.widgets.listing import Cell, Column, Tone
+from console.texts.said import Tone
+from console.widgets.listing import Cell, Column
 
 # From here on the time that is left is worth a second look.
 SOON = timedelta(minutes=10)

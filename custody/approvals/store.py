@@ -12,14 +12,20 @@ from custody.kit.refs import AgentRef
 from custody.transactions.store import number
 
 # An item whose time is up is expired from that moment on, whether or not somebody has written it down yet.
-_STATUS = "CASE WHEN p.status = 'pending' AND p.expires_at <= service_now() THEN 'expired' ELSE p.status END"
-_ITEMS = (
-    f"SELECT p.*, {_STATUS} AS shown_status, a.name AS agent_name, t.kind, t.order_text, t.to_address, t.value, "
-    "t.chain_id, "
-    "t.status AS tx_status, t.effects, t.policy_results "
-    "FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
-    "JOIN agents a ON a.tenant_id = p.tenant_id AND a.id = p.agent_id WHERE p.tenant_id = $1"
-)
+_DUE = "p.status = 'pending' AND p.expires_at <= clock.now"
+_STATUS = f"CASE WHEN {_DUE} THEN 'expired' ELSE p.status END"
+# The table's own column stands in each, for the index to be of use.
+_WHERE = {
+    "all": "true",
+    "pending": "p.status = 'pending' AND (p.expires_at IS NULL OR p.expires_at > clock.now)",
+    "expired": f"(p.status = 'expired' OR ({_DUE}))",
+    "approved": "p.status = 'approved'",
+    "rejected": "p.status = 'rejected'",
+}
+# One moment for all rows, so that none is asked for as waiting and shown as expired.
+_CLOCK = "WITH clock AS MATERIALIZED (SELECT service_now() AS now)"
+_OF_TENANT = "FROM approvals p, clock WHERE p.tenant_id = $1 AND"
+_ORDER = "ORDER BY p.requested_at DESC, p.id"
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -32,14 +38,19 @@ class Asked(msgspec.Struct, frozen=True):
 
 async def all_of(pool: Pool, tenant: str, query: ApprovalQuery) -> Listed:
     """The queue, newest first."""
-    where = "" if query.status == "all" else f" AND {_STATUS} = $2"
-    arguments = [tenant] if query.status == "all" else [tenant, query.status]
+    where = _WHERE[query.status]
+    # What belongs to the items is looked up for those of the page alone, however many come before it.
+    page = (
+        f"{_CLOCK}, p AS MATERIALIZED (SELECT p.*, {_STATUS} AS shown_status {_OF_TENANT} {where} {_ORDER} "
+        f"LIMIT {int(query.limit)} OFFSET {int(query.offset)}) "
+        "SELECT p.*, a.name AS agent_name, t.kind, t.to_address, t.value, t.chain_id, t.status AS tx_status, "
+        "t.effects, t.policy_results "
+        "FROM p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
+        f"JOIN agents a ON a.tenant_id = p.tenant_id AND a.id = p.agent_id {_ORDER}"
+    )
     async with tenant_scope(pool, tenant) as connection:
-        rows = await connection.fetch(
-            f"{_ITEMS}{where} ORDER BY p.requested_at DESC, p.id LIMIT {int(query.limit)} OFFSET {int(query.offset)}",
-            *arguments,
-        )
-        total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE p.tenant_id = $1{where}", *arguments)
+        rows = await connection.fetch(page, tenant)
+        total = await connection.fetchval(f"{_CLOCK} SELECT count(*) {_OF_TENANT} {where}", tenant)
     return Listed([_approval(row) for row in rows], total)
 
 
@@ -62,13 +73,14 @@ async def stats(pool: Pool, tenant: str) -> ApprovalStats:
     """The queue in figures, over all agents of the tenant."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(
+            f"{_CLOCK} "
             "SELECT count(*) FILTER (WHERE s = 'pending') AS pending, count(*) FILTER (WHERE s = 'approved') AS "
             "approved, "
             "count(*) FILTER (WHERE s = 'rejected') AS rejected, count(*) FILTER (WHERE s = 'expired') AS "
             "expired, count(*) AS total, "
             "COALESCE(avg(extract(epoch FROM resolved_at - requested_at)) FILTER (WHERE s IN ('approved', "
             "'rejected')), 0)::float AS wait "
-            f"FROM (SELECT p.*, {_STATUS} AS s FROM approvals p WHERE p.tenant_id = $1) q",
+            f"FROM (SELECT p.*, {_STATUS} AS s {_OF_TENANT} true) q",
             tenant,
         )
     return ApprovalStats(

@@ -6,6 +6,7 @@ import warnings
 from contextlib import AbstractAsyncContextManager
 
 import httpx
+import pytest
 
 from console.wire.api_client import ApiClient
 
@@ -61,5 +62,6 @@ async def test_what_is_given_up_leaves_no_connection_open() -> None:
     assert await _left_open(ours=True) == 0
 
 
+@pytest.mark.long
 async def test_without_us_connections_would_be_lost() -> None:
     assert await _left_open(ours=False) > 0

@@ -61,6 +61,7 @@ async def test_enter_comes_after_what_was_typed_before_it(
     assert item(tenant, approval)["reason"] == reason
 
 
+@pytest.mark.long
 async def test_stepping_back_decides_nothing(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
     approval = queued(agent)
     async with queue(service, tenant, folder) as console:
@@ -72,7 +73,9 @@ async def test_stepping_back_decides_nothing(service: Service, tenant: Tenant, a
     assert state(tenant, approval) == "pending"
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["just now", "seen"])
+@pytest.mark.parametrize(
+    "known", [pytest.param(False, id="just now", marks=pytest.mark.long), pytest.param(True, id="seen")]
+)
 async def test_a_decision_never_slips_to_the_row_that_comes_after(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, known: bool
 ) -> None:
@@ -149,6 +152,7 @@ async def test_another_order_behind_the_same_id_is_refused_and_said(
     assert state(tenant, approval) == "pending"
 
 
+@pytest.mark.long
 async def test_todays_rules_are_named_and_the_item_can_be_approved_once_they_allow_it(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:

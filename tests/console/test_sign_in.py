@@ -93,6 +93,7 @@ async def test_a_refused_code_is_said_and_one_key_brings_another(
         assert await code_on(console) != first
 
 
+@pytest.mark.long
 async def test_a_code_that_has_ended_is_said_and_one_key_brings_another(
     service: Service, tenant: Tenant, folder: Path, waits: Waits, owner: asyncpg.Connection
 ) -> None:

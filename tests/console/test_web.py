@@ -283,6 +283,7 @@ async def said_without_us() -> list[str]:
     return told
 
 
+@pytest.mark.long
 async def test_no_page_is_larger_than_screens_are() -> None:
     async with at(STUBBORN) as place:
         await place.enter()
@@ -294,6 +295,7 @@ async def test_no_page_is_larger_than_screens_are() -> None:
     assert (told["width"], told["height"]) == (1000, 1)
 
 
+@pytest.mark.long
 async def test_a_console_that_does_not_end_when_asked_is_ended() -> None:
     async with at(STUBBORN) as place:
         await place.enter()

@@ -67,7 +67,9 @@ async def test_exactly_the_limit_is_signed(one: Service, way: str, clients: int)
     assert set(came_to.outcomes) == {"200", "403"}
 
 
-@pytest.mark.parametrize("way", ["plain", "approved", "mixed"])
+@pytest.mark.parametrize(
+    "way", ["mixed", *(pytest.param(way, marks=pytest.mark.long) for way in ("plain", "approved"))]
+)
 async def test_two_signers_together_sign_exactly_the_limit(pair: list[Service], way: str) -> None:
     came_to = await _race(way, pair, 32)
 

@@ -98,6 +98,7 @@ async def test_stats_count_every_status(tenant: Tenant, cautious: Agent, owner: 
     stats = tenant.ok("GET", "/approvals/stats")
 
     assert stats == {"pending": 1, "approved": 1, "rejected": 1, "expired": 1, "total": 4, "avgWaitSeconds": 10.0}
+    assert [one["id"] for one in tenant.ok("GET", "/approvals")] == [waiting]
     assert item(tenant, waiting)["status"] == "pending"
 
 

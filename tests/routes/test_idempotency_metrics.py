@@ -8,6 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.deployments import owner_of, partner_of
 from tests.fixtures.people import Person
@@ -89,6 +91,7 @@ async def test_a_twin_in_flight_is_told_to_come_back(service: Service, tenant: T
     assert counters(as_owner) == NONE | {"observed": 2, "reserved": 1, "completed": 1, "inFlightConflicts": 1}
 
 
+@pytest.mark.long
 def test_a_signer_that_is_away_counts_as_a_store_error(service: Service, tenant: Tenant, as_owner: Person) -> None:
     with partner_of(service) as other:
         other.kill("signer")

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 RECORDS = sorted((DOCS / "decisions").glob("*.md"))
-CODE = ("custody", "signer", "api", "scheduler", "proxy_addon")
+CODE = ("custody", "signer", "api", "scheduler", "proxy_addon", "console")
 PARTS = ("Status", "Context", "Decision", "Consequences", "Alternatives", "Enforced by")
 CHOICES = DOCS / "decisions/0016-choices.md"
 
@@ -24,10 +24,12 @@ def text(page: str) -> str:
 @cache
 def sources() -> dict[Path, str]:
     """Everything we wrote that may cite a document."""
-    found = [
-        file for folder in (*CODE, "tests") for file in (ROOT / folder).rglob("*") if file.suffix in {".py", ".sql"}
-    ]
-    found = [file for file in found if "node_modules" not in file.parts]
+    found: list[Path] = []
+    for folder in (*CODE, "tests"):
+        for place, below, files in (ROOT / folder).walk():
+            # Not even looked into: what others wrote has ten times as many files.
+            below[:] = [name for name in below if name not in {"node_modules", "__pycache__"}]
+            found += [place / file for file in files if file.endswith((".py", ".sql"))]
     return {file: file.read_text() for file in [*found, ROOT / "pyproject.toml", *PAGES]}
 
 

@@ -156,6 +156,7 @@ def test_without_a_limit_nothing_is_counted() -> None:
         hourly.count("+41790000000")
 
 
+@pytest.mark.long
 def test_a_crowd_of_people_does_not_ring_a_crowd_of_numbers(service: Service, sms_gateway: SmsGateway) -> None:
     numbers = [f"+8821{uuid.uuid4().int % 10**8:08d}" for _ in range(4)]
     with partner_of(service, SERVICE_SMS_URL=sms_gateway.url, SERVICE_SMS_MAX_PER_HOUR="3") as running:
