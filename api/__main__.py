@@ -16,11 +16,12 @@ from api.http import openapi
 from api.routes import endpoints
 from custody.kit import logs
 
+log = logs.logger("api")
 # Requests under way have this long when we are told to stop; a signature takes a hundredth of it.
 STOP_SECONDS = 10.0
-# After this a stop that hangs writes where it does (files and lines, never values) and is over. Who starts us kills us
-# at 20 s, and then nobody would know.
-OVER_SECONDS = 19.0
+# A stop that hangs says where it does (files and lines, never values), and is over. Who starts us kills us at 20 s, and
+# then nobody would know.
+TELL_SECONDS, OVER_SECONDS = 17.0, 19.0
 _LOOK_SECONDS = 0.02
 
 
@@ -36,11 +37,12 @@ async def serve(given: settings.Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    logs.logger("api").info("serving", extra={"host": given.host, "port": given.port})
+    log.info("serving", extra={"host": given.host, "port": given.port})
     await stop.wait()
     # First whoever asks /ready hears of it, then nobody new gets in, then what runs comes to its end.
     app.ctx.leaving.set()
     await asyncio.sleep(given.drain_seconds)
+    asyncio.get_running_loop().call_later(TELL_SECONDS, _tell_what_hangs)
     faulthandler.dump_traceback_later(OVER_SECONDS, exit=True)
     # The library says that there is none, for it means the time before it serves.
     listening: Any = server.server
@@ -48,6 +50,15 @@ async def serve(given: settings.Settings) -> None:
     await server.before_stop()  # type: ignore[no-untyped-call]
     await _ended(server.connections)
     await server.after_stop()  # type: ignore[no-untyped-call]
+
+
+def _tell_what_hangs() -> None:
+    for task in asyncio.all_tasks():
+        places, waits = [], task.get_coro()
+        while (frame := getattr(waits, "cr_frame", None)) is not None:
+            places.append(f"{frame.f_code.co_qualname}:{frame.f_lineno}")
+            waits = getattr(waits, "cr_await", None)
+        log.warning("the stop waits", extra={"task": task.get_name(), "at": places})
 
 
 async def _ended(connections: set[Any]) -> None:
