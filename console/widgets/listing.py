@@ -92,6 +92,8 @@ class Listing[Row](ScrollView, can_focus=True):
         self._places: dict[str, int] = {}
         self._cursor = 0
         self._styles_of: dict[str, Style] = {}
+        # What came in above the first line one sees, and was not seen since.
+        self._came_above: set[str] = set()
         # What was drawn of the rows that are seen, by their places.
         self._cells: dict[int, list[Cell]] = {}
 
@@ -105,12 +107,22 @@ class Listing[Row](ScrollView, can_focus=True):
         """The number of the row under the cursor, from 0."""
         return self._cursor
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Show these rows. The cursor stays on its thing, and that on its line of the screen."""
+    @property
+    def new_above(self) -> int:
+        """How many rows came in above the first line one sees, and were not seen since."""
+        return len(self._came_above)
+
+    def show(self, rows: Sequence[Row], *, news: bool = False) -> None:
+        """Show these rows. The cursor stays on its thing, and that on its line of the screen.
+
+        With `news` those that were not here before have just come; else one has asked for others.
+        """
+        if not news:
+            self._came_above.clear()
         if rows and self.rows == list(rows):
             # The same once more; what the time has changed of it is drawn by a tick.
             return
-        before, anchor = self.row, self._anchor()
+        before, anchor, places = self.row, self._anchor(), self._places
         seen = self._top <= self._cursor < self._top + self._room
         self.rows = list(rows)
         self._places = {self.key_of(row): place for place, row in enumerate(self.rows)}
@@ -122,6 +134,9 @@ class Listing[Row](ScrollView, can_focus=True):
         if found is None or seen:
             # At the top, too, what comes in does not push the cursor out of sight.
             self._into_view()
+        if news:
+            self._came_above |= self._places.keys() - places.keys()
+            self._forget_seen()
         self.refresh()
         if (found is None and (before is not None or self.rows)) or (found is not None and self.row != before):
             self.post_message(self.Highlighted(self, self.row, by_person=before is None))
@@ -276,9 +291,15 @@ class Listing[Row](ScrollView, can_focus=True):
         if top != self.scroll_y:
             self.scroll_to(y=top, animate=False, force=True)
 
+    def _forget_seen(self) -> None:
+        if self._came_above:
+            top = self._top
+            self._came_above = {key for key in self._came_above if self._places.get(key, top) < top}
+
     def _measure(self) -> None:
         self.virtual_size = Size(max(1, self.size.width), len(self.rows) + 1)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
+        self._forget_seen()
         self.refresh(Region(0, 0, *self.size))

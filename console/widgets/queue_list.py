@@ -60,11 +60,13 @@ class QueueList(Vertical):
 
     def show(self, view: View, history: History | None) -> None:
         """Show what there is now; the cursor stays on its item."""
-        self._view, self._history = view, history
         queue = self.app.lookout.queue
+        # What is read of a long queue, or asked for, comes in too, but is no news.
+        news = queue.whole and history is None and (view, history) == (self._view, self._history)
+        self._view, self._history = view, history
         items = view.of(queue.listed() if history is None else history.listed(queue.ended))
         self.listing.empty = self._empty()
-        self.listing.show(items)
+        self.listing.show(items, news=news)
         self._say_state()
 
     def tick(self) -> None:
@@ -121,7 +123,9 @@ class QueueList(Vertical):
         else:
             lookout, marked = self.app.lookout, len(self.listing.marks)
             shown -= sum(item.outcome is not None for item in self.listing.rows)
-            line.of_waiting(self._view, lookout.queue, lookout.watch, shown=shown, marked=marked)
+            line.of_waiting(
+                self._view, lookout.queue, lookout.watch, shown=shown, marked=marked, above=self.listing.new_above
+            )
 
     def _empty(self) -> str:
         if self._view.narrowed:

@@ -12,11 +12,12 @@ class QueueState(PlainText):
 
     DEFAULT_CSS = "QueueState { height: auto; padding: 0 1; color: $text-muted; }"
 
-    def of_waiting(self, view: View, queue: Queue, watch: Watch, *, shown: int, marked: int) -> None:
+    def of_waiting(self, view: View, queue: Queue, watch: Watch, *, shown: int, marked: int, above: int) -> None:
         """What waits."""
         reading = f" · {len(queue.items):,} of {queue.waiting:,} read" if queue.total and not queue.whole else ""
         current = "live" if watch.current else "NOT live: no answer" if watch.live else "asked every second"
-        self.update(f"{view.sentence(shown, marked)}{reading} · {current}")
+        new = f" · {above:,} new above" if above else ""
+        self.update(f"{view.sentence(shown, marked)}{new}{reading} · {current}")
 
     def of_history(self, view: View, history: History, *, shown: int) -> None:
         """What was decided."""

@@ -120,6 +120,25 @@ async def test_what_is_looked_at_stays_where_it_is_although_the_cursor_is_elsewh
         assert app.listing.row == ("k0", "thing k0")
 
 
+async def test_what_comes_above_what_one_sees_is_counted_until_it_is_seen() -> None:
+    async with shown() as (app, pilot):
+        app.listing.show(rows(*KEYS[4:]))
+        await pilot.press("end")
+        app.listing.show(rows(*KEYS[2:]), news=True)
+        app.listing.show(rows(*KEYS[1:], "below"), news=True)
+        assert app.listing.new_above == 3
+
+        app.listing.show(rows(*KEYS[2:], "below"), news=True)
+        assert app.listing.new_above == 2
+
+        await pilot.press("home")
+        assert app.listing.new_above == 0
+
+        await pilot.press("end")
+        app.listing.show(rows(*KEYS, "below"))
+        assert app.listing.new_above == 0
+
+
 async def test_what_the_time_has_changed_is_drawn_again() -> None:
     amounts = {"k0": "7", "k1": "7"}
     async with shown() as (app, pilot):

@@ -62,9 +62,11 @@ async def test_lines_below_the_top_stay_where_they_are(
         before = [line[:48] for line in console.text.splitlines()[3:11]]
 
         queued(agent, 16)
-        await console.sees("16 waiting")
+        await console.sees("16 waiting", "1 new above")
 
         assert [line[:48] for line in console.text.splitlines()[3:11]] == before
+        await console.press("home")
+        await console.gone("new above")
 
 
 async def test_what_comes_rings_once_and_is_counted_wherever_one_is(
