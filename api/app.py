@@ -1,7 +1,6 @@
 """The only place where the api is wired together."""
 
 import asyncio
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -102,9 +101,8 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
 
     @app.after_server_stop
     async def close(_app: Any) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_COUNTS_SECONDS):
-                await _write_counts(ports)
+        # Not called off when it takes long: the driver would wait until the database has heard of that.
+        await asyncio.wait([asyncio.ensure_future(_write_counts(ports))], timeout=LAST_COUNTS_SECONDS)
         await asyncio.gather(*(sender.close() for sender in (ports.mail, ports.sms) if sender is not None))
         await pipeline.close()
         await ports.signer.close()

@@ -22,6 +22,7 @@ from console.wire.api_client import new_key
 from console.wire.failures import Failure, MfaRequired, SignedOut
 
 _NOTHING = Known()
+_WARNS = ("warn", "bad")
 # After one of these the others would be asked about in vain, and the person each time.
 _ENDS = (SignedOut, MfaRequired)
 
@@ -45,7 +46,7 @@ class BatchDecision(Careful[frozenset[str]]):
         # What was said to each; who has no line yet, or may be asked again, is left to do.
         self._said: dict[str, Said] = {}
         self._left = list(items)
-        # What was told of each when one confirmed.
+        # What was told of each where it was to be read.
         self._read: dict[str, list[Said]] = {}
         self._stop = False
         # When all that is known around them was there; None while it is asked for.
@@ -58,7 +59,7 @@ class BatchDecision(Careful[frozenset[str]]):
 
     def essentials(self) -> ComposeResult:
         yield SaidLines([Said(line, "warn") for line in batch.totals(self._items)], id="totals")
-        yield SaidLines(self._lines(), id="items")
+        yield SaidLines(self._to_read(), id="items")
 
     def fields(self) -> ComposeResult:
         if self._way == "deny":
@@ -74,19 +75,18 @@ class BatchDecision(Careful[frozenset[str]]):
     def _second(self) -> None:
         """What is known grows old while the question stands; it is asked anew."""
         since = self._looked_at
-        if not self._busy and self._left and since is not None and abs(self.app.now() - since) > RECENT:
+        if self._undecided() and since is not None and abs(self.app.now() - since) > RECENT:
             self._look_around()
 
     @work(group="around")
     async def _look_around(self) -> None:
         self._looked_at = None
         for item in self._items:
-            if (known := await self._learn(item)) is not None:
+            if item.id in self._undecided() and (known := await self._learn(item)) is not None:
                 self._known[item.id] = known
         self._looked_at = self.app.now()
-        items, lines = self.query_one("#items", SaidLines), self._lines()
-        if not self._busy and self._left and lines != items.said:
-            items.show(lines)
+        if not self._busy and self._left and any(self._told(item) != self._read[item.id] for item in self._left):
+            self.query_one("#items", SaidLines).show(self._to_read())
             self.more_is_known()
 
     async def perform(self) -> frozenset[str]:
@@ -96,7 +96,6 @@ class BatchDecision(Careful[frozenset[str]]):
             self._keys = {item.id: new_key() for item in self._items}
         self._sent = self.reason
         left, self._left = self._left, []
-        self._read = {item.id: self._told(item) for item in left}
         for place, item in enumerate(left):
             # What became known meanwhile of one that is still to come was not read.
             if self._stop or self._news(item):
@@ -165,6 +164,11 @@ class BatchDecision(Careful[frozenset[str]]):
         parts += [f"{len(self._left):,} still to do: Enter goes on with them"] if self._left else []
         return ", ".join(parts) + "."
 
+    def _to_read(self) -> list[Said]:
+        """The same, from where one reads it before anything more is decided."""
+        self._read = {item.id: self._told(item) for item in self._items}
+        return self._lines()
+
     def _lines(self) -> list[Said]:
         """Each in full, and what became of it."""
         lines: list[Said] = []
@@ -177,8 +181,8 @@ class BatchDecision(Careful[frozenset[str]]):
         return lines
 
     def _news(self, item: Item) -> bool:
-        """Whether what is told of it is not what was read when one confirmed."""
-        return self._told(item) != self._read[item.id]
+        """Whether a warning is told of it that was not read."""
+        return any(said.tone in _WARNS and said not in self._read[item.id] for said in self._told(item))
 
     def _told(self, item: Item) -> list[Said]:
         order, known = of_approval(item.approval), self._known.get(item.id, _NOTHING)
@@ -189,7 +193,7 @@ class BatchDecision(Careful[frozenset[str]]):
 
     def _say(self, sentence: str, *, busy: bool = False) -> None:
         if not busy and any(self._news(item) for item in self._left):
-            self.query_one("#items", SaidLines).show(self._lines())
+            self.query_one("#items", SaidLines).show(self._to_read())
             self._read_again()
             sentence = f"{sentence} {MORE_IS_KNOWN}"
         super()._say(sentence, busy=busy)

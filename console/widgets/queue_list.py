@@ -41,6 +41,8 @@ class QueueList(Vertical):
         super().__init__()
         self._view = View()
         self._history: History | None = None
+        # Whether all of the queue was there when it was shown last.
+        self._was_whole = False
 
     def compose(self) -> ComposeResult:
         yield Listing[Item](QueueRows(self.app.now).columns(), lambda item: item.id, mark=True, id="items")
@@ -62,8 +64,8 @@ class QueueList(Vertical):
         """Show what there is now; the cursor stays on its item."""
         queue = self.app.lookout.queue
         # What is read of a long queue, or asked for, comes in too, but is no news.
-        news = queue.whole and history is None and (view, history) == (self._view, self._history)
-        self._view, self._history = view, history
+        news = self._was_whole and history is None and (view, history) == (self._view, self._history)
+        self._view, self._history, self._was_whole = view, history, queue.whole
         items = view.of(queue.listed() if history is None else history.listed(queue.ended))
         self.listing.empty = self._empty()
         self.listing.show(items, news=news)

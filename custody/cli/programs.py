@@ -14,7 +14,7 @@ from custody.kit.environment import BadSetting
 
 _KEEP_LOG_BYTES = 10 * 2**20
 # Each lets what runs come to its end, and has a little longer for it than it allows itself.
-_STOP_SECONDS = {"api": 20.0, "proxy": 15.0, "scheduler": 25.0, "signer": 15.0}
+_STOP_SECONDS = {"api": 27.0, "proxy": 15.0, "scheduler": 25.0, "signer": 15.0}
 _WORKER = {"api": "SERVICE_API_WORKER", "proxy": "SERVICE_PROXY_WORKER"}
 
 

@@ -12,7 +12,7 @@ from tests.console.queues import READ_ON, asked, odd_queue, queue, read_through,
 from tests.console.waiting import item, later, queued
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant
 from tests.fixtures.server import Service
-from tests.outside.odd_api import OddApi, Request, passes_on
+from tests.outside.odd_api import OddApi, Request, passes_on, refuses
 
 pytestmark = pytest.mark.long
 
@@ -101,42 +101,71 @@ async def test_what_is_known_around_several_does_not_grow_old_either(
         await console.sees("More has become known: read it from the top.")
 
 
-async def test_what_becomes_known_while_several_are_decided_is_read_before_the_rest(
+async def test_a_warning_that_comes_while_several_are_decided_is_read_before_the_rest(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    other, older, newer = (queued(agent, value) for value in (2, 3, 4))
-    clock, known = [later(item(tenant, newer))], asyncio.Event()
+    older, newer = (queued(agent, value) for value in (3, 4))
+    clock, asked_again = [later(item(tenant, newer))], asyncio.Event()
 
-    async def slow(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
-        await known.wait()
-        await passes_on(api, request, writer)
+    async def fails_late(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        await asked_again.wait()
+        await refuses(500, "Broken.")(api, request, writer)
 
     async with odd_queue(service, tenant, folder, now=lambda: clock[0]) as (console, api):
 
         def looking() -> list[Any]:
             return [one for one in console.app.workers if one.node is console.app.screen and one.group == "around"]
 
-        async def all_known(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
-            known.set()
+        async def after_the_answers(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+            asked_again.set()
             await console.app.workers.wait_for_complete(looking())
             await passes_on(api, request, writer)
 
         await console.press("space", "space")
         await asked(console, "a")
         await console.sees("Approve these 2?", "! First time")
-        tenant.ok("POST", f"/approvals/{other}/approve", {})
         await console.until(lambda: not looking(), "all that is known")
-        api.does(slow, "/vault/")
-        api.does(all_known, f"/approvals/{newer}/approve")
+        api.does(fails_late, "/vault/")
+        api.does(after_the_answers, f"/approvals/{newer}/approve")
         clock[0] += timedelta(minutes=1)
         await console.until(looking, "that it is asked anew")
         await read_through(console)
         await console.press("enter")
 
-        await console.sees("1 approved, 1 still to do", "More has become known: read it from the top.")
+        await console.sees("1 approved, 1 still to do", "More has become known", "Not known just now")
         assert state(tenant, older) == "pending"
-        assert "! First time" not in console.flat
 
+        await read_through(console)
+        await console.press("enter")
+        await console.sees("2 approved")
+    assert [state(tenant, one) for one in (older, newer)] == ["approved", "approved"]
+
+
+async def test_a_warning_that_is_known_and_not_shown_yet_is_shown_before_anything_is_decided(
+    service: Service, tenant: Tenant, agent: Agent, folder: Path
+) -> None:
+    _, older, newer = (queued(agent, value) for value in (2, 3, 4))
+    last, answered = f"/vault/{agent.id}/transactions/{item(tenant, older)['txId']}", asyncio.Event()
+
+    async def late(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
+        await answered.wait()
+        await passes_on(api, request, writer)
+
+    async with odd_queue(service, tenant, folder) as (console, api):
+        api.does(late, last)
+        await console.press("space", "space")
+        await asked(console, "a")
+        # Of the one all is known by now, and still it says that nothing is.
+        await console.until(lambda: api.at(last), "the question about the other")
+        assert "! First time" not in console.flat
+        await read_through(console)
+        await console.press("enter")
+
+        await console.sees("0 approved, 2 still to do", "More has become known", "! First time")
+        assert state(tenant, newer) == "pending"
+
+        answered.set()
+        await console.until(lambda: console.flat.count("! First time") == 2, "what is known of the other")
         await read_through(console)
         await console.press("enter")
         await console.sees("2 approved")
