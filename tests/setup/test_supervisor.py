@@ -16,6 +16,7 @@ import pytest
 
 from custody.cli import places
 from custody.cli.runtime import PROJECT
+from tests.fixtures.server import free_ports
 
 pytestmark = pytest.mark.long
 
@@ -26,15 +27,6 @@ PORTS = (
     "SERVICE_API_PORT", "SERVICE_PROXY_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_PROXY",
     "SERVICE_METRICS_PORT_SCHEDULER",
 )  # fmt: skip
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody holds."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
 
 
 class Running:
