@@ -57,6 +57,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     await stop.wait()
     # Shutting down would cut off what runs, so nothing new begins first, and what runs comes to its end.
     clockwork.pause()
+    log.info("stopping")
     await deliveries.close(ports)
     await runner.ended()
     clockwork.shutdown(wait=False)

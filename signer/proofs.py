@@ -12,10 +12,12 @@ from custody.kit.callers import Proof
 from custody.kit.db import Pool
 from custody.kit.errors import Forbidden, Unauthenticated
 from custody.kit.jwt import BadToken, SessionClaims, TokenKeys
+from custody.kit.logs import logger
 from custody.kit.shapes import Role
 from signer.judging import JudgingSeals
 from signer.sealing import Sealer, Tampered, fields
 
+log = logger(__name__)
 _CACHED = 10_000
 TENANT_KEY_MAC = "tenant-key-mac"
 PLATFORM_KEY_MAC = "platform-key-mac"
@@ -230,4 +232,7 @@ class Proofs:
         try:
             self._sealer.check_mac(mac, purpose, tenant, content)
         except Tampered:
+            log.error(
+                "a caller was refused: it is not one that the signer wrote", extra={"mac": purpose, "tenant": tenant}
+            )
             raise BadProof from None

@@ -1,3 +1,8 @@
 """Fixtures by name only; the rest is in `fixtures/`."""
 
+from hypothesis import HealthCheck, settings
+
 pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.server", "tests.fixtures.callers", "tests.fixtures.people"]
+# How long an example takes says something of what else the machine does, and nothing of the example.
+settings.register_profile("custody", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("custody")

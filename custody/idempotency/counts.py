@@ -3,6 +3,7 @@
 Figures, never part of an act: what a process that dies had not yet written is lost, and nothing waits for it.
 """
 
+import asyncio
 from collections import Counter as Tally
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ class Counts:
 
     def __init__(self) -> None:
         self._tenants: dict[str, Tally[str]] = {}
+        self._flushing = asyncio.Lock()
 
     def add(self, tenant: str, counter: Counter, n: int = 1) -> None:
         """Count something of a tenant."""
@@ -35,7 +37,14 @@ class Counts:
         found[counter] += n
 
     async def flush(self, pool: Pool) -> None:
-        """Add everything to the database, in one statement; what could not be written is kept for the next time."""
+        """Add everything to the database, in one statement; what could not be written is kept for the next time.
+
+        Whoever comes while others write waits for them: what was counted before he came is then in the database.
+        """
+        async with self._flushing:
+            await self._flush(pool)
+
+    async def _flush(self, pool: Pool) -> None:
         taken, self._tenants = self._tenants, {}
         if not taken:
             return

@@ -30,7 +30,7 @@ def node():
 
 @pytest.fixture
 async def rpc():
-    async with Rpc(connect_seconds=1, read_seconds=0.2) as client:
+    async with Rpc() as client:
         yield client
 
 
@@ -43,34 +43,35 @@ def chain(node):
 
 
 @pytest.mark.parametrize(
-    ("status", "body"),
+    ("status", "body", "said"),
     [
-        (200, b"<html>"),
-        (200, b""),
-        (200, b"[]"),
-        (200, b'{"id": 999, "result": 1}'),
-        (200, b"[" * 100_000),
-        (200, b'{"id": 1, "result": "' + b"a" * 2**20 + b'"}'),
-        (302, b""),
-        (401, b"denied"),
-        (429, b'{"id": 1, "error": {"message": "slow down"}}'),
-        (502, b"bad gateway"),
+        (200, b"<html>", "is not JSON-RPC"),
+        (200, b"", "is not JSON-RPC"),
+        (200, b"[]", "left a question unanswered"),
+        (200, b'{"id": 999, "result": 1}', "left a question unanswered"),
+        (200, b"[" * 100_000, "is not JSON-RPC"),
+        (200, b'{"id": 1, "result": "' + b"a" * 2**20 + b'"}', "is too long"),
+        (302, b"", "is not JSON-RPC"),
+        (401, b"denied", "is not JSON-RPC"),
+        (429, b'{"id": 1, "error": {"message": "slow down"}}', "with status 429"),
+        (502, b"bad gateway", "with status 502"),
     ],
 )
-async def test_a_node_that_gives_no_usable_answer_counts_as_away(rpc, node, status, body):
+async def test_a_node_that_gives_no_usable_answer_counts_as_away(rpc, node, status, body, said):
     node.status, node.body = status, body
 
-    with pytest.raises(RpcUnavailable) as problem:
+    with pytest.raises(RpcUnavailable, match=said) as problem:
         await rpc.call([url(node)], "eth_chainId", [])
     assert problem.value.code == "rpc_unavailable"
     assert "127.0.0.1" in problem.value.message
 
 
-async def test_a_silent_node_is_given_up(rpc, node):
+async def test_a_silent_node_is_given_up(node):
     node.silent.clear()
 
-    with pytest.raises(RpcUnavailable, match="in time"):
-        await rpc.call([url(node)], "eth_chainId", [])
+    async with Rpc(read_seconds=0.2) as hasty:
+        with pytest.raises(RpcUnavailable, match="in time"):
+            await hasty.call([url(node)], "eth_chainId", [])
 
 
 async def test_the_next_address_is_asked_when_the_first_is_away(rpc, node):

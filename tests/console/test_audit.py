@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from console.texts import filters
 from console.texts.fields import indented
 from console.texts.moments import clock, moment
+from console.widgets.listing import Listing
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
@@ -141,9 +142,10 @@ async def test_further_pages_come_as_one_scrolls(
     total = as_owner.ok("GET", "/audit/events?limit=1")["pagination"]["total"]
     async with looking(service, folder, as_owner) as console:
         await console.sees(f"{total} rows")
-        for _ in range(4):
+        listing = console.one(Listing)
+        for loaded in (200, total):
             await console.press("end")
-            await console.pilot.pause(0.1)
+            await console.until(lambda loaded=loaded: len(listing.rows) == loaded, f"{loaded} rows")
 
         await console.press("end")
         await console.sees("tenant.created")

@@ -19,21 +19,24 @@ from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
 
 pytestmark = pytest.mark.long
 
-HURRY = Patience(connect=1, silence=0.15, answer=0.3, stream_silence=5, again=(0.02, 0.02, 0.1))
+# Asked again soon, but never given up before there is an answer: a decision may take its time.
+SOON = Patience(again=(0.02, 0.02, 0.1))
+# For a service that says nothing: what is given up too early is asked again.
+HURRY = Patience(silence=0.5, again=SOON.again)
 SCREEN = "Custody default"
 
 
 @asynccontextmanager
 async def behind(
-    service: Service, tenant: Tenant, folder: Path, *earlier: tuple[Deed, str, str]
+    service: Service, tenant: Tenant, folder: Path, *earlier: tuple[Deed, str, str], patience: Patience = SOON
 ) -> AsyncIterator[tuple[OddApi, Driven]]:
-    """A console that asks through an odd API, and is in a hurry."""
+    """A console that asks through an odd API."""
     async with odd_api.odd_api(service.url) as odd:
         for deed in earlier:
             odd.does(*deed)
         async with driven(odd.url, folder, key=tenant.key) as console:
             await console.until(lambda: console.app.current_mode == "approvals", "the queue")
-            console.app.client.patience = HURRY
+            console.app.client.patience = patience
             yield odd, console
 
 
@@ -55,7 +58,7 @@ async def test_whatever_is_answered_the_queue_stays_and_goes_on_by_itself(
 ) -> None:
     agent = cautious(tenant)
     keys = [queued(agent, value) for value in (1, 2, 3)]
-    async with behind(service, tenant, folder) as (odd, console):
+    async with behind(service, tenant, folder, patience=HURRY) as (odd, console):
         await console.sees("3 waiting")
         await console.press("down", "slash", *"payer")
         listing, search = console.one(Listing), console.one(SearchLine)
@@ -69,6 +72,8 @@ async def test_whatever_is_answered_the_queue_stays_and_goes_on_by_itself(
             assert (listing.row, search.value, console.app.focused) == (at, "payer", search), name
             odd.well()
             await console.until(lambda: not console.one(Banner).display, f"the end of {name}")
+            # Silence, which one has to wait for, was the first.
+            console.app.client.patience = SOON
         await odd.refuse()
         await console.sees("cannot be reached.")
         await odd.listen()

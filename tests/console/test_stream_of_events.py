@@ -1,6 +1,7 @@
 """The client's reading of a stream of events that is not as it should be. Spec 1/4.7, decisions 10."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 
@@ -10,6 +11,7 @@ from console.wire.failures import Away, Failure, Malformed, Patience
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, streams, succeeds
 
+# Only for what says nothing: anything else may take its time.
 HURRY = Patience(stream_silence=0.15)
 
 
@@ -21,7 +23,7 @@ async def odd() -> AsyncIterator[OddApi]:
 
 @pytest.fixture
 async def client(odd: OddApi) -> AsyncIterator[ApiClient]:
-    client = ApiClient(odd.url, patience=HURRY)
+    client = ApiClient(odd.url)
     yield client
     await client.close()
 
@@ -39,11 +41,21 @@ async def heard_in(client: ApiClient) -> tuple[list[Event], Failure | None]:
 async def test_events_are_read_however_they_are_cut(odd: OddApi, client: ApiClient) -> None:
     odd.does(streams(*(bytes([one]) for one in b'id: 7\r\nevent: a\rdata: {"b":\ndata: 1}\n\n: still here\n\n')))
 
-    events, failure = await heard_in(client)
+    # As they come: this stream has no end.
+    async with aclosing(client.events("5")) as events:
+        found = [await anext(events) for _ in range(3)]
 
-    assert [(one.id, one.name, one.data) for one in events] == [
+    assert [(one.id, one.name, one.data) for one in found] == [
         ("5", "open", {}), ("7", "a", {"b": 1}), ("7", "place", {}),
     ]  # fmt: skip
+
+
+async def test_a_stream_that_falls_silent_is_left(odd: OddApi, client: ApiClient) -> None:
+    client.patience = HURRY
+    odd.does(streams())
+
+    _, failure = await heard_in(client)
+
     assert failure is not None
     assert failure.sentence == f"The stream of events from {odd.url} broke off (ReadTimeout)."
 
@@ -89,6 +101,7 @@ async def test_a_stream_without_an_end_of_a_line_or_event_is_left(odd: OddApi, c
 async def test_what_is_no_stream_is_not_called_open(
     odd: OddApi, client: ApiClient, deed: Deed, kind: type[Failure]
 ) -> None:
+    client.patience = HURRY if deed is odd_api.says_nothing else client.patience
     odd.does(deed)
 
     events, failure = await heard_in(client)

@@ -23,6 +23,7 @@ _DEPLOYER = Account.from_key(b"\x0d" * 32)
 _TRANSFER = "a9059cbb"
 # EIP-1559 takes an eighth off after an empty block, in whole wei: of seven an eighth is none.
 _LEAST_BASE_FEE = 7
+_MINED_SECONDS = 10
 
 
 class EvmNode:
@@ -83,6 +84,17 @@ class EvmNode:
         found = self.rpc("eth_getTransactionByHash", tx_hash)
         return found is not None and found["blockNumber"] is None
 
+    def receipt(self, tx_hash: str) -> Any:
+        """What became of a transaction, once it is mined: a node may answer before it has mined."""
+        deadline = time.monotonic() + _MINED_SECONDS
+        while (receipt := self.rpc("eth_getTransactionReceipt", tx_hash)) is None:
+            assert time.monotonic() < deadline, "not mined"
+        return receipt
+
+    def sent_from(self, address: str) -> int:
+        """How many transactions of an address the node has, mined or not."""
+        return int(self.rpc("eth_getTransactionCount", address, "pending"), 16)
+
     def deploy_erc20(self, holder: str, *, symbol: str = "USDX", decimals: int = 6, supply: int = 10**12) -> str:
         """Deploy a token whose whole supply belongs to `holder`; give its address."""
         self.fund(_DEPLOYER.address)
@@ -108,11 +120,7 @@ class EvmNode:
             "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9, **to,
         }  # fmt: skip
         signed = Account.sign_transaction(transaction, _DEPLOYER.key)
-        hash_ = self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex())
-        # A node may answer before it has mined.
-        deadline = time.monotonic() + 10
-        while (receipt := self.rpc("eth_getTransactionReceipt", hash_)) is None:
-            assert time.monotonic() < deadline, "not mined"
+        receipt = self.receipt(self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex()))
         assert receipt["status"] == "0x1"
         return receipt
 

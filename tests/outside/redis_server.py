@@ -12,6 +12,7 @@ from pathlib import Path
 
 from valkey import Valkey
 from valkey.exceptions import ConnectionError as NotConnected
+from valkey.exceptions import TimeoutError as TooSlow
 
 from tests.outside.processes import die_with
 from tests.outside.programs import KEY_VALUE_STORE, installed
@@ -85,7 +86,7 @@ class RedisServer:
         try:
             with Valkey(port=self.port, socket_timeout=1) as client:
                 return bool(client.ping())
-        except NotConnected:
+        except (NotConnected, TooSlow):
             return False
 
 

@@ -20,10 +20,11 @@ import pytest
 
 from custody.cli import places
 from tests.fixtures.callers import ADDRESS, Agent, new_tenant
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deployed, owner_of, partner_of
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import STOP_SECONDS, Service
 from tests.fixtures.signer_socket import Wire, greeted
+from tests.outside import loopback
 from tests.outside.bad_node import BadNode, running_bad_node
 from tests.outside.upstream import eventually
 from tests.paths.test_node_away_and_back import WORKING
@@ -48,7 +49,7 @@ def node() -> Iterator[BadNode]:
 @pytest.fixture(scope="module")
 def deployment(apart: Database, node: BadNode) -> Iterator[Service]:
     """A deployment of this file's own, because its processes are stopped."""
-    with deployed(apart, SERVICE_RPC_URL_31337=f"http://{node.address}", SERVICE_API_DRAIN_SECONDS="1") as service:
+    with deployed(apart, SERVICE_RPC_URL_31337=f"http://{node.address}") as service:
         yield service
 
 
@@ -62,6 +63,14 @@ def running(deployment: Service, node: BadNode) -> Iterator[Service]:
     node.heard.clear()
     yield deployment
     node.silent.set()
+
+
+@pytest.fixture
+def lingering(running: Service, node: BadNode) -> Iterator[Service]:
+    """Another api and signer beside it, which say that they stop for long enough that a busy machine hears it."""
+    rest = {"SERVICE_RPC_URL_31337": f"http://{node.address}", "SERVICE_API_DRAIN_SECONDS": "5"}
+    with partner_of(running, **rest) as service:
+        yield service
 
 
 @pytest.fixture
@@ -83,7 +92,7 @@ def refused(service: Service) -> bool:
 def ready(service: Service) -> Any:
     """What /ready says, or None where nobody answers."""
     try:
-        answer = httpx.get(f"{service.url}/ready", trust_env=False)
+        answer = loopback.get(f"{service.url}/ready")
     except httpx.HTTPError:
         return None
     return answer.status_code, answer.json()["data"]["checks"]
@@ -100,25 +109,25 @@ def last_words(wire: Wire) -> Any:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
 def test_a_request_under_way_is_answered_by_an_api_that_stops(
-    running: Service, node: BadNode, payer: Agent, how: signal.Signals
+    lingering: Service, node: BadNode, how: signal.Signals
 ) -> None:
-    process = running.processes["api"]
+    process = lingering.processes["api"]
     node.silent.clear()
-    with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(payer.sign, broadcast=True)
+    with new_tenant(lingering) as tenant, ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(tenant.agent().sign, broadcast=True)
         eventually(lambda: node.heard)
 
         process.send_signal(how)
         if how == signal.SIGTERM:
-            eventually(lambda: ready(running), (503, {"stopping": {"ok": False}}))
-        eventually(lambda: refused(running))
+            eventually(lambda: ready(lingering), (503, {"stopping": {"ok": False}}))
+        eventually(lambda: refused(lingering), seconds=20)
         node.silent.set()
         try:
             answer: httpx.Response | None = asked.result()
         except httpx.HTTPError:
             answer = None
 
-    running.processes.pop("api")
+    lingering.processes.pop("api")
     if how == signal.SIGKILL:
         assert answer is None
         assert process.wait(10) == -signal.SIGKILL

@@ -14,8 +14,7 @@ def test_a_small_payment_is_signed_and_mined(tenant: Tenant, evm_node: EvmNode) 
     answer = agent.sign(OTHER_ADDRESS, 1000, broadcast=True)
 
     assert answer.status_code == 200, answer.text
-    receipt = evm_node.rpc("eth_getTransactionReceipt", answer.json()["data"]["txHash"])
-    assert int(receipt["status"], 16) == 1
+    assert evm_node.receipt(answer.json()["data"]["txHash"])["status"] == "0x1"
     assert int(evm_node.rpc("eth_getBalance", OTHER_ADDRESS, "latest"), 16) == before + 1000
     assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["status"] == "broadcast"
 
@@ -30,7 +29,7 @@ def test_a_large_payment_waits_for_a_person_and_is_mined_once_approved(tenant: T
     approved = tenant.ok("POST", f"/approvals/{item['id']}/approve", {"digest": item["digest"]})
 
     assert queued.json()["data"]["status"] == "pending_approval"
-    assert int(evm_node.rpc("eth_getTransactionReceipt", approved["txHash"])["status"], 16) == 1
+    assert evm_node.receipt(approved["txHash"])["status"] == "0x1"
 
 
 def test_an_agent_without_funds_is_told_which_address_to_fund(tenant: Tenant) -> None:

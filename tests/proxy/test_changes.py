@@ -16,6 +16,8 @@ from tests.proxy.changes import ENDINGS, Change, rest, sql
 from tests.proxy.envelope import refusal
 
 SECONDS = 2.0
+# What is under way ends only about then: two, and what a busy machine may add.
+UNDER_WAY_SECONDS = 3.0
 # What is changed, and what the agent gets from then on.
 CHANGES: dict[str, tuple[Change, int, str]] = {
     **ENDINGS,
@@ -103,12 +105,12 @@ def test_a_websocket_under_way_ends_with_its_token(routed: Keyless, told: bool) 
     address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws"
     with connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None) as socket:
         socket.send("hello")
-        assert socket.recv(SECONDS) == "hello"
+        assert socket.recv(10) == "hello"
 
         routed.tenant.ok("DELETE", f"/agents/{routed.agent.id}/tokens")
 
         with pytest.raises(ConnectionClosedError):
-            socket.recv(SECONDS)
+            socket.recv(UNDER_WAY_SECONDS)
 
 
 def test_a_tenant_made_anew_under_its_old_name_has_its_own_routes_at_once(proxied: Proxied, told: bool) -> None:

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from tests.fixtures.deployments import owner_of
-from tests.fixtures.proxied import Keyless
+from tests.fixtures.proxied import Keyless, Proxy
 from tests.outside.upstream import eventually
 from tests.proxy.written import rows
 
@@ -131,29 +131,38 @@ async def test_a_websocket_leaves_one_row_when_it_ends(routed: Keyless) -> None:
     assert (row["metadata"]["requestBytes"], row["metadata"]["responseBytes"]) == (8, 4)
 
 
+def connections(proxy: Proxy) -> float:
+    """How many agents are connected."""
+    return proxy.metrics()["custody_proxy_connections"]
+
+
+def settled(proxy: Proxy, *kinds: tuple[int, str]) -> list[float]:
+    """Requests that ended so. A request is counted before its connection is over, so none is still to be counted."""
+    eventually(lambda: connections(proxy), 0)
+    return [proxy.counted(*kind) for kind in kinds]
+
+
 @pytest.mark.parametrize(
     ("path", "status", "reason"),
     [("/up/echo", 200, ""), ("/up/status?code=404", 404, ""), ("/none/x", 403, "unknown_alias"),
      ("/up/close", 502, "upstream_failed"), ("/up/%2e%2e", 400, "malformed_target")],
 )  # fmt: skip
 def test_requests_are_counted_by_status_and_reason(routed: Keyless, path: str, status: int, reason: str) -> None:
-    before = routed.proxy.counted(status, reason)
+    before = settled(routed.proxy, (status, reason))
     with routed.proxy.connect() as wire:
         assert wire.say(routed.head(path)).hear().status == status
 
-    assert eventually(lambda: routed.proxy.counted(status, reason), before + 1) == before + 1
+    assert settled(routed.proxy, (status, reason)) == [before[0] + 1]
 
 
 def test_requests_without_a_token_and_malformed_ones_are_counted(routed: Keyless) -> None:
-    before = routed.proxy.counted(401, "bad_token"), routed.proxy.counted(400, "malformed_request")
+    kinds = (401, "bad_token"), (400, "malformed_request")
+    before = settled(routed.proxy, *kinds)
     with routed.proxy.connect() as wire:
         wire.say(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").hear()
         wire.say(b"nonsense\r\n\r\n").hear()
 
-    after = before[0] + 1, before[1] + 1
-    assert eventually(
-        lambda: (routed.proxy.counted(401, "bad_token"), routed.proxy.counted(400, "malformed_request")), after
-    )
+    assert settled(routed.proxy, *kinds) == [count + 1 for count in before]
 
 
 def test_figures_name_neither_agent_nor_tenant_nor_host(routed: Keyless) -> None:
@@ -165,9 +174,9 @@ def test_figures_name_neither_agent_nor_tenant_nor_host(routed: Keyless) -> None
 
 
 def test_the_gauge_of_connections_comes_back(routed: Keyless) -> None:
-    before = routed.proxy.metrics()["custody_proxy_connections"]
+    eventually(lambda: connections(routed.proxy), 0)
     with routed.proxy.connect() as wire:
         wire.say(routed.head("/up/echo")).hear()
-        assert routed.proxy.metrics()["custody_proxy_connections"] == before + 1
+        assert connections(routed.proxy) == 1
 
-    assert eventually(lambda: routed.proxy.metrics()["custody_proxy_connections"], before) == before
+    eventually(lambda: connections(routed.proxy), 0)

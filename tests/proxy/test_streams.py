@@ -151,11 +151,11 @@ def test_memory_stays_bounded_when_the_agent_does_not_take_what_comes(routed: Ke
 
         def stands_still() -> bool:
             seen.append(routed.upstream.sent(name))
-            return len(seen) > 20 and seen[-20] == seen[-1]
+            return seen[-1] > 0 and len(seen) > 20 and seen[-20] == seen[-1]
 
         eventually(stands_still)
 
-        assert 0 < seen[-1] < 64 * MIB
+        assert seen[-1] < 64 * MIB
         assert routed.proxy.resident() - before < 32 * MIB
 
 

@@ -1,5 +1,6 @@
 """Every counter of `GET /tenants/:id/idempotency-metrics` moves by what it is named after. Spec 2/4.3, decisions 6."""
 
+import asyncio
 import csv
 import io
 import uuid
@@ -8,12 +9,15 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.deployments import owner_of, partner_of
 from tests.fixtures.people import Person
+from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
+from tests.routes.tenants.makers import held
 
 NONE = dict.fromkeys(
     ("observed", "reserved", "completed", "replayed", "conflicts", "inFlightConflicts", "suppressedAuthResponses",
@@ -89,6 +93,32 @@ async def test_a_twin_in_flight_is_told_to_come_back(service: Service, tenant: T
     assert second.headers["Retry-After"] == "1"
     assert first.status_code == 201
     assert counters(as_owner) == NONE | {"observed": 2, "reserved": 1, "completed": 1, "inFlightConflicts": 1}
+
+
+async def test_who_asks_while_figures_are_written_waits_for_them(
+    tenant: Tenant, as_owner: Person, database: Database, owner: asyncpg.Connection
+) -> None:
+    async with held(database, "LOCK TABLE idempotency_counts IN SHARE MODE"):
+        answer = await asyncio.to_thread(tenant.post, "/agents", json=agent(), headers=fresh())
+        assert answer.status_code == 201
+        # They are on their way, by the task of every second.
+        await waits_for_lock(owner, "add_idempotency_counts")
+        asking = asyncio.create_task(asyncio.to_thread(counters, as_owner))
+        # Long enough for an answer that does not wait.
+        await asyncio.wait([asking], timeout=0.5)
+
+    assert await asking == NONE | {"observed": 1, "reserved": 1, "completed": 1}
+
+
+async def waits_for_lock(owner: asyncpg.Connection, function: str) -> None:
+    """Come back once a statement that calls it waits for a lock."""
+    async with asyncio.timeout(10):
+        while not await owner.fetchval(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
+            "AND wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid())",
+            function,
+        ):
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.long

@@ -11,18 +11,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import httpx
 import msgspec
 
 from custody.cli.settings import MODULES
 from tests.expiry.race import judged
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.deployments import owner_of
-from tests.fixtures.server import Service, free_ports
+from tests.fixtures.server import START_SECONDS, Service, free_ports
+from tests.outside import loopback
 from tests.outside.processes import die_with
+from tests.outside.upstream import eventually
 
 AGENTS = 4
 EACH_SECOND = 1
 SETTLE_SECONDS = 60
+# Once a job has run, the database is there, all jobs are on the clock, and a stop is heard.
+_AT_WORK = 'custody_job_runs_total{job="expire",outcome="done"}'
 # The watch is asked a little after the claim was made.
 TOLERANCE_SECONDS = 0.5
 
@@ -32,12 +37,12 @@ class Replica:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        [self.metrics_port] = free_ports(1)
+        [self._metrics_port] = free_ports(1)
         self.start()
 
     def start(self) -> None:
         """Start it; it needs nobody's leave to work."""
-        environment = {**self._service._environment, "SERVICE_METRICS_PORT_SCHEDULER": str(self.metrics_port)}
+        environment = {**self._service._environment, "SERVICE_METRICS_PORT_SCHEDULER": str(self._metrics_port)}
         with (self._service.home / "log" / "replica.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", MODULES["scheduler"]], cwd="/", env=environment,
@@ -49,6 +54,21 @@ class Replica:
         self.process.kill()
         self.process.wait()
 
+    def ready(self) -> None:
+        """Wait until it is at work."""
+        eventually(self._is_at_work, seconds=START_SECONDS)
+
+    def figures(self) -> str:
+        """All figures as they are served; nothing while they are not."""
+        try:
+            return loopback.get(f"http://127.0.0.1:{self._metrics_port}/metrics").text
+        except httpx.TransportError:
+            return ""
+
+    def _is_at_work(self) -> bool:
+        assert self.process.poll() is None, self._service.logs()[-4000:]
+        return _AT_WORK in self.figures()
+
 
 @contextmanager
 def replicas(service: Service, count: int) -> Iterator[list[Replica]]:
@@ -58,6 +78,9 @@ def replicas(service: Service, count: int) -> Iterator[list[Replica]]:
         yield started
     finally:
         for one in started:
+            if one.process.poll() is None:
+                # A stop that it does not hear yet would be a kill.
+                one.ready()
             one.process.terminate()
             assert one.process.wait(20) in (0, -9), service.logs()[-4000:]
 

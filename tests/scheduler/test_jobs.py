@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import asyncpg
-import httpx
 import pytest
 
 from custody.chains.rpc import Rpc
@@ -19,7 +18,6 @@ from tests.expiry.race import judged
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.outside import loopback
 from tests.outside.upstream import eventually
 from tests.scheduler.replicas import Replica, replicas
 
@@ -111,6 +109,8 @@ async def test_a_job_that_fails_is_counted_and_stops_no_other(pair: list[Runner]
 async def test_ready_tells_of_jobs_and_is_ready_whatever_became_of_them(
     as_nobody: Client, owner: asyncpg.Connection
 ) -> None:
+    # The deployment serves before its scheduler has done anything.
+    eventually(lambda: as_nobody.get("/ready").json()["data"]["checks"]["jobs"].get("expire", {}).get("lastSuccessAt"))
     await owner.execute("SELECT job_ended('test-never', false, 0, 0), job_ended('test-once', true, 1, 1)")
     await owner.execute("UPDATE jobs SET last_success_at = '2020-01-01' WHERE name = 'test-once'")
 
@@ -128,7 +128,7 @@ async def test_ready_tells_of_jobs_and_is_ready_whatever_became_of_them(
 def second(service: Service) -> Iterator[Replica]:
     """One more scheduler beside the deployment's own, at work."""
     with replicas(service, 1) as [one]:
-        eventually(lambda: _metrics(one), lambda text: 'custody_job_runs_total{job="expire",outcome="done"}' in text)
+        one.ready()
         yield one
 
 
@@ -137,7 +137,7 @@ async def test_two_schedulers_share_the_work_and_one_may_be_killed(
 ) -> None:
     cautious = tenant.agent(rule("auto-approve-threshold", threshold="0"))
     approvals = [cautious.sign().json()["data"]["approvalId"] for _ in range(30)]
-    metrics = _metrics(second)
+    metrics = second.figures()
 
     await owner.execute(DUE, approvals)
     second.kill()
@@ -148,13 +148,6 @@ async def test_two_schedulers_share_the_work_and_one_may_be_killed(
     assert (outcomes, problems) == ({"expired": 30}, [])
     assert 'custody_job_last_success_timestamp_seconds{job="expire"}' in metrics
     assert re.search(r'custody_job_seconds_count{job="expire"} [1-9]', metrics)
-
-
-def _metrics(replica: Replica) -> str:
-    try:
-        return loopback.get(f"http://127.0.0.1:{replica.metrics_port}/metrics").text
-    except httpx.HTTPError:
-        return ""
 
 
 def _counted(job: str, outcome: str) -> float:

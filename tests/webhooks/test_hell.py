@@ -10,7 +10,8 @@ import pytest
 from tests.fixtures.hooked import Hooked, new_hooks, rows
 from tests.outside.hell import Heard
 
-PATIENCE = 2.0
+# Of this a second goes by for a short body that does not end; the rest is for a machine that is busy.
+PATIENCE = 6.0
 # What the server does: the word for what went wrong, the status that was heard.
 FAILS = {
     "status-500": ("status", 500), "status-199": ("timeout", None), "status-404": ("status", 404),
@@ -42,7 +43,7 @@ def after(hooked: Hooked) -> Iterator[After]:
         urls |= {server: hooks.endpoint(server=server) for server in (*REFUSED_SERVERS, "plain")}
         with hooked.scheduler(PATIENCE):
             hooks.event()
-            shown = {does: hooks.ended(url)[0] for does, url in urls.items()}
+            shown = {does: hooks.ended(url, seconds=PATIENCE + 10)[0] for does, url in urls.items()}
         yield After(hooks, urls, {}, {does: hooks.hell.at(url) for does, url in urls.items()}, shown)
 
 

@@ -90,7 +90,7 @@ def test_a_refused_device_is_told_so_until_the_end(device: Device, approver: Per
 
 async def test_who_polls_too_fast_has_to_wait_longer(device: Device, owner: asyncpg.Connection) -> None:
     polls = [device.poll(), device.poll(), device.poll()]
-    await pass_time(owner, device, 14)
+    await pass_time(owner, device, 11)
     polls.append(device.poll())
     await pass_time(owner, device, 21)
     polls.append(device.poll())

@@ -30,7 +30,7 @@ def test_approving_signs_and_broadcasts_when_the_agent_asked(
     approved = tenant.ok("POST", f"/vault/{cautious.id}/approve/{order['txId']}")
 
     assert set(approved) == {"txId", "txHash"}
-    assert evm_node.rpc("eth_getTransactionReceipt", approved["txHash"])["status"] == "0x1"
+    assert evm_node.receipt(approved["txHash"])["status"] == "0x1"
     assert cautious.ok("GET", f"/vault/{cautious.id}/transactions/{order['txId']}")["status"] == "broadcast"
 
 

@@ -36,7 +36,9 @@ async def test_at_once_under_one_key_and_broadcast_the_node_gets_one(agent: Agen
     answers = await at_once(agent, 16, str(uuid.uuid4()), broadcast=True)  # type: ignore[arg-type]
 
     assert {answer.status_code for answer in answers} == {200}
-    assert int(evm_node.rpc("eth_getTransactionCount", agent.evm_address, "latest"), 16) == 1
+    [tx_hash] = {answer.json()["data"]["txHash"] for answer in answers}
+    assert evm_node.receipt(tx_hash)["status"] == "0x1"
+    assert evm_node.sent_from(agent.evm_address) == 1
 
 
 def test_equal_requests_without_a_key_are_two_payments(agent: Agent) -> None:
@@ -118,4 +120,5 @@ def test_a_client_that_hangs_up_changes_nothing(service: Service, agent: Agent, 
     assert again.status_code == 200, again.text
     rows = agent.ok("GET", f"/vault/{agent.id}/history")
     assert [(row["status"], row["txHash"]) for row in rows] == [("broadcast", again.json()["data"]["txHash"])]
-    assert int(evm_node.rpc("eth_getTransactionCount", agent.evm_address, "latest"), 16) == 1
+    assert evm_node.receipt(rows[0]["txHash"])["status"] == "0x1"
+    assert evm_node.sent_from(agent.evm_address) == 1
