@@ -19,12 +19,13 @@ DAY = re.compile(r"\b20\d\d-\d\d-\d\d|\b\d\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|
         ("22 Nov, 09 Nov", "xx xxx, 09 Nov"),
         (f"digest {DIGEST}.", f"digest {'x' * 64}."),
         (f"{DIGEST[:9]}…{DIGEST[-6:]}", f"{'x' * 9}…{'x' * 6}"),
+        ("0x22…, 22a7…", "xxxx…, 22a7…"),
         ("0.0001 to 0x11111…", "0.0001 to 0x11111…"),
         ("at 2026-11-22 10:15:30 UTC", "at xxxx-xx-xx xx:xx:xx UTC"),
         ("11-22 10:15:30", "xx-xx xx:xx:xx"),
         ("evm:31337:0x22a7 & <payer>", "evm:31337:xxxxxx & <payer>"),
     ],
-    ids=["day", "whole", "clipped", "by chance", "time", "without its year", "part"],
+    ids=["day", "whole", "clipped", "address", "by chance", "time", "without its year", "part"],
 )
 def test_random_values_are_hidden_and_nothing_else(said: str, kept: str) -> None:
     drawn = html.escape(said).replace(" ", "&#160;")
