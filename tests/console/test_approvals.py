@@ -54,6 +54,7 @@ async def test_the_order_can_be_changed_and_the_cursor_stays_on_its_item(
             assert console.one(ShownItem).item.id == approval
 
 
+@pytest.mark.long
 async def test_a_search_narrows_with_every_letter(service: Service, tenant: Tenant, folder: Path) -> None:
     async with three(service, tenant, folder) as (console, (payment, saving, approval)):
         await console.press("slash")
@@ -72,6 +73,7 @@ async def test_a_search_narrows_with_every_letter(service: Service, tenant: Tena
         assert isinstance(console.app.focused, Listing)
 
 
+@pytest.mark.long
 @pytest.mark.long
 async def test_the_queue_is_filtered_by_agent_and_by_what_became_of_it(
     service: Service, tenant: Tenant, folder: Path

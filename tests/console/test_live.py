@@ -90,7 +90,7 @@ async def test_what_comes_rings_once_and_is_counted_wherever_one_is(
     [
         pytest.param(refuses(429, "Too many streams.", Retry_After="900"), marks=pytest.mark.long),
         pytest.param(refuses(403, "Not for you."), marks=pytest.mark.long),
-        streams(b": open\nid: 0\n\n"),
+        pytest.param(streams(b": open\nid: 0\n\n"), marks=pytest.mark.long),
     ],
     ids=["429", "403", "deaf"],
 )

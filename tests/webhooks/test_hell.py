@@ -10,6 +10,8 @@ import pytest
 from tests.fixtures.hooked import Hooked, new_hooks, rows
 from tests.outside.hell import Heard
 
+pytestmark = pytest.mark.long
+
 # Of this a second goes by for a short body that does not end; the rest is for a machine that is busy.
 PATIENCE = 6.0
 # What the server does: the word for what went wrong, the status that was heard.
