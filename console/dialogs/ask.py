@@ -144,7 +144,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
             self.action_step_back()
         elif self._drawn and not self._busy and not self.query_one(TooSmall).display:
             # From now on, not from when the worker begins: what comes between was not read.
-            self._busy = True
+            self._busy, self._asked_at = True, time.monotonic()
             self._confirmed()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

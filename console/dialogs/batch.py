@@ -14,7 +14,7 @@ from console.orders.words import essentials
 from console.queue import batch
 from console.queue.acquaintance import RECENT
 from console.queue.decisions import Over, Refused, Way, decide
-from console.queue.queue import Item
+from console.queue.queue import Item, Outcome
 from console.texts.said import Said
 from console.widgets.reason_line import ReasonLine
 from console.widgets.said_lines import SaidLines
@@ -23,8 +23,14 @@ from console.wire.failures import Failure, MfaRequired, SignedOut
 
 _NOTHING = Known()
 _WARNS = ("warn", "bad")
+
+
+class _NotRead(Failure):
+    """A warning came that was not on the screen."""
+
+
 # After one of these the others would be asked about in vain, and the person each time.
-_ENDS = (SignedOut, MfaRequired)
+_ENDS = (SignedOut, MfaRequired, _NotRead)
 
 
 class BatchDecision(Careful[frozenset[str]]):
@@ -90,7 +96,6 @@ class BatchDecision(Careful[frozenset[str]]):
             self.more_is_known()
 
     async def perform(self) -> frozenset[str]:
-        self._stop = False
         if self._sent not in (None, self.reason):
             # Another reason is another request; whoever was reached by the first one says so.
             self._keys = {item.id: new_key() for item in self._items}
@@ -123,7 +128,7 @@ class BatchDecision(Careful[frozenset[str]]):
     async def _decide(self, item: Item) -> None:
         app, key = self.app, self._keys[item.id]
         try:
-            outcome = await app.act(lambda: decide(app.client, item, self._way, key, self._sent or ""))
+            outcome = await app.act(lambda: self._decide_as_read(item, key))
         except Over as over:
             self._said[item.id] = Said(over.sentence, "warn")
             if over.outcome:
@@ -140,6 +145,12 @@ class BatchDecision(Careful[frozenset[str]]):
         else:
             self._said[item.id] = Said(outcome.sentence, "good")
             app.lookout.has_ended(item.id, outcome)
+
+    async def _decide_as_read(self, item: Item, key: str) -> Outcome:
+        # Asked once more where a second factor was wanted first, and that may have taken minutes.
+        if self._news(item):
+            raise _NotRead("It was not decided.")
+        return await decide(self.app.client, item, self._way, key, self._sent or "")
 
     def action_step_back(self) -> None:
         if self._busy and not self._stop:
@@ -197,5 +208,7 @@ class BatchDecision(Careful[frozenset[str]]):
             self._read_again()
             sentence = f"{sentence} {MORE_IS_KNOWN}"
         super()._say(sentence, busy=busy)
+        if not busy:
+            self._stop = False
         if not busy and not self._left:
             self.finish()
