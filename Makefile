@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi bench reliability lock
+.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi protocol bench reliability attacks lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -20,19 +20,22 @@ api: set-up ## run only the HTTP process
 signer: set-up ## run only the process that holds the keys
 	@exec $(custody) signer
 
+identity: set-up ## run only the process that knows people
+	@exec $(custody) identity
+
 scheduler: set-up ## run only the periodic work
 	@exec $(custody) scheduler
 
 proxy: set-up ## run only the process that calls APIs for agents
 	@exec $(custody) proxy
 
-console: set-up ## decide what waits for a person (the approvals queue)
+console: set-up ## open the approvals console (the approvals queue)
 	@exec $(custody) console
 
 migrate: set-up ## bring the database up to date
 	@exec $(custody) migrate
 
-demo: set-up ## walk through the service that runs here
+demo: set-up ## run a demo against the local service
 	@exec $(custody) demo
 
 doctor: set-up ## say what is wrong here and how to mend it
@@ -53,18 +56,26 @@ check: set-up ## format, lint, types, import contracts, every test but the long 
 fix: set-up ## format, and mend what the linter can
 	@$(python) -m ruff check --fix --quiet . ; exec $(python) -m ruff format .
 
-snapshots: set-up ## draw the console's pictures anew (look at them before you keep them)
-	@exec $(python) -m pytest -q -m "not long" tests/console --snapshot-update
+snapshots: set-up ## redraw the console's pictures (look at them before you keep them)
+	@exec $(python) -m pytest -q tests/console --snapshot-update
 
-openapi: set-up ## write the committed contract anew
+openapi: set-up ## write the committed contract and the page of error codes
 	@$(custody) openapi > openapi.json.new && mv openapi.json.new openapi.json
+	@exec $(python) -m tests.structure.errors_page
+
+protocol: set-up ## write the tables of the workers' messages from their declarations
+	@exec $(python) -m tests.structure.protocol_page
 
 bench: set-up ## measure side by side with the bare database
 	@exec $(python) -m bench
 
 reliability: set-up ## kill, stop, tamper and draw for a long time, and look for what was lost
-	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/rules/policies tests/table/test_fuzz.py
-	@exec $(python) -m bench.reliability
+	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/rules/policies tests/rules/identity/test_quorums.py tests/table/test_fuzz.py
+	@$(python) -m bench.reliability
+	@exec $(python) -m bench.reliability.attacks
 
-lock: ## write requirements.lock anew (needs uv)
+attacks: set-up ## slow, fill and blind the service in two dozen ways, and show what an innocent tenant notices
+	@exec $(python) -m bench.reliability.attacks
+
+lock: ## write requirements.lock and locks/*.lock anew (needs uv)
 	@exec scripts/lock

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 import uvloop
+from sanic.application.state import ApplicationServerInfo
+from sanic.http.constants import HTTP
 
 from api import app as wiring
 from api import settings
@@ -28,6 +30,8 @@ _LOOK_SECONDS = 0.02
 async def serve(given: settings.Settings) -> None:
     """Serve until SIGTERM or SIGINT, then let running requests end."""
     app = await wiring.build(given)
+    # Told that it speaks one version of HTTP, the server leaves out the `alt-svc` header, which would be empty.
+    app.state.server_info.append(ApplicationServerInfo(settings={"version": HTTP.VERSION_1, "port": given.port}))
     server = await app.create_server(sock=_listener(given), return_asyncio_server=True, access_log=False)
     assert server is not None  # noqa: S101 - create_server gives one when asked to
     await server.startup()  # type: ignore[no-untyped-call]
@@ -39,7 +43,7 @@ async def serve(given: settings.Settings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     log.info("serving", extra={"host": given.host, "port": given.port})
     await stop.wait()
-    # First whoever asks /ready hears of it, then nobody new gets in, then what runs comes to its end.
+    # On shutdown: first /ready answers 503, then new connections are refused, then running requests finish.
     app.ctx.leaving.set()
     await asyncio.sleep(given.drain_seconds)
     asyncio.get_running_loop().call_later(TELL_SECONDS, _tell_what_hangs)

@@ -1,6 +1,8 @@
 """The only place where the api is wired together."""
 
 import asyncio
+import contextlib
+import hashlib
 from functools import partial
 from typing import Any
 
@@ -10,10 +12,12 @@ from sanic import Request, Sanic
 from sanic.exceptions import SanicException
 from sanic.response import HTTPResponse
 
-from api.http import envelope, errors, metrics, openapi
+from api.http import bodies, envelope, errors, metrics, openapi, pages, streams
+from api.http.cors import Preflights, is_preflight
 from api.http.paths import Methods, shadowed
-from api.http.pipeline import Pipeline, finished, request_id_of
-from api.routes import device, endpoints
+from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id_of
+from api.http.request import BadSegment, CheckedRequest
+from api.routes import device, docs, endpoints
 from api.settings import Settings
 from custody.chains.rpc import Rpc
 from custody.kit import db
@@ -21,26 +25,34 @@ from custody.kit.callers import Origin
 from custody.kit.deployment import Deployment
 from custody.kit.errors import CustodyError, Invalid
 from custody.kit.logs import logger
+from custody.kit.tasks import spawn
+from custody.notifications.mail import Mail
+from custody.notifications.sms import Sms
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
-from custody.protocol.messages import Done, Status
-from custody.senders.mail import Mail
-from custody.senders.sms import Sms
+from custody.protocol.command import WorkerName
+from custody.protocol.common import Status
+from custody.protocol.workers import Workers
 from custody.webhooks import stream
 
 log = logger("api")
+# Bytes of a request line and its headers.
+MAX_HEADERS = 16 * 1024
 STATUS_SECONDS = 5.0
 COUNTS_SECONDS = 1.0
 LAST_COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
 CONTRACT_PATH = "/openapi.json"
+ASSETS = device.ASSETS | docs.ASSETS
 
 
 async def build(settings: Settings) -> Sanic[Any, Any]:
     """The application, connected to its database and ready to serve."""
     ports = Ports(
         pool=await db.open_pool_when_there(settings.database_url, size=settings.pool_size, seconds=DATABASE_SECONDS),
-        signer=SignerClient(str(settings.sign_socket), "api"),
+        workers=Workers(
+            SignerClient(str(settings.sign_socket), "api"), SignerClient(str(settings.identity_socket), "api")
+        ),
         chains=settings.chains,
         rpc=Rpc(),
         allow_broad_routes=settings.allow_broad_routes,
@@ -49,50 +61,86 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         sms=Sms(settings.sms_url, settings.sms_per_hour) if settings.sms_url else None,
         presets=settings.presets,
         prices=settings.prices,
+        quotas=settings.quotas,
         deployment=_deployment(settings),
     )
-    app: Sanic[Any, Any] = Sanic("custody", configure_logging=False)
+    app: Sanic[Any, Any] = Sanic("custody", configure_logging=False, request_class=CheckedRequest)
     app.config.update(
-        AUTO_EXTEND=False, ACCESS_LOG=False, REQUEST_MAX_SIZE=envelope_limit(), GRACEFUL_SHUTDOWN_TIMEOUT=15.0,
+        AUTO_EXTEND=False,
+        ACCESS_LOG=False,
+        REQUEST_MAX_SIZE=bodies.MAX_THROWN_AWAY,
+        # The signatures of a key quorum beside two tokens and all the rest.
+        REQUEST_MAX_HEADER_SIZE=MAX_HEADERS,
+        GRACEFUL_SHUTDOWN_TIMEOUT=15.0,
         KEEP_ALIVE_TIMEOUT=75,
-        REQUEST_TIMEOUT=30, RESPONSE_TIMEOUT=60,
-    )  # fmt: skip
+        REQUEST_TIMEOUT=30,
+        RESPONSE_TIMEOUT=60,
+    )
     pipeline = Pipeline(ports, settings)
     table = endpoints()
     for endpoint in table:
         app.add_route(
-            pipeline.handler(endpoint), _sanic_path(endpoint.path), methods=[endpoint.method], name=_name(endpoint),
+            pipeline.handler(endpoint),
+            _sanic_path(endpoint.path),
+            methods=_methods(endpoint.method),
+            name=_name(endpoint),
             strict_slashes=True,
-        )  # fmt: skip
+            stream=True,
+        )
     for endpoint, path, values in shadowed(table):
         # Among its siblings an agent may be called `batch`; the router would stop at the path of that name.
         app.add_route(
-            partial(pipeline.handler(endpoint), **values), path, methods=[endpoint.method],
-            name=f"{_name(endpoint)}_at{path.replace('/', '_')}", strict_slashes=True,
-        )  # fmt: skip
-    document = msgspec.json.encode(openapi.document(table, settings.public_url))
+            partial(pipeline.handler(endpoint), **values),
+            path,
+            methods=_methods(endpoint.method),
+            name=f"{_name(endpoint)}_at{path.replace('/', '_')}",
+            strict_slashes=True,
+            stream=True,
+        )
+    contract = msgspec.json.encode(openapi.document(table, settings.public_url))
+    tag = f'"{hashlib.sha256(contract).hexdigest()[:32]}"'
 
-    async def contract(_request: Request) -> HTTPResponse:
-        return finished(HTTPResponse(document, 200, content_type="application/json"), request_id_of(_request))
-
-    app.add_route(contract, CONTRACT_PATH, methods=["GET"], name="openapi", strict_slashes=True)
+    async def document(request: Request) -> HTTPResponse:
+        bodies.drop(request)
+        await pipeline.cors.admit(request, pipeline.address(request))
+        # Who has it asks each time whether it is still the same, which costs nobody 400 KiB.
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if tag in request.headers.get("if-none-match", ""):
+            return finished(HTTPResponse(b"", 304, headers), request, request_id_of(request), private=False)
+        answer = HTTPResponse(contract, 200, headers, "application/json")
+        try:
+            holder = holder_of(None, pipeline.address(request))
+            answer = streams.whole(answer, pipeline.held, holder, request.method)
+        except CustodyError as problem:
+            request_id = request_id_of(request)
+            return finished(envelope.failed(problem, request_id), request, request_id)
+        return finished(answer, request, request_id_of(request), private=False)
 
     async def asset(request: Request) -> HTTPResponse:
-        return finished(device.asset(request.path), request_id_of(request))
+        bodies.drop(request)
+        return finished(pages.asset(ASSETS[request.path]), request, request_id_of(request))
 
-    for path in device.ASSETS:
-        app.add_route(asset, path, methods=["GET"], name=path.strip("/").replace("/", "_"), strict_slashes=True)
-    beside = [("GET", path) for path in (CONTRACT_PATH, *device.ASSETS)]
+    served = {CONTRACT_PATH: document, **dict.fromkeys(ASSETS, asset)}
+    for path, handler in served.items():
+        name = path.strip("/").replace("/", "_").replace(".", "_")
+        app.add_route(handler, path, methods=_methods("GET"), name=name, strict_slashes=True, stream=True)
+    beside = [("GET", path) for path in served]
     methods = Methods([*((endpoint.method, endpoint.path) for endpoint in table), *beside])
+    preflights = Preflights(table, methods)
 
     # What the server refuses before a route is found: still with the envelope.
     @app.exception(Exception)
     async def outside_the_table(request: Request, problem: Exception) -> HTTPResponse:
+        bodies.leave(request)
         request_id = request_id_of(request)
         if isinstance(problem, SanicException):
-            return finished(envelope.failed(_translated(problem, methods.at(request.path)), request_id), request_id)
+            await pipeline.cors.admit(request, pipeline.address(request))
+            if is_preflight(request) and request.ctx.page and (answer := preflights.answer(request)) is not None:
+                return finished(answer, request, request_id)
+            refusal = _translated(problem, methods.at(request.path))
+            return finished(envelope.failed(refusal, request_id), request, request_id)
         log.error("unexpected", exc_info=problem, extra={"request_id": request_id})
-        return finished(envelope.faulted(request_id), request_id)
+        return finished(envelope.faulted(request_id), request, request_id)
 
     app.ctx.leaving = ports.leaving
     _keep_figures(app, ports, settings)
@@ -102,10 +150,10 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
     @app.after_server_stop
     async def close(_app: Any) -> None:
         # Not called off when it takes long: the driver would wait until the database has heard of that.
-        await asyncio.wait([asyncio.ensure_future(_write_counts(ports))], timeout=LAST_COUNTS_SECONDS)
+        await asyncio.wait([spawn(_write_counts(ports), "last counts")], timeout=LAST_COUNTS_SECONDS)
         await asyncio.gather(*(sender.close() for sender in (ports.mail, ports.sms) if sender is not None))
         await pipeline.close()
-        await ports.signer.close()
+        await ports.workers.close()
         await ports.rpc.close()
         await db.close_pool(ports.pool)
 
@@ -118,15 +166,18 @@ def _mail(settings: Settings) -> Mail:
 
 def _deployment(settings: Settings) -> Deployment:
     return Deployment(
-        public_url=settings.public_url, require_request_expiry=settings.require_request_expiry,
-        require_auth_signature=settings.require_auth_signature, empty_policy=settings.empty_policy,
-        allow_broad_routes=settings.allow_broad_routes, scoped_platform_keys=settings.scoped_platform_keys,
-    )  # fmt: skip
+        public_url=settings.public_url,
+        require_request_expiry=settings.require_request_expiry,
+        require_auth_signature=settings.require_auth_signature,
+        empty_policy=settings.empty_policy,
+        allow_broad_routes=settings.allow_broad_routes,
+        scoped_platform_keys=settings.scoped_platform_keys,
+    )
 
 
-def envelope_limit() -> int:
-    """What the server reads of a body before it gives up; the pipeline's own limit answers with the envelope."""
-    return 1024 * 1024 + 1
+def _methods(method: str) -> list[str]:
+    """HEAD works where GET does: the same answer without its body."""
+    return [method, "HEAD"] if method == "GET" else [method]
 
 
 def _sanic_path(path: str) -> str:
@@ -153,6 +204,12 @@ def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
         return errors.HeadersTooLarge() if "header" in str(problem) else errors.BodyTooLarge()
     if problem.status_code == 431:
         return errors.HeadersTooLarge()
+    if isinstance(problem, BadSegment):
+        return BadPath(
+            "A segment of the path is . or .., or hides a slash, a control character or bytes that are not UTF-8. "
+            "Percent-encode each id once, by itself.",
+            fields=[],
+        )
     return Invalid("The request is malformed.", code="malformed_request")
 
 
@@ -178,33 +235,31 @@ def _keep_listening(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> N
     """Hear of new events, and at the end send those home who wait for them."""
 
     async def listen(_app: Any) -> None:
-        await ports.bell.listen(settings.database_url, stream.CHANNEL)
+        await ports.notifier.listen(settings.database_url, stream.CHANNEL)
 
     app.add_task(listen)  # type: ignore[arg-type]
 
     @app.before_server_stop
     async def last(_app: Any) -> None:
-        await ports.bell.close()
+        await ports.notifier.close()
 
 
 def _keep_figures(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:
     if settings.worker != 0:
         return
-    figures = metrics.SignerFigures()
+    names: tuple[WorkerName, ...] = ("signer", "identity")
+    figures = {name: metrics.WorkerFigures(name) for name in names}
     try:
-        metrics.serve(settings.metrics_port, figures)
+        metrics.serve(settings.metrics_port, *figures.values())
     except OSError as problem:
         log.error("no metrics: the port is taken", extra={"port": settings.metrics_port, "reason": problem.strerror})
         return
 
     async def listen(_app: Any) -> None:
         while True:
-            try:
-                outcome = (await ports.signer.tell(Status(), Origin("metrics"))).outcome
-                if isinstance(outcome, Done):
-                    figures.hear(outcome.data["counters"])
-            except CustodyError:
-                pass
+            for name in names:
+                with contextlib.suppress(CustodyError):
+                    figures[name].hear((await ports.workers.only(name).tell(Status(), Origin("metrics"))).counters)
             await asyncio.sleep(STATUS_SECONDS)
 
     app.add_task(listen)  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
-"""What the api reads from its environment, once. Decisions 2."""
+"""What the api reads from its environment, once."""
 
 import os
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -9,14 +10,19 @@ from urllib.parse import urlsplit
 import msgspec
 
 from custody.chains import prices, table
-from custody.kit import environment
+from custody.kit import environment, quota_settings, quotas
 from custody.tenants import presets
 
-# Routes that anybody may call have a smaller limit of their own, for each address. Decisions 1.
+# Routes that anybody may call have a smaller limit of their own, for each address.
 Limit = Literal["nonce", "verify", "codes", "refresh", "device_code", "device_token"]
 SMALL_LIMITS: dict[Limit, int] = {
-    "nonce": 30, "verify": 10, "codes": 5, "refresh": 60, "device_code": 20, "device_token": 60,
-}  # fmt: skip
+    "nonce": 30,
+    "verify": 10,
+    "codes": 5,
+    "refresh": 60,
+    "device_code": 20,
+    "device_token": 60,
+}
 _STORES = ("memory", "redis", "rediss", "valkey", "valkeys")
 
 
@@ -29,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     home: Path
     database_url: str
     sign_socket: Path
+    identity_socket: Path
     public_url: str
     production: bool
     rate_limit_max: int
@@ -43,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sms_per_hour: int
     require_request_expiry: bool
     require_auth_signature: bool
-    trusted_proxies: tuple[str, ...]
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     pool_size: int
     # How long /ready says no before connections are refused.
     drain_seconds: int
@@ -56,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     scoped_platform_keys: bool
     presets: dict[str, str]
     prices: prices.Prices
+    quotas: quotas.Limits
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -71,6 +79,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         home=home,
         database_url=environment.url_from_home(source, "api"),
         sign_socket=environment.sign_socket(source),
+        identity_socket=environment.identity_socket(source),
         public_url=environment.public_url(source),
         production=environment.choice(source, "SERVICE_ENV", ("development", "production")) == "production",
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000),
@@ -86,9 +95,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         sms_per_hour=environment.integer(source, "SERVICE_SMS_MAX_PER_HOUR", 100),
         require_request_expiry=environment.flag(source, "SERVICE_REQUIRE_REQUEST_EXPIRY", default=False),
         require_auth_signature=environment.flag(source, "SERVICE_REQUIRE_AUTH_SIGNATURE", default=False),
-        trusted_proxies=tuple(
-            filter(None, (part.strip() for part in source.get("SERVICE_TRUSTED_PROXIES", "").split(",")))
-        ),
+        trusted_proxies=tuple(environment.networks(source, "SERVICE_TRUSTED_PROXIES")),
         pool_size=environment.integer(source, "SERVICE_API_CONNECTIONS", 8, low=1, high=64),
         drain_seconds=environment.integer(source, "SERVICE_API_DRAIN_SECONDS", 0, high=60),
         workers=environment.integer(source, "SERVICE_API_WORKERS", 1, low=1, high=64),
@@ -102,6 +109,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         scoped_platform_keys=environment.flag(source, "SERVICE_SCOPED_PLATFORM_KEYS", default=True),
         presets=presets.load(source),
         prices=prices.load(source),
+        quotas=quota_settings.load(source),
     )
 
 

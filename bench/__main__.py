@@ -11,7 +11,7 @@ from collections.abc import Callable
 import httpx
 import msgspec
 
-from bench import bare, console, history, load, people, proxy
+from bench import bare, console, history, load, people, proxy, signers
 from bench.deployment import RATE_LIMIT, Deployment
 
 AGENTS = 1000
@@ -36,6 +36,7 @@ def main() -> None:
         restarts(deployment, next(iter(tokens.items())))
         memory(deployment, signs)
     people.measure()
+    signers.measure()
     proxy.measure()
     console.measure()
 
@@ -125,7 +126,7 @@ def restarts(deployment: Deployment, agent: tuple[str, str]) -> None:
         process.terminate()
         process.wait(20)
     deployment.processes.clear()
-    say(f"signer and api, start to ready    {deployment.start('signer', 'api'):6.2f} s")
+    say(f"all three, start to ready         {deployment.start('signer', 'identity', 'api'):6.2f} s")
 
 
 def signed(deployment: Deployment, agent: str, token: str) -> bool:

@@ -17,15 +17,19 @@ from custody.audit import search
 from custody.audit.types import AuditQuery
 from custody.kit import clock, db
 from custody.kit.callers import Origin
+from custody.kit.tenant_semaphore import TenantSemaphore
 from custody.protocol.client import SignerClient
-from custody.protocol.messages import Done, SealCheckpoint
+from custody.protocol.signer.operation import SealCheckpoint
 
 TURNS, APPENDED = 8, 5_000
 SEALED = 20_000
 LARGE, SMALL = 1_000_000, 1_000
 _INDEXES = {
-    "kind": "action, actor_type, resource_type", "actor": "actor_id", "resource": "resource_id", "request": "request_id",
-}  # fmt: skip
+    "kind": "action, actor_type, resource_type",
+    "actor": "actor_id",
+    "resource": "resource_id",
+    "request": "request_id",
+}
 # As the signer writes one with each signature, ids and all.
 _APPENDS = f"""
 SELECT audit_append('agent', 'actor-' || g % 97, 'bench.noted', 'transaction', gen_random_uuid()::text, '{{"kind":"evm"}}',
@@ -111,9 +115,7 @@ async def _sealing(deployment: Deployment) -> None:
 
 
 async def _seal(signer: SignerClient) -> int:
-    outcome = (await signer.tell(SealCheckpoint(), Origin("bench"))).outcome
-    assert isinstance(outcome, Done)
-    return int(outcome.data["sealed"])
+    return (await signer.tell(SealCheckpoint(), Origin("bench"))).sealed
 
 
 async def _searching(deployment: Deployment) -> None:
@@ -162,7 +164,7 @@ async def _time(pool: db.Pool, tenant: str, query: AuditQuery) -> float:
     times = []
     for _ in range(15):
         began = time.perf_counter()
-        await search.page(pool, tenant, query)
+        await search.page(pool, TenantSemaphore(), tenant, query)
         times.append((time.perf_counter() - began) * 1000)
     return statistics.median(times)
 

@@ -34,10 +34,12 @@ PULSE_SECONDS = 0.002
 PATIENCE_SECONDS = 120
 ORDER = msgspec.json.encode({"to": f"0x{1:040x}", "value": "5", "broadcast": False})
 ACTS = {
-    f"page down, {PAGES} times": ["pagedown"] * PAGES, "end and home": ["end", "home"] * 5,
-    "a search typed": ["slash", *"payer-7", "enter"], "and taken back": ["slash", *["backspace"] * 7, "enter"],
+    f"page down, {PAGES} times": ["pagedown"] * PAGES,
+    "end and home": ["end", "home"] * 5,
+    "a search typed": ["slash", *"payer-7", "enter"],
+    "and taken back": ["slash", *["backspace"] * 7, "enter"],
     "sorted in each order": ["s"] * 5,
-}  # fmt: skip
+}
 ASKS = [{"type": "auto-approve-threshold", "enabled": True, "config": {"threshold": "0"}}]
 
 

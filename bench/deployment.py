@@ -13,10 +13,11 @@ from typing import Any
 
 import httpx
 
-from custody.cli import places
-from custody.cli.migrate import migrate
-from custody.cli.postgres import EmbeddedPostgres
-from custody.cli.settings import MODULES
+from custody.kit.quotas import People, Quotas
+from ops import places
+from ops.migrate import migrate
+from ops.postgres import EmbeddedPostgres
+from ops.settings import MODULES
 
 PROJECT = Path(__file__).parents[1]
 RATE_LIMIT = 100_000_000
@@ -33,7 +34,7 @@ POLICIES = [
 
 
 class Deployment:
-    """Started and stopped with `with`: signer and api, and whatever else is started then."""
+    """Started and stopped with `with`: signer, identity and api, and whatever else is started then."""
 
     def __init__(self, **environment: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cb-"))
@@ -50,7 +51,7 @@ class Deployment:
     def __enter__(self) -> "Deployment":
         self.owner_url = asyncio.run(self._database())
         self.home.file("run").mkdir(exist_ok=True)
-        self.start("signer", "api")
+        self.start("signer", "identity", "api")
         platform = (self.home.path / "platform.key").read_text().strip()
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
         made = self.call(
@@ -80,9 +81,12 @@ class Deployment:
             with self.home.file("log", f"{name}.log").open("ab") as log:
                 self._logged[name] = log.tell()
                 self.processes[name] = subprocess.Popen(
-                    [sys.executable, "-P", "-m", MODULES[process]], env=self._environment_of(process, worker), cwd="/",
-                    stdout=log, stderr=log,
-                )  # fmt: skip
+                    [sys.executable, "-P", "-m", MODULES[process]],
+                    env=self._environment_of(process, worker),
+                    cwd="/",
+                    stdout=log,
+                    stderr=log,
+                )
         while not self._ready(names):
             dead = [name for name, process in self.processes.items() if process.poll() is not None]
             if dead:
@@ -98,12 +102,20 @@ class Deployment:
 
     def _environment_of(self, process: str, worker: str) -> dict[str, str]:
         found = {
-            **os.environ, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(self.home.path), "SERVICE_API_PORT": str(self.port),
-            "SERVICE_METRICS_PORT_API": str(self.metrics), "SERVICE_RATE_LIMIT_MAX": str(RATE_LIMIT),
-            "SERVICE_DEFAULT_CHAIN_ID": "31337", "SERVICE_SIGN_SOCKET": str(self.home.file("run", "sign.sock")),
-            "SERVICE_PROXY_PORT": str(self.proxy_port), "SERVICE_METRICS_PORT_PROXY": str(self.proxy_metrics),
+            **os.environ,
+            "PYTHONPATH": str(PROJECT),
+            "SERVICE_HOME": str(self.home.path),
+            "SERVICE_API_PORT": str(self.port),
+            "SERVICE_METRICS_PORT_API": str(self.metrics),
+            "SERVICE_RATE_LIMIT_MAX": str(RATE_LIMIT),
+            "SERVICE_DEFAULT_CHAIN_ID": "31337",
+            "SERVICE_SIGN_SOCKET": str(self.home.file("run", "sign.sock")),
+            "SERVICE_PROXY_PORT": str(self.proxy_port),
+            "SERVICE_METRICS_PORT_PROXY": str(self.proxy_metrics),
+            # It does in an hour what a tenant may do in a day.
+            **{f"SERVICE_QUOTA_{name.upper()}": "0" for kind in (Quotas, People) for name in kind.__struct_fields__},
             **self._environment,
-        }  # fmt: skip
+        }
         if process == "proxy":
             # As `custody up` starts it.
             found |= {"PYTHONOPTIMIZE": "1", "SERVICE_PROXY_WORKER": worker or "0"}

@@ -7,9 +7,9 @@ import asyncpg
 from bench.deployment import Deployment
 
 _ROWS = """
-INSERT INTO transactions (tenant_id, id, agent_id, incarnation, kind, status, to_address, value, chain_id, caip2, broadcast, order_text,
+INSERT INTO transactions (tenant_id, id, agent_id, incarnation, kind, family, status, to_address, value, chain_id, caip2, broadcast, order_text,
     digest, effects, policy_results, policy_version, tx_hash, signature, signed_bytes, answer, created_at, signed_at)
-SELECT 'bench', gen_random_uuid(), a.id, a.incarnation, 'evm', 'signed', '0x' || repeat('0', 39) || '1', 1, 31337, 'eip155:31337', false,
+SELECT 'bench', gen_random_uuid(), a.id, a.incarnation, 'evm', 'evm', 'signed', '0x' || repeat('0', 39) || '1', 1, 31337, 'eip155:31337', false,
     repeat('o', 150), sha256('d'), repeat('e', 300), repeat('r', 500), 1, md5(g::text), md5(g::text), decode(repeat('ab', 115), 'hex'),
     decode(repeat('cd', 400), 'hex'), now() - g * interval '6 seconds', now() - g * interval '6 seconds'
   FROM agents a, generate_series(1, $2::integer) g WHERE a.tenant_id = 'bench' AND a.id = $1

@@ -27,7 +27,7 @@ from tests.outside.processes import running
 AGENT = "proxied"
 HOST = load.HOST
 UPLOAD = b"a" * LARGE
-# One in five is for another host; those of ours are for other paths.
+# One in five is for another host; our own are for other paths.
 _OTHERS = """
 INSERT INTO credential_routes (tenant_id, id, secret_id, fields, priority, mac, created_at)
 SELECT 'bench', gen_random_uuid(), $1, json_build_object('enabled', true, 'hostPattern', CASE WHEN g % 5 > 0 THEN $2 ELSE g || '.example.com' END,
@@ -65,7 +65,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """One phase: what the clients saw, and the processor's milliseconds that a request took, whoever else it served."""
+    """One phase: what the clients saw, and the processor's milliseconds that a request took, whatever else it served."""
 
     figures: Figures
     cpu: float
@@ -180,11 +180,14 @@ def events(bench: Bench, sides: list[Side]) -> None:
     """Streams of events: nothing may be held back."""
     found = {
         side.name: streams.read(
-            side.port, side.request(f"{bench.prefix}/paced"), side.request(f"{bench.prefix}/events"),
-            seconds=2 * bench.pace.seconds, way=side.way,
+            side.port,
+            side.request(f"{bench.prefix}/paced"),
+            side.request(f"{bench.prefix}/events"),
+            seconds=2 * bench.pace.seconds,
+            way=side.way,
         )
         for side in sides
-    }  # fmt: skip
+    }
     for name, stream in found.items():
         added = f"   added to each {stream.age - found['direct'].age:5.2f} ms" if name != "direct" else ""
         beside = f"   first of {EVENTS * PACE_SECONDS * 1000:.0f} ms; budget: not held   {loaded()}" if added else ""
@@ -278,9 +281,13 @@ def _route(deployment: Deployment, port: int) -> None:
         "POST", "/secrets", {"name": "upstream", "value": "sk-bench-" + "0123456789abcdef" * 2}, **key
     )
     route = {
-        "secretId": secret["id"], "hostPattern": f"{HOST}:{port}", "injectAs": "header", "injectKey": "authorization",
-        "injectFormat": "Bearer {value}", "priority": -1,
-    }  # fmt: skip
+        "secretId": secret["id"],
+        "hostPattern": f"{HOST}:{port}",
+        "injectAs": "header",
+        "injectKey": "authorization",
+        "injectFormat": "Bearer {value}",
+        "priority": -1,
+    }
     deployment.call("POST", "/secrets/routes", route, **key)
 
 

@@ -24,7 +24,7 @@ import asyncpg
 import httpx
 import msgspec
 
-from custody.cli import places
+from ops import places
 from tests.fixtures.callers import Agent, Tenant, new_tenant, rule
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of
 from tests.fixtures.keepsakes import custody, operators
@@ -82,11 +82,11 @@ def drilled(wallets: int, kills: int, say: Callable[[str], None]) -> Figure:
             problems.append("addresses differ from those before")
         if asyncio.run(_counted(service)) != signed:
             problems.append("rows differ from those before")
-        service.start("signer", "api")
+        service.start("signer", "identity", "api")
         agent = tenant.as_agent(tenant.ok("GET", "/agents/w-0"))
         if agent.sign().status_code != 200:
             problems.append("a restored wallet does not sign")
-    came_to = f"{wallets} wallets, {rate:.0f} values/s made anew"
+    came_to = f"{wallets} wallets, {rate:.0f} values/s resealed"
     return Figure("backup, wipe, restore, rotation, killed", 3 * kills, came_to, problems, time.monotonic() - began)
 
 
@@ -99,7 +99,10 @@ def disk_full(rounds: int, say: Callable[[str], None]) -> Figure | None:
             return None
         postgres = KillablePostgres(home)
         try:
-            with deployed(postgres.database, "signer", "api", "scheduler") as service, new_tenant(service) as tenant:
+            with (
+                deployed(postgres.database, "signer", "identity", "api", "scheduler") as service,
+                new_tenant(service) as tenant,
+            ):
                 agents = [tenant.agent(rule("spending-limit", maxPerDay="1000000000")) for _ in range(4)]
                 with load_on(agents) as load:
                     for number in range(rounds):
@@ -127,7 +130,7 @@ def stopped_under_mixed_load(rounds: int, say: Callable[[str], None]) -> Figure:
     began = time.monotonic()
     with (
         killable_postgres() as postgres,
-        deployed(postgres.database, "signer", "api", "scheduler") as service,
+        deployed(postgres.database, "signer", "identity", "api", "scheduler") as service,
         new_tenant(service) as tenant,
         running_receiver() as receiver,
     ):
@@ -226,7 +229,7 @@ def _make_agents(tenant: Tenant, count: int) -> None:
 
 
 def _rotated(service: Service, problems: list[str]) -> float:
-    """Rotate to the end; values made anew a second."""
+    """Rotate to the end; values resealed a second."""
     before = asyncio.run(_sealed(service))
     began = time.monotonic()
     ended = custody(service, "keys", "rotate")
@@ -289,9 +292,13 @@ def _proven(service: Service, when: str) -> list[str]:
 
 def _started(service: Service, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "custody.cli", *words], cwd="/", env=operators(service), stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-P", "-m", "ops", *words],
+        cwd="/",
+        env=operators(service),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def _wait(command: subprocess.Popen[bytes], seconds: float) -> None:
@@ -359,14 +366,20 @@ async def _undelivered(service: Service, tenant: Tenant, receiver: Receiver) -> 
             await asyncio.sleep(0.2)
         rows = await owner.fetch("SELECT id::text, status FROM deliveries WHERE tenant_id = $1", tenant.id)
     came = {one.headers["webhook-id"] for one in receiver.received}
-    return [f"P8: delivery {row['id']} is {row['status']} but came nowhere" for row in rows
-            if row["status"] == "delivered" and row["id"] not in came]  # fmt: skip
+    return [
+        f"P8: delivery {row['id']} is {row['status']} but came nowhere"
+        for row in rows
+        if row["status"] == "delivered" and row["id"] not in came
+    ]
 
 
 async def _addresses(service: Service) -> dict[str, str]:
     async with owner_of(service.database) as owner:
-        rows = await owner.fetch("SELECT tenant_id, id, evm_address, solana_address FROM agents")
-    return {f"{row['tenant_id']}/{row['id']}": f"{row['evm_address']} {row['solana_address']}" for row in rows}
+        rows = await owner.fetch(
+            "SELECT tenant_id, agent_id, string_agg(address, ' ' ORDER BY family) AS addresses FROM wallets "
+            "GROUP BY tenant_id, agent_id"
+        )
+    return {f"{row['tenant_id']}/{row['agent_id']}": row["addresses"] for row in rows}
 
 
 async def _counted(service: Service) -> dict[str, int]:
@@ -381,7 +394,7 @@ async def _sealed(service: Service) -> int:
 
 
 async def _wiped(service: Service) -> None:
-    """An empty schema in the place of ours: to `custody restore` an empty database."""
+    """An empty schema in the place of the current one: to `custody restore` an empty database."""
     async with owner_of(service.database) as owner:
         await owner.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC")
 
@@ -397,9 +410,11 @@ async def _tables_when_quiet(service: Service) -> int:
             if not busy:
                 break
             await asyncio.sleep(0.05)
-        return int(await owner.fetchval(
-            "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
-        ))  # fmt: skip
+        return int(
+            await owner.fetchval(
+                "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+            )
+        )
 
 
 async def _tables_wanted(copy: Path) -> int:

@@ -25,13 +25,20 @@ def started(upstream: int, ca_file: Path) -> Iterator[tuple[int, int, Path]]:
 
     with tempfile.TemporaryDirectory(prefix="cb-") as folder:
         options = [
-            f"confdir={folder}", f"ssl_verify_upstream_trusted_ca={ca_file}", "listen_host=127.0.0.1", "listen_port=0",
-        ]  # fmt: skip
+            f"confdir={folder}",
+            f"ssl_verify_upstream_trusted_ca={ca_file}",
+            "listen_host=127.0.0.1",
+            "listen_port=0",
+        ]
         command = [sys.executable, "-P", "-c", _PROGRAM, "-q", "-s", __file__, *(f"--set={one}" for one in options)]
         process = subprocess.Popen(
-            command, cwd=_PROJECT, env={**os.environ, _UPSTREAM: str(upstream)}, stdout=subprocess.PIPE, text=True,
+            command,
+            cwd=_PROJECT,
+            env={**os.environ, _UPSTREAM: str(upstream)},
+            stdout=subprocess.PIPE,
+            text=True,
             preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-        )  # fmt: skip
+        )
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

@@ -95,7 +95,7 @@ class Posts:
 
 def events_delivered(count: int, say: Callable[[str], None]) -> Delivered:
     """Run it on a Postgres with the settings of production."""
-    processes = ("signer", "api", "scheduler")
+    processes = ("signer", "identity", "api", "scheduler")
     with killable_postgres() as postgres, _receivers() as posts, deployed(postgres.database, *processes) as service:
         return _deliver(service, posts, count, say)
 
@@ -133,11 +133,14 @@ async def _judged(owner: asyncpg.Connection, posts: Posts, tenant: str, count: i
     delivered = {str(row["id"]) for row in told}
     missing = count * ENDPOINTS - made - _not_made_for_the_gone(counts, count)
     return Delivered(
-        events=count, deliveries=made, delivered=len(delivered),
+        events=count,
+        deliveries=made,
+        delivered=len(delivered),
         failed={row["error"]: row["many"] for row in counts if row["status"] == "failed"},
         duplicates=sum(posts.good.values()) - len(posts.good),
-        wrong=len(delivered ^ set(posts.good)) + max(0, missing), seconds=seconds,
-    )  # fmt: skip
+        wrong=len(delivered ^ set(posts.good)) + max(0, missing),
+        seconds=seconds,
+    )
 
 
 def _not_made_for_the_gone(counts: list[Any], count: int) -> int:

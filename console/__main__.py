@@ -31,16 +31,14 @@ def insist_on_terminal() -> None:
     if constants.DRIVER is not None:
         return
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise BadSetting("this is not a terminal; run it in one, or show it in a browser with --web")
+        raise BadSetting("standard output is not a terminal; run it in a terminal, or in a browser with --web")
     if os.environ.get("TERM", "") in ("", "dumb", "unknown"):
-        raise BadSetting(
-            "this terminal says that it cannot draw (TERM); set TERM=xterm-256color if it can, or use --web"
-        )
+        raise BadSetting("this terminal cannot draw (TERM); set TERM=xterm-256color if it can, or use --web")
 
 
 def show(settings: Settings) -> int:
     """Draw until the person has enough."""
-    # Only now: whoever gets a message about a setting does not wait for all of it.
+    # Imported only now, so that a message about a setting appears at once.
     from console.app import Console  # noqa: PLC0415
 
     # What is loaded by now stays: to look through it again and again for garbage would stop the screen each time.

@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
+from textual import constants
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.reactive import reactive
 from textual.worker import WorkerFailed
 
@@ -16,12 +18,13 @@ from console.commands import Commands
 from console.dialogs.ask import Ask
 from console.dialogs.enrol import RecoveryCodes
 from console.entry.person import Person
-from console.entry.presence import Presence
+from console.entry.session_control import SessionControl
 from console.entry.settings import Settings
 from console.entry.tokens import TokenStore
-from console.queue.lookout import Lookout
+from console.queue.queue_monitor import QueueMonitor
 from console.screens.agents import Agents
 from console.screens.approvals import Approvals
+from console.screens.approver_keys import ApproverKeys
 from console.screens.audit import Audit
 from console.screens.help import Help
 from console.screens.policies import Policies
@@ -37,15 +40,22 @@ from console.wire.signing import RequestSigner
 
 # So long something to be decided stands on the screen before a key decides: nobody reads faster.
 PAUSE_SECONDS: Final = 0.6
+# Scrolling through a list with a key held down passes each row in less, so it sends no requests on the way.
+REST_SECONDS: Final = 0.15
 
 
 class Console(App[None]):
     """The console of one profile."""
 
     MODES: ClassVar[dict[str, Any]] = {
-        "approvals": Approvals, "agents": Agents, "transactions": Transactions, "policies": Policies,
-        "webhooks": Webhooks, "secrets": Secrets, "audit": Audit,
-    }  # fmt: skip
+        "approvals": Approvals,
+        "agents": Agents,
+        "transactions": Transactions,
+        "policies": Policies,
+        "webhooks": Webhooks,
+        "secrets": Secrets,
+        "audit": Audit,
+    }
     TITLE = "Custody"
     CSS_PATH = "console.tcss"
     # Ours alone: of what Textual offers, only quitting makes sense here.
@@ -67,16 +77,28 @@ class Console(App[None]):
     """A sentence about the service that cannot be reached; empty while it answers."""
 
     def __init__(
-        self, settings: Settings, *, clock: Callable[[], datetime] | None = None,
-        wait: Callable[[float], Awaitable[object]] = asyncio.sleep, pause: float = PAUSE_SECONDS,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        wait: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        pause: float = PAUSE_SECONDS,
+        rest: float = REST_SECONDS,
+        every: float | None = None,
+    ) -> None:
+        """`rest` is how long the cursor stays on a row before its details are asked for.
+
+        `every` is how often a visible screen loads again, in seconds; without it each screen has its own interval.
+        """
         super().__init__()
         self.settings = settings
         self.wait = wait
         self.pause = pause
+        self.rest = rest
+        self.every = every
         self.store = TokenStore(settings.folder, settings.profile, settings.url)
         self.store.say = self._told_by_store
-        self.presence = Presence(self)
+        self.session = SessionControl(self)
         self.client = ApiClient(settings.url, read_only=settings.read_only)
         self.client.listener = self._heard
         self.client.say = lambda sentence: self.tell(sentence, "warning")
@@ -86,11 +108,19 @@ class Console(App[None]):
         # Whose things the agents, transactions and policies screens show: chosen on one, kept on the others.
         self.chosen_agent: str | None = None
         self._clock = clock or self.client.now
-        self.lookout = Lookout(self)
+        self.queue_monitor = QueueMonitor(self)
         self.broken: list[BaseException] = []
         self._window = TerminalTitle(None)
         self._retry_at: datetime | None = None
         self._sentence = ""
+
+    def get_driver_class(self) -> type[Driver]:
+        """What draws: in a terminal our own, which draws where a terminal was insisted on."""
+        if constants.DRIVER is not None:
+            return super().get_driver_class()
+        from console.terminal_driver import TerminalDriver  # noqa: PLC0415 - only where there is a terminal
+
+        return TerminalDriver
 
     def now(self) -> datetime:
         """The service's time."""
@@ -109,11 +139,11 @@ class Console(App[None]):
         self.set_interval(1, self._count_down)
         self._window = TerminalTitle(self._driver)
         self._window.show(self.waiting)
-        self.presence.begin()
+        self.session.begin()
 
     async def on_unmount(self) -> None:
         self._window.give_back()
-        await self.lookout.close()
+        await self.queue_monitor.close()
         await self.client.close()
 
     async def act[Result](self, request: Callable[[], Awaitable[Result]]) -> Result:
@@ -121,15 +151,15 @@ class Console(App[None]):
 
         Call it from a worker. Raises what the request raises.
         """
-        return await self.presence.act(request)
+        return await self.session.act(request)
 
     def action_sign_in(self) -> None:
         """Sign in as a person; a tenant key is left aside for this run."""
-        self.presence.sign_in()
+        self.session.sign_in()
 
     def action_sign_out(self) -> None:
         """End the session."""
-        self.presence.sign_out()
+        self.session.sign_out()
 
     def tell(self, sentence: str, severity: Any = "information") -> None:
         """Say something in passing; where a question stands, once that has gone."""
@@ -157,6 +187,16 @@ class Console(App[None]):
         """Show what the keys do."""
         self.push_screen(Help())
 
+    def show_approver_keys(self) -> None:
+        """The keys by which the person votes."""
+        self.push_screen(ApproverKeys())
+
+    def enrol_approver_key(self) -> None:
+        """The same, with making one begun."""
+        keys = ApproverKeys()
+        self.push_screen(keys)
+        keys.call_after_refresh(keys.action_make)
+
     def action_turn_theme(self) -> None:
         themes.turn(self)
 
@@ -167,7 +207,7 @@ class Console(App[None]):
 
     def signed_out(self, failure: Failure) -> bool:
         """Whether a failure means that one has to sign in again; then that is asked."""
-        return self.presence.ended(failure)
+        return self.session.ended(failure)
 
     def _told_by_store(self, sentence: str) -> None:
         # From a thread, for a keyring may take its time.
@@ -187,8 +227,10 @@ class Console(App[None]):
 
     def _fatal_error(self) -> None:
         # Textual would print every variable on the way, a credential perhaps among them.
-        said = broken(self._exception) if self._exception else "Something in this console is broken."
-        self._exit_renderables.append(Text(f"{said} It has ended; the service goes on. Start it again to look."))
+        said = broken(self._exception) if self._exception else "Internal error of the console."
+        self._exit_renderables.append(
+            Text(f"{said} The console has ended; the service keeps running. Restart the console to continue.")
+        )
         self._close_messages_no_wait()
 
     def _heard(self, away: Away | None) -> None:

@@ -8,7 +8,7 @@ class BrowserDriver(WebDriver):
     """Textual's own, but without a way to open addresses, and gone when nobody listens any more."""
 
     def run_input_thread(self) -> None:
-        """Read what is typed; its end is the end, also where whoever started us was killed."""
+        """Read the keyboard input; its end ends the console, also if the parent process was killed."""
         super().run_input_thread()
         if not self.exit_event.is_set():
             self._app.post_message(messages.ExitApp())

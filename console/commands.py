@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from console.tasks import spawn
 from console.texts.plain import clipped
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
@@ -35,7 +36,7 @@ _NO_COMMANDS: Final = ("go(", "command_palette", "app.", "screen.")
 
 @dataclass(frozen=True)
 class Command:
-    """One line of the palette; `help` has words of ours only."""
+    """One line of the palette; `help` contains only our own text."""
 
     name: str
     help: str
@@ -47,7 +48,7 @@ class Commands(Provider):
 
     async def startup(self) -> None:
         # Not waited for: the palette opens at once, whatever the service does.
-        self._asked = asyncio.ensure_future(self._ask())
+        self._asked = spawn(self._ask(), "known names", set())
 
     async def shutdown(self) -> None:
         self._asked.cancel()
@@ -78,9 +79,14 @@ class Commands(Provider):
         for number, (place, name) in enumerate(PLACES, 1):
             yield Command(f"Go to {name}", f"Key {number}", partial(app.action_go, place))
         if app.person is not None and app.person.user is not None and not app.client.read_only:
-            yield Command("Set up an authenticator", "Codes of an app as your second factor", app.presence.enrol)
+            yield Command("Set up an authenticator", "Set up an authenticator app as second factor", app.session.enrol)
+            yield Command("Set up an approver key", "Make a key by which you vote on orders", app.enrol_approver_key)
+        if app.person is not None and app.person.user is not None:
+            yield Command(
+                "Your approver keys", "Show, make and revoke the keys by which you vote", app.show_approver_keys
+            )
         if not app.client.read_only:
-            where = "Goes to the agents; there z is for the one that is shown"
+            where = "Go to the agents; there z freezes the selected one"
             yield Command("Freeze or unfreeze an agent", where, partial(app.action_go, "agents"))
 
     def _bindings(self) -> Iterator[tuple[Any, Any]]:
@@ -95,7 +101,7 @@ class Commands(Provider):
 
     async def _known(self) -> list[Command]:
         if self._console.person is None:
-            # At the sign-in there is nowhere to go, whoever asked before.
+            # During sign-in there is no screen to go to.
             return []
         try:
             return await asyncio.wait_for(asyncio.shield(self._asked), PATIENCE_SECONDS)
@@ -131,7 +137,7 @@ async def find(app: "Console", place: str, key: str) -> None:
     if not listing.select(key):
         await page.reload().wait()
     if not listing.select(key):
-        app.tell("It is not in this list now: it is done with, or the list is filtered.")
+        app.tell("It is not in this list: it was decided, or a filter hides it.")
     listing.focus()
 
 

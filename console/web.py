@@ -22,7 +22,7 @@ from console.entry.settings import BadSetting, parser
 
 HOST: Final = "127.0.0.1"
 COOKIE: Final = "custody-console"
-# Each is a process; a page that is loaded anew begins before the old one has ended.
+# Each is a process; a reloaded page starts before the old one has ended.
 MOST_VISITORS: Final = 4
 _END_SECONDS: Final = 3.0
 _MOST_COLUMNS: Final = 1_000
@@ -116,13 +116,15 @@ class Site(Server):
         app = web.Application(middlewares=[self._guarded])
         app.on_response_prepare.append(self._with_headers)
         app.on_shutdown.append(self.on_shutdown)
-        app.add_routes([
-            web.get("/", self._enter, allow_head=False),
-            web.get(f"{self._place}/", self._page, allow_head=False),
-            web.get(f"{self._place}/focus.js", self._focus, allow_head=False),
-            web.get(f"{self._place}/ws", self.handle_websocket, allow_head=False),
-            web.static(f"{self._place}/static", self.statics_path),
-        ])  # fmt: skip
+        app.add_routes(
+            [
+                web.get("/", self._enter, allow_head=False),
+                web.get(f"{self._place}/", self._page, allow_head=False),
+                web.get(f"{self._place}/focus.js", self._focus, allow_head=False),
+                web.get(f"{self._place}/ws", self.handle_websocket, allow_head=False),
+                web.static(f"{self._place}/static", self.statics_path),
+            ]
+        )
         return app
 
     @web.middleware
@@ -137,15 +139,21 @@ class Site(Server):
         return await handler(request)
 
     async def _with_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update({
-            # `sandbox` without popups, modals and downloads: nothing written on the screen leads out of it.
-            "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-            f"font-src 'self'; connect-src ws://{HOST}:{self.port}; base-uri 'none'; form-action 'none'; "
-            "frame-ancestors 'none'; sandbox allow-scripts allow-same-origin",
-            "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
-            "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
-            "Cross-Origin-Resource-Policy": "same-origin", "Server": "custody",
-        })  # fmt: skip
+        response.headers.update(
+            {
+                # `sandbox` without popups, modals and downloads: nothing written on the screen leads out of it.
+                "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+                f"font-src 'self'; connect-src ws://{HOST}:{self.port}; base-uri 'none'; form-action 'none'; "
+                "frame-ancestors 'none'; sandbox allow-scripts allow-same-origin",
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+                "X-Frame-Options": "DENY",
+                "Referrer-Policy": "no-referrer",
+                "Cross-Origin-Opener-Policy": "same-origin",
+                "Cross-Origin-Resource-Policy": "same-origin",
+                "Server": "custody",
+            }
+        )
 
     async def _enter(self, request: web.Request) -> web.StreamResponse:
         """The ticket for the cookie, once."""
@@ -173,9 +181,12 @@ class Site(Server):
             raise web.HTTPServiceUnavailable
         wire = web.WebSocketResponse(heartbeat=15)
         visitor = self._visitors[wire] = Visitor(
-            self.command, write_bytes=wire.send_bytes, write_str=wire.send_str, close=_closing(wire),
+            self.command,
+            write_bytes=wire.send_bytes,
+            write_str=wire.send_str,
+            close=_closing(wire),
             download_manager=self.download_manager,
-        )  # fmt: skip
+        )
         try:
             await wire.prepare(request)
             await visitor.start(_columns(request, "width", 80), _columns(request, "height", 24))
@@ -201,7 +212,7 @@ def serve(arguments: Sequence[str], port: int) -> int:
     site = Site(command(arguments), listener.getsockname()[1])
     print(
         f"The console is at\n  {site.public_url}/?ticket={site.ticket}\n"
-        "The address works once. Whoever opens it on this machine acts as you. Ctrl-C ends it.",
+        "The address works once, and gives your access to anyone on this machine who opens it. Ctrl-C ends it.",
         flush=True,
     )
     # No access log: the ticket would stand in it.
@@ -242,4 +253,4 @@ def _equal(shown: str | None, wanted: str | None) -> bool:
 
 
 def _random() -> str:
-    return secrets.token_urlsafe(32)  # noqa: TID251 - the console imports none of ours
+    return secrets.token_urlsafe(32)  # noqa: TID251 - the console imports nothing of Custody

@@ -1,4 +1,4 @@
-"""What a story reaches the world through: the database, the signer, the chains. Wired once per process."""
+"""The connections of a use case: the database, the workers, the chains. Built once per process."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,20 +8,26 @@ from custody.chains.prices import Prices
 from custody.chains.rpc import Rpc
 from custody.chains.table import ChainTable
 from custody.idempotency.counts import Counts
-from custody.kit.bell import Bell
+from custody.kit.cache import Cache
 from custody.kit.db import Pool
 from custody.kit.deployment import Deployment
-from custody.protocol.client import SignerClient
-from custody.senders.mail import Mail
-from custody.senders.sms import Sms
+from custody.kit.notifier import Notifier
+from custody.kit.quotas import Limits
+from custody.kit.tenant_semaphore import TenantSemaphore
+from custody.notifications.mail import Mail
+from custody.notifications.sms import Sms
+from custody.protocol.workers import Workers
+
+# Of all tenants together; one that is forgotten is asked for again.
+MAX_KNOWN_ADDRESSES = 50_000
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Handed to every story first; there is no other way to the outside."""
+    """The first argument of every use case; there is no other way to the outside."""
 
     pool: Pool
-    signer: SignerClient
+    workers: Workers
     chains: ChainTable
     rpc: Rpc
     # What the operator lets credential routes say; the signer has its own word on it.
@@ -34,9 +40,15 @@ class Ports:
     # Tenant id -> the document of who saved no configuration.
     presets: Mapping[str, str] = field(default_factory=dict)
     deployment: Deployment = field(default_factory=Deployment)
+    # How much each tenant and person may have; what is written, the signer counts.
+    quotas: Limits = field(default_factory=Limits)
     # What the operator says that coins and tokens cost.
     prices: Prices = field(default_factory=Prices)
     # Set when this process is about to stop: no new work should come here.
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
+    # What searches may take of the pool: those of the audit trail, and of approvals by their orders.
+    search_share: TenantSemaphore = field(default_factory=TenantSemaphore)
+    # Addresses of agents that the signer vouched for, with their tenants; an address never changes.
+    known_addresses: Cache[object, bool] = field(default_factory=lambda: Cache(MAX_KNOWN_ADDRESSES))
     # Who waits for events of a tenant.
-    bell: Bell = field(default_factory=Bell)
+    notifier: Notifier = field(default_factory=Notifier)

@@ -11,20 +11,24 @@ from prometheus_client import start_http_server
 
 from custody.kit import authority, db, logs
 from custody.kit.errors import Unavailable
+from custody.kit.fair_slots import FairSlots
 from custody.kit.resolver import Lookup, system_lookup
+from custody.kit.schema_version import NewerDatabase, refuse_newer
+from custody.kit.tasks import spawn
 from custody.protocol.client import SignerClient
 from proxy_addon import metrics, settings
 from proxy_addon.addon import Addon
 from proxy_addon.admission import Admission
 from proxy_addon.audit import AuditTrail
+from proxy_addon.crowd import Crowd
 from proxy_addon.dial import Dialler
 from proxy_addon.exchange import Exchange
-from proxy_addon.kept import kept
 from proxy_addon.keys import Keys
-from proxy_addon.known import Known
 from proxy_addon.listener import Listener
-from proxy_addon.mitm.handler import Desk, Limits
+from proxy_addon.lookup_cache import LookupCache
+from proxy_addon.mitm.handler import HELD, ConnectionServices, Limits
 from proxy_addon.mitm.tls import Certificates
+from proxy_addon.run_forever import run_forever
 
 log = logs.logger("proxy")
 DATABASE_SECONDS = 30.0
@@ -36,28 +40,38 @@ _OPTIONS = SimpleNamespace(tcp_timeout=0, proxy_debug=False)
 async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> None:
     """Run until SIGTERM or SIGINT; what runs then is allowed to end. `lookup` resolves the names of upstreams."""
     pool = await db.open_pool_when_there(given.database_url, size=3, seconds=DATABASE_SECONDS)
+    await refuse_newer(pool)
     signer = SignerClient(str(given.reveal_socket), "proxy")
-    keys, known, trail = Keys(signer), Known(pool, signer), AuditTrail(pool)
+    keys, lookups, trail = Keys(signer), LookupCache(pool, signer), AuditTrail(pool)
     await _load(keys)
-    admission = Admission(given, keys, known, trail)
+    crowd = Crowd()
+    admission = Admission(given, keys, lookups, trail, crowd)
     certificates = Certificates(given.ca_file, given.ca_key_file, given.extra_ca_file)
     limits = Limits(given.connect_seconds, given.header_seconds, given.idle_seconds, given.max_body_bytes)
-    desk = Desk(
-        options=_OPTIONS, hooks=Addon(admission, certificates).hooks(), dialler=Dialler(lookup, given.connect_seconds),
-        limits=limits, ended=lambda exchange: _ended(exchange, trail), gone=admission.gone,
-    )  # fmt: skip
-    listener = Listener(desk, admission.refused_since, given.host, given.port)
+    services = ConnectionServices(
+        options=_OPTIONS,
+        hooks=Addon(admission, certificates).hooks(),
+        dialler=Dialler(lookup, given.connect_seconds),
+        limits=limits,
+        ended=lambda exchange: _ended(exchange, trail),
+        gone=crowd.gone,
+        held=FairSlots(HELD),
+    )
+    listener = Listener(services, crowd, admission.refused_since, given.host, given.port)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     _start_metrics(given, trail)
     running = [
-        asyncio.ensure_future(kept(begin))
+        spawn(run_forever(begin), getattr(begin, "__name__", "listen"))
         for begin in (
-            partial(known.listen, given.database_url), known.forget, trail.write, listener.watch_the_clock,
+            partial(lookups.listen, given.database_url),
+            lookups.forget,
+            trail.write,
+            listener.watch_the_clock,
             listener.watch_the_agents,
         )
-    ]  # fmt: skip
+    ]
     await listener.open()
     log.info("forwarding", extra={"host": given.host, "port": given.port, "worker": given.worker})
     await stop.wait()
@@ -65,7 +79,7 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
-    if not await trail.flush():
+    if not await trail.end():
         log.error("audit rows were lost: the database was away at the end", extra={"rows": trail.waiting})
     await signer.close()
     await db.close_pool(pool)
@@ -114,7 +128,7 @@ def main() -> None:
         authority.ensure(given.ca_file, given.ca_key_file, None)
         # Plain asyncio: with this work uvloop is no faster, and its slowest answers are seven times slower.
         asyncio.run(serve(given))
-    except (ValueError, OSError) as problem:
+    except (ValueError, OSError, NewerDatabase) as problem:
         sys.exit(f"proxy: {problem}")
 
 

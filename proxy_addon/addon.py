@@ -11,7 +11,7 @@ from mitmproxy.tls import ClientHelloData, TlsData
 
 from custody.kit.errors import CustodyError
 from custody.kit.logs import logger
-from proxy_addon import inject, refuse
+from proxy_addon import inject, origin, refuse
 from proxy_addon.admission import Admission, Arrived, Refused
 from proxy_addon.exchange import Exchange
 from proxy_addon.mask import Masker, mask_header, mask_text, unreadable
@@ -32,7 +32,7 @@ class Addon:
         self._certificates = certificates
 
     def hooks(self) -> Hooks:
-        """Every hook that anything of ours listens to; the others of mitmproxy reach nobody."""
+        """Every hook that this addon listens to; the others of mitmproxy reach nobody."""
         return {
             "next_layer": next_layer,
             "requestheaders": _fails_closed(self.requestheaders),
@@ -67,9 +67,12 @@ class Addon:
         """The whole body is here, because the credential goes into it."""
         headers = flow.request.headers
         body = inject.into_body(
-            headers.get("content-type"), headers.get("content-encoding"), flow.request.data.content or b"",
-            exchange.inject_key, exchange.inject_text,
-        )  # fmt: skip
+            headers.get("content-type"),
+            headers.get("content-encoding"),
+            flow.request.data.content or b"",
+            exchange.inject_key,
+            exchange.inject_text,
+        )
         exchange.inject_text = ""
         headers.pop("transfer-encoding", None)
         headers["content-length"] = str(len(body))
@@ -95,7 +98,15 @@ class Addon:
         exchange.upstream_closes = "close" in response.headers.get("connection", "").lower()
         fields = inject.returning_headers(list(response.headers.fields), websocket=upgraded)
         masked = [mask_header(name, value, exchange.needles) for name, value in fields]
+        if response.status_code in _BODILESS:
+            # Nothing follows such a head, though this would say that something does.
+            masked = [(name, value) for name, value in masked if name.lower() != b"transfer-encoding"]
+        removed: list[str] = []
+        if exchange.origin is not None:
+            masked, removed = origin.confined(masked, exchange.origin, lambda text: mask_text(text, exchange.needles))
         masked.append((b"X-Service-Request-Id", exchange.request_id.encode()))
+        if removed:
+            masked.append((b"X-Service-Removed", ", ".join(removed).encode()))
         response.data.headers = http.Headers(masked)
         response.data.reason = mask_text(response.data.reason, exchange.needles)
         if has_body and exchange.needles:

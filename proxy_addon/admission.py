@@ -4,24 +4,28 @@ The order is the safety: the token is taken and stripped before anything can fai
 which route, then the secret. Whatever raises on the way is a refusal; nothing falls through to plain forwarding.
 """
 
+import asyncio
 import base64
 import binascii
 import re
-from collections import Counter
+import time
 
 import msgspec
 
 from custody.credentials.target import MalformedTarget, Target, parse_target
 from custody.credentials.types import CredentialRoute
+from custody.kit import clock
 from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany, Unavailable
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
 from custody.kit.logs import logger
 from proxy_addon import inject, refuse
 from proxy_addon.audit import AuditTrail
+from proxy_addon.crowd import Crowd
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
-from proxy_addon.known import Credential, Known, Standing, StoreAway, caller_of
-from proxy_addon.peer import Peer
+from proxy_addon.lookup_cache import Credential, LookupCache, Standing, StoreAway, caller_of
+from proxy_addon.origin import origin_of
+from proxy_addon.peer import Agent, Peer
 from proxy_addon.private_hosts import host_allowed
 from proxy_addon.rate import Windows
 from proxy_addon.refuse import Refusal
@@ -29,7 +33,8 @@ from proxy_addon.settings import Settings
 
 log = logger("proxy")
 MAX_INJECTED_BODY = 2**20
-MAX_PEERS_OF_AGENT, MAX_PEERS_OF_TENANT = 256, 1024
+# How long a refusal waits once an agent was refused more often than is written down one by one.
+REFUSED_SECONDS = 1.0
 _METHOD = re.compile(r"[A-Z]{1,20}")
 Headers = list[tuple[bytes, bytes]]
 
@@ -67,17 +72,15 @@ class Outgoing(msgspec.Struct, frozen=True):
 
 
 class Admission:
-    """The pipeline of design 8, for every form of request."""
+    """Admit or refuse a request, whatever its form; docs/proxy.md lists the steps."""
 
-    def __init__(self, settings: Settings, keys: Keys, known: Known, trail: AuditTrail) -> None:
+    def __init__(self, settings: Settings, keys: Keys, lookups: LookupCache, trail: AuditTrail, crowd: Crowd) -> None:
         self._settings = settings
         self._keys = keys
-        self._known = known
+        self._lookups = lookups
         self._trail = trail
+        self._crowd = crowd
         self._windows = Windows(settings.rate_limit_max, settings.rate_limit_window_seconds)
-        # Open connections by agent; an agent is forgotten with its last one.
-        self._peers: dict[tuple[str, str], set[Peer]] = {}
-        self._peers_of_tenant: Counter[str] = Counter()
 
     async def request(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> Outgoing:
         """Decide about one request. Raises Refused."""
@@ -85,22 +88,22 @@ class Admission:
             token = self._token(arrived, exchange, peer)
             claims, standing = await self._who(token, exchange, peer)
             _check_head(arrived)
-            target = self._target(arrived, peer)
+            target = self._target(arrived, exchange, peer)
             _keep_token_out(target, token)
             exchange.target = target
             if (arrived.content_length or 0) > self._settings.max_body_bytes:
                 raise Refused(refuse.BODY_TOO_LARGE)
-            table = await self._known.table(claims.tid, standing.credential_version)
+            table = await self._lookups.table(claims.tid, standing.credential_version)
             route = table.find(target, arrived.method)
             if route is None:
                 raise Refused(refuse.NO_ROUTE)
             credential = await self._credential(route, standing, exchange, token)
             if not credential.covers(target, arrived.method):
-                # The table says otherwise than the seal, or is about to be read anew; the seal counts.
+                # The table says otherwise than the seal, or is about to be read again; the seal counts.
                 raise Refused(refuse.NO_ROUTE)
             return self._outgoing(arrived, exchange, credential, token)
-        except CustodyError as problem:
-            raise Refused(_told(problem, exchange)) from None
+        except (Refused, CustodyError) as problem:
+            raise await self._refused(problem, exchange) from None
 
     async def tunnel(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> None:
         """Decide about a CONNECT: who, and whether any route leads to that host. Raises Refused."""
@@ -109,17 +112,20 @@ class Admission:
             claims, standing = await self._who(token, exchange, peer)
             target = exchange.target = parse_target(arrived.authority or "", "/")
             port = 443 if target.port == 80 else target.port  # plain HTTP inside the tunnel goes out as HTTPS
-            table = await self._known.table(claims.tid, standing.credential_version)
+            table = await self._lookups.table(claims.tid, standing.credential_version)
             if not table.knows_host(target.host, port):
                 raise Refused(refuse.NO_ROUTE)
-        except CustodyError as problem:
-            raise Refused(_told(problem, exchange)) from None
+        except (Refused, CustodyError) as problem:
+            raise await self._refused(problem, exchange) from None
         peer.token, peer.tunnel = token, (target.host, port)
+        peer.until = time.monotonic() + claims.exp - clock.now().timestamp()
 
     async def refused_since(self, claims: AgentClaims) -> Refusal | None:
         """Why an agent whose request is under way would be refused by now, or None. Never raises."""
+        if claims.exp <= clock.now().timestamp():
+            return refuse.BAD_TOKEN
         try:
-            standing = await self._known.standing(claims.tid, claims.sub)
+            standing = await self._lookups.standing(claims.tid, claims.sub)
         except StoreAway:
             return refuse.UNAVAILABLE
         except Exception:
@@ -129,16 +135,12 @@ class Admission:
             return refuse.BAD_TOKEN
         return refuse.FROZEN if standing.frozen else None
 
-    def gone(self, peer: Peer) -> None:
-        """A connection has ended."""
-        for agent in peer.agents:
-            peers = self._peers.get(agent, set())
-            peers.discard(peer)
-            self._peers_of_tenant[agent[0]] -= 1
-            if not self._peers_of_tenant[agent[0]]:
-                del self._peers_of_tenant[agent[0]]
-            if not peers:
-                self._peers.pop(agent, None)
+    async def _refused(self, problem: Refused | CustodyError, exchange: Exchange) -> Refused:
+        """What the agent is told; one that does not stop asking is told a while later, and so asks less often."""
+        claims = exchange.claims
+        if claims is not None and self._trail.refusals.many((claims.tid, claims.sub)):
+            await asyncio.sleep(REFUSED_SECONDS)
+        return problem if isinstance(problem, Refused) else Refused(_told(problem, exchange))
 
     # ---- who
 
@@ -150,7 +152,7 @@ class Admission:
         forward = exchange.form in ("absolute", "connect")
         name = b"proxy-authorization" if forward else b"authorization"
         shown = [value for key, value in arrived.headers if key.lower() == name]
-        # Two of them: whoever reads only the first and whoever reads only the second would see two agents.
+        # Two of them: readers of only the first and readers of only the second would see different agents.
         token = _token_in(shown[0], basic=forward) if len(shown) == 1 else None
         if token is None:
             raise Refused(refuse.PROXY_TOKEN if forward else refuse.BAD_TOKEN)
@@ -162,15 +164,19 @@ class Admission:
             claims = await self._verified(token)
         except BadToken:
             raise Refused(bad) from None
-        if not self._trail.promise():
+        agent = claims.tid, claims.sub
+        if not self._trail.promise(agent):
             raise Refused(refuse.UNAVAILABLE)
         exchange.claims = claims
-        standing = await self._known.standing(claims.tid, claims.sub)
+        standing = await self._lookups.standing(claims.tid, claims.sub)
         if standing is None or (standing.incarnation, standing.token_epoch) != (claims.inc, claims.epoch):
             raise Refused(bad)
+        # A frozen agent's connections count, too; a token that holds no more takes nothing from its agent.
+        self._count_connection(agent, peer)
         if standing.frozen:
             raise Refused(refuse.FROZEN)
-        self._count(claims, peer)
+        if (wait := self._windows.hit(agent)) is not None:
+            raise TooMany(code="rate_limited", retry_after=wait)
         return claims, standing
 
     async def _verified(self, token: str) -> AgentClaims:
@@ -182,44 +188,38 @@ class Admission:
                 raise
             return self._keys.current.verify(token)
 
-    def _count(self, claims: AgentClaims, peer: Peer) -> None:
-        agent = claims.tid, claims.sub
-        if agent not in peer.agents:
-            peers = self._peers.get(agent, set())
-            if len(peers) >= MAX_PEERS_OF_AGENT or self._peers_of_tenant[claims.tid] >= MAX_PEERS_OF_TENANT:
-                raise Refused(refuse.TOO_MANY_CONNECTIONS)
-            peers.add(peer)
-            peer.agents.add(agent)
-            self._peers[agent] = peers
-            self._peers_of_tenant[claims.tid] += 1
-        if (wait := self._windows.hit(agent)) is not None:
-            raise TooMany(code="rate_limited", retry_after=wait)
+    def _count_connection(self, agent: Agent, peer: Peer) -> None:
+        if (lack := self._crowd.known(peer, agent)) is not None:
+            raise Refused(refuse.TOO_MANY_CONNECTIONS if lack == "share" else refuse.CROWDED)
 
     # ---- where to
 
-    def _target(self, arrived: Arrived, peer: Peer) -> Target:
+    def _target(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> Target:
         if peer.tunnel is not None:
             if arrived.authority is not None:
-                raise MalformedTarget("Inside a tunnel a request names no host of its own.")
+                raise MalformedTarget("A request inside a tunnel must not name another host.")
             host, port = peer.tunnel
             return parse_target(f"{host}:{port}", _text(arrived.path))
         if arrived.authority is not None:
             target = parse_target(arrived.authority, _text(arrived.path))
             # A plain request goes out as HTTPS.
             return msgspec.structs.replace(target, port=443) if target.port == 80 else target
-        return self._of_path(_text(arrived.path))
+        prefix, target = self._of_path(_text(arrived.path))
+        exchange.origin = origin_of(prefix, target, arrived.headers)
+        return target
 
-    def _of_path(self, raw: str) -> Target:
-        """`/alias/rest` or `/proxy/host/rest`."""
+    def _of_path(self, raw: str) -> tuple[str, Target]:
+        """`/alias/rest` or `/proxy/host/rest`: what comes before the rest, and where it leads."""
         parse_target("gateway", raw)  # the whole path is well formed before any part of it means something
         path, mark, query = raw.partition("?")
         alias, _, rest = path[1:].partition("/")
-        host = self._settings.aliases.get(alias)
+        prefix, host = f"/{alias}", self._settings.aliases.get(alias)
         if alias == "proxy":
             host, _, rest = rest.partition("/")
+            prefix = f"/proxy/{host}"
         if not host:
             raise Refused(refuse.UNKNOWN_ALIAS)
-        return parse_target(host, f"/{rest}{mark}{query}")
+        return prefix, parse_target(host, f"/{rest}{mark}{query}")
 
     # ---- with what
 
@@ -233,7 +233,7 @@ class Admission:
             raise Refused(_lost(route.secret_lost))
         caller = caller_of(claims.tid, claims.sub, token, exchange.request_id, exchange.address)
         try:
-            credential = await self._known.credential(claims.tid, route.id, standing.credential_version, caller)
+            credential = await self._lookups.credential(claims.tid, route.id, standing.credential_version, caller)
         except NotFound:
             raise Refused(refuse.NO_ROUTE) from None
         if credential.expired:
@@ -262,9 +262,11 @@ class Admission:
         exchange.needles = credential.needles
         exchange.injected = fields.inject_as != "body"
         exchange.ticket = Ticket(
-            exchange, target.host, target.port,
+            exchange,
+            target.host,
+            target.port,
             private_allowed=host_allowed(target.host, self._settings.private_hosts, port=target.port),
-        )  # fmt: skip
+        )
         return Outgoing(target.host, target.port, path if query is None else path + b"?" + query, headers)
 
     def _want_body(self, arrived: Arrived, exchange: Exchange, credential: Credential) -> None:
@@ -297,7 +299,7 @@ def _check_head(arrived: Arrived) -> None:
 def _keep_token_out(target: Target, token: str) -> None:
     """In the path a token can be neither sent on nor left out."""
     if inject.holds_token(target.path, token):
-        raise MalformedTarget("The path holds the agent's token; send it in the Authorization header alone.")
+        raise MalformedTarget("The path contains the agent's token; send the token in the Authorization header only.")
 
 
 def _lost(how: str) -> Refusal:
@@ -322,7 +324,7 @@ def _text(path: bytes) -> str:
     try:
         return path.decode("ascii")
     except UnicodeDecodeError:
-        raise MalformedTarget("The path holds bytes that are not ASCII; percent-encode them.") from None
+        raise MalformedTarget("The path contains non-ASCII bytes; percent-encode them.") from None
 
 
 def _is_websocket(arrived: Arrived) -> bool:

@@ -1,4 +1,4 @@
-"""Opening a connection to an upstream: only with a ticket, only to an address that was looked at. Decisions 8.
+"""Opening a connection to an upstream: only with a ticket, only to an address that was looked at.
 
 The name is resolved once, every answer is judged, and what is dialled is a judged address, never the name again: a
 name that leads elsewhere the second time (rebinding) leads nowhere. The certificate is checked against the name.
@@ -46,7 +46,7 @@ class Dialler:
         claims = ticket.exchange.claims
         assert claims is not None  # noqa: S101 - nobody else gets a ticket
         try:
-            addresses = await self._names.resolve(ticket.host, ticket.port, (claims.tid, claims.sub))
+            addresses = await self._names.resolve(ticket.host, ticket.port, claims.tid, claims.sub)
         except (OSError, UnicodeError) as problem:
             self._say(ticket, f"the name does not resolve: {problem}")
             raise NotDialled(refuse.UPSTREAM_FAILED) from None

@@ -5,7 +5,8 @@ from typing import Literal
 
 from custody.credentials.target import Target
 from custody.kit.jwt import AgentClaims
-from proxy_addon.mask import Masker
+from proxy_addon.mask import NOTHING, Masker, Needles
+from proxy_addon.origin import Origin
 from proxy_addon.refuse import Refusal
 
 # How the agent named its target: `GET /alias/...`, `GET https://host/...`, `CONNECT host:443`, or inside such a tunnel.
@@ -35,11 +36,42 @@ class Exchange:
     """What is known of a request while it runs. Written by admission and by the stream, read by the audit."""
 
     __slots__ = (
-        "abandoned", "address", "agent_closes", "answered", "began", "body_wanted", "claims", "deadline", "ended",
-        "failure", "form", "http10", "inject_key", "inject_text", "injected", "masker", "method", "needles",
-        "overdue", "refusal", "request_bytes", "request_id", "response_bytes", "retried", "route_id", "secret_id",
-        "secret_version", "status", "target", "ticket", "upstream_closes", "user_agent", "websocket",
-    )  # fmt: skip
+        "abandoned",
+        "address",
+        "agent_closes",
+        "answered",
+        "began",
+        "body_wanted",
+        "claims",
+        "deadline",
+        "ended",
+        "failure",
+        "form",
+        "held",
+        "http10",
+        "inject_key",
+        "inject_text",
+        "injected",
+        "masker",
+        "method",
+        "needles",
+        "origin",
+        "overdue",
+        "refusal",
+        "request_bytes",
+        "request_id",
+        "response_bytes",
+        "retried",
+        "route_id",
+        "secret_id",
+        "secret_version",
+        "status",
+        "target",
+        "ticket",
+        "upstream_closes",
+        "user_agent",
+        "websocket",
+    )
 
     def __init__(self, form: Form, method: str, request_id: str, address: str) -> None:
         self.form = form
@@ -51,6 +83,8 @@ class Exchange:
         self.deadline = float("inf")
         self.claims: AgentClaims | None = None
         self.target: Target | None = None
+        # In the gateway form alone.
+        self.origin: Origin | None = None
         self.ticket: Ticket | None = None
         self.route_id: str | None = None
         self.secret_id: str | None = None
@@ -61,9 +95,11 @@ class Exchange:
         self.overdue = False
         self.injected = False
         self.body_wanted = False
+        # Bytes of the body that are kept until it is whole, and then until the exchange is over.
+        self.held = 0
         self.inject_key = ""
         self.inject_text = ""
-        self.needles: tuple[bytes, ...] = ()
+        self.needles: Needles = NOTHING
         self.masker: Masker | None = None
         self.websocket = False
         self.retried = False

@@ -1,16 +1,19 @@
-"""Mask what an upstream says over a websocket. RFC 6455, decisions 8.
+"""Mask what an upstream says over a websocket. RFC 6455.
 
 Stars are as many as the bytes they stand for, so no frame changes its length and every header passes as it came. A
 message is masked across its fragments. No compression was negotiated: a frame that claims one is refused.
 """
 
 from collections import deque
-from collections.abc import Sequence
 from typing import Final
 
 from custody.kit.errors import UpstreamFailed
-from proxy_addon.mask import Masker
+from proxy_addon.fragmentation import Fragmentation
+from proxy_addon.mask import Masker, Needles
 
+# Frames that are read at one go: some 0.5 ms. With many needles they are fewer, for each costs by the needle.
+MAX_FRAMES_AT_ONCE: Final = 256
+_NEEDLES_OF_A_FRAME: Final = 16
 _FINAL, _RESERVED, _OPCODE, _MASKED, _LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
 _CONTINUATION, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 _LARGEST_CONTROL: Final = 125
@@ -20,20 +23,36 @@ _LARGEST_WAIT: Final = 64 * 1024
 
 
 class BadFrame(UpstreamFailed):
-    """The upstream sent something that is no websocket frame a server may send."""
+    """The upstream sent an invalid websocket frame."""
 
 
 class MaskedFrames:
     """The frames of one connection, from the upstream to the agent, as bytes that come in any chunks."""
 
     __slots__ = (
-        "_close", "_final", "_header", "_in_message", "_left", "_message", "_needles", "_opcode", "_queue", "_waiting",
-    )  # fmt: skip
+        "_at_once",
+        "_close",
+        "_final",
+        "_fragmentation",
+        "_header",
+        "_in_message",
+        "_left",
+        "_message",
+        "_needles",
+        "_opcode",
+        "_queue",
+        "_unread",
+        "_waiting",
+    )
 
-    def __init__(self, needles: Sequence[bytes]) -> None:
+    def __init__(self, needles: Needles) -> None:
         self._needles = needles
         self._message = Masker(needles)
         self._close = Masker(needles)
+        looked_for = len(needles.literals) + len(needles.readings)
+        self._at_once = max(1, MAX_FRAMES_AT_ONCE * _NEEDLES_OF_A_FRAME // (_NEEDLES_OF_A_FRAME + looked_for))
+        self._fragmentation = Fragmentation()
+        self._unread = b""
         self._in_message = False
         # The frame being read: its header as far as it came, then how much of its payload is to come.
         self._header = b""
@@ -47,11 +66,16 @@ class MaskedFrames:
     def __repr__(self) -> str:
         return "MaskedFrames()"
 
+    @property
+    def unread(self) -> bool:
+        """Whether the last go left frames for the next; `feed(b"")` reads on."""
+        return bool(self._unread)
+
     def feed(self, data: bytes) -> bytes:
-        """Take bytes of the upstream, give back what may go to the agent, or raise BadFrame."""
+        """Take bytes of the upstream, give back what may go to the agent. Raises BadFrame or TooFragmented."""
         out: list[bytes] = []
-        at = 0
-        while at < len(data):
+        data, at, frames = self._unread + data, 0, 0
+        while at < len(data) and frames < self._at_once:
             if self._left:
                 part = data[at : at + self._left]
                 at += len(part)
@@ -65,10 +89,13 @@ class MaskedFrames:
                 if len(self._header) < _header_size(self._header):
                     continue
                 self._open(self._header)
+                self._fragmentation.count(self._left)
                 self._pass(self._header, out)
                 self._header = b""
             if not self._left:
                 self._close_frame(out)
+                frames += 1
+        self._unread = data[at:]
         return b"".join(out)
 
     def _open(self, header: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Put a credential into a request, and take out what must not travel with it. Spec 2/4.6, decisions 8.
+"""Put a credential into a request, and take out what must not travel with it.
 
 Guarantees: what the agent sent under the credential's name is gone, everything else goes out byte for byte as it came,
 and no header carries the agent's own token.
@@ -19,21 +19,50 @@ Headers = list[tuple[bytes, bytes]]
 FORM: Final = "application/x-www-form-urlencoded"
 # Each costs about a microsecond of everybody's time, and a body may have a million.
 MAX_PAIRS: Final = 10_000
-_HOP_BY_HOP: Final = frozenset((b"connection", b"keep-alive", b"te", b"trailer", b"trailers", b"upgrade"))
+_HOP_BY_HOP: Final = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"te",
+        b"trailer",
+        b"trailers",
+        b"upgrade",
+        b"http2-settings",
+    )
+)
 # Named in a Connection header these would vanish, and with them where the message ends or whom it is for.
 _FRAMING: Final = frozenset((b"content-length", b"transfer-encoding", b"host"))
 # What would make the upstream do something else than what the route was chosen by, or say what masking cannot read:
 # pieces of a text show what the whole does not, for a piece of the credential is no form of it.
-_MISLEADING: Final = frozenset((
-    b"x-http-method-override", b"x-http-method", b"x-method-override", b"x-original-url", b"x-rewrite-url",
-    b"range", b"if-range", b"request-range", b"accept-charset",
-))  # fmt: skip
+_MISLEADING: Final = frozenset(
+    (
+        b"x-http-method-override",
+        b"x-http-method",
+        b"x-method-override",
+        b"x-method",
+        b"x-original-url",
+        b"x-original-uri",
+        b"x-original-host",
+        b"x-original-method",
+        b"x-rewrite-url",
+        b"x-http-host-override",
+        b"x-host",
+        b"forwarded",
+        b"x-real-ip",
+        b"range",
+        b"if-range",
+        b"request-range",
+        b"accept-charset",
+    )
+)
+# What a proxy says of the request before it: host, path, scheme, address. The agent is no proxy.
+_FORWARDED: Final = b"x-forwarded-"
 _HANDSHAKE: Final = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
 _EXTENSIONS: Final = b"sec-websocket-extensions"
 
 
 class BodyUnfit(CustodyError):
-    """The route injects into the body: send a JSON object or a form of at most 10,000 fields, in plain UTF-8."""
+    """The body of this route must be a JSON object or a form of at most 10,000 fields, in plain UTF-8."""
 
     status = 415
 
@@ -43,7 +72,7 @@ class BadJson(Invalid):
 
 
 class TooManyPairs(Invalid):
-    """The route injects into the query: it may have at most 10,000 pairs."""
+    """The route puts the credential into the query, which may have at most 10,000 pairs."""
 
 
 def formatted(fields: RouteFields, value: str) -> str:
@@ -109,24 +138,31 @@ def outgoing_headers(headers: Headers, *, token: str | None, websocket: bool) ->
         websocket,
         lambda name, value: (
             name == b"authorization"
-            or name.startswith(b"x-service-")
-            or _one_name(name) in _MISLEADING
+            or name.startswith((b"x-service-", _FORWARDED))
+            or name in _MISLEADING
             or any(form in value for form in forms)
         ),
     )
 
 
 def returning_headers(headers: Headers, *, websocket: bool) -> Headers:
-    """What of an upstream's headers goes to the agent. `Alt-Svc` would lead it around the proxy."""
-    return _through(headers, websocket, lambda name, _: name == b"alt-svc")
+    """What of an upstream's headers goes to the agent.
+
+    `Alt-Svc` would lead it around the proxy, and with `X-Service-` begin the names by which it tells us from upstreams.
+    """
+    return _through(headers, websocket, lambda name, _: name == b"alt-svc" or name.startswith(b"x-service-"))
 
 
 def _through(headers: Headers, websocket: bool, doomed: Callable[[bytes, bytes], bool]) -> Headers:
     dropped = _HOP_BY_HOP | (_named_in_connection(headers) - _FRAMING)
     kept = []
     for header in headers:
-        name = header[0].lower()
-        if name in dropped or name.startswith(b"proxy-") or doomed(name, header[1]):
+        written = header[0].lower()
+        name = _one_name(written)
+        if written in dropped or name in dropped or name.startswith(b"proxy-") or doomed(name, header[1]):
+            continue
+        # Nor Content_Length from where the message ends.
+        if name != written and name in _FRAMING:
             continue
         # Without extensions no frame is compressed, so that frames can be looked into.
         if websocket and name == _EXTENSIONS:

@@ -5,7 +5,7 @@ import time
 from custody.kit.callers import Origin
 from custody.kit.jwt import TokenKeys
 from custody.protocol.client import SignerClient
-from custody.protocol.messages import Done, PublicKeys
+from custody.protocol.common import PublicKeys
 
 _ORIGIN = Origin("proxy-keys")
 # Tokens with made-up key ids must not make the signer busy.
@@ -24,11 +24,10 @@ class Keys:
     async def load(self) -> None:
         """Read the keys."""
         self._read_at = time.monotonic()
-        answer = (await self._signer.tell(PublicKeys(), _ORIGIN)).outcome
-        assert isinstance(answer, Done)  # noqa: S101 - the protocol says so
-        if answer.data["keys"] != self._shown:
+        keys = (await self._signer.tell(PublicKeys(), _ORIGIN)).keys
+        if keys != self._shown:
             # Only then: the new ones know no verified token yet.
-            self._shown, self.current = answer.data["keys"], TokenKeys.from_jwks(answer.data["keys"])
+            self._shown, self.current = keys, TokenKeys.from_jwks(keys)
 
     async def refresh(self) -> bool:
         """Read the keys again, unless that was a moment ago; whether they were read."""

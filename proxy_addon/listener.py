@@ -10,25 +10,28 @@ from collections.abc import Awaitable, Callable
 from custody.kit.jwt import AgentClaims
 from custody.kit.logs import logger
 from proxy_addon import metrics
-from proxy_addon.mitm.handler import Desk, Handler
+from proxy_addon.crowd import CROWDED, MAX_CONNECTIONS, Crowd
+from proxy_addon.mitm.handler import ConnectionServices, Handler
 from proxy_addon.refuse import Refusal
 
 log = logger("proxy")
 RefusedSince = Callable[[AgentClaims], Awaitable[Refusal | None]]
-MAX_CONNECTIONS = 4096
-CROWDED = 3 * MAX_CONNECTIONS // 4
 DRAIN_SECONDS = 10.0
 _TICK_SECONDS = 0.25
 _AGENTS_SECONDS = 0.5
-_BACKLOG = 1024
+# Connections that wait in the kernel, and those that one turn of the loop takes of them: to begin one is work too.
+_BACKLOG, MAX_ACCEPTED_AT_ONCE = 1024, 8
 
 
 class Listener:
     """Accepts connections and hands each to a handler."""
 
-    def __init__(self, desk: Desk, refused_since: RefusedSince, host: str, port: int) -> None:
+    def __init__(
+        self, services: ConnectionServices, crowd: Crowd, refused_since: RefusedSince, host: str, port: int
+    ) -> None:
         """`refused_since` says why an agent whose request is under way would be refused by now, or None."""
-        self._desk = desk
+        self._services = services
+        self._crowd = crowd
         self._refused_since = refused_since
         self._host = host
         self._port = port
@@ -42,9 +45,12 @@ class Listener:
     async def open(self) -> None:
         """Listen; from now on we count as ready."""
         _raise_descriptor_limit()
+        listening = _socket(self._host, self._port)
+        # The library takes as many at one go as it lets wait, so the kernel is told the longer queue afterwards.
         self._server = await asyncio.start_server(
-            self._serve, sock=_socket(self._host, self._port), limit=2**16, backlog=_BACKLOG
+            self._serve, sock=listening, limit=2**16, backlog=MAX_ACCEPTED_AT_ONCE
         )
+        listening.listen(_BACKLOG)
 
     async def watch_the_clock(self) -> None:
         """End what is overdue, a few times a second, until cancelled; no request has a timer of its own."""
@@ -93,10 +99,12 @@ class Listener:
         if len(self._handlers) >= CROWDED:
             self._make_room()
         if self._draining or len(self._handlers) >= MAX_CONNECTIONS:
+            metrics.TURNED_AWAY.inc()
             writer.close()
             return
-        handler = Handler(reader, writer, self._desk)
+        handler = Handler(reader, writer, self._services)
         self._handlers[handler] = None
+        self._crowd.came(handler.peer)
         self._empty.clear()
         metrics.CONNECTIONS.inc()
         try:
@@ -108,10 +116,10 @@ class Listener:
             metrics.CONNECTIONS.dec()
 
     def _make_room(self) -> None:
-        """End the oldest connection that has shown no token: who only holds connections must not shut others out."""
-        idle = (handler for handler in self._handlers if not handler.peer.agents and not handler.closing)
-        if (oldest := next(idle, None)) is not None:
-            oldest.cut(reset=False)
+        """End a connection: who only holds connections must not shut others out."""
+        if (peer := self._crowd.give_way()) is not None:
+            metrics.TURNED_AWAY.inc()
+            peer.end()
 
 
 def _socket(host: str, port: int) -> socket.socket:

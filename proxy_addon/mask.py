@@ -1,54 +1,60 @@
-"""Keep a credential from coming back: stars in its place, in every form it is likely to take. Decisions 8.
+"""Mask a credential in what upstreams answer: stars replace it, in every form it is likely to take.
 
 Guarantees: each known form is replaced by as many stars as it has bytes, however the answer is cut into chunks; a form
-that is not listed here passes. How much waits follows from the kind of bytes a text ends in, never from which: else an
-agent whose upstream says chosen bytes could read the value off the pauses. The work grows with the text alone.
+that is not listed here passes. How many bytes wait depends on the kind of bytes a text ends in, never on the value:
+else an agent whose upstream sends chosen bytes could read the value off the pauses. The work grows with the text alone.
+
+Some forms are looked for as they are. Escapes have too many combinations for that. A text that has one of the value's
+characters escaped is therefore also *read*, once for each family of escapes, with the escapes undone: so it does not
+matter which characters an encoder escapes, and how it spells them.
 """
 
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from functools import lru_cache
+from html.entities import html5
+from itertools import accumulate
 from string import ascii_letters, digits
 from typing import Final
+from urllib.parse import quote
+
+import msgspec
 
 STAR: Final = b"*"
 # Shorter derived forms would turn up by chance in what has nothing to do with the value.
 SHORTEST_DERIVED: Final = 6
-# Of a longer value, in bytes, only the commonest forms are looked for: all of them would be a hundred times its size.
+# Of a longer value, in bytes, and of one with more different characters that have escapes, only the commonest forms are
+# looked for: to read a text for all of them would take too long.
 LARGE: Final = 4096
-# Characters beyond the unreserved ones that encoders leave alone: RFC 3986 strictly, Python and most path encoders,
-# encodeURIComponent, encodeURI, and the form encoding of browsers.
-_LEFT_ALONE: Final = ("", "/", "!'()*", "!'()*;/?:@&=+$,#", "*")
-# Characters that JSON encoders write as \u00XX although they need not: none, those of HTML, HTML's with its quotes.
-_HEX_ESCAPED: Final = ("", "<>&", "<>&'", "<>&'\"+`")
-# What each choice is an argument of is in the signature of the escape. The first is the standard's own.
-_PERCENT_CHOICES: Final = tuple(product(_LEFT_ALONE, ("%20", "+"), ("~", "%7E"), ("X", "x")))
-_JSON_CHOICES: Final = tuple(product(_HEX_ESCAPED, ("/", "\\/"), (False, True), ("x", "X")))
-_HTML_CHOICES: Final = tuple(
-    product((True, False), ('"', "&quot;", "&#34;"), ("'", "&#39;", "&#x27;", "&#039;", "&apos;"))
-)
-_LETTERS: Final = frozenset(ascii_letters + digits)
-_UNRESERVED: Final = _LETTERS | frozenset("-._")
-_JSON_PLAIN: Final = _LETTERS | frozenset("-._~ =:")
-_JSON_SHORT: Final = {
-    '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
-}  # fmt: skip
-_HTML_NAMED: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_HTML_WRITTEN: Final = frozenset("&<>\"'")
+MAX_SPECIAL: Final = 128
+# No encoder escapes these in a text that it means to be read.
+_PLAIN: Final = frozenset(ascii_letters + digits + "._")
+_PLAIN_RUN = re.compile(rb"[A-Za-z0-9._]+")
+_ANCHOR: Final = 12
+# A character is never longer when escaped, for each byte that it has in UTF-8.
+_LONGEST_ESCAPE: Final = 8
+_JSON_SHORT: Final = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b"\0"}
+_JSON_ITSELF: Final = frozenset("\"'`/\\")
+# A line end in base64 comes behind this many characters or more: 64 in PEM, 76 in mail.
+_LINE: Final = 60
 _BASE64_SHORTEST: Final = 8
 # Which bytes wait at the end of a chunk, narrowest first. Keys are mostly made of the first kind, and the pieces of a
 # stream of events or of JSON lines end in a byte that is of none but the last.
 _KINDS: Final = (
     bytes(range(0x21, 0x7F)).translate(None, b"\"'`()[]{}<>,;"),
+    bytes(range(0x21, 0x7F)).translate(None, b"\"'`()[]{}<>,"),
     bytes(range(0x20, 0x100)),
     bytes(range(0x100)),
 )
 # For each kind a table that makes every other byte this one.
 _OTHER: Final = b"\0"
 _TABLES: Final = tuple(bytes(byte in kind for byte in range(0x100)) for kind in _KINDS)
-# By the end of a needle it is first asked whether a small chunk can complete an occurrence.
+# A small chunk is searched for this many last bytes of a needle first: without them it completes no occurrence.
 _END: Final = 16
+# So many bytes have that end in them when all of it is escaped, and the line before it.
+_WINDOW: Final = _END * _LONGEST_ESCAPE + 2 * _LINE
 # Repetitions of an occurrence are compared in blocks of about this many bytes.
 _BLOCK: Final = 4096
 # What these headers say when they only frame the message or date it; a short value may well be in there by chance.
@@ -59,34 +65,108 @@ _FRAMING: Final = {
     b"upgrade": re.compile(rb"websocket", re.IGNORECASE),
     b"date": re.compile(rb"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"),
 }
-# In these a letter is not the byte that it is in ASCII, or need not be.
+# How HTML names a character, where the name is not longer than any number would be.
+_NAMES: Final[dict[str, list[str]]] = {}
+for _name, _letter in html5.items():
+    if _name.endswith(";") and len(_letter) == 1 and len(_name) < _LONGEST_ESCAPE * len(_letter.encode()):
+        _NAMES.setdefault(_letter, []).append(_name[:-1])
+_BASE64: Final = b"[A-Za-z0-9+/_-]{%d}" % _LINE
+# The ends of base64's lines, as they are and as JSON writes them, longest first.
+_FOLDS: Final = (rb"\\r\\n", rb"\\n", rb"\r\n", rb"\n")
+_FOLD_LENGTH: Final = 4
+_FOLD = re.compile(b"(" + b"|".join(fold + b"(?<=" + _BASE64 + fold + b")" for fold in _FOLDS) + b")")
+_FOLD_HINTS: Final = (
+    (b"\n", re.compile(rb"\n(?:(?<=" + _BASE64 + rb"\n)|(?<=" + _BASE64 + rb"\r\n))")),
+    (rb"\n", re.compile(rb"\\n(?:(?<=" + _BASE64 + rb"\\n)|(?<=" + _BASE64 + rb"\\r\\n))")),
+)
+# A byte at which a line of base64 may be about to end.
+_MAY_FOLD = re.compile(rb"\r(?<=" + _BASE64 + rb"\r)|\n(?:(?<=" + _BASE64 + rb"\n)|(?<=" + _BASE64 + rb"\r\n))")
+# In these a letter is not the byte that it is in ASCII, or need not be. Blanks are taken whole (`*+`) and once: two
+# places side by side that both take some would cost time by the square of a header's blanks.
 _UNREADABLE = re.compile(
-    r"charset\s*=\s*[\"']?\s*(?:x-)?(?:cs)?"
+    r"charset\s*+=\s*+(?:[\"']\s*+)?(?:x-)?(?:cs)?"
     r"(?:utf[-_ ]?(?:7|16|32)|ucs|iso[-_ ]?10646|unicode(?!-1-1-utf-8)|ebcdic"
     r"|(?:cp|ibm)[-_]?0*(?:37|[25]\d\d|10[24]\d|114\d)\b)",
     re.IGNORECASE,
 )
 
 
-def needles(value: str) -> tuple[bytes, ...]:
-    """What to look for, longest first. White space around the value is left out, so no line end is ever held back.
+class Reading(msgspec.Struct, frozen=True):
+    """A way to read a text: what its escapes say, and what to look for when they are undone.
 
-    All of them together have at most about twenty times the bytes of a value longer than LARGE.
+    A text without the `anchor`, or without any of the `hints` (a mark, and what it begins), need not be read.
+    """
+
+    anchor: bytes
+    hints: tuple[tuple[bytes, re.Pattern[bytes]], ...]
+    tokens: re.Pattern[bytes]
+    meaning: Callable[[bytes], bytes]
+    wanted: tuple[bytes, ...]
+
+    def __repr__(self) -> str:
+        return "Reading()"
+
+    def is_hinted_at(self, data: bytes) -> bool:
+        """Whether the text may have an occurrence that only a reader sees."""
+        return self.anchor in data and any(mark in data and hint.search(data) for mark, hint in self.hints)
+
+
+class Needles(msgspec.Struct, frozen=True):
+    """What to look for: forms as they are, longest first, and readings. `longest` is the most bytes that a form has."""
+
+    literals: tuple[bytes, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    longest: int = 1
+
+    def __repr__(self) -> str:
+        return "Needles()"
+
+    def __bool__(self) -> bool:
+        return bool(self.literals)
+
+    @classmethod
+    def of(cls, *literals: bytes) -> "Needles":
+        """These texts and no form of theirs."""
+        return cls(tuple(sorted(literals, key=lambda form: (-len(form), form))), (), max(map(len, literals), default=1))
+
+
+NOTHING: Final = Needles()
+
+
+def needles(value: str) -> Needles:
+    """What to look for. White space around the value is left out, so no line end is ever held back.
+
+    All of them together have at most about twenty times the bytes of the value, and of a large one none.
     """
     text = value.strip()
     raw = text.encode()
     if not raw:
-        return ()
-    derived = {form for form in _derived(text, raw) if len(form) >= SHORTEST_DERIVED}
-    return tuple(sorted(derived | {raw}, key=lambda form: (-len(form), form)))
+        return NOTHING
+    encoded = {form for form in base64_forms(raw) if len(form) >= SHORTEST_DERIVED}
+    special = sorted(frozenset(text) - _PLAIN)
+    large = len(raw) > LARGE or len(special) > MAX_SPECIAL
+    derived = {form for form in _derived(text, raw, large=large) if len(form) >= SHORTEST_DERIVED}
+    found = Needles.of(*(encoded | derived | {raw}))
+    if large:
+        return found
+    escapes = tuple(_escapes(raw, special))
+    folded = (Reading(b"", _FOLD_HINTS, _FOLD, _nothing, tuple(sorted(encoded))),) if encoded else ()
+    longest = found.longest
+    if escapes:
+        each = (1 if letter in _PLAIN else _LONGEST_ESCAPE * len(letter.encode()) for letter in text)
+        longest = max(longest, sum(each))
+    if encoded:
+        # With the lines' ends, and the line before, by which an end is known to be one.
+        longest = max(longest, max(map(len, encoded)) * (_LINE + _FOLD_LENGTH) // _LINE + _LINE + _FOLD_LENGTH)
+    return Needles(found.literals, escapes + folded, longest)
 
 
-def mask_text(text: bytes, needles: Sequence[bytes]) -> bytes:
+def mask_text(text: bytes, needles: Needles) -> bytes:
     """A whole text with every occurrence masked."""
     return _starred(text, _spans(text, needles))
 
 
-def mask_header(name: bytes, value: bytes, needles: Sequence[bytes]) -> tuple[bytes, bytes]:
+def mask_header(name: bytes, value: bytes, needles: Needles) -> tuple[bytes, bytes]:
     """A header with every occurrence masked, but for what says where the message ends, and when it was made."""
     framing = _FRAMING.get(name.lower())
     if framing is None:
@@ -104,9 +184,9 @@ class Masker:
 
     __slots__ = ("_held", "_most", "_needles", "_shown", "_waits")
 
-    def __init__(self, needles: Sequence[bytes]) -> None:
+    def __init__(self, needles: Needles) -> None:
         self._needles = needles
-        self._most = max(map(len, needles), default=1) - 1
+        self._most = needles.longest - 1
         self._waits = _TABLES[_kind_of(needles)]
         # What waits, as it came and as it will be given back.
         self._held = self._shown = b""
@@ -118,14 +198,16 @@ class Masker:
         """Take a chunk; give back what is decided.
 
         Held is the end that is all of the kind of bytes that the needles are made of, whatever it says, and no more
-        than a needle without its last byte.
+        than a needle without its last byte. What is held may begin inside an escape: then more may be masked than in
+        the whole text. Dangerous only for a value that begins with a backslash: behind a run of them that was cut, its
+        JSON form may be read wrongly.
         """
         fresh = len(self._held)
         data = self._held + chunk
         # They are one object until something in them was masked.
         shown = data if self._shown is self._held else self._shown + chunk
         shown = _starred(shown, _spans(data, self._needles, fresh))
-        cut = len(data) - self._undecided(chunk)
+        cut = len(data) - self._undecided(data, len(chunk))
         self._held = data[cut:]
         self._shown = self._held if shown is data else shown[cut:]
         return shown[:cut]
@@ -136,22 +218,28 @@ class Masker:
         self._held = self._shown = b""
         return shown
 
-    def _undecided(self, chunk: bytes) -> int:
-        """How many bytes wait once this chunk is here: all that is held is of the kind that waits."""
-        tail = chunk[-self._most :] if self._most else b""
-        other = tail.translate(self._waits).rfind(_OTHER)
-        return len(tail) - 1 - other if other >= 0 else min(self._most, len(self._held) + len(tail))
+    def _undecided(self, data: bytes, fresh: int) -> int:
+        """How many bytes wait once so many fresh ones are here: all that is held is of the kind that waits.
+
+        The end of a line that may be one of base64 waits with it, whatever the lines say.
+        """
+        looked_at = min(self._most, fresh)
+        tail = data[len(data) - looked_at :].translate(self._waits)
+        other = tail.rfind(_OTHER)
+        while other >= 0 and self._needles.readings and _MAY_FOLD.match(data, len(data) - looked_at + other):
+            other = tail.rfind(_OTHER, 0, other)
+        return looked_at - 1 - other if other >= 0 else min(self._most, len(data))
 
 
-def _kind_of(needles: Sequence[bytes]) -> int:
-    letters = b"".join(needles)
+def _kind_of(needles: Needles) -> int:
+    letters = b"".join(needles.literals) + (b";" if len(needles.readings) > 1 else b"")
     return next(number for number, kind in enumerate(_KINDS) if not letters.translate(None, kind))
 
 
-def _spans(data: bytes, needles: Sequence[bytes], fresh: int = 0) -> list[tuple[int, int]]:
+def _spans(data: bytes, needles: Needles, fresh: int = 0) -> list[tuple[int, int]]:
     """Where the occurrences are that end behind `fresh`. Those of one needle that touch are mostly one span."""
     found: list[tuple[int, int]] = []
-    for needle in needles:
+    for needle in needles.literals:
         size = len(needle)
         start = max(0, fresh - size + 1)
         # Only so is a long needle not looked for in all that waits, for each of many small chunks.
@@ -160,7 +248,48 @@ def _spans(data: bytes, needles: Sequence[bytes], fresh: int = 0) -> list[tuple[
         at = data.find(needle, start)
         if at >= 0:
             found.extend(_spans_of(data, needle, at))
+    for reading in needles.readings:
+        # The same for readings; where a chunk is large, all is read anyway.
+        small = len(data) - fresh < fresh > _WINDOW
+        if reading.is_hinted_at(data) and not (small and not _may_end(data[fresh - _WINDOW :], reading)):
+            found.extend(_spans_read(data, reading))
     return found
+
+
+def _may_end(window: bytes, reading: Reading) -> bool:
+    """Whether an occurrence may end in the last bytes of a window: its beginning is there only to be read rightly."""
+    # A run of backslashes is read in pairs from its first one, which may lie before the window.
+    sure = window.lstrip(b"\\")
+    if len(window) - len(sure) >= _LINE:
+        return True
+    text = b"".join(_read(sure, reading)[1])
+    return any(needle[-_END:] in text for needle in reading.wanted)
+
+
+def _read(data: bytes, reading: Reading) -> tuple[list[bytes], list[bytes]]:
+    """The text in parts, every second of them an escape, and what these parts say."""
+    parts = reading.tokens.split(data)
+    said = parts.copy()
+    said[1::2] = map(reading.meaning, parts[1::2])
+    return parts, said
+
+
+def _spans_read(data: bytes, reading: Reading) -> Iterator[tuple[int, int]]:
+    """Where the occurrences are in the text as it came, that are found in the text as it is read."""
+    parts, said = _read(data, reading)
+    text = b"".join(said)
+    found = [
+        span for needle in reading.wanted if (at := text.find(needle)) >= 0 for span in _spans_of(text, needle, at)
+    ]
+    if not found:
+        return
+    read, came = [0, *accumulate(map(len, said))], [0, *accumulate(map(len, parts))]
+    for start, end in found:
+        first, last = bisect_right(read, start) - 1, bisect_right(read, end - 1) - 1
+        begin = came[first] + (0 if first % 2 else start - read[first])
+        over = came[last + 1] if last % 2 else came[last] + end - read[last]
+        if over - begin >= SHORTEST_DERIVED:
+            yield begin, over
 
 
 def _spans_of(data: bytes, needle: bytes, at: int) -> Iterator[tuple[int, int]]:
@@ -204,16 +333,12 @@ def _starred(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
     return bytes(masked)
 
 
-def _derived(text: str, raw: bytes) -> Iterator[bytes]:
-    yield from base64_forms(raw)
+def _derived(text: str, raw: bytes, *, large: bool) -> Iterator[bytes]:
     yield from _decoded(text)
-    if len(raw) > LARGE:
-        yield from _percent(text, _PERCENT_CHOICES[:1])
-        yield from _json(text, _JSON_CHOICES[:1])
+    if large:
+        yield quote(text, safe="").encode()
+        yield msgspec.json.encode(text)[1:-1]
         return
-    yield from _percent(text, _PERCENT_CHOICES)
-    yield from _json(text, _JSON_CHOICES)
-    yield from _html(text)
     yield raw.hex().encode()
     yield raw.hex().upper().encode()
 
@@ -240,48 +365,94 @@ def _decoded(text: str) -> Iterator[bytes]:
         yield from (part.encode() for part in (inside, inside.partition(":")[2]) if len(part) >= SHORTEST_DERIVED)
 
 
-def _percent(text: str, choices: Iterable[tuple[object, ...]]) -> Iterator[bytes]:
-    return _escaped(text, _UNRESERVED, _percent_escape, choices)
-
-
-def _percent_escape(letter: str, left_alone: str, space: str, tilde: str, digits: str) -> str:
-    if letter in left_alone:
-        return letter
-    if letter in " ~":
-        return space if letter == " " else tilde.replace("E", format(14, digits))
-    return "".join(f"%{byte:02{digits}}" for byte in letter.encode())
-
-
-def _json(text: str, choices: Iterable[tuple[object, ...]]) -> Iterator[bytes]:
-    return _escaped(text, _JSON_PLAIN, _json_escape, choices)
-
-
-def _json_escape(letter: str, hex_escaped: str, slash: str, ascii_only: bool, digits: str) -> str:
-    if letter in hex_escaped or (letter > "~" and ascii_only) or (letter < " " and letter not in _JSON_SHORT):
-        units = letter.encode("utf-16-be")
-        return "".join(f"\\u{int.from_bytes(units[at : at + 2]):04{digits}}" for at in range(0, len(units), 2))
-    return slash if letter == "/" else _JSON_SHORT.get(letter, letter)
-
-
-def _html(text: str) -> Iterator[bytes]:
-    return _escaped(text, frozenset(text) - _HTML_WRITTEN, _html_escape, _HTML_CHOICES)
-
-
-def _html_escape(letter: str, named: bool, quote: str, apostrophe: str) -> str:
-    if letter in "\"'":
-        return quote if letter == '"' else apostrophe
-    return _HTML_NAMED[letter] if named else f"&#{ord(letter)};"
-
-
-def _escaped(
-    text: str, plain: frozenset[str], escape: Callable[..., str], choices: Iterable[tuple[object, ...]]
-) -> Iterator[bytes]:
-    """The text as each encoder writes it. Those that agree on its letters are asked once: it may be 64 KiB."""
-    present = set(text)
-    letters = present - plain
-    if not letters:
+def _escapes(raw: bytes, special: Sequence[str]) -> Iterator[Reading]:
+    """A reading for each family of escapes that has one for a character of the value."""
+    if not special:
         return
-    tables = {tuple((letter, escape(letter, *choice)) for letter in letters) for choice in choices}
-    for table in tables:
-        spelling = {letter: letter for letter in present} | dict(table)
-        yield "".join(map(spelling.__getitem__, text)).encode()
+    # What lies between two such characters comes as it is. A short one could be guessed by how long the reading takes.
+    anchor = max(_PLAIN_RUN.findall(raw), key=len, default=b"")
+    anchor = anchor if len(anchor) >= _ANCHOR else b""
+    # In a form + is a space, so where the value has a space both are read as one.
+    space = b" " if " " in special else b"+"
+    for charset in ("utf-8", "latin-1") if any("\x80" <= letter <= "\xff" for letter in special) else ("utf-8",):
+        tokens, meaning = _percent_tokens(special, charset), _percent_meaning(space, charset)
+        yield _reading(anchor, (b"%", b"+"), tokens, meaning, raw.replace(b"+", space))
+    yield _reading(anchor, (b"\\",), _json_tokens(special), _json_meaning, raw)
+    yield _reading(anchor, (b"&",), _html_tokens(special), _html_meaning, raw)
+
+
+def _reading(
+    anchor: bytes, marks: Iterable[bytes], tokens: bytes, meaning: Callable[[bytes], bytes], wanted: bytes
+) -> Reading:
+    # The library keeps what it compiled: that is which characters the value has, in order of the alphabet.
+    compiled = re.compile(b"(" + tokens + b")")
+    # There are only so many spellings of the value's characters.
+    return Reading(anchor, tuple((mark, compiled) for mark in marks), compiled, lru_cache(1024)(meaning), (wanted,))
+
+
+def _either(texts: Iterator[str]) -> bytes:
+    """Any of these hexadecimal numbers, in any case; of none nothing matches."""
+    return b"(?i:" + ("|".join(sorted(set(texts))) or "(?!)").encode() + b")"
+
+
+def _percent_tokens(special: Sequence[str], charset: str) -> bytes:
+    octets = _either(f"{octet:02x}" for letter in special for octet in letter.encode(charset, "ignore"))
+    wide = _either(f"u{unit}" for letter in special for unit in _units(letter) if len(_units(letter)) == 1)
+    return b"%(?:" + octets + b"|" + wide + b")" + (rb"|\+" if " " in special else b"")
+
+
+def _percent_meaning(space: bytes, charset: str) -> Callable[[bytes], bytes]:
+    def meaning(token: bytes) -> bytes:
+        if token == b"+":
+            return space
+        wide = token[1:2] in b"uU"
+        number = int(token[2 if wide else 1 :], 16)
+        # An octet of UTF-8 is a part of a character, one of Latin-1 is a character.
+        said = chr(number).encode() if wide or charset == "latin-1" else bytes((number,))
+        return space if said == b"+" else said
+
+    return meaning
+
+
+def _units(letter: str) -> list[str]:
+    units = letter.encode("utf-16-be")
+    return [units[at : at + 2].hex() for at in range(0, len(units), 2)]
+
+
+def _json_tokens(special: Sequence[str]) -> bytes:
+    words = [rb"\\u".join(_either(iter((unit,))) for unit in _units(letter)) for letter in special]
+    octets = _either(f"{ord(letter):02x}" for letter in special if ord(letter) < 0x100)
+    short = [name for name, said in _JSON_SHORT.items() if said.decode() in special]
+    itself = [re.escape(letter.encode()) for letter in special if letter in _JSON_ITSELF]
+    return rb"\\(?:u(?:%s)|x%s%s)" % (b"|".join(words), octets, _or(short + itself))
+
+
+def _json_meaning(token: bytes) -> bytes:
+    kind = token[1:2]
+    if kind == b"u":
+        return bytes.fromhex(token.replace(rb"\u", b"").decode()).decode("utf-16-be").encode()
+    if kind == b"x":
+        return chr(int(token[2:], 16)).encode()
+    return _JSON_SHORT.get(kind, kind)
+
+
+def _html_tokens(special: Sequence[str]) -> bytes:
+    decimal = "|".join(str(ord(letter)) for letter in special).encode()
+    hexadecimal = _either(f"{ord(letter):x}" for letter in special)
+    names = [name.encode() for letter in special for name in _NAMES.get(letter, ())]
+    return b"&(?:#0{0,2}(?:%s)|#[xX]0{0,2}%s%s);" % (decimal, hexadecimal, _or(names))
+
+
+def _or(more: Iterable[bytes]) -> bytes:
+    return b"".join(b"|" + one for one in more)
+
+
+def _html_meaning(token: bytes) -> bytes:
+    if token[1] != 0x23:
+        return html5[token[1:].decode()].encode()
+    number = token[2:-1]
+    return chr(int(number[1:], 16) if number[:1] in b"xX" else int(number)).encode()
+
+
+def _nothing(_token: bytes) -> bytes:
+    return b""

@@ -9,11 +9,15 @@ REQUESTS = Counter(
 )
 BYTES = Counter("custody_proxy_bytes_total", "Body bytes by direction", ["direction"])
 CONNECTIONS = Gauge("custody_proxy_connections", "Open connections of agents")
+TURNED_AWAY = Counter(
+    "custody_proxy_turned_away_total", "Connections that were ended, or not taken, because too many were open"
+)
 AUDIT_WAITING = Gauge("custody_proxy_audit_waiting", "Audit rows that are not written yet")
 SECONDS = Histogram(
-    "custody_proxy_seconds", "From the request's head to the end of its answer",
+    "custody_proxy_seconds",
+    "From the request's head to the end of its answer",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
-)  # fmt: skip
+)
 SENT, RECEIVED = BYTES.labels("to_upstream"), BYTES.labels("to_agent")
 
 

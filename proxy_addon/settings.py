@@ -1,19 +1,16 @@
-"""What the proxy reads from its environment, once. Decisions 2, 8."""
+"""What the proxy reads from its environment, once."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from custody.credentials.aliases import parse_aliases
 from custody.credentials.patterns import HostPattern, InvalidPattern, compile_host
-from custody.credentials.target import MalformedTarget, parse_target
 from custody.kit import environment
 
 ALIASES = "openai=api.openai.com,anthropic=api.anthropic.com,github=api.github.com"
-RESERVED_ALIASES = frozenset({"proxy", "health", "ready", "metrics"})
-_ALIAS = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,18 +63,10 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
 
 
 def _aliases(text: str) -> dict[str, str]:
-    """`name=host` or `name=host:port`, separated by commas."""
-    found = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, host = part.partition("=")
-        if not _ALIAS.fullmatch(name) or name in RESERVED_ALIASES:
-            raise environment.BadSetting("SERVICE_PROXY_ALIASES", f"cannot have an alias named {name!r}")
-        try:
-            parse_target(host, "/")
-        except MalformedTarget as problem:
-            raise environment.BadSetting("SERVICE_PROXY_ALIASES", f"{name}: {problem.message}") from None
-        found[name] = host
-    return found
+    try:
+        return parse_aliases(text)
+    except ValueError as problem:
+        raise environment.BadSetting("SERVICE_PROXY_ALIASES", str(problem)) from None
 
 
 def _hosts(text: str) -> tuple[HostPattern, ...]:

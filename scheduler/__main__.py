@@ -12,8 +12,10 @@ from prometheus_client import start_http_server
 from custody.chains.rpc import Rpc
 from custody.kit import db, logs
 from custody.kit.resolver import Lookup, system_lookup
+from custody.kit.schema_version import NewerDatabase, refuse_newer
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
+from custody.protocol.workers import Workers
 from custody.webhooks import targets
 from custody.webhooks.deliver import Deliveries
 from custody.webhooks.receiver import Outside
@@ -37,7 +39,11 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     """Run until SIGTERM or SIGINT; what runs then is allowed to end."""
     # Two for each job that runs alone, for one holds its lock; mostly two are enough for all of them.
     pool = await db.open_pool_when_there(given.database_url, size=8, least=2, seconds=DATABASE_SECONDS)
-    ports = Ports(pool=pool, signer=SignerClient(str(given.sign_socket), "scheduler"), chains=given.chains, rpc=Rpc())
+    await refuse_newer(pool)
+    workers = Workers(
+        SignerClient(str(given.sign_socket), "scheduler"), SignerClient(str(given.identity_socket), "scheduler")
+    )
+    ports = Ports(pool=pool, workers=workers, chains=given.chains, rpc=Rpc())
     deliveries = Deliveries(receivers)
     clockwork = AsyncIOScheduler()
     runner, jobs = Runner(ports), with_deliveries(deliveries)
@@ -61,7 +67,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     await deliveries.close(ports)
     await runner.ended()
     clockwork.shutdown(wait=False)
-    await ports.signer.close()
+    await ports.workers.close()
     await ports.rpc.close()
     await db.close_pool(pool)
 
@@ -73,7 +79,10 @@ def main() -> None:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
-    uvloop.run(serve(given, outside(given)))
+    try:
+        uvloop.run(serve(given, outside(given)))
+    except NewerDatabase as problem:
+        sys.exit(f"scheduler: {problem}")
 
 
 if __name__ == "__main__":

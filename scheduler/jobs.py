@@ -6,9 +6,9 @@ import msgspec
 
 from custody.audit import seal
 from custody.expiry import expire, retain
-from custody.following import follow
 from custody.ports import Ports
 from custody.signing import resend
+from custody.tx_tracking import follow
 from custody.webhooks import publish
 from custody.webhooks.deliver import Deliveries
 

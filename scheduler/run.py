@@ -9,6 +9,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
+from custody.kit.tasks import spawn
 from custody.ports import Ports
 from scheduler.jobs import Job
 
@@ -28,13 +29,14 @@ class Runner:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._running: set[asyncio.Future[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
         self._written_down: dict[tuple[str, bool], float] = {}
 
     async def run(self, job: Job) -> None:
         """One run; the next one comes whatever became of it."""
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._running.add(ended)
+        await spawn(self._run(job), job.name, among=self._running)
+
+    async def _run(self, job: Job) -> None:
         began = time.monotonic()
         try:
             async with self._alone(job) as mine:
@@ -55,9 +57,6 @@ class Runner:
             log.exception("job failed", extra={"job": job.name})
             with contextlib.suppress(*DatabaseAway):
                 await self._write_down(job, good=False, items=0, seconds=time.monotonic() - began)
-        finally:
-            self._running.discard(ended)
-            ended.set_result(None)
 
     @contextlib.asynccontextmanager
     async def _alone(self, job: Job) -> AsyncIterator[bool]:

@@ -1,4 +1,4 @@
-"""What the scheduler reads from its environment, once. Decisions 2."""
+"""What the scheduler reads from its environment, once."""
 
 import os
 from collections.abc import Mapping
@@ -15,6 +15,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     database_url: str
     sign_socket: Path
+    identity_socket: Path
     metrics_port: int
     chains: table.ChainTable
     public_url: str
@@ -27,6 +28,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         database_url=environment.url_from_home(source, "scheduler"),
         sign_socket=environment.sign_socket(source),
+        identity_socket=environment.identity_socket(source),
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_SCHEDULER", 3292),
         chains=table.load(source),
         public_url=environment.public_url(source),

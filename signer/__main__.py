@@ -4,55 +4,67 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine
-from typing import Any, NoReturn
 
-import uvloop
-
-from custody.kit import db, logs, tokens
+from custody.kit import db, logs
 from custody.kit.logs import logger
-from signer import harden, master_key, peers, settings, statement_keys
+from custody.kit.schema_version import NewerDatabase, refuse_newer
+from custody.kit.tasks import spawn
+from custody.worker import harden, peers
+from custody.worker.handlers import table_of
+from custody.worker.judging import JudgingSeals
+from custody.worker.key_file import KeyFileProblem
+from custody.worker.keyring import Keyring
+from custody.worker.life import run
+from custody.worker.proofs import Proofs
+from custody.worker.sealing import Sealer, Tampered
+from custody.worker.server import Server
+from custody.worker.token_keys import AGENT_KEYS, Tokens, load_or_make
+from signer import master_key, settings, statement_keys
 from signer.audit_journal import AuditLog, Journal
+from signer.authority_seals import AuthoritySeals
+from signer.claims import Claims
 from signer.context import Signer
-from signer.heads import Heads
-from signer.judging import JudgingSeals
+from signer.identity_key import IdentityKey
 from signer.policies import PolicySeals
-from signer.proofs import PLATFORM, PLATFORM_KEY_MAC, Proofs
-from signer.rotation.keys import Keys
-from signer.sealing import Sealer, Tampered, fields
-from signer.server import Server
+from signer.quotas import TenantQuotas
+from signer.rollback_journal import Heads
+from signer.rotation.keys import MasterKeys
 from signer.settings import Settings
-from signer.tokens import load_or_make
+from signer.table import HANDLERS
 
 log = logger("signer")
 DATABASE_SECONDS = 30.0
-_BY_HAND = 130
 
 
 async def serve(given: Settings, protections: dict[str, bool]) -> None:
     """Run until SIGTERM or SIGINT."""
-    pool = await db.open_pool_when_there(given.database_url, size=given.pool_size, seconds=DATABASE_SECONDS)
+    pool = await db.open_pool_when_there(
+        given.worker.database_url, size=given.worker.pool_size, seconds=DATABASE_SECONDS
+    )
     try:
+        await refuse_newer(pool)
         signer = await _build(pool, given)
+        table = table_of(HANDLERS, "signer")
         servers = [
-            Server(signer, path, table, given.peer_uids, production=given.production)
-            for path, table in ((given.sign_socket, peers.SIGN_SOCKET), (given.reveal_socket, peers.REVEAL_SOCKET))
+            Server(signer, "signer", path, table, processes, given.worker.peer_uids, production=given.worker.production)
+            for path, processes in ((given.sign_socket, peers.SIGN_SOCKET), (given.reveal_socket, peers.REVEAL_SOCKET))
         ]
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signer.keys.ask)
-        watching = asyncio.get_running_loop().create_task(signer.keys.watch(), name="keys")
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signer.keys.call)
+        watching = spawn(signer.keys.watch(), "keys")
         for server in servers:
             await server.start()
         sockets = [str(given.sign_socket), str(given.reveal_socket)]
-        said = {"sockets": sockets, "uid": os.getuid(), "production": given.production}
+        said = {"sockets": sockets, "uid": os.getuid(), "production": given.worker.production}
         log.info("signing", extra=said | protections)
         await stop.wait()
         await asyncio.gather(*(server.stop() for server in servers))
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         signer.policies.heads.close()
+        signer.claims.close()
         signer.audit_log.journal.close()
     finally:
         await db.close_pool(pool)
@@ -61,25 +73,27 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
 async def _build(pool: db.Pool, given: Settings) -> Signer:
     """Everything a signer consists of; refuses to start with keys that do not belong to this database."""
     sealer = Sealer(await _keyring(pool, given))
-    keys = Keys(pool, given.master_key_file, sealer)
+    identity = IdentityKey(given.identity_key_file)
+    keys = MasterKeys(pool, master_key.of(given.master_key_file), sealer, identity)
     await keys.begin()
     async with pool.acquire() as connection:
         try:
-            minter = await load_or_make(connection, sealer, given.issuer)
+            minter = await load_or_make(connection, sealer, identity.sealer, AGENT_KEYS, given.worker.issuer)
             statements = await statement_keys.load_or_make(connection, sealer)
         except Tampered:
-            raise master_key.MasterKeyProblem(
-                f"The master key {given.master_key_file} does not open what is sealed in this database. "
-                "Put the right one back."
+            raise KeyFileProblem(
+                f"The master key {given.master_key_file} does not match this database. Restore the right file."
             ) from None
     await keys.register()
-    await _register_platform_key(pool, sealer, given)
-    (given.home / "signer").mkdir(mode=0o700, exist_ok=True)
-    heads = Heads(given.home / "signer" / "heads.log")
+    (given.worker.home / "signer").mkdir(mode=0o700, exist_ok=True)
+    heads = Heads(given.worker.home / "signer" / "heads.log")
     heads.load()
-    journal = Journal(given.home / "signer" / "audit.log")
+    claims = Claims(given.worker.home / "signer" / "claims.log")
+    claims.load()
+    journal = Journal(given.worker.home / "signer" / "audit.log")
     journal.load()
-    judging = JudgingSeals(sealer)
+    judging = JudgingSeals(identity.sealer)
+    read = Tokens(pool, identity.sealer, AGENT_KEYS, minter)
     return Signer(
         pool=pool,
         sealer=sealer,
@@ -87,19 +101,22 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         minter=minter,
         statement_keys=statements,
         audit_log=AuditLog(journal, given.checkpoint_file),
-        proofs=Proofs(pool, sealer, minter.keys, judging, scoped=given.scoped_platform_keys),
+        proofs=Proofs(pool, identity.sealer, read, judging, scoped=given.worker.scoped_platform_keys),
         policies=PolicySeals(sealer, heads),
+        claims=claims,
+        authority=AuthoritySeals(sealer, heads),
         judging=judging,
-        chains=given.chains,
+        chains=given.worker.chains,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
         allow_broad_secret_routes=given.allow_broad_secret_routes,
         allow_cookie_injection=given.allow_cookie_injection,
-        public_url=given.issuer,
+        quotas=TenantQuotas(pool, given.worker.quotas),
+        public_url=given.worker.issuer,
     )
 
 
-async def _keyring(pool: db.Pool, given: Settings) -> master_key.Keyring:
+async def _keyring(pool: db.Pool, given: Settings) -> Keyring:
     anything_sealed = await pool.fetchval("SELECT anything_sealed()")
     keyring, made = master_key.load(given.master_key_file, anything_sealed=anything_sealed)
     if made:
@@ -108,70 +125,16 @@ async def _keyring(pool: db.Pool, given: Settings) -> master_key.Keyring:
     return keyring
 
 
-async def _register_platform_key(pool: db.Pool, sealer: Sealer, given: Settings) -> None:
-    """The operator's key: made on the first start, and known to the api only by its hash."""
-    path = given.platform_key_file
-    if not path.exists():
-        if given.production:
-            raise SystemExit(
-                f"SERVICE_ENV=production needs a platform key that you made: write 32 to 256 characters to {path} "
-                "(mode 0600)."
-            )
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(tokens.new_api_key("pk") + "\n")
-    if given.production and given.home in path.parents:
-        raise SystemExit(
-            "SERVICE_ENV=production refuses the platform key of the state folder; set SERVICE_PLATFORM_KEY_FILE "
-            "to one of yours."
-        )
-    key = path.read_text().strip()
-    if not 32 <= len(key) <= 256:
-        raise SystemExit(f"The platform key in {path} must have 32 to 256 characters.")
-    hashed = tokens.digest(key)
-    mac = sealer.mac(PLATFORM_KEY_MAC, PLATFORM, fields(hashed, "*"))
-    async with pool.acquire() as connection, connection.transaction():
-        await connection.execute("DELETE FROM platform_keys WHERE from_file AND key_hash <> $1", hashed)
-        await connection.execute(
-            "INSERT INTO platform_keys (key_hash, prefix, from_file, mac) VALUES ($1, $2, true, $3) "
-            "ON CONFLICT (key_hash) DO UPDATE SET from_file = true, mac = excluded.mac, scopes = NULL, "
-            "revoked_at = NULL",
-            hashed, tokens.prefix_of(key)[:6], mac,
-        )  # fmt: skip
-
-
 def main() -> None:
     """The process."""
     logs.set_up()
-    protections = harden.harden()
+    protections = harden.harden("signer")
     harden.assert_fast_curve()
     try:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
-    run(serve(given, protections))
-
-
-def run(life: Coroutine[Any, Any, None]) -> None:
-    """Live it to its end; whatever else ends it, in any task, ends the process, so that a supervisor starts another."""
-    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    try:
-        runner.run(life)
-    except BaseException as problem:  # the edge of the process
-        _end(problem)
-    runner.close()
-
-
-def _end(problem: BaseException) -> NoReturn:
-    """At once: to close a loop that still has connections can take for ever, and its socket would answer nobody."""
-    code = 1
-    if isinstance(problem, KeyboardInterrupt):
-        code = _BY_HAND
-    elif isinstance(problem, SystemExit | master_key.MasterKeyProblem):
-        sys.stderr.write(f"{problem}\n")
-    else:
-        log.critical("the signer ended", exc_info=problem)
-    sys.stderr.flush()
-    os._exit(code)
+    run("signer", serve(given, protections), (KeyFileProblem, NewerDatabase))
 
 
 if __name__ == "__main__":

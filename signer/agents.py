@@ -1,149 +1,263 @@
-"""Agents: made with their wallets, deleted with them; their tokens. Spec 1/4.1."""
+"""Agents: made with their wallets, deleted with them; their tokens."""
 
-import secrets
-from typing import Any
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, NamedTuple
 
-import coincurve
 import msgspec
-from solders.keypair import Keypair
+from msgspec import UNSET
 
 from custody.identity.roles import ADMINS
 from custody.kit import clock, ids
-from custody.kit.errors import Forbidden, Unavailable
+from custody.kit.errors import Unavailable
 from custody.policies.rules import ParsedRule, parse
-from custody.protocol.messages import (
-    CreateAgents,
+from custody.protocol.refusals import BadProof
+from custody.protocol.signer.agents import (
+    Agent,
+    AgentToken,
+    ChangeAgent,
+    ChangedAgent,
     DeleteAgent,
-    Done,
+    DeletedAgent,
     MintAgentToken,
-    NewAgent,
-    Outcome,
     RevokeAgentTokens,
+    Revoked,
+    WalletAddresses,
 )
-from signer.case import AgentAbsent
-from signer.context import Ask, Signer
-from signer.evm import evm_address
-from signer.idempotency import IdempotencyRace, earlier, packed
+from custody.protocol.signer.policies import AgentsCreated, CreateAgents, NewAgent
+from custody.protocol.signer.refusals import AgentAbsent, PoliciesByAdmins, TooManyBatches
+from custody.worker.act import act
+from custody.worker.acts import acting, remember, tell
+from custody.worker.agent_queues import TooManyWaiting
+from custody.worker.call import Call
+from custody.worker.idempotency import IdempotencyRace, earlier, packed
+from custody.worker.proofs import ProvenSession, ProvenTenant
+from custody.worker.sealing import Context
+from signer import quorum_rules
+from signer.context import Signer
 from signer.policies import row_of
-from signer.proofs import BadProof, ProvenSession, ProvenTenant
-from signer.sealing import Context
+from signer.quotas import AGENT_BYTES, Held, rules_bytes
+from signer.tokens import agent_token
+from signer.wallets import KEYS
 
-_CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
+_CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7)"
+_RENAME = "SELECT rename_agent($1, $2, $3, $4, $5)"
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
-_CHANGE = "SELECT change_agent($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-_PUT_IDEMPOTENT = "SELECT idempotency_put($1, $2, $3, $4, $5, $6, NULL)"
+_CHANGE = "SELECT change_agent($1, $2, $3, $4, $5)"
+_EMPTY = "SELECT empty_agent($1, $2, $3, $4, $5, $6)"
+_PUT_IDEMPOTENT = "SELECT idempotency_put($1, $2)"
+# Orders of one agent that one transaction deletes.
+MAX_DELETED_AT_ONCE = 500
+BEING_DELETED = "It is being deleted."
 
 
-class PoliciesByAdmins(Forbidden):
-    """Only an owner or admin gives policies to agents; leave out applyPolicies."""
+# The queue for rules that come with new agents; no agent can have this id.
+BATCH = "/batch"
 
 
-class _Newborn(msgspec.Struct, frozen=True):
-    """An agent about to exist: two fresh keys, sealed at once; the plain keys do not outlive `_bear`."""
+class _Wallet(msgspec.Struct, frozen=True):
+    """A wallet about to exist: its address, and its key as it is sealed."""
 
-    agent: NewAgent
+    address: str
+    blob: bytes
+
+
+class NewAgentRow(NamedTuple):
+    """An agent as create_agents takes it: the SQL type `new_agent`."""
+
+    id: str
+    name: str
+    platform_id: str | None
     incarnation: str
-    evm_address: str
-    solana_address: str
-    evm_blob: bytes
-    solana_blob: bytes
     head_mac: bytes
 
 
-async def create(signer: Signer, message: CreateAgents, ask: Ask[ProvenTenant]) -> Outcome:
+class NewWalletRow(NamedTuple):
+    """A wallet as create_agents takes it: the SQL type `new_wallet`."""
+
+    agent: str
+    family: str
+    address: str
+    blob: bytes
+
+
+class _Newborn(msgspec.Struct, frozen=True):
+    """An agent about to exist, with a wallet of each family; the plain keys do not outlive `_wallet`."""
+
+    agent: NewAgent
+    incarnation: str
+    wallets: dict[str, _Wallet]
+    head_mac: bytes
+
+
+async def create(signer: Signer, message: CreateAgents, call: Call[ProvenTenant]) -> AgentsCreated:
     """Make agents with their wallets and policies in one transaction; those whose id is taken are left out."""
-    if message.policies and isinstance(ask.caller, ProvenSession) and ask.caller.role not in ADMINS:
+    if message.policies and isinstance(call.caller, ProvenSession) and call.caller.role not in ADMINS:
         raise PoliciesByAdmins
-    rules = parse(message.policies, ids.new_uuid)
-    newborn = [_bear(signer, ask.caller.tenant, agent, rules) for agent in message.agents]
-    async with signer.pool.acquire() as connection:
-        if ask.key is None:
-            return Done({"created": await _insert(connection, signer, newborn, rules, ask)})
-        async with connection.transaction():
-            outcome = Done({"created": await _insert(connection, signer, newborn, rules, ask)})
-            stored = ask.caller.tenant, ask.caller.principal, *ask.key_row, packed(outcome)
-            # Nothing made, nothing to repeat: the key is free for another try.
-            if outcome.data["created"] and not await connection.fetchval(_PUT_IDEMPOTENT, *stored):
-                raise IdempotencyRace
-    if not outcome.data["created"] and await earlier(signer, ask) is not None:
-        # It was this request's own twin that took the ids.
+    try:
+        rules = await signer.throttle.run(call.caller.tenant, BATCH, partial(parse, message.policies, ids.new_uuid))
+    except TooManyWaiting:
+        raise TooManyBatches from None
+    if quorum_rules.asks(rules):
+        async with signer.pool.acquire() as connection:
+            await quorum_rules.admit(connection, call.caller, (), rules)
+    await signer.quotas.know(call.caller.tenant)
+    with _counted(signer, call.caller.tenant, len(message.agents), rules_bytes(rules)) as held:
+        newborn = [_bear(signer, call.caller.tenant, agent, rules) for agent in message.agents]
+        if quorum_rules.asks(rules):
+            # As where rules are replaced: with this, a set whose seal is broken is not taken for one without votes.
+            for one in newborn:
+                signer.policies.heads.remember(call.caller.tenant, one.agent.id, one.incarnation, 1, of="quorum")
+        outcome = await _write(signer, newborn, rules, call)
+        if outcome.created:
+            held.keep()
+    if not outcome.created and call.key is not None and await earlier(signer, call) is not None:
+        # A concurrent copy of this request took the ids; the next try finds its answer.
         raise IdempotencyRace
     return outcome
 
 
+async def _write(
+    signer: Signer, newborn: list[_Newborn], rules: tuple[ParsedRule, ...], call: Call[ProvenTenant]
+) -> AgentsCreated:
+    async with signer.pool.acquire() as connection:
+        if call.key is None:
+            return AgentsCreated(await _insert(connection, signer, newborn, rules, call))
+        async with connection.transaction():
+            outcome = AgentsCreated(await _insert(connection, signer, newborn, rules, call))
+            done = act(call, packed(outcome))
+            # A request that made nothing leaves its idempotency key free for another try.
+            if outcome.created and not await connection.fetchval(_PUT_IDEMPOTENT, call.caller.tenant, done):
+                raise IdempotencyRace
+    return outcome
+
+
+def _counted(signer: Signer, tenant: str, agents: int, policy_bytes: int) -> AbstractContextManager[Held]:
+    """Count the agents against the tenant's quotas before a key is made; raises where a quota is used up."""
+    return signer.quotas.hold(
+        tenant, agents=agents, policy_bytes=agents * policy_bytes, bytes_per_day=agents * (AGENT_BYTES + policy_bytes)
+    )
+
+
 def _bear(signer: Signer, tenant: str, agent: NewAgent, rules: tuple[ParsedRule, ...]) -> _Newborn:
     incarnation = ids.new_uuid()
-    evm = secrets.token_bytes(32)  # noqa: TID251 - a private key
-    solana = secrets.token_bytes(32)  # noqa: TID251 - a private key
     return _Newborn(
         agent=agent,
         incarnation=incarnation,
-        evm_address=evm_address(coincurve.PrivateKey(evm)),
-        solana_address=str(Keypair.from_seed(solana).pubkey()),
-        evm_blob=signer.sealer.seal(evm, Context(tenant, "agent", agent.id, "evm", incarnation)),
-        solana_blob=signer.sealer.seal(solana, Context(tenant, "agent", agent.id, "solana", incarnation)),
+        wallets={family: _wallet(signer, Context(tenant, "agent", agent.id, family, incarnation)) for family in KEYS},
         head_mac=signer.policies.seal(tenant, agent.id, incarnation, 1, [row_of(rule) for rule in rules]),
     )
 
 
+def _wallet(signer: Signer, context: Context) -> _Wallet:
+    """Make a key, and seal it at once."""
+    keys = KEYS[context.purpose]
+    secret = keys.generate()
+    return _Wallet(keys.address(keys.open(secret)), signer.sealer.seal(secret, context))
+
+
 async def _insert(
-    connection: Any, signer: Signer, newborn: list[_Newborn], rules: tuple[ParsedRule, ...], ask: Ask[ProvenTenant]
-) -> list[dict[str, Any]]:
+    connection: Any, signer: Signer, newborn: list[_Newborn], rules: tuple[ParsedRule, ...], call: Call[ProvenTenant]
+) -> list[Agent]:
     made = await connection.fetch(
-        _CREATE, ask.caller.tenant, ask.caller.standing,
-        [n.agent.id for n in newborn], [n.agent.name for n in newborn], [n.agent.platform_id for n in newborn],
-        [n.incarnation for n in newborn], [n.evm_address for n in newborn], [n.solana_address for n in newborn],
-        signer.sealer.key_version, [n.evm_blob for n in newborn], [n.solana_blob for n in newborn],
-        [n.head_mac for n in newborn], [r.id for r in rules], [r.type for r in rules], [r.enabled for r in rules],
-        [r.config for r in rules], ask.caller.principal, ask.origin_row,
-    )  # fmt: skip
+        _CREATE,
+        call.caller.tenant,
+        call.caller.standing,
+        act(call),
+        [NewAgentRow(n.agent.id, n.agent.name, n.agent.platform_id, n.incarnation, n.head_mac) for n in newborn],
+        [
+            NewWalletRow(n.agent.id, family, wallet.address, wallet.blob)
+            for n in newborn
+            for family, wallet in n.wallets.items()
+        ],
+        signer.sealer.key_version,
+        [row_of(rule) for rule in rules],
+    )
     created_at = {row["id"]: clock.iso(row["created_at"]) for row in made}
-    return [_shown(ask.caller.tenant, one, created_at[one.agent.id]) for one in newborn if one.agent.id in created_at]
+    return [_shown(call.caller.tenant, one, created_at[one.agent.id]) for one in newborn if one.agent.id in created_at]
 
 
-def _shown(tenant: str, one: _Newborn, created_at: str) -> dict[str, Any]:
-    return {
-        "id": one.agent.id,
-        "name": one.agent.name,
-        "platformId": one.agent.platform_id,
-        "tenantId": tenant,
-        "walletAddresses": {"evm": one.evm_address, "solana": one.solana_address},
-        "createdAt": created_at,
-    }
+def _shown(tenant: str, one: _Newborn, created_at: str) -> Agent:
+    return Agent(
+        id=one.agent.id,
+        name=one.agent.name,
+        platform_id=one.agent.platform_id,
+        tenant_id=tenant,
+        wallet_addresses=WalletAddresses(**{family: wallet.address for family, wallet in one.wallets.items()}),
+        created_at=created_at,
+    )
 
 
-async def mint_token(signer: Signer, message: MintAgentToken, ask: Ask[ProvenTenant]) -> Outcome:
+async def mint_token(signer: Signer, message: MintAgentToken, call: Call[ProvenTenant]) -> AgentToken:
     """A token for one agent; shown once and never stored."""
-    tenant = ask.caller.tenant
+    tenant = call.caller.tenant
     async with signer.pool.acquire() as connection:
         row = await connection.fetchrow(_ANCHOR, tenant, message.agent)
     if row is None:
         raise AgentAbsent
-    token = signer.minter.agent_token(
-        tenant, message.agent, str(row["incarnation"]), row["token_epoch"], message.ttl_seconds
+    token = agent_token(
+        signer.minter, tenant, message.agent, str(row["incarnation"]), row["token_epoch"], message.ttl_seconds
     )
-    await _change(signer, message.agent, "mint_token", ask, None)
-    shown = {"token": token, "agentId": message.agent, "tenantId": tenant, "scope": "agent"}
-    return Done(shown | {"expiresIn": message.expires_in})
+    await _change(signer, message.agent, "mint_token", call, None)
+    return AgentToken(token, message.agent, tenant, "agent", message.expires_in)
 
 
-async def delete(signer: Signer, message: DeleteAgent, ask: Ask[ProvenTenant]) -> Outcome:
-    """Delete an agent with its keys, policies, transactions and approvals. Irreversible."""
-    return await _change(signer, message.agent, "delete", ask, Done({"deleted": message.agent}))
+async def delete(signer: Signer, message: DeleteAgent, call: Call[ProvenTenant]) -> DeletedAgent:
+    """Delete an agent with its keys, policies, transactions and approvals. Irreversible.
+
+    An agent with many orders is frozen first and its orders are deleted in parts. A deletion that was interrupted
+    continues when it is repeated.
+    """
+    caller = call.caller
+    async with signer.deletions:
+        more = True
+        while more:
+            async with signer.pool.acquire() as connection:
+                more = await connection.fetchval(
+                    _EMPTY,
+                    caller.tenant,
+                    caller.standing,
+                    # The request's idempotency key is recorded with the deletion itself, not with its parts.
+                    act(call, reason=BEING_DELETED)._replace(route=None, key_hash=None, fingerprint=None),
+                    message.agent,
+                    BEING_DELETED,
+                    MAX_DELETED_AT_ONCE,
+                )
+    outcome = await _change(signer, message.agent, "delete", call, DeletedAgent(message.agent))
+    signer.quotas.forget(caller.tenant)
+    return outcome
 
 
-async def revoke_tokens(signer: Signer, message: RevokeAgentTokens, ask: Ask[ProvenTenant]) -> Outcome:
-    """Every token of the agent dies; one minted afterwards works."""
-    return await _change(signer, message.agent, "revoke_tokens", ask, Done({"agentId": message.agent, "revoked": True}))
+async def change(signer: Signer, message: ChangeAgent, call: Call[ProvenTenant]) -> ChangedAgent:
+    """Change an agent's name or its platform id."""
+    sets, given = message.platform_id is not UNSET, message.platform_id or None
+    outcome = ChangedAgent(message.agent)
+    async with acting(signer, call) as connection:
+        if not await connection.fetchval(_RENAME, call.caller.tenant, message.agent, message.name, sets, given):
+            raise AgentAbsent
+        await tell(connection, call, "agent.changed", "agent", message.agent, name=message.name)
+        await remember(connection, call, outcome)
+    return outcome
 
 
-async def _change[O: Outcome | None](signer: Signer, agent: str, change: str, ask: Ask[ProvenTenant], outcome: O) -> O:
-    caller = ask.caller
+async def revoke_tokens(signer: Signer, message: RevokeAgentTokens, call: Call[ProvenTenant]) -> Revoked:
+    """Revoke every token of the agent; one minted afterwards works."""
+    return await _change(signer, message.agent, "revoke_tokens", call, Revoked(message.agent, revoked=True))
+
+
+async def _change[O: DeletedAgent | Revoked | None](
+    signer: Signer, agent: str, change: str, call: Call[ProvenTenant], outcome: O
+) -> O:
+    caller = call.caller
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(
-            _CHANGE, caller.tenant, agent, change, caller.standing, caller.principal, *ask.key_row,
-            packed(outcome) if outcome is not None else None, caller.principal, ask.origin_row,
-        )  # fmt: skip
+            _CHANGE,
+            caller.tenant,
+            caller.standing,
+            act(call, packed(outcome) if outcome is not None else None),
+            agent,
+            change,
+        )
     if result == "done":
         return outcome
     if result == "absent":

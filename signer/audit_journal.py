@@ -90,6 +90,13 @@ class Journal:
         self._appended = 0
 
 
+class Stop(msgspec.Struct, frozen=True):
+    """Why a log is signed no more. `other`: the database holds another log than this signer sealed."""
+
+    reason: str
+    other: bool
+
+
 class AuditLog:
     """What sealing remembers between messages."""
 
@@ -98,7 +105,7 @@ class AuditLog:
         # One sealing at a time, so that the journal's last line of a log is the newest.
         self.turn = asyncio.Lock()
         # Why a log is signed no more.
-        self.stopped: dict[str, str] = {}
+        self.stopped: dict[str, Stop] = {}
         # Checkpoints that are committed and not yet published: the newest of each log.
         self.notes: dict[str, str] = {}
         self.after = ""

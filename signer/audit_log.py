@@ -10,29 +10,40 @@ import re
 import asyncpg
 import msgspec
 
-from custody.audit import leaf, tree
+from custody.audit import columns, leaf, tree
 from custody.audit.checkpoint import BadCheckpoint, Checkpoint, opened, origin_of, signed
 from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
-from custody.protocol import messages as m
-from signer.context import Ask, Signer
+from custody.protocol.signer.operation import LogsSealed, SealCheckpoint
+from custody.worker.call import Call
+from signer.audit_journal import Stop
+from signer.context import Signer
 
 log = logger(__name__)
 # Of one log in one transaction, and of all logs in one message.
 BATCH = 500
 PER_MESSAGE = 2000
+# Of rows in one transaction; one row is bounded by its columns.
+MAX_BATCH_BYTES = 4 * 1024 * 1024
 LOGS_PER_MESSAGE = 100
-_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 # How many waiting rows are counted; more is said as this many.
 BACKLOG = 100_000
-_LOCK = (
+LOCK = (
     "SELECT set_config('custody.tenant', $1, true), pg_advisory_xact_lock(hashtextextended('custody-audit:' || $1, 0))"
+)
+# A lock that somebody else holds, with whatever right, holds up this log and no other.
+_TRY_LOCK = (
+    "SELECT pg_try_advisory_xact_lock(hashtextextended('custody-audit:' || set_config('custody.tenant', $1, true), 0))"
 )
 _HEAD = "SELECT size, root, frontier, note FROM audit_checkpoints WHERE tenant_id = $1 ORDER BY size DESC LIMIT 1"
 # Taken one by one from the rows' own index: a join could be planned as a walk over all rows of the tenant.
 _ROWS = (
-    "SELECT a.* FROM audit a WHERE a.tenant_id = $1 AND a.seq = ANY (ARRAY("
-    "SELECT seq FROM audit_unsealed WHERE tenant_id = $1 ORDER BY seq LIMIT $2)) ORDER BY a.seq"
+    f"SELECT {columns.READ} FROM (SELECT a.*, {columns.SIZE} AS size,"  # noqa: S608 - our own names
+    f" sum({columns.SIZE}) OVER (ORDER BY a.seq) AS upto"
+    " FROM audit a WHERE a.tenant_id = $1 AND a.seq = ANY (ARRAY("
+    "SELECT seq FROM audit_unsealed WHERE tenant_id = $1 ORDER BY seq LIMIT $2))) a"
+    " WHERE a.upto - a.size < $3 ORDER BY a.seq"
 )
 _SEAL = "SELECT audit_seal($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _LEAF = "SELECT hash FROM audit_leaves WHERE tenant_id = $1 AND log_index = $2"
@@ -54,7 +65,7 @@ class Head(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-async def seal(signer: Signer, _body: m.SealCheckpoint, _ask: Ask[None]) -> m.Done:
+async def seal(signer: Signer, _body: SealCheckpoint, _ask: Call[None]) -> LogsSealed:
     """Seal what waits, bounded; says how much was sealed, how much waits, and how many logs are signed no more."""
     audit, sealed = signer.audit_log, 0
     async with audit.turn, signer.pool.acquire() as connection:
@@ -62,7 +73,7 @@ async def seal(signer: Signer, _body: m.SealCheckpoint, _ask: Ask[None]) -> m.Do
             if not audit.compared:
                 await _compare(signer, connection)
             for tenant in await _waiting(signer, connection):
-                sealed += await _sealed_or_stopped(signer, connection, tenant)
+                sealed += await sealed_or_stopped(signer, connection, tenant)
                 if sealed >= PER_MESSAGE:
                     audit.after = tenant
                     break
@@ -71,7 +82,7 @@ async def seal(signer: Signer, _body: m.SealCheckpoint, _ask: Ask[None]) -> m.Do
         backlog = await connection.fetchval("SELECT audit_backlog($1)", BACKLOG)
     signer.counters["audit_rows_sealed"] += sealed
     signer.counters["audit_logs_stopped"] = len(audit.stopped)
-    return m.Done({"sealed": sealed, "waiting": backlog, "stopped": len(audit.stopped)})
+    return LogsSealed(sealed, backlog, len(audit.stopped))
 
 
 async def _waiting(signer: Signer, connection: asyncpg.Connection) -> list[str]:
@@ -85,9 +96,11 @@ async def _waiting(signer: Signer, connection: asyncpg.Connection) -> list[str]:
 async def accept_restored(signer: Signer) -> tuple[list[str], list[str]]:
     """Go on from the logs as the database has them now; gives back those seen otherwise before, and those refused.
 
+    A log that is stopped because of a row or its queue is none of these, and stays so: `audit_mend` is for it.
+
     For an operator who restored an older database on purpose. Checkpoints that it signed after that copy was made stay
-    true of what was lost, so whoever holds one can show that something was. A head that we never signed was in no copy:
-    such a log stays as it is, and nobody can have a tree head signed over a history that he wrote.
+    true of what was lost, so a holder of one can show the loss. A head that we never signed was in no copy:
+    such a log stays as it is, so an attacker cannot have a tree head signed over a forged history.
     """
     audit = signer.audit_log
     accepted: list[str] = []
@@ -95,19 +108,20 @@ async def accept_restored(signer: Signer) -> tuple[list[str], list[str]]:
     async with audit.turn, signer.pool.acquire() as connection:
         for tenant, _ in list(audit.journal.sizes()):
             async with connection.transaction():
-                await connection.execute(_LOCK, tenant)
+                await connection.execute(LOCK, tenant)
                 try:
                     head = await _head(connection, tenant)
                     _insist_on_our_note(signer, tenant, head)
                 except Contradicted as problem:
-                    _stop(signer, tenant, str(problem))
+                    stop(signer, tenant, Stop(str(problem), other=True))
                     refused.append(tenant)
                     continue
             seen = audit.journal.find(tenant)
             if seen is not None and (seen.size, seen.root) != (head.size, head.root):
                 audit.journal.accept(tenant, head.size, head.root)
                 accepted.append(tenant)
-            audit.stopped.pop(tenant, None)
+            if tenant in audit.stopped and audit.stopped[tenant].other:
+                del audit.stopped[tenant]
     return accepted, refused
 
 
@@ -117,23 +131,24 @@ async def _compare(signer: Signer, connection: asyncpg.Connection) -> None:
     seen = dict(audit.journal.sizes())
     for row in await connection.fetch("SELECT tenant_id, size FROM audit_sizes($1)", list(seen)):
         if row["size"] < seen[row["tenant_id"]]:
-            _stop(signer, row["tenant_id"], f"it has {row['size']} rows, and had {seen[row['tenant_id']]}")
+            reason = f"it has {row['size']} rows, and had {seen[row['tenant_id']]}"
+            stop(signer, row["tenant_id"], Stop(reason, other=True))
     audit.compared = True
 
 
-async def _sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
+async def sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
     """Seal one batch of a log; whatever is wrong with it, the logs behind it have their turn."""
     try:
         sealed = await _sealed(signer, connection, tenant)
     except _NO_FAULT_OF_A_LOG:
         raise
     except Contradicted as problem:
-        _stop(signer, tenant, str(problem))
+        stop(signer, tenant, Stop(str(problem), other=True))
         return 0
     except Exception as problem:
-        # A row that cannot be hashed, a leaf that is there already: each is of this log alone. Only the first line of
-        # what the database says: the others quote rows.
-        _stop(signer, tenant, f"{type(problem).__name__}: {str(problem).partition(chr(10))[0]}")
+        # A leaf that is there already, a row that waits and is sealed: each is of this log alone. Only the first line
+        # of what the database says: the others quote rows.
+        stop(signer, tenant, Stop(f"{type(problem).__name__}: {str(problem).partition(chr(10))[0]}", other=False))
         return 0
     # It may have been put right.
     signer.audit_log.stopped.pop(tenant, None)
@@ -143,25 +158,34 @@ async def _sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, ten
 async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
     """Seal one batch of a log. Raises Contradicted while it is not the one we know."""
     audit = signer.audit_log
-    if _NAME.fullmatch(tenant) is None:
-        # Whoever can write rows could otherwise have a line of another log signed, or written into the journal.
+    if NAME.fullmatch(tenant) is None:
+        # Anyone who can write rows could otherwise have a line of another log signed, or written into the journal.
         raise Contradicted("no tenant has such a name")
     async with connection.transaction():
-        await connection.execute(_LOCK, tenant)
-        head = await _known_head(signer, connection, tenant)
-        rows = await connection.fetch(_ROWS, tenant, BATCH)
+        if not await connection.fetchval(_TRY_LOCK, tenant):
+            return 0
+        head = await known_head(signer, connection, tenant)
+        rows = await connection.fetch(_ROWS, tenant, BATCH, MAX_BATCH_BYTES)
         if not rows:
             return 0
-        leaves = [leaf.hash_of(leaf.of_record(row)) for row in rows]
+        leaves = [leaf.of_record(row).leaf for row in rows]
         frontier, completed = tree.append(head.size, head.frontier, leaves)
         checkpoint = Checkpoint(origin_of(signer.public_url, tenant), head.size + len(leaves), tree.root(frontier))
         key = signer.statement_keys.of("checkpoint")
         note = signed(checkpoint, key.public, key.sign)
         done = await connection.fetchval(
-            _SEAL, tenant, head.size, [row["seq"] for row in rows], leaves, [level for (level, _), _ in completed],
-            [position for (_, position), _ in completed], [found for _, found in completed], checkpoint.root, frontier,
+            _SEAL,
+            tenant,
+            head.size,
+            [row["seq"] for row in rows],
+            leaves,
+            [level for (level, _), _ in completed],
+            [position for (_, position), _ in completed],
+            [found for _, found in completed],
+            checkpoint.root,
+            frontier,
             note,
-        )  # fmt: skip
+        )
     if not done:
         return 0
     audit.journal.remember(tenant, checkpoint.size, checkpoint.root)
@@ -180,7 +204,7 @@ async def _head(connection: asyncpg.Connection, tenant: str) -> Head:
     return Head(row["size"], row["root"], frontier, row["note"])
 
 
-async def _known_head(signer: Signer, connection: asyncpg.Connection, tenant: str) -> Head:
+async def known_head(signer: Signer, connection: asyncpg.Connection, tenant: str) -> Head:
     """The head of a log that is, or goes on from, what this signer has seen. Raises Contradicted."""
     head, seen = await _head(connection, tenant), signer.audit_log.journal.find(tenant)
     if seen is None and not head.size:
@@ -222,7 +246,9 @@ async def _goes_on(connection: asyncpg.Connection, tenant: str, size: int, root:
     return tree.goes_on(size, root, head.size, head.root, proof)
 
 
-def _stop(signer: Signer, tenant: str, reason: str) -> None:
+def stop(signer: Signer, tenant: str, why: Stop) -> None:
+    """Sign nothing more for a log, and say so once."""
     if tenant not in signer.audit_log.stopped:
-        signer.audit_log.stopped[tenant] = reason
-        log.error("an audit log is sealed no more: an older or changed database?", extra={"log": tenant, "why": reason})
+        signer.audit_log.stopped[tenant] = why
+        cure = "an older or changed database?" if why.other else "`custody audit mend` puts it in order"
+        log.error(f"an audit log is sealed no more: {cure}", extra={"log": tenant, "why": why.reason})

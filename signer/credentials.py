@@ -1,4 +1,4 @@
-"""What the stories of secrets and credential routes share: how both are sealed, and the turn they are changed in.
+"""What the use cases of secrets and credential routes share: how both are sealed, and the turn they are changed in.
 
 A value is bound to its secret, version and expiry, a route to its tenant and secret: what a database writer copies,
 changes or moves does not open. docs/sealed-blob.md.
@@ -14,21 +14,19 @@ import msgspec
 from custody.credentials.rules import value_fits
 from custody.credentials.types import RouteFields
 from custody.kit import clock
-from custody.kit.errors import Conflict
-from custody.protocol.messages import Outcome
-from signer.context import Ask, Signer
-from signer.idempotency import packed
-from signer.proofs import ProvenTenant
-from signer.sealing import Context, Sealer, Tampered, fields
-from signer.turns import CREDENTIALS, TooManyWaiting
+from custody.kit.act import Act, Credential
+from custody.protocol.signer.refusals import CredentialsMoving
+from custody.worker.act import act
+from custody.worker.agent_queues import CREDENTIALS, TooManyWaiting
+from custody.worker.call import Call
+from custody.worker.idempotency import packed
+from custody.worker.proofs import ProvenTenant
+from custody.worker.sealing import Context, Sealer, Tampered, fields
+from signer.context import Signer
 
 ROUTE_MAC = "credential-route-mac"
-# How often a change begins anew when somebody else, on another host, was faster.
+# How often a change begins again when somebody else, on another host, was faster.
 TRIES = 4
-
-
-class CredentialsMoving(Conflict):
-    """The secrets and credential routes are being changed by somebody else; repeat the request."""
 
 
 def place(tenant: str, secret: str, version: int, expires_at: datetime | None) -> Context:
@@ -72,13 +70,12 @@ async def turn(signer: Signer, tenant: str) -> AsyncIterator[Any]:
     Changes of one tenant wait for each other in the database; waiting here, they take no connection meanwhile.
     """
     try:
-        async with signer.turns.turn_of(tenant, CREDENTIALS), signer.pool.acquire() as connection:
+        async with signer.queues.turn_of(tenant, CREDENTIALS), signer.pool.acquire() as connection:
             yield connection
     except TooManyWaiting:
         raise CredentialsMoving from None
 
 
-def closing(ask: Ask[ProvenTenant], outcome: Outcome, **metadata: Any) -> tuple[Any, ...]:
-    """The last arguments of each function that changes a secret or route: who, under which key, what to remember."""
-    told = msgspec.json.encode(metadata).decode()
-    return ask.caller.principal, *ask.key_row, packed(outcome), told, ask.origin_row
+def changing(call: Call[ProvenTenant], outcome: msgspec.Struct, **metadata: Any) -> tuple[str, Credential, Act]:
+    """The first arguments of each function that changes a secret or route: for whom, by which credential, the act."""
+    return call.caller.tenant, call.caller.standing, act(call, packed(outcome), **metadata)

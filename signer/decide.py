@@ -1,4 +1,4 @@
-"""Read, judge, sign in memory, one guarded write, then release: the heart (design 3).
+"""Read, judge, sign in memory, one guarded write, then release: the heart.
 
 Nothing leaves before the write is committed, and the write commits only if nothing the order was judged on has
 changed. A crash before it leaves no trace; a crash after it leaves the signature to be asked for again.
@@ -6,143 +6,256 @@ changed. A crash before it leaves no trace; a crash after it leaves the signatur
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import asyncpg
 
 from custody.kit import stages
-from custody.kit.db import DatabaseAway
-from custody.kit.errors import Forbidden, Unavailable
+from custody.kit.answers import Answered
+from custody.kit.db import DatabaseAway, tenant_scope
+from custody.kit.errors import CustodyError, Forbidden, Unauthenticated, Unavailable
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
-from custody.protocol.messages import Outcome, Signing, SignTypedData
+from custody.protocol.identity.refusals import SignatureReplayed
+from custody.protocol.refusals import IdempotencyMismatch
+from custody.protocol.signer.orders import Decided, NeedsPreparation, Refused, SignOrder
+from custody.protocol.signer.refusals import Busy, SignerRequired
 from custody.transactions import ledger
-from custody.transactions.ledger import Guard, Question
-from signer import orders
-from signer.case import Case
-from signer.consider import ToWrite, consider
-from signer.context import Ask, Signer
-from signer.proofs import ProvenAgent, ProvenSession, ProvenTenant
-from signer.turns import TooManyWaiting
+from custody.transactions.ledger import Facts, Guard, Question, UsedSignatures, VoteRecord
+from custody.worker.agent_queues import TooManyWaiting
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
+from signer import authority, signed_request, votes
+from signer.evaluate import ToWrite, decode_outcome, evaluate
+from signer.orders import kind_of, second_reader
+from signer.orders.kind import Inputs
+from signer.quotas import Held
+from signer.signing_attempt import SigningAttempt
+from signer.signing_state import SigningState
 
 log = logger(__name__)
 OPTIMISTIC_TRIES = 3
 SETTLE_SECONDS = 8.0
-
-
-class Busy(Unavailable):
-    """This agent has more orders waiting than can be signed in time; try again shortly."""
+_SAME_ORDER = "transactions_pkey"
+_USED_BEFORE = "CU003"
+_SAME_REFERENCE = "transactions_action_reference"
 
 
 class Unclaimed(Exception):
     """The approval was decided by somebody else, or expired, before this signature could be written."""
 
 
-async def decide(signer: Signer, message: Signing, ask: Ask[ProvenAgent] | Ask[ProvenSession]) -> tuple[Outcome, bool]:
+async def decide(
+    signer: SigningState, message: SignOrder, call: Call[ProvenAgent] | Call[ProvenSession]
+) -> Answered[Decided]:
     """Judge an order by the agent's sealed policies, then sign, queue or refuse it.
 
     An owner or admin may ask in an agent's place; the agent's policies judge it all the same.
     """
-    ref = acting_for(ask, message.agent)
+    ref = acting_for(call, message.agent)
 
-    def case() -> Case:
-        prepared = None if isinstance(message, SignTypedData) else message.prepared
-        draft = orders.draft(message.order, prepared, signer.chains)
-        return Case(ref=ref, tx_id=message.tx_id, draft=draft, ask=ask)
+    def attempt() -> SigningAttempt:
+        order = message.question.request
+        kind = kind_of(order)
+        if kind.needs_signer and call.authorization is None and isinstance(call.caller, ProvenAgent):
+            raise SignerRequired
+        draft = kind.check(order, Inputs(signer.chains, message.prepared))
+        evidence = signed_request.read(call, ref, message)
+        return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=kind, draft=draft, call=call, evidence=evidence)
 
-    return await settle(signer, ref, case)
+    return await settle(signer, ref, attempt)
 
 
-def acting_for(ask: Ask[ProvenAgent] | Ask[ProvenSession], agent: str) -> AgentRef:
+def acting_for(call: Call[ProvenAgent] | Call[ProvenSession], agent: str) -> AgentRef:
     """The agent whose wallet is asked for; an agent has only its own."""
-    if isinstance(ask.caller, ProvenAgent) and ask.caller.agent != agent:
-        raise Forbidden("An agent signs only with its own wallet.", code="other_agent")
-    return AgentRef(ask.caller.tenant, agent)
+    if isinstance(call.caller, ProvenAgent) and call.caller.agent != agent:
+        raise Forbidden("An agent may sign only with its own wallet.", code="other_agent")
+    return AgentRef(call.caller.tenant, agent)
 
 
-async def settle(signer: Signer, ref: AgentRef, make_case: Callable[[], Case]) -> tuple[Outcome, bool]:
-    """Bring one case to its end; the second value says that the answer is an earlier one.
+async def settle(signer: SigningState, ref: AgentRef, make_attempt: Callable[[], SigningAttempt]) -> Answered[Decided]:
+    """Bring one attempt to its end; the second value says that the answer is an earlier one.
 
-    The case is made in its turn: reading a large order is work too, and one agent may not do it all at once.
+    The attempt is made in its turn: reading a large order is work too, and one agent may not do it all at once.
     """
     taken = stages.begin()
+    await signer.quotas.know(ref.tenant)
     try:
-        async with signer.turns.turn_of(ref.tenant, ref.agent):
-            case = make_case()
-            for _ in range(OPTIMISTIC_TRIES):
-                if (done := await _attempt(signer, case)) is not None:
-                    return _told(case, done, taken)
-                signer.counters["stale"] += 1
-            # Somebody else keeps changing this agent. Wait for the row instead of racing for it.
-            if (done := await _attempt_locked(signer, case)) is not None:
-                return _told(case, done, taken)
+        async with signer.queues.turn_of(ref.tenant, ref.agent):
+            attempt = await signer.throttle.run(ref.tenant, ref.agent, make_attempt)
+            await second_reader.confirm(signer, ref, attempt.kind, attempt.draft)
+            return _logged(attempt, await _answered(signer, attempt), taken)
     except TooManyWaiting:
         raise Busy from None
+
+
+async def _answered(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided]:
+    """The outcome of an attempt; the earlier one where the same order was written before the signer went away.
+
+    That is rare, so nobody looks for it before the write meets the primary key, or something says that there will be
+    no write: an agent frozen meanwhile, a nonce that this very order took.
+    """
+    try:
+        done = await _tried(signer, attempt)
+    except (Unauthenticated, IdempotencyMismatch):
+        # An earlier answer has a signature in it, which a revoked token gets no more.
+        raise
+    except CustodyError:
+        if (written := await _written(signer, attempt)) is None:
+            raise
+        return written
+    if isinstance(done.answer, NeedsPreparation):
+        return await _written(signer, attempt) or done
+    return done
+
+
+async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided]:
+    for _ in range(OPTIMISTIC_TRIES):
+        if (done := await _attempt(signer, attempt)) is not None:
+            return done
+        signer.counters["stale"] += 1
+    # Somebody else keeps changing this agent. Wait for the row instead of racing for it.
+    if (done := await _attempt_locked(signer, attempt)) is not None:
+        return done
     raise Busy
 
 
-def _told(case: Case, done: tuple[Outcome, bool], taken: dict[str, float]) -> tuple[Outcome, bool]:
+async def _written(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided] | None:
+    """The answer that this very order got before; an approval's is found by the approval."""
+    if attempt.claim is not None:
+        return None
+    async with tenant_scope(signer.pool, attempt.ref.tenant) as connection:
+        answer = await ledger.written(connection, attempt.ref, attempt.tx_id)
+    return None if answer is None else Answered(decode_outcome(answer), replayed=True)
+
+
+def _logged(attempt: SigningAttempt, done: Answered[Decided], taken: dict[str, float]) -> Answered[Decided]:
     """Log one line about the order, without anything of its content."""
     said: dict[str, object] = {
-        "request_id": case.ask.origin.request_id,
-        "tx_id": case.tx_id,
-        "outcome": type(done[0]).__name__,
+        "request_id": attempt.call.origin.request_id,
+        "tx_id": attempt.tx_id,
+        "outcome": type(done.answer).__name__,
     }
     log.info("order", extra={**said, **taken})
     return done
 
 
-async def _attempt_locked(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
-    step: ToWrite | tuple[Outcome, bool] | None = None
+async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided] | None:
+    step: ToWrite | Answered[Decided] | None = None
     try:
         async with signer.pool.acquire() as connection, connection.transaction():
-            await ledger.lock(connection, case.ref)
-            facts = await ledger.read(connection, question_of(case))
-            step = consider(signer, case, facts, locked=True)
+            await ledger.lock(connection, attempt.ref)
+            facts = await ledger.read(connection, question_of(attempt))
+            quorum = await read_quorum(connection, attempt, facts)
+            step = evaluate(signer, attempt, facts, quorum, locked=True)
             if not isinstance(step, ToWrite):
                 return step
-            result = await _write(connection, case, step)
+            with _counted(signer, attempt, step) as held:
+                result = await _claimed_write(signer, connection, attempt, step)
+                if result == "done":
+                    held.keep()
     except DatabaseAway:
         if isinstance(step, ToWrite):
-            return await _after_broken_commit(signer, case, step)
+            return await _after_broken_commit(signer, attempt, step)
+        raise
+    except asyncpg.PostgresError as problem:
+        if problem.sqlstate == _USED_BEFORE:
+            return await _replayed(signer, attempt)
+        if not isinstance(problem, asyncpg.UniqueViolationError):
+            raise
+        if problem.constraint_name == _SAME_ORDER and (written := await _written(signer, attempt)) is not None:
+            return written
         raise
     # Only after the commit may the answer leave.
     return _settled(step, result)
 
 
-async def _attempt(signer: Signer, case: Case) -> tuple[Outcome, bool] | None:
+async def _attempt(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided] | None:
     """One optimistic try; None when something changed between the read and the write."""
     with stages.timed("read"):
         async with signer.pool.acquire() as connection:
-            facts = await ledger.read(connection, question_of(case))
+            facts = await ledger.read(connection, question_of(attempt))
+            quorum = await read_quorum(connection, attempt, facts)
     with stages.timed("judge_and_sign"):
-        step = consider(signer, case, facts, locked=False)
+        step = evaluate(signer, attempt, facts, quorum, locked=False)
     if not isinstance(step, ToWrite):
         return step
     try:
-        with stages.timed("write"):
+        with stages.timed("write"), _counted(signer, attempt, step) as held:
             async with signer.pool.acquire() as connection:
-                result = await _write(connection, case, step)
+                result = await _claimed_write(signer, connection, attempt, step)
+            if result == "done":
+                held.keep()
     except DatabaseAway:
-        return await _after_broken_commit(signer, case, step)
+        return await _after_broken_commit(signer, attempt, step)
     except asyncpg.PostgresError as problem:
         if problem.sqlstate == "CU001":  # the idempotency key was taken a moment ago: read it
             return None
+        if problem.sqlstate == _USED_BEFORE:
+            return await _replayed(signer, attempt)
         if isinstance(problem, asyncpg.UniqueViolationError):
-            # The unique indexes are the alarm, not the mechanism: only the same order sent twice at once gets here.
+            if problem.constraint_name == _SAME_ORDER and (written := await _written(signer, attempt)) is not None:
+                return written
+            if problem.constraint_name == _SAME_REFERENCE:  # taken a moment ago: read it
+                return None
+            # The unique indexes are the alarm, not the mechanism: nothing gets here that the guard should let by.
             log.error("a unique index stopped a signature", extra={"constraint": problem.constraint_name})
             return None
         raise
     return _settled(step, result)
 
 
-def _settled(step: ToWrite, result: str) -> tuple[Outcome, bool] | None:
+async def _replayed(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided]:
+    """The answer of this very order, which used its signatures up itself; SignatureReplayed where another did."""
+    if (written := await _written(signer, attempt)) is None:
+        raise SignatureReplayed
+    return written
+
+
+async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | None) -> votes.Read | None:
+    """What the rules need to know of votes, where they may ask for some; after the version that the write compares."""
+    if facts is None or not votes.names_votes(facts.rules):
+        return None
+    claim, ref = attempt.claim, attempt.ref
+    subject = None if claim is None else ("approval", claim.approval_id)
+    return await votes.read(connection, ref.tenant, ref.agent, subject, claim.vote if claim else None)
+
+
+async def _claimed_write(signer: SigningState, connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
+    """The write; one under votes is noted beside the database first, so that they serve once whatever is put back."""
+    claim = attempt.claim
+    if claim is None or step.tally is None or isinstance(step.record, VoteRecord):
+        return await _write(connection, attempt, step)
+    signer.claims.claim(claim.approval_id, step.tally.until)
+    try:
+        result = await _write(connection, attempt, step)
+    except asyncpg.PostgresError as problem:
+        # The database answered, so nothing of it was written; a connection that broke answers nothing.
+        if not isinstance(problem, asyncpg.PostgresConnectionError):
+            signer.claims.release(claim.approval_id)
+        raise
+    if result != "done":
+        signer.claims.release(claim.approval_id)
+    return result
+
+
+def _counted(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> AbstractContextManager[Held]:
+    """Count the order before it is written; one that was queued and is approved now was counted then."""
+    if attempt.claim is not None or isinstance(step.record, VoteRecord):
+        return signer.quotas.hold(attempt.ref.tenant)
+    return signer.quotas.hold(attempt.ref.tenant, orders=1, orders_per_day=1, bytes_per_day=step.record.stored_bytes)
+
+
+def _settled(step: ToWrite, result: str) -> Answered[Decided] | None:
     if result == "unclaimed":
         raise Unclaimed
-    return (step.outcome, False) if result == "done" else None
+    return Answered(step.outcome) if result == "done" else None
 
 
-async def _after_broken_commit(signer: Signer, case: Case, step: ToWrite) -> tuple[Outcome, bool] | None:
+async def _after_broken_commit(
+    signer: SigningState, attempt: SigningAttempt, step: ToWrite
+) -> Answered[Decided] | None:
     """The connection died at the commit: find out whether it happened, never guess.
 
     The row lock waits until the old backend is gone; after that the order is there or it never will be.
@@ -151,36 +264,83 @@ async def _after_broken_commit(signer: Signer, case: Case, step: ToWrite) -> tup
     while True:
         try:
             async with signer.pool.acquire() as connection, connection.transaction():
-                await ledger.lock(connection, case.ref)
-                found = await connection.fetchval(
-                    "SELECT (signature IS NOT DISTINCT FROM $3 AND status <> 'pending_approval') OR answer = $4 "
-                    "FROM transactions WHERE tenant_id = $1 AND id = $2",
-                    case.ref.tenant, case.tx_id, step.record.signature, step.record.answer,
-                )  # fmt: skip
+                await ledger.lock(connection, attempt.ref)
+                found = await _found(connection, attempt, step)
             signer.counters["broken_commits"] += 1
-            return (step.outcome, False) if found else None
+            if not found and attempt.claim is not None and signer.claims.is_claimed(attempt.claim.approval_id):
+                signer.claims.release(attempt.claim.approval_id)
+            return Answered(step.outcome) if found else None
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             if asyncio.get_running_loop().time() > deadline:
                 raise Unavailable from None
             await asyncio.sleep(0.05)
 
 
-def question_of(case: Case) -> Question:
+async def _found(connection: Any, attempt: SigningAttempt, step: ToWrite) -> bool:
+    """Whether what was to be written is there."""
+    if isinstance(step.record, VoteRecord):
+        return bool(
+            await connection.fetchval(
+                "SELECT EXISTS (SELECT FROM approval_votes WHERE tenant_id = $1 AND subject = $2 AND signature = $3)",
+                attempt.ref.tenant,
+                step.record.vote.subject,
+                step.record.vote.signature,
+            )
+        )
+    return bool(
+        await connection.fetchval(
+            "SELECT (signature IS NOT DISTINCT FROM $3 AND status <> 'pending_approval') OR answer = $4 "
+            "FROM transactions WHERE tenant_id = $1 AND id = $2",
+            attempt.ref.tenant,
+            attempt.tx_id,
+            step.record.signature,
+            step.record.answer,
+        )
+    )
+
+
+def question_of(attempt: SigningAttempt) -> Question:
     """What the read must know of an order."""
-    draft = case.draft
+    wanted = attempt.draft.nonce
     return Question(
-        ref=case.ref, purpose=draft.purpose, tx_id=case.tx_id, principal=case.ask.caller.principal, key=case.ask.key,
-        chain_id=draft.chain.id if draft.chain and draft.kind == "evm" else None, pending_nonce=draft.pending_nonce,
-        nonce=draft.nonce, takes_open_slot=draft.takes_open_slot,
-    )  # fmt: skip
+        ref=attempt.ref,
+        family=attempt.kind.keys.family,
+        principal=attempt.call.caller.principal,
+        key=attempt.call.key,
+        chain_id=wanted.chain_id if wanted else None,
+        pending_nonce=wanted.pending if wanted else None,
+        nonce=wanted.nonce if wanted else None,
+        takes_open_slot=wanted.takes_open_slot if wanted else False,
+        authority=attempt.evidence is not None
+        or (attempt.claim is not None and attempt.claim.authorization is not None),
+        action=_action_of(attempt),
+    )
 
 
-async def _write(connection: Any, case: Case, step: ToWrite) -> str:
-    caller = case.ask.caller
+def _action_of(attempt: SigningAttempt) -> tuple[str, str] | None:
+    """Type and reference of a wallet action; an approval is of the one that has the reference."""
+    action, reference = attempt.draft.action, attempt.draft.reference_id
+    return (action.type, reference) if action and reference and attempt.claim is None else None
+
+
+async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
+    caller = attempt.call.caller
     guard = Guard(
         epoch=caller.epoch if isinstance(caller, ProvenAgent) else None,
-        caller_key=caller.standing if isinstance(caller, ProvenTenant) else None,
-        claim=case.claim.approval_id if case.claim else None,
+        credential=caller.standing if isinstance(caller, ProvenTenant) else None,
+        claim=attempt.claim.approval_id if attempt.claim else None,
         claim_user=caller.user if isinstance(caller, ProvenSession) else None,
+        claim_comment=attempt.claim.comment if attempt.claim else None,
+        used=_used(attempt, step),
+        voters=step.tally.voters() if step.tally else None,
     )
-    return await ledger.write(connection, case.ref, step.facts, step.record, guard)
+    if isinstance(step.record, VoteRecord):
+        return await ledger.write_vote(connection, attempt.ref, step.facts, step.record, guard)
+    return await ledger.write(connection, attempt.ref, step.facts, step.record, guard)
+
+
+def _used(attempt: SigningAttempt, step: ToWrite) -> UsedSignatures | None:
+    """What the write uses up; nothing where time lifts the refusal, so that the same request may be sent again."""
+    if attempt.evidence is None or (isinstance(step.outcome, Refused) and step.outcome.room is not None):
+        return None
+    return authority.used(attempt.evidence, attempt.call.caller.principal, attempt.call.key)

@@ -1,20 +1,33 @@
 """Sealed policy sets: one head per agent commits to every rule (promise P7)."""
 
-import functools
+from collections import OrderedDict
+from typing import NamedTuple
 
 import msgspec
 
 from custody.kit import ids
 from custody.policies.fingerprint import policy_hash
-from custody.policies.rules import ParsedRule, parse
-from custody.policies.types import PolicyRule
-from signer.heads import Heads
-from signer.sealing import Sealer, Tampered, fields, sha256
+from custody.policies.rules import ParsedRule, read, stored
+from custody.policies.sources import split_type, stored_type
+from custody.worker.sealing import Sealer, Tampered, fields, sha256
+from signer.rollback_journal import Heads
 
 POLICY_MAC = "policy-mac"
-Row = tuple[str, str, bool, str]  # id, type, enabled, config as stored
 
-_rows_decoder = msgspec.json.Decoder(list[Row])
+# Of the sets that were read last, so much text is kept beside what it was parsed into.
+MAX_KEPT_CHARACTERS = 8 * 1024 * 1024
+
+
+class RuleRow(NamedTuple):
+    """A rule as it is stored: the SQL type `rule`."""
+
+    id: str
+    type: str
+    enabled: bool
+    config: str
+
+
+_rows_decoder = msgspec.json.Decoder(list[RuleRow])
 
 
 class RuleSet(msgspec.Struct, frozen=True):
@@ -30,8 +43,10 @@ class PolicySeals:
     def __init__(self, sealer: Sealer, heads: Heads) -> None:
         self._sealer = sealer
         self.heads = heads
+        self._kept: OrderedDict[str, RuleSet] = OrderedDict()
+        self._kept_characters = 0
 
-    def seal(self, tenant: str, agent: str, incarnation: str, version: int, rows: list[Row]) -> bytes:
+    def seal(self, tenant: str, agent: str, incarnation: str, version: int, rows: list[RuleRow]) -> bytes:
         """The head's MAC."""
         return self._sealer.mac(POLICY_MAC, tenant, _content(tenant, agent, incarnation, version, rows))
 
@@ -52,12 +67,23 @@ class PolicySeals:
         content = content_of_stored(tenant, agent, incarnation, (head_version, count), version, rules)
         self._sealer.check_mac(mac, POLICY_MAC, tenant, content)
         self.heads.check(tenant, agent, incarnation, version)
-        return _parsed(rules)
+        return self._parsed(rules)
+
+    def _parsed(self, rules: str) -> RuleSet:
+        # Keyed by the exact text that was just authenticated, so a kept set is always the stored one.
+        if (kept := self._kept.get(rules)) is not None:
+            self._kept.move_to_end(rules)
+            return kept
+        parsed = self._kept[rules] = _parsed(rules)
+        self._kept_characters += len(rules)
+        while self._kept_characters > MAX_KEPT_CHARACTERS:
+            self._kept_characters -= len(self._kept.popitem(last=False)[0])
+        return parsed
 
 
-def row_of(rule: ParsedRule) -> Row:
+def row_of(rule: ParsedRule) -> RuleRow:
     """A rule as it is stored."""
-    return rule.id, rule.type, rule.enabled, rule.config
+    return RuleRow(rule.id, stored_type(rule), rule.enabled, rule.config)
 
 
 def content_of_stored(
@@ -70,7 +96,7 @@ def content_of_stored(
     return _content(tenant, agent, incarnation, version, rows)
 
 
-def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list[Row]) -> bytes:
+def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list[RuleRow]) -> bytes:
     # Each rule is hashed with its place, so that their order cannot be changed either.
     hashes = sorted(
         sha256(fields(place, rule_id, kind, int(enabled), config))
@@ -79,11 +105,9 @@ def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list
     return fields("policy-head", tenant, agent, incarnation, version, len(rows), *hashes)
 
 
-@functools.lru_cache(maxsize=4096)
 def _parsed(rules: str) -> RuleSet:
     # Keyed by the exact text that was just authenticated, so a cached set is always the stored one.
-    stored = [
-        PolicyRule(id=i, type=t, enabled=e, config=msgspec.json.decode(c)) for i, t, e, c in _rows_decoder.decode(rules)
-    ]
-    parsed = parse(stored, ids.new_uuid)
+    rows = [(i, *split_type(t), e, c) for i, t, e, c in _rows_decoder.decode(rules)]
+    known = read([stored(i, t, e, c) for i, t, _, e, c in rows], ids.new_uuid)
+    parsed = tuple(msgspec.structs.replace(rule, by_agent=row[2]) for rule, row in zip(known, rows, strict=True))
     return RuleSet(parsed, policy_hash(parsed))

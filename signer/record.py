@@ -1,29 +1,55 @@
 """What is written about a judged order: pure translation from verdict and signature to ledger, audit and events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from custody.chains.families import of_kind
 from custody.chains.types import Effect
+from custody.identity.authority import Authorized
 from custody.kit import clock
+from custody.kit.act import Act
 from custody.policies.budgets import Budget, budgets
-from custody.policies.types import Alert, Result, Verdict
+from custody.policies.moved import moved
+from custody.policies.parts import kept
+from custody.policies.quorum import standing
+from custody.policies.types import Alert, Left, Result, Verdict
 from custody.policies.types import Facts as JudgedFacts
-from custody.protocol.messages import Outcome, Queued, Refused, Signed
-from custody.transactions.ledger import Charge, Facts, Record
-from signer.draft import Built, Produced, taken_over
+from custody.protocol.signer.orders import Decided, Queued, Refused, Signed, Voted
+from custody.transactions.backoff import RESEND
+from custody.transactions.ledger import Charge, Facts, Record, VoteRecord
+from custody.webhooks.events import (
+    ApprovalVoted,
+    Payload,
+    PolicyViolation,
+    SpendThreshold,
+    TxApproved,
+    TxPending,
+    TxSigned,
+    clipped,
+    emitted,
+)
+from custody.worker.audited import declared
+from custody.worker.proofs import ProvenAgent
+from custody.worker.sealing import fields
+from signer.orders.kind import Decoded, Draft, Produced, taken_over
 from signer.policies import RuleSet
-from signer.proofs import ProvenAgent
-from signer.sealing import fields
 
 if TYPE_CHECKING:
-    from signer.case import Case
+    from signer.signing_attempt import SigningAttempt
+    from signer.votes import Counted, Tally
 
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
 APPROVAL_MAC = "approval-mac"
+# Of a refused order the bytes are kept up to this length, and none of a longer one: what is refused is free to ask for.
+MAX_REFUSED_BYTES = 2048
+# Of its effects so many are kept, then.
+MAX_REFUSED_EFFECTS = 16
+# What an order takes beside its texts: row, indexes, places in the audit log.
+_ROW_BYTES = 1024
 
 
 def why(verdict: Verdict) -> str:
@@ -46,38 +72,168 @@ def in_window(now: datetime, hour: datetime, *, hours: int) -> bool:
     return hour >= hour_of(now - timedelta(hours=hours))
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """A case with everything that was decided about it."""
+def counted_rates(now: datetime, queued_at: datetime) -> tuple[bool, bool]:
+    """Whether an order is among those of the last hour and of the last day, with the edges of that same statement."""
+    last_hour = (now - timedelta(hours=1)).replace(second=0, microsecond=0)
+    return queued_at >= last_hour, queued_at >= hour_of(now - timedelta(hours=24))
 
-    case: "Case"
+
+class Judged(msgspec.Struct, frozen=True):
+    """An attempt with everything that was decided about it."""
+
+    attempt: "SigningAttempt"
     facts: Facts
-    built: Built
+    decoded: Decoded
     verdict: Verdict
     rules: RuleSet
     # What the verdict was given on: the ledger's figures without the slot that the order takes over.
     against: JudgedFacts
     expire_seconds: int
+    # The votes on it, where the rules ask for some.
+    tally: "Tally | None" = None
+    authorized: Authorized | None = None
+
+    @property
+    def authorization(self) -> str | None:
+        """By whom the order was authorised, as its row says; of one that was queued, as it said then."""
+        if (claim := self.attempt.claim) is not None:
+            return claim.authorization
+        return _text(self.authorized) if self.authorized is not None else None
 
     @property
     def budgets(self) -> list[Budget]:
         """Every rolling limit, before and after this order."""
-        return budgets(self.rules.rules, self.built.subject, self.facts.spend, self.against, self.verdict.charges)
+        return budgets(self.rules.rules, self.decoded.subject, self.facts.spend, self.against, self.verdict.charges)
+
+    @property
+    def left(self) -> Left | None:
+        """What this order leaves of the narrowest rate limit, if one was evaluated."""
+        found = [left for rule in self.rules.rules if rule.enabled and (left := rule.terms.left(self.against))]
+        return min(found, key=lambda left: left.remaining, default=None)
+
+
+class _Texts(msgspec.Struct, frozen=True):
+    """The order and what was found in it, as the record keeps them."""
+
+    order: str
+    data: str | None
+    effects: str
+    results: str
+    moved: str | None
+
+    def __repr__(self) -> str:
+        return "_Texts()"
+
+
+class _Release(msgspec.Struct, frozen=True, kw_only=True):
+    """What the record has of a signature; the defaults are those of an order without one."""
+
+    nonce: int | None = None
+    tx_hash: str | None = None
+    signature: str | None = None
+    signed_bytes: bytes | None = None
+    budgets: str | None = None
+    spend_assets: list[str] | None = None
+    spend_amounts: list[str] | None = None
+    mac: bytes | None = None
+    votes: str | None = None
+
+    def __repr__(self) -> str:
+        return "_Release()"
+
+
+class _NonceSlot(msgspec.Struct, frozen=True, kw_only=True):
+    """The nonce slot, what it counts from now on, and what it counted before in another hour."""
+
+    state: str | None = None
+    address: str | None = None
+    charges: str | None = None
+    # The order that had the slot, and how far it had come.
+    taken_from: str | None = None
+    was: str | None = None
+    moved: Mapping[str, Charge] = {}
+
+
+class _Wait(msgspec.Struct, frozen=True):
+    """What the record has of an approval that is waited for."""
+
+    approval: str | None = None
+    mac: bytes | None = None
+    expire_seconds: int | None = None
+
+
+_NO_KEY = (None, None, None)
+_UNSIGNED, _NO_SLOT, _NO_WAIT = _Release(), _NonceSlot(), _Wait()
+
+
+def why_votes(verdict: Verdict) -> str:
+    """One sentence for people: how many votes are missing, and what to do."""
+    failed = next(result for result in verdict.results if not result.passed)
+    return f"This order needs votes: {failed.reason}. A named approver must vote with their own key."
+
+
+def voted_outcome(judged: Judged, tally: "Tally") -> Voted:
+    """What a voter will be told, once their vote is kept."""
+    claim = judged.attempt.claim
+    have, need = standing(judged.rules.rules, tally.votes)
+    return Voted(claim.approval_id if claim else "", judged.attempt.tx_id, have, need, tally.given)
+
+
+def of_voted(judged: Judged, tally: "Tally", fresh: "Counted", outcome: Voted) -> VoteRecord:
+    """The record of one vote of too few."""
+    attempt, caller = judged.attempt, judged.attempt.call.caller
+    answer = _pack.encode(outcome)
+    data: dict[str, Any] = {
+        "agentId": attempt.ref.agent,
+        "txId": attempt.tx_id,
+        "digest": attempt.draft.digest.hex(),
+        "keyId": fresh.ballot.key_id,
+        "have": outcome.have,
+        "need": outcome.need,
+    }
+    if attempt.claim is not None and attempt.claim.comment is not None:
+        data["comment"] = attempt.claim.comment
+    declared("approval.voted")
+    event = ApprovalVoted(
+        approval_id=outcome.approval_id,
+        tx_id=outcome.tx_id,
+        user_id=fresh.ballot.user,
+        have=outcome.have,
+        need=outcome.need,
+    )
+    return VoteRecord(
+        tx=attempt.tx_id,
+        digest=attempt.draft.digest,
+        vote=tally.row(fresh),
+        events=emitted(event),
+        answer=answer,
+        act=Act(
+            caller.principal,
+            *attempt.call.key_row,
+            answer,
+            "system",
+            caller.principal,
+            _text(data),
+            attempt.call.origin_row,
+        ),
+    )
 
 
 def signed_outcome(judged: Judged, produced: Produced) -> Signed:
     """What a caller will get, once it is committed."""
-    claim, built = judged.case.claim, judged.built
+    claim, draft, subject = judged.attempt.claim, judged.attempt.draft, judged.decoded.subject
     return Signed(
-        tx_id=judged.case.tx_id,
-        kind=built.kind,
+        tx_id=judged.attempt.tx_id,
+        kind=judged.attempt.kind.name,
         tx_hash=produced.tx_hash,
         signature=produced.signature,
         raw=produced.raw,
-        chain_id=built.subject.chain_id,
-        caip2=built.subject.caip2,
-        broadcast=built.broadcast,
+        chain_id=subject.chain_id,
+        caip2=subject.caip2,
+        broadcast=draft.broadcast,
         approval_id=claim.approval_id if claim else None,
         resolved_at=clock.iso(judged.facts.now) if claim else None,
+        left=judged.left if draft.action and claim is None else None,
     )
 
 
@@ -85,47 +241,72 @@ def of_signed(
     judged: Judged, nonce: int | None, produced: Produced, outcome: Signed, seal: Callable[[bytes], bytes]
 ) -> Record:
     """The record of a signature: with its slot, its spend and its events, and under a MAC for its receipt."""
-    claim = judged.case.claim
+    claim = judged.attempt.claim
     charges = {asset: amount for asset, amount in judged.verdict.charges.items() if amount > 0}
     answer = _pack.encode(outcome)
     # Limits on what the order does not touch say nothing of it.
-    touched = [budget for budget in judged.budgets if budget.asset in charges]
+    touched = _text([budget for budget in judged.budgets if budget.asset in charges])
+    slot, texts = _slot(judged, charges), _texts(judged)
+    spend = kept(charges)
+    release = _Release(
+        nonce=nonce,
+        tx_hash=produced.tx_hash,
+        signature=produced.signature,
+        signed_bytes=produced.raw,
+        budgets=touched,
+        spend_assets=list(spend) or None,
+        spend_amounts=[str(amount) for amount in spend.values()] or None,
+        mac=seal(_stated(judged, texts, produced, slot.taken_from, touched)),
+        votes=judged.tally.text() if judged.tally else None,
+    )
     return _record(
-        judged, outcome, "signed", seal, budgets=_text(touched), nonce=nonce, tx_hash=produced.tx_hash,
-        signature=produced.signature, signed_bytes=produced.raw, spend_assets=list(charges) or None,
-        spend_amounts=[str(amount) for amount in charges.values()] or None, counts_rate=claim is None, answer=answer,
-        idem_answer=answer if claim else None, action="tx.approved" if claim else "tx.signed",
-        events=_signed_events(judged, outcome), **_slot_fields(judged, charges),
-    )  # fmt: skip
+        judged,
+        outcome,
+        texts,
+        status="signed",
+        counts_rate=claim is None,
+        answer=answer,
+        action=declared("tx.approved" if claim else "tx.signed"),
+        events=_signed_events(judged, outcome),
+        release=release,
+        slot=slot,
+    )
 
 
-def _slot_fields(judged: Judged, charges: dict[str, int]) -> dict[str, Any]:
-    """The nonce slot, what it counts from now on, and what it counted before in another hour."""
-    if judged.built.kind != "evm":
-        return {}
-    facts = judged.facts
-    slot = taken_over(judged.case.draft, facts.slot)
+def _slot(judged: Judged, charges: dict[str, int]) -> _NonceSlot:
+    facts, draft = judged.facts, judged.attempt.draft
+    if draft.nonce is None:
+        return _NO_SLOT
+    slot = taken_over(draft, facts.slot)
     before = dict(slot.charges) if slot else {}
-    moved = {asset: charge for asset, charge in before.items() if asset in charges}
-    after = before | {asset: Charge(str(amount), hour_of(facts.now)) for asset, amount in charges.items()}
-    return {
-        "slot_state": "sent" if judged.built.broadcast else "open", "slot_address": facts.address,
-        "slot_charges": _text(after), "slot_from": slot.tx_id if slot else None,
-        "slot_was": slot.state if slot else None,
-        "replaces_tx_id": slot.tx_id if slot else None, "moved_assets": list(moved),
-        "moved_hours": [charge.hour for charge in moved.values()],
-        "moved_amounts": [charge.amount for charge in moved.values()],
-    }  # fmt: skip
+    # All of it, mostly: whatever the slot counted, the order counts at least as much.
+    recharged = {asset: charge for asset, charge in before.items() if asset in charges}
+    stays = {asset: charge for asset, charge in before.items() if asset not in charges}
+    after = stays | {asset: Charge(str(amount), hour_of(facts.now)) for asset, amount in kept(charges).items()}
+    return _NonceSlot(
+        state="sent" if draft.broadcast else "open",
+        address=facts.address,
+        charges=_text(after),
+        taken_from=slot.tx_id if slot else None,
+        was=slot.state if slot else None,
+        moved=recharged,
+    )
 
 
 def of_queued(judged: Judged, outcome: Queued, mac: bytes) -> Record:
     """The record of an order that a person must decide; its MAC keeps it from being swapped meanwhile."""
-    data = {"approvalId": outcome.approval_id, "txId": outcome.tx_id, **_money(judged.built)}
-    events = [{"event": "tx.pending", "data": data | {"policyResults": outcome.results}}]
+    pending = TxPending(**_told(judged), approval_id=outcome.approval_id, policy_results=outcome.results)
     return _record(
-        judged, outcome, "pending_approval", counts_rate=True, approval=outcome.approval_id, approval_mac=mac,
-        expire_seconds=judged.expire_seconds, answer=_pack.encode(outcome), action="tx.queued", events=_text(events),
-    )  # fmt: skip
+        judged,
+        outcome,
+        _texts(judged),
+        status="pending_approval",
+        counts_rate=True,
+        answer=_pack.encode(outcome),
+        action=declared("tx.queued"),
+        events=emitted(pending),
+        wait=_Wait(outcome.approval_id, mac, judged.expire_seconds),
+    )
 
 
 def of_refused(judged: Judged, outcome: Refused) -> Record:
@@ -133,91 +314,246 @@ def of_refused(judged: Judged, outcome: Refused) -> Record:
     failed: list[Result] = [result for result in outcome.results if not result.passed]
     # Coalesced to one a minute per agent and rule, so that a mad agent does not flood the webhooks.
     mark = "policy.violation:" + ",".join(sorted(result.policy_id or result.type for result in failed))[:500]
-    money = {"to": judged.built.to_address, "value": judged.built.value}
-    event = {"event": "policy.violation", "data": {"txId": outcome.tx_id, **money, "failedPolicies": failed}}
+    draft = judged.attempt.draft
+    violation = PolicyViolation(tx_id=outcome.tx_id, to=draft.to_address, value=draft.value, failed_policies=failed)
     return _record(
-        judged, outcome, "rejected", counts_rate=False, answer=_pack.encode(outcome), action="tx.refused",
-        events=_text([event | {"mark": mark}]),
-    )  # fmt: skip
+        judged,
+        outcome,
+        _refused_texts(judged),
+        status="rejected",
+        counts_rate=False,
+        answer=_pack.encode(outcome),
+        action=declared("tx.refused"),
+        events=emitted(violation, mark=mark),
+    )
 
 
-def approval_content(tenant: str, agent: str, incarnation: str, tx_id: str, approval_id: str, digest: bytes) -> bytes:
+def approval_content(  # noqa: PLR0913, PLR0917 - everything that must not change while it waits
+    tenant: str,
+    agent: str,
+    incarnation: str,
+    tx_id: str,
+    approval_id: str,
+    digest: bytes,
+    authorization: str | None,
+) -> bytes:
     """What the MAC of a queued order is made over."""
-    return fields("approval", tenant, agent, incarnation, tx_id, approval_id, digest)
+    return fields("approval", tenant, agent, incarnation, tx_id, approval_id, digest, *_said(authorization))
 
 
-_BLANK: dict[str, Any] = dict.fromkeys(
-    ("replaces_tx_id", "nonce", "tx_hash", "signature", "signed_bytes", "slot_from", "slot_state", "slot_address",
-     "slot_charges", "spend_assets", "spend_amounts", "approval", "approval_mac", "expire_seconds", "idem_answer",
-     "slot_was", "budgets")
-) | {"moved_assets": [], "moved_hours": [], "moved_amounts": []}  # fmt: skip
+def _said(authorization: str | None) -> tuple[str, ...]:
+    """Only where there is one: what was made before there were any stays as it is."""
+    return () if authorization is None else ("authorization", authorization)
 
 
 def signed_content(  # noqa: PLR0913 - everything that a receipt states
-    *, tenant: str, agent: str, incarnation: str, tx_id: str, kind: str, chain_id: int | None, to_address: str | None,
-    value: str | None, reference_id: str | None, replaces_tx_id: str | None, digest: bytes, tx_hash: str | None,
-    signature: str, policy_version: int, policy_hash: bytes, effects: str, policy_results: str, budgets: str,
-    approval: str | None, by: str,
-) -> bytes:  # fmt: skip
-    """What the MAC of a signed order's record is made over; `by` is who acted, as the audit row names him."""
-    return fields(
-        "signed", tenant, agent, incarnation, tx_id, kind, "" if chain_id is None else chain_id, to_address or "",
-        value or "", reference_id or "", replaces_tx_id or "", digest, tx_hash or "", signature,
-        policy_version, policy_hash, effects, policy_results, budgets, approval or "", by,
-    )  # fmt: skip
+    *,
+    tenant: str,
+    agent: str,
+    incarnation: str,
+    tx_id: str,
+    kind: str,
+    chain_id: int | None,
+    to_address: str | None,
+    value: str | None,
+    reference_id: str | None,
+    replaces_tx_id: str | None,
+    digest: bytes,
+    tx_hash: str | None,
+    signature: str,
+    policy_version: int,
+    policy_hash: bytes,
+    effects: str,
+    policy_results: str,
+    budgets: str,
+    approval: str | None,
+    by: str,
+    votes: str | None = None,
+    authorization: str | None = None,
+) -> bytes:
+    """What the MAC of a signed order's record is made over; `by` is who acted, as the audit row names them."""
+    # Appended only where there are some: what was signed before there were votes has the content that it had.
+    voted = fields("votes", votes) if votes is not None else b""
+    return (
+        fields(
+            "signed",
+            tenant,
+            agent,
+            incarnation,
+            tx_id,
+            kind,
+            "" if chain_id is None else chain_id,
+            to_address or "",
+            value or "",
+            reference_id or "",
+            replaces_tx_id or "",
+            digest,
+            tx_hash or "",
+            signature,
+            policy_version,
+            policy_hash,
+            effects,
+            policy_results,
+            budgets,
+            approval or "",
+            by,
+        )
+        + voted
+        + fields(*_said(authorization))
+    )
 
 
-def _record(
-    judged: Judged, outcome: Outcome, status: str, seal: Callable[[bytes], bytes] | None = None, **given: Any
-) -> Record:
-    case, built, caller = judged.case, judged.built, judged.case.ask.caller
-    is_agent = isinstance(caller, ProvenAgent)
-    route, key_hash, fingerprint = case.ask.key_row
-    effects = _text([shown(effect) for effect in built.subject.effects])
-    results = _text(judged.verdict.results)
-    metadata = _metadata(judged, outcome)
-    if seal is not None:
-        # In the audit row, which no role can change: what a receipt states later is what was written here.
-        content = signed_content(
-            tenant=case.ref.tenant, agent=case.ref.agent, incarnation=judged.facts.incarnation, tx_id=case.tx_id,
-            kind=built.kind, chain_id=built.subject.chain_id, to_address=built.to_address, value=built.value,
-            reference_id=built.reference_id, replaces_tx_id=given.get("replaces_tx_id"), digest=case.draft.digest,
-            tx_hash=given["tx_hash"], signature=given["signature"], policy_version=judged.facts.policy_version,
-            policy_hash=judged.rules.hash, effects=effects, policy_results=results, budgets=given["budgets"],
-            approval=case.claim.approval_id if case.claim else None,
-            by=f"agent:{case.ref.agent}" if is_agent else caller.principal,
-        )  # fmt: skip
-        metadata["recordMac"] = seal(content).hex()
-    return Record(
-        **(_BLANK | given),
-        tx=case.tx_id,
-        kind=built.kind,
-        status=status,
-        to_address=built.to_address,
-        value=built.value,
-        data=built.data,
-        chain_id=built.subject.chain_id,
-        caip2=built.subject.caip2,
-        broadcast=built.broadcast,
-        reference_id=built.reference_id,
-        order_text=case.draft.order_text,
-        digest=case.draft.digest,
-        effects=effects,
-        policy_results=results,
+def _texts(judged: Judged) -> _Texts:
+    draft, effects = judged.attempt.draft, judged.decoded.subject.effects
+    return _Texts(
+        draft.order_text,
+        draft.data,
+        _text([shown(effect) for effect in effects]),
+        _text(judged.verdict.results),
+        _moved(judged),
+    )
+
+
+def _moved(judged: Judged) -> str | None:
+    """What the order moves by itself, for those who look at it later: the ledger counts more where it takes a slot."""
+    amounts = kept(moved(judged.decoded.subject))
+    return _text({asset: str(amount) for asset, amount in amounts.items()}) if amounts else None
+
+
+def _refused_texts(judged: Judged) -> _Texts:
+    texts = _texts(judged)
+    if len(texts.order) <= MAX_REFUSED_BYTES:
+        return texts
+    effects = judged.decoded.subject.effects[:MAX_REFUSED_EFFECTS]
+    return _Texts("", None, _text([shown(effect) for effect in effects]), texts.results, None)
+
+
+def _stated(judged: Judged, texts: _Texts, produced: Produced, replaces: str | None, budgets: str) -> bytes:
+    """What a receipt states later of an order that is signed now."""
+    attempt, draft = judged.attempt, judged.attempt.draft
+    return signed_content(
+        tenant=attempt.ref.tenant,
+        agent=attempt.ref.agent,
+        incarnation=judged.facts.incarnation,
+        tx_id=attempt.tx_id,
+        kind=attempt.kind.name,
+        chain_id=judged.decoded.subject.chain_id,
+        to_address=draft.to_address,
+        value=draft.value,
+        reference_id=draft.reference_id,
+        replaces_tx_id=replaces,
+        digest=draft.digest,
+        tx_hash=produced.tx_hash,
+        signature=produced.signature,
         policy_version=judged.facts.policy_version,
         policy_hash=judged.rules.hash,
-        fee=str(built.fee.amount) if built.fee else None,
-        hour=hour_of(judged.facts.now),
-        resolved_at=judged.facts.now if case.claim else None,
-        principal=caller.principal,
-        route=route,
-        key_hash=key_hash,
-        fingerprint=fingerprint,
-        actor_type="agent" if is_agent else "system",
-        actor_id=case.ref.agent if is_agent else caller.principal,
-        metadata=_text(metadata),
-        origin=case.ask.origin_row,
+        effects=texts.effects,
+        policy_results=texts.results,
+        budgets=budgets,
+        approval=attempt.claim.approval_id if attempt.claim else None,
+        by=f"agent:{attempt.ref.agent}"
+        if isinstance(attempt.call.caller, ProvenAgent)
+        else attempt.call.caller.principal,
+        authorization=judged.authorization,
+        votes=judged.tally.text() if judged.tally else None,
     )
+
+
+def _record(  # noqa: PLR0913 - the three kinds of outcomes differ in all of these
+    judged: Judged,
+    outcome: Decided,
+    texts: _Texts,
+    *,
+    status: str,
+    counts_rate: bool,
+    answer: bytes,
+    action: str,
+    events: str,
+    release: _Release = _UNSIGNED,
+    slot: _NonceSlot = _NO_SLOT,
+    wait: _Wait = _NO_WAIT,
+) -> Record:
+    attempt, decoded, caller = judged.attempt, judged.decoded, judged.attempt.call.caller
+    draft, subject = attempt.draft, decoded.subject
+    is_agent = isinstance(caller, ProvenAgent)
+    metadata = _metadata(judged, outcome)
+    if release.mac is not None:
+        # In the audit row, which no role can change: what a receipt states later is what was written here.
+        metadata["recordMac"] = release.mac.hex()
+    about = _text(metadata)
+    said = (texts.order, texts.data, texts.effects, texts.moved, texts.results, about, events)
+    stored = (*said, answer, release.signed_bytes)
+    recharged = slot.moved.values()
+    return Record(
+        tx=attempt.tx_id,
+        kind=attempt.kind.name,
+        family=attempt.kind.keys.family,
+        status=status,
+        to_address=draft.to_address,
+        value=draft.value,
+        data=texts.data,
+        chain_id=subject.chain_id,
+        caip2=subject.caip2,
+        broadcast=draft.broadcast,
+        reference_id=draft.reference_id,
+        replaces_tx_id=slot.taken_from,
+        order_text=texts.order,
+        digest=draft.digest,
+        effects=texts.effects,
+        moved=texts.moved,
+        policy_results=texts.results,
+        policy_version=judged.facts.policy_version,
+        policy_hash=judged.rules.hash,
+        budgets=release.budgets,
+        nonce=release.nonce,
+        fee=str(decoded.fee.amount) if decoded.fee else None,
+        tx_hash=release.tx_hash,
+        signature=release.signature,
+        signed_bytes=release.signed_bytes,
+        answer=answer,
+        stored_bytes=_ROW_BYTES + sum(len(text) for text in stored if text is not None),
+        slot_from=slot.taken_from,
+        slot_was=slot.was,
+        slot_state=slot.state,
+        slot_address=slot.address,
+        slot_charges=slot.charges,
+        spend_assets=release.spend_assets,
+        spend_amounts=release.spend_amounts,
+        moved_assets=list(slot.moved),
+        moved_hours=[charge.hour for charge in recharged],
+        moved_amounts=[charge.amount for charge in recharged],
+        hour=hour_of(judged.facts.now),
+        resolved_at=judged.facts.now if attempt.claim else None,
+        counts_rate=counts_rate,
+        approval=wait.approval,
+        approval_mac=wait.mac,
+        expire_seconds=wait.expire_seconds,
+        resend_seconds=RESEND.first,
+        action=action,
+        events=events,
+        authorization_text=judged.authorization,
+        wallet_action=_wallet_action(draft, outcome),
+        votes_text=release.votes,
+        act=Act(
+            caller.principal,
+            # A refusal that time lifts leaves the key free: a retry with it is judged again.
+            *(_NO_KEY if isinstance(outcome, Refused) and outcome.room is not None else attempt.call.key_row),
+            answer if attempt.claim else None,
+            "agent" if is_agent else "system",
+            attempt.ref.agent if is_agent else caller.principal,
+            about,
+            attempt.call.origin_row,
+        ),
+    )
+
+
+def _wallet_action(draft: Draft, outcome: Decided) -> str | None:
+    if (action := draft.action) is None:
+        return None
+    if isinstance(outcome, Refused) and outcome.room is not None:
+        # Time lifts it: the reference stays free, and the same action with it is judged again.
+        action = msgspec.structs.replace(action, throttled=True)
+    return _text(action)
 
 
 def _text(value: Any) -> str:
@@ -225,46 +561,78 @@ def _text(value: Any) -> str:
 
 
 def shown(effect: Effect) -> dict[str, Any]:
-    """An effect as answers and approvers see it. Decisions 4."""
+    """An effect as answers and approvers see it."""
     found: dict[str, Any] = {
-        "kind": effect.kind, "asset": effect.asset, "amount": str(effect.amount), "from": effect.from_, "to": effect.to,
-    }  # fmt: skip
+        "kind": effect.kind,
+        "asset": effect.asset,
+        "amount": str(effect.amount),
+        "from": effect.from_,
+        "to": effect.to,
+    }
     if effect.spender is not None:
         found["spender"] = effect.spender
     if effect.unlimited:
         found["unlimited"] = True
+    if effect.unknown:
+        found["unknown"] = True
     if effect.label is not None:
         found["label"] = effect.label
     return found
 
 
-def _metadata(judged: Judged, outcome: Outcome) -> dict[str, Any]:
-    case = judged.case
-    data: dict[str, Any] = {"agentId": case.ref.agent, "kind": judged.built.kind, "digest": case.draft.digest.hex()}
+def _metadata(judged: Judged, outcome: Decided) -> dict[str, Any]:
+    attempt = judged.attempt
+    data: dict[str, Any] = {
+        "agentId": attempt.ref.agent,
+        "kind": attempt.kind.name,
+        "digest": attempt.draft.digest.hex(),
+    }
+    if judged.authorization is not None:
+        data["authorization"] = msgspec.Raw(judged.authorization.encode())
     data["policyVersion"] = judged.facts.policy_version
     if isinstance(outcome, Signed):
         data["txHash"] = outcome.tx_hash
+        if attempt.claim is not None and attempt.claim.comment is not None:
+            data["comment"] = attempt.claim.comment
     if isinstance(outcome, Queued):
         data["approvalId"] = outcome.approval_id
     return data
 
 
-def _money(built: Built) -> dict[str, Any]:
-    return {"to": built.to_address, "value": built.value, "chainId": built.subject.chain_id}
+def _told(judged: Judged) -> dict[str, Any]:
+    """The order as its events tell of it: the fields of `OrderEvent`."""
+    draft, subject = judged.attempt.draft, judged.decoded.subject
+    effects, more = clipped([shown(effect) for effect in subject.effects])
+    return {
+        "tx_id": judged.attempt.tx_id,
+        "kind": judged.attempt.kind.name,
+        "to": draft.to_address,
+        "value": draft.value,
+        "chain_id": subject.chain_id,
+        "reference_id": draft.reference_id,
+        "effects": effects,
+        "more_effects": more,
+    }
 
 
 def _signed_events(judged: Judged, outcome: Signed) -> str:
-    built, claim = judged.built, judged.case.claim
-    signed = {"txId": outcome.tx_id, "txHash": outcome.tx_hash, **_money(built), "broadcast": built.broadcast}
-    events: list[dict[str, Any]] = []
+    draft, claim, told = judged.attempt.draft, judged.attempt.claim, _told(judged)
+    # Where the hash is the signature: until it is sent, anyone who reads events could send it with the message.
+    tx_hash = outcome.tx_hash if draft.broadcast or not of_kind(judged.attempt.kind.name).hash_is_signature else None
+    events: list[Payload] = []
     if claim is not None:
-        approved = {"approvalId": claim.approval_id, **signed, "resolvedBy": "manual"}
-        events.append({"event": "tx.approved", "data": approved})
-    events.append({"event": "tx.signed", "data": signed})
-    events += [{"event": "spend.threshold", "data": _alarm(alert, outcome)} for alert in judged.verdict.alerts]
-    return _text(events)
+        said: dict[str, Any] = {"approval_id": claim.approval_id, "comment": claim.comment}
+        events.append(TxApproved(**told, **said, tx_hash=tx_hash, broadcast=draft.broadcast))
+    events.append(TxSigned(**told, tx_hash=tx_hash, broadcast=draft.broadcast))
+    return emitted(*events, *(_alarm(alert, outcome) for alert in judged.verdict.alerts))
 
 
-def _alarm(alert: Alert, outcome: Signed) -> dict[str, Any]:
-    figures = {"spent": str(alert.spent), "limit": str(alert.limit), "percent": alert.percent}
-    return {"window": alert.window, "asset": alert.asset, **figures, "txId": outcome.tx_id}
+def _alarm(alert: Alert, outcome: Signed) -> SpendThreshold:
+    return SpendThreshold(
+        window=alert.window,
+        asset=alert.asset,
+        spent=str(alert.spent),
+        limit=str(alert.limit),
+        percent=alert.percent,
+        tx_id=outcome.tx_id,
+    )

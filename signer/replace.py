@@ -1,4 +1,4 @@
-"""A stuck EVM transaction again, with the same nonce and higher fees. Decisions 10, promise P2.
+"""A stuck EVM transaction again, with the same nonce and higher fees. Promise P2.
 
 It takes the whole sign path: judged by today's rules, queued where they want a person, counted once for its nonce. The
 payment is the one in the bytes that were signed before; a caller chooses nothing but the fees.
@@ -11,51 +11,53 @@ import msgspec
 from custody.chains.evm import signed
 from custody.chains.evm.address import checksum
 from custody.chains.orders import EvmReplacement
-from custody.kit.errors import Conflict
+from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
-from custody.protocol.messages import Outcome, Queued, Refused, ReplaceEvm, Signed
-from custody.transactions.types import TransactionAbsent
-from signer import orders
-from signer.case import Case
-from signer.context import Ask, Signer
+from custody.protocol.refusals import TokenRevoked
+from custody.protocol.signer.orders import Decided, Queued, Refused, ReplaceEvm, Signed
+from custody.protocol.signer.refusals import NotEvm, NotSigned, TransactionAbsent, TransactionFinal
+from custody.worker.call import Call
+from custody.worker.idempotency import earlier
+from custody.worker.proofs import ProvenAgent, ProvenSession
+from custody.worker.sealing import Tampered
+from signer import signed_request
+from signer.context import Signer
 from signer.decide import acting_for, settle
-from signer.idempotency import earlier
-from signer.proofs import ProvenAgent, ProvenSession, TokenRevoked
-from signer.raised import Replaced
-from signer.sealing import Tampered
+from signer.orders.evm_replacement import EVM_REPLACEMENT
+from signer.orders.kind import Inputs, Replaced
+from signer.signing_attempt import SigningAttempt
 
 _READ = "SELECT * FROM replaced_read($1, $2, $3, $4)"
 _decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused).decode
 
 
-class NotReplaceable(Conflict):
-    """Only an EVM transaction that was signed and is not final can be replaced."""
-
-
 async def replace(
-    signer: Signer, message: ReplaceEvm, ask: Ask[ProvenAgent] | Ask[ProvenSession]
-) -> tuple[Outcome, bool]:
+    signer: Signer, message: ReplaceEvm, call: Call[ProvenAgent] | Call[ProvenSession]
+) -> Answered[Decided]:
     """Judge the same payment again at higher fees, and sign it for the same nonce; or queue or refuse it."""
-    ref = acting_for(ask, message.agent)
+    ref = acting_for(call, message.agent)
     row = await _read(signer, ref, message.replaces, message.tx_id)
-    caller = ask.caller
+    caller = call.caller
     # First of all: an earlier answer has a signature in it, which a revoked token gets no more.
     if isinstance(caller, ProvenAgent) and (caller.incarnation, caller.epoch) != _standing(row):
         raise TokenRevoked
     if row is None or row["kind"] is None:
         raise TransactionAbsent
     if row["answer"] is not None:
-        return _decode_outcome(row["answer"]), True
-    if (answer := await earlier(signer, ask)) is not None:
-        return answer, True
+        return Answered(_decode_outcome(row["answer"]), replayed=True)
+    if (answer := await earlier(signer, call)) is not None:
+        return Answered(_decode_outcome(answer), replayed=True)
     replaced = _replaced(message.replaces, row)
     order = _order(message, row, replaced)
 
-    def case() -> Case:
-        draft = orders.draft(order, message.prepared, signer.chains, replaced=replaced)
-        return Case(ref=ref, tx_id=message.tx_id, draft=draft, ask=ask)
+    def attempt() -> SigningAttempt:
+        draft = EVM_REPLACEMENT.check(order, Inputs(signer.chains, message.prepared, replaced=replaced))
+        evidence = signed_request.read(call, ref, message)
+        return SigningAttempt(
+            ref=ref, tx_id=message.tx_id, kind=EVM_REPLACEMENT, draft=draft, call=call, evidence=evidence
+        )
 
-    return await settle(signer, ref, case)
+    return await settle(signer, ref, attempt)
 
 
 async def stored(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Replaced | None:
@@ -80,13 +82,11 @@ def _standing(row: Any) -> tuple[str, int] | None:
 
 def _replaced(tx_id: str, row: Any) -> Replaced:
     if row["kind"] != "evm":
-        raise NotReplaceable(code="not_evm")
+        raise NotEvm
     if row["status"] in ("confirmed", "failed"):
-        raise NotReplaceable(
-            f"This transaction is {row['status']}; nothing is left to replace.", code="transaction_final"
-        )
+        raise TransactionFinal(f"This transaction is {row['status']}; it can no longer be replaced.")
     if row["status"] not in ("signed", "broadcast"):
-        raise NotReplaceable(f"This transaction is {row['status']}: it was never signed.", code="not_signed")
+        raise NotSigned(f"This transaction is {row['status']}: it was never signed.")
     try:
         before = signed.read(row["signed_bytes"])
     except signed.NotOurs:
@@ -97,8 +97,14 @@ def _replaced(tx_id: str, row: Any) -> Replaced:
 def _order(message: ReplaceEvm, row: Any, replaced: Replaced) -> EvmReplacement:
     before = replaced.transaction
     return EvmReplacement(
-        to=checksum(before.to), value=str(before.value), data="0x" + before.data.hex() if before.data else None,
-        chain_id=before.chain_id, broadcast=row["broadcast"], nonce=before.nonce,
-        max_fee_per_gas=message.max_fee_per_gas, max_priority_fee_per_gas=message.max_priority_fee_per_gas,
-        reference_id=row["reference_id"], replaces=replaced.tx_id,
-    )  # fmt: skip
+        to=checksum(before.to),
+        value=str(before.value),
+        data="0x" + before.data.hex() if before.data else None,
+        chain_id=before.chain_id,
+        broadcast=row["broadcast"],
+        nonce=before.nonce,
+        max_fee_per_gas=message.max_fee_per_gas,
+        max_priority_fee_per_gas=message.max_priority_fee_per_gas,
+        reference_id=row["reference_id"],
+        replaces=replaced.tx_id,
+    )

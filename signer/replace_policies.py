@@ -1,92 +1,231 @@
-"""Replace an agent's rule set under its next version, sealed. Spec 1/4.1, decisions 3, promise P7."""
+"""Replace an agent's rule set under its next version, sealed. Promise P7."""
 
+from contextlib import AbstractContextManager
+from datetime import datetime
+from functools import partial
 from typing import Any
 
+import msgspec
+
+from custody.identity.assertions import Matter
 from custody.kit import ids
-from custody.kit.errors import Conflict, Forbidden, Frozen
+from custody.kit.errors import Forbidden, Frozen
+from custody.policies.fingerprint import policy_hash
+from custody.policies.kinds import PolicyRule
+from custody.policies.quorum import enabled_quorums
+from custody.policies.quorum import standing as counts
 from custody.policies.rules import ParsedRule, parse, wire
+from custody.policies.sources import set_by_agent
 from custody.policies.tighten import loosened
-from custody.protocol.messages import Done, Outcome, ReplacePolicies
-from signer.case import AgentAbsent, Sealed
-from signer.context import Ask, Signer
-from signer.heads import RolledBack
-from signer.idempotency import packed
+from custody.policies.types import InvalidPolicy
+from custody.protocol.refusals import BadProof, TokenRevoked
+from custody.protocol.signer.policies import PoliciesVoted, ReplacePolicies, VotePolicies
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
+    PoliciesMoving,
+    PolicyLoosened,
+    PolicyTampered,
+    QuorumNeeded,
+    VoteRefused,
+)
+from custody.worker.act import act
+from custody.worker.agent_queues import TooManyWaiting
+from custody.worker.audited import declared
+from custody.worker.call import Call
+from custody.worker.idempotency import packed
+from custody.worker.proofs import ProvenAgent, ProvenAppClient, ProvenSession, ProvenTenant
+from custody.worker.sealing import Tampered
+from signer import quorum_rules, votes
+from signer.context import Signer
 from signer.policies import row_of
-from signer.proofs import BadProof, ProvenAgent, ProvenTenant, TokenRevoked
-from signer.sealing import Tampered
-from signer.turns import TooManyWaiting
+from signer.quotas import Held, rules_bytes, stored_bytes
+from signer.rollback_journal import RolledBack
 
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
-_REPLACE = (
-    "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)"
-)
+_REPLACE = "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_decode_rows = msgspec.json.Decoder(list[tuple[str, str, bool, str]]).decode
 TRIES = 4
 Asker = ProvenAgent | ProvenTenant
+Outcome = list[PolicyRule] | PoliciesVoted
+_VOTE = "SELECT policy_vote_write($1, $2, $3, $4, $5, $6, $7, $8)"
+_HOLD = "SELECT voters_hold($1, $2, $3, $4)"
+_PUT_VOTE = "SELECT put_vote($1, $2)"
+_PUT_BREAK = "SELECT put_break($1, $2, $3, $4, $5)"
 
 
-class PolicyLoosened(Forbidden):
-    """An agent may only tighten its own policies."""
+class _Change(msgspec.Struct, frozen=True):
+    """What is asked for, and the vote that came with it."""
+
+    agent: str
+    call: Call[Asker]
+    new: tuple[ParsedRule, ...]
+    given: votes.GivenVote | None
+
+    def __repr__(self) -> str:
+        return f"_Change({self.agent!r})"
 
 
-class PoliciesMoving(Conflict):
-    """The policies are being changed by somebody else; read them again and repeat."""
+class _Ballot(msgspec.Struct, frozen=True):
+    """The votes for a looser set, and whether they are enough; from when on the operator's word will be in force."""
+
+    tally: votes.Tally | None = None
+    enough: bool = False
+    waiting: datetime | None = None
+
+    def outcome(self, old: tuple[ParsedRule, ...], rules: list[PolicyRule]) -> Outcome:
+        """What the caller is told once the set is written."""
+        return rules if self.tally is None else PoliciesVoted(*counts(old, self.tally.votes), self.tally.given, rules)
 
 
-async def replace(signer: Signer, message: ReplacePolicies, ask: Ask[Asker]) -> Outcome:
-    """Replace the whole set. With an agent's own token it may only be tightened."""
-    if isinstance(ask.caller, ProvenAgent) and ask.caller.agent != message.agent:
-        raise Forbidden("An agent changes only its own policies.", code="other_agent")
+class _Moved(Exception):
+    """A voter or key changed while the set was written: nothing of it stays."""
+
+
+async def replace(signer: Signer, message: ReplacePolicies, call: Call[Asker]) -> list[PolicyRule]:
+    """Replace the whole set. With an agent's own token or by an app client it may only be tightened."""
+    if isinstance(call.caller, ProvenAgent) and call.caller.agent != message.agent:
+        raise Forbidden("An agent may change only its own policies.", code="other_agent")
+    outcome = await _replace(signer, message, call, None)
+    assert isinstance(outcome, list)  # noqa: S101 - without a vote there is no other answer
+    return outcome
+
+
+async def vote(signer: Signer, message: VotePolicies, call: Call[ProvenSession]) -> PoliciesVoted:
+    """Vote for a looser set; the last vote that is needed replaces it, as `replace` does."""
+    if any(rule.id is None for rule in message.policies):
+        raise InvalidPolicy("Give every rule its `id`: the votes are over the whole set, and each has the same.")
+    outcome = await _replace(signer, message, call, votes.given_vote(call.caller.user, message.vote, None))
+    assert isinstance(outcome, PoliciesVoted)  # noqa: S101 - with a vote there is no other answer
+    return outcome
+
+
+async def _replace(
+    signer: Signer,
+    message: ReplacePolicies | VotePolicies,
+    call: Call[Asker] | Call[ProvenSession],
+    given: votes.GivenVote | None,
+) -> Outcome:
     try:
         # In the agent's turn, before a connection is taken: one agent's changes may not hold up the others.
-        async with signer.turns.turn_of(ask.caller.tenant, message.agent):
-            new = parse(message.policies, ids.new_uuid)
-            outcome = Done({"policies": [_shown(rule) for rule in new]})
+        async with signer.queues.turn_of(call.caller.tenant, message.agent):
+            new = await signer.throttle.run(
+                call.caller.tenant, message.agent, partial(parse, message.policies, ids.new_uuid)
+            )
+            change = _Change(message.agent, call, new, given)
+            await signer.quotas.know(call.caller.tenant)
             for left in reversed(range(TRIES)):
                 async with signer.pool.acquire() as connection:
-                    if await _try(connection, signer, message.agent, ask, new, outcome, last=left == 0):
+                    outcome = await _try(connection, signer, change, last=left == 0)
+                    if outcome is not None:
                         return outcome
     except TooManyWaiting:
         raise PoliciesMoving from None
     raise PoliciesMoving
 
 
-async def _try(  # noqa: PLR0913 - one try needs all that the story has
-    connection: Any,
-    signer: Signer,
-    agent: str,
-    ask: Ask[Asker],
-    new: tuple[ParsedRule, ...],
-    outcome: Done,
-    *,
-    last: bool,
-) -> bool:
-    """One try at the version that was read; False when somebody else was faster."""
-    caller = ask.caller
-    row = await connection.fetchrow(_ANCHOR, caller.tenant, agent)
+async def _try(connection: Any, signer: Signer, change: _Change, *, last: bool) -> Outcome | None:
+    """One try at the version that was read; None when somebody else was faster."""
+    call, caller, new = change.call, change.call.caller, change.new
+    row = await connection.fetchrow(_ANCHOR, caller.tenant, change.agent)
     _admit(caller, row)
-    if isinstance(caller, ProvenAgent) and not signer.agent_put_replaces:
-        try:
-            _only_tighter(signer, caller, row, new)
-        except RolledBack:
-            # Mostly a change that was committed after this row was read; tampering only if it stays so.
-            if last:
-                raise Sealed(code="policy_tampered") from None
-            return False
     incarnation, version = str(row["incarnation"]), row["policy_version"] + 1
-    is_agent = isinstance(caller, ProvenAgent)
-    result = await connection.fetchval(
-        _REPLACE, caller.tenant, agent, incarnation, caller.epoch if isinstance(caller, ProvenAgent) else None, version,
-        signer.policies.seal(caller.tenant, agent, incarnation, version, [row_of(rule) for rule in new]),
-        [r.id for r in new], [r.type for r in new], [r.enabled for r in new], [r.config for r in new],
-        caller.standing if isinstance(caller, ProvenTenant) else None, caller.principal, *ask.key_row, packed(outcome),
-        "agent" if is_agent else "system", agent if is_agent else caller.principal,
-        f'{{"version":{version},"rules":{len(new)}}}', ask.origin_row,
-    )  # fmt: skip
+    old = _before(signer, change, row, last=last)
+    if old is None:
+        return None
+    if isinstance(caller, ProvenAgent | ProvenAppClient):
+        if _only_tightens(signer, caller):
+            _only_tighter(signer, caller, old, new)
+        new = set_by_agent(old, new)
+    ballot = await _judge_votes(connection, signer, change, row, old)
+    await quorum_rules.admit(connection, caller, old, new)
+    if ballot.tally is not None and not ballot.enough:
+        return await _keep_vote(connection, change, row, ballot.tally, old)
+    rows, rules = [row_of(rule) for rule in new], [wire(rule) for rule in new]
+    outcome = ballot.outcome(old, rules)
+    answer = packed(outcome)
+    if quorum_rules.asks(new):
+        # Before the write: a set that ever asked for votes is never replaced unread.
+        signer.policies.heads.remember(caller.tenant, change.agent, incarnation, version, of="quorum")
+    with _counted(signer, caller, row["rules"] or "[]", new, len(answer) if call.key else 0) as held:
+        by = change.agent if isinstance(caller, ProvenAgent) else None
+        arguments = (
+            caller.tenant,
+            caller.standing if isinstance(caller, ProvenTenant) else None,
+            act(call, answer, agent=by, version=version, rules=len(new)),
+            change.agent,
+            incarnation,
+            caller.epoch if isinstance(caller, ProvenAgent) else None,
+            version,
+            signer.policies.seal(caller.tenant, change.agent, incarnation, version, rows),
+            rows,
+        )
+        result = await _write(connection, signer, arguments, ballot)
+        if result == "done":
+            held.keep()
     if result != "done":
-        return False
+        return None
     # Remembered before the answer leaves: what was acknowledged can be noticed when it is rolled back.
-    signer.policies.heads.remember(caller.tenant, agent, incarnation, version)
-    return True
+    signer.policies.heads.remember(caller.tenant, change.agent, incarnation, version)
+    return outcome
+
+
+def _before(signer: Signer, change: _Change, row: Any, *, last: bool) -> tuple[ParsedRule, ...] | None:
+    """The rules as they are; none where the tenant may replace what somebody changed. None: read again."""
+    caller = change.call.caller
+    try:
+        return _stored(signer, caller.tenant, change.agent, row)
+    except RolledBack:
+        # Mostly a change that was committed after this row was read; tampering only if it stays so.
+        if not last:
+            return None
+    except PolicyTampered:
+        pass
+    # Not a set that may have asked for votes, or who changed it in the database could drop them.
+    asked = signer.policies.heads.had_quorum(caller.tenant, change.agent, str(row["incarnation"]))
+    if asked or isinstance(caller, ProvenAgent | ProvenAppClient):
+        raise PolicyTampered
+    return ()
+
+
+async def _judge_votes(
+    connection: Any, signer: Signer, change: _Change, row: Any, old: tuple[ParsedRule, ...]
+) -> _Ballot:
+    """Raise unless the change only tightens what asks for votes, or comes with one."""
+    caller, version, quorums = change.call.caller, row["policy_version"], enabled_quorums(old)
+    ref = caller.tenant, change.agent, str(row["incarnation"])
+    said = None
+    if quorums:
+        subject = ("policies", change.agent) if change.given else None
+        read = await votes.read(connection, caller.tenant, change.agent, subject, change.given)
+        said = read.broken if votes.is_whole(signer, ref, version, read.broken) else None
+        if votes.is_broken(signer, ref, version, read.broken, row["now"]):
+            quorums = ()
+        elif change.given is None:
+            _keeps_quorum(signer, old, change.new)
+        else:
+            matter = Matter("policies", caller.tenant, change.agent, str(version), policy_hash(change.new).hex())
+            tally = votes.tally(signer, matter, read.ballots, quorums, row["now"], change.given)
+            met = all(len(quorum.voters(tally.votes)) >= quorum.threshold for quorum in quorums)
+            return _Ballot(tally, met)
+    if change.given is not None:
+        raise VoteRefused("No rule of this agent asks for votes now: replace its policies without one.")
+    # Told of this version: what is not in force yet goes on with the next one.
+    waits = said is not None and said.effective_at is not None and said.effective_at > row["now"]
+    return _Ballot(waiting=said.effective_at if said is not None and waits else None)
+
+
+def _counted(
+    signer: Signer, caller: Asker, old: str, new: tuple[ParsedRule, ...], answer_bytes: int
+) -> AbstractContextManager[Held]:
+    """Count what the set will have more than the one before it, and what is written; a shorter set always fits."""
+    size = rules_bytes(new)
+    before = sum(stored_bytes(rule_id, kind, config) for rule_id, kind, _, config in _decode_rows(old))
+    return signer.quotas.hold(
+        caller.tenant,
+        spare=isinstance(caller, ProvenTenant),
+        policy_bytes=size - before,
+        bytes_per_day=size + answer_bytes,
+    )
 
 
 def _admit(caller: Asker, row: Any) -> None:
@@ -99,17 +238,77 @@ def _admit(caller: Asker, row: Any) -> None:
             raise Frozen
 
 
-def _only_tighter(signer: Signer, caller: ProvenAgent, row: Any, new: tuple[ParsedRule, ...]) -> None:
+async def _write(connection: Any, signer: Signer, arguments: tuple[Any, ...], ballot: _Ballot) -> str:
+    """The set, in one transaction with the last vote, and with the operator's word that is not in force yet."""
+    voters = ballot.tally.voters() if ballot.tally is not None else None
+    if voters is None and ballot.waiting is None:
+        return str(await connection.fetchval(_REPLACE, *arguments))
+    tenant, _, _, agent, incarnation, _, version, *_ = arguments
+    try:
+        async with connection.transaction():
+            result = str(await connection.fetchval(_REPLACE, *arguments))
+            if result == "done" and voters is not None:
+                held = await connection.fetchval(_HOLD, tenant, voters.users, voters.macs, voters.keys)
+                if not held or not await connection.fetchval(_PUT_VOTE, tenant, voters.vote):
+                    raise _Moved
+            if result == "done" and ballot.waiting is not None:
+                # Otherwise a key of the tenant's could put the operator off for ever, by changes that only tighten.
+                mac = votes.seal_break(signer, (tenant, agent, incarnation), version, ballot.waiting)
+                await connection.execute(_PUT_BREAK, tenant, agent, version, ballot.waiting, mac)
+    except _Moved:
+        return "stale"
+    return result
+
+
+async def _keep_vote(
+    connection: Any, change: _Change, row: Any, tally: votes.Tally, old: tuple[ParsedRule, ...]
+) -> PoliciesVoted | None:
+    call = change.call
+    assert tally.fresh is not None  # noqa: S101 - the tally refuses a vote that does not count
+    outcome = PoliciesVoted(*counts(old, tally.votes), tally.given)
+    said = {"policyHash": tally.matter.digest, "version": row["policy_version"], "keyId": tally.fresh.ballot.key_id}
+    declared("approval.voted")
+    result = await connection.fetchval(
+        _VOTE,
+        call.caller.tenant,
+        call.caller.standing if isinstance(call.caller, ProvenTenant) else None,
+        act(call, packed(outcome), **said, have=outcome.have, need=outcome.need),
+        change.agent,
+        row["incarnation"],
+        row["ledger_version"],
+        row["policy_version"],
+        tally.row(tally.fresh),
+    )
+    return outcome if result == "done" else None
+
+
+def _keeps_quorum(signer: Signer, old: tuple[ParsedRule, ...], new: tuple[ParsedRule, ...]) -> None:
+    """What could drop the rule, or what it stands on, would make its votes worth nothing."""
+    if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
+        raise QuorumNeeded(
+            f"While an approval-quorum rule is enabled, policies may only be tightened. {what} Send the set with votes "
+            "to POST /agents/{agentId}/policies/votes."
+        )
+
+
+def _only_tightens(signer: Signer, caller: Asker) -> bool:
+    """Loosening rules decides over money, which an integration never does, regardless of what agents may do here."""
+    return isinstance(caller, ProvenAppClient) or (isinstance(caller, ProvenAgent) and not signer.agent_put_replaces)
+
+
+def _stored(signer: Signer, tenant: str, agent: str, row: Any) -> tuple[ParsedRule, ...]:
     head = (row["head_version"], row["head_count"], row["head_mac"])
     try:
-        old = signer.policies.open(
-            caller.tenant, caller.agent, caller.incarnation, head, row["policy_version"], row["rules"] or "[]"
+        return signer.policies.open(
+            tenant, agent, str(row["incarnation"]), head, row["policy_version"], row["rules"] or "[]"
         ).rules
     except Tampered:
-        raise Sealed(code="policy_tampered") from None
+        raise PolicyTampered from None
+
+
+def _only_tighter(signer: Signer, caller: Asker, old: tuple[ParsedRule, ...], new: tuple[ParsedRule, ...]) -> None:
     if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
-        raise PolicyLoosened(f"An agent may only tighten its own policies. {what}")
-
-
-def _shown(rule: ParsedRule) -> dict[str, Any]:
-    return {"id": rule.id, "type": rule.type, "enabled": rule.enabled, "config": wire(rule).config}
+        who = (
+            "An agent may only tighten its own" if isinstance(caller, ProvenAgent) else "An app client may only tighten"
+        )
+        raise PolicyLoosened(f"{who} policies. {what}")

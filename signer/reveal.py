@@ -1,14 +1,16 @@
-"""The value that one credential route injects, for the proxy. Writes nothing. Decisions 8.
+"""The value that one credential route injects, for the proxy. Writes nothing.
 
 The agent's own token says whose route it may be; the route as it was sealed says where the value may go.
 """
 
 from custody.kit.errors import Forbidden, Frozen
-from custody.protocol.messages import Revealed, RevealForRoute
+from custody.protocol.refusals import BadProof, TokenRevoked
+from custody.protocol.signer.refusals import CredentialRouteAbsent
+from custody.protocol.signer.secrets import Revealed, RevealForRoute
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenAgent
 from signer.context import Signer
-from signer.credential_routes import CredentialRouteAbsent
 from signer.credentials import open_route, open_value
-from signer.proofs import BadProof, ProvenAgent, TokenRevoked
 
 _READ = "SELECT * FROM reveal_read($1, $2, $3)"
 
@@ -21,8 +23,9 @@ class SecretUnavailable(Forbidden):
     """The secret of this credential route was deleted or has expired."""
 
 
-async def reveal(signer: Signer, message: RevealForRoute, caller: ProvenAgent) -> Revealed:
+async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent]) -> Revealed:
     """Open the newest value of the secret behind a route of the agent's tenant."""
+    caller = call.caller
     tenant = caller.tenant
     row = await signer.pool.fetchrow(_READ, tenant, caller.agent, message.route)
     if row is None:
@@ -30,7 +33,7 @@ async def reveal(signer: Signer, message: RevealForRoute, caller: ProvenAgent) -
     if (caller.incarnation, caller.epoch) != (str(row["incarnation"]), row["token_epoch"]):
         raise TokenRevoked
     if row["frozen"]:
-        raise Frozen("The agent or its tenant is frozen; no secret is used until it is unfrozen.")
+        raise Frozen("The agent or its tenant is frozen; its secrets are not used until it is unfrozen.")
     if row["fields"] is None:
         raise CredentialRouteAbsent
     secret = str(row["secret_id"])

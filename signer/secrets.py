@@ -1,4 +1,4 @@
-"""Secrets of a tenant: sealed when they come in, opened for a credential route alone. Spec 2/2.11, 4.5, decisions 8.
+"""Secrets of a tenant: sealed when they come in, opened for a credential route alone.
 
 No answer, audit row or log holds a value. A rotated value takes the old one's place, and a deleted secret has none.
 """
@@ -10,85 +10,96 @@ import asyncpg
 
 from custody.credentials.rules import value_fits
 from custody.kit import clock, ids
-from custody.kit.errors import Conflict, Invalid, NotFound
-from custody.protocol.messages import CreateSecret, DeleteSecret, Done, Outcome, RotateSecret
-from signer.context import Ask, Signer
-from signer.credentials import TRIES, CredentialsMoving, closing, open_route, place, turn
-from signer.proofs import ProvenTenant
+from custody.kit.quotas import check as check_quota
+from custody.kit.quotas import exceeded
+from custody.protocol.signer.refusals import (
+    BadDescription,
+    BadExpiry,
+    CredentialsMoving,
+    SecretAbsent,
+    SecretNameTaken,
+    ValueTooLong,
+)
+from custody.protocol.signer.secrets import (
+    CreateSecret,
+    DeletedSecret,
+    DeleteSecret,
+    RotatedSecret,
+    RotateSecret,
+    Secret,
+)
+from custody.worker.audited import declared
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenTenant
+from signer.context import Signer
+from signer.credentials import TRIES, changing, open_route, place, turn
 
 MAX_VALUE_BYTES = 64 * 1024
 MAX_DESCRIPTION = 1000
+# The database's own end, whatever the quota.
+MAX_SECRETS = 10_000
 # Later than any use, and early enough to be a time in every zone.
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC)
-_CREATE = "SELECT create_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+_CREATE = "SELECT create_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+_USAGE = "SELECT * FROM usage_read($1)"
 _READ = "SELECT * FROM secret_read($1, $2)"
-_ROTATE = "SELECT rotate_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-_DELETE = "SELECT delete_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+_ROTATE = "SELECT rotate_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+_DELETE = "SELECT delete_secret($1, $2, $3, $4, $5)"
 
 
-class SecretAbsent(NotFound):
-    """There is no such secret."""
-
-
-class SecretNameTaken(Conflict):
-    """A secret with this name already exists."""
-
-
-class TooManySecrets(Conflict):
-    """A tenant has at most 10,000 secrets; delete one that is not used."""
-
-
-class ValueTooLong(Invalid):
-    """The value of a secret has at most 64 KiB in UTF-8."""
-
-
-class BadDescription(Invalid):
-    """A description has at most 1,000 characters, and no NUL."""
-
-
-class BadExpiry(Invalid):
-    """expiresAt must be in the future, with its time zone."""
-
-
-async def create(signer: Signer, message: CreateSecret, ask: Ask[ProvenTenant]) -> Outcome:
+async def create(signer: Signer, message: CreateSecret, call: Call[ProvenTenant]) -> Secret:
     """Seal a secret as its version 1, under a name that no other living secret of the tenant has."""
-    tenant, secret, now = ask.caller.tenant, ids.new_uuid(), clock.now()
+    tenant, secret, now = call.caller.tenant, ids.new_uuid(), clock.now()
     value, expires_at = _encoded(message.value), _expiry(message.expires_at, now)
     _check_description(message.description)
-    said = {"id": secret, "name": message.name, "description": message.description, "version": 1}
-    times = {"expiresAt": clock.iso(expires_at) if expires_at else None, "createdAt": clock.iso(now), "rotatedAt": None}
-    outcome = Done(said | times)
+    outcome = Secret(
+        id=secret,
+        name=message.name,
+        description=message.description,
+        version=1,
+        expires_at=clock.iso(expires_at) if expires_at else None,
+        created_at=clock.iso(now),
+    )
     blob = signer.sealer.seal(value, place(tenant, secret, 1, expires_at))
     try:
         async with turn(signer, tenant) as connection:
+            used = await connection.fetchrow(_USAGE, tenant)
+            check_quota("secrets", used["secrets"], signer.quotas.limits.of(tenant).secrets)
             result = await connection.fetchval(
-                _CREATE, tenant, ask.caller.standing, secret, message.name, message.description, expires_at,
-                signer.sealer.key_version, blob, now, *closing(ask, outcome, name=message.name, version=1),
-            )  # fmt: skip
+                _CREATE,
+                *changing(call, outcome, name=message.name, version=1),
+                secret,
+                message.name,
+                message.description,
+                expires_at,
+                signer.sealer.key_version,
+                blob,
+                now,
+            )
     except asyncpg.UniqueViolationError as problem:
         if problem.constraint_name != "secrets_name":
             raise
         raise SecretNameTaken from None
     if result == "full":
-        raise TooManySecrets
+        raise exceeded("secrets", MAX_SECRETS, MAX_SECRETS)
     return outcome
 
 
-async def rotate(signer: Signer, message: RotateSecret, ask: Ask[ProvenTenant]) -> Outcome:
+async def rotate(signer: Signer, message: RotateSecret, call: Call[ProvenTenant]) -> RotatedSecret:
     """Seal the next version in place of the one before it; every route uses it from now on."""
     value = _encoded(message.value)
-    async with turn(signer, ask.caller.tenant) as connection:
+    async with turn(signer, call.caller.tenant) as connection:
         for _ in range(TRIES):
-            if (outcome := await _rotate(connection, signer, message, ask, value)) is not None:
+            if (outcome := await _rotate(connection, signer, message, call, value)) is not None:
                 return outcome
     raise CredentialsMoving
 
 
 async def _rotate(
-    connection: Any, signer: Signer, message: RotateSecret, ask: Ask[ProvenTenant], value: bytes
-) -> Outcome | None:
+    connection: Any, signer: Signer, message: RotateSecret, call: Call[ProvenTenant], value: bytes
+) -> RotatedSecret | None:
     """One try at the version that was read; None when somebody else was faster."""
-    sealer, tenant, secret, now = signer.sealer, ask.caller.tenant, message.secret, clock.now()
+    sealer, tenant, secret, now = signer.sealer, call.caller.tenant, message.secret, clock.now()
     row = await connection.fetchrow(_READ, tenant, secret)
     if row is None:
         raise SecretAbsent
@@ -97,23 +108,26 @@ async def _rotate(
         stored = row["header_fields"], row["header_mac"]
         value_fits(open_route(sealer, tenant, str(row["header_route"]), secret, stored), message.value)
     version = row["version"] + 1
-    outcome = Done({"id": secret, "name": row["name"], "version": version, "rotatedAt": clock.iso(now)})
+    outcome = RotatedSecret(secret, row["name"], version, clock.iso(now))
     result = await connection.fetchval(
-        _ROTATE, tenant, ask.caller.standing, secret, version, sealer.key_version,
-        sealer.seal(value, place(tenant, secret, version, row["expires_at"])), fits_header, now,
-        "secret.rotated" if message.rotate else "secret.updated",
-        *closing(ask, outcome, name=row["name"], version=version),
-    )  # fmt: skip
+        _ROTATE,
+        *changing(call, outcome, name=row["name"], version=version),
+        secret,
+        version,
+        sealer.key_version,
+        sealer.seal(value, place(tenant, secret, version, row["expires_at"])),
+        fits_header,
+        now,
+        declared("secret.rotated" if message.rotate else "secret.updated"),
+    )
     return outcome if result == "done" else None
 
 
-async def delete(signer: Signer, message: DeleteSecret, ask: Ask[ProvenTenant]) -> Outcome:
+async def delete(signer: Signer, message: DeleteSecret, call: Call[ProvenTenant]) -> DeletedSecret:
     """Destroy the value and give the name free; the routes of the secret stay, and fail."""
-    outcome = Done({"deleted": message.secret})
-    async with turn(signer, ask.caller.tenant) as connection:
-        result = await connection.fetchval(
-            _DELETE, ask.caller.tenant, ask.caller.standing, message.secret, clock.now(), *closing(ask, outcome)
-        )
+    outcome = DeletedSecret(message.secret)
+    async with turn(signer, call.caller.tenant) as connection:
+        result = await connection.fetchval(_DELETE, *changing(call, outcome), message.secret, clock.now())
     if result == "absent":
         raise SecretAbsent
     return outcome

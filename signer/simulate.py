@@ -1,86 +1,104 @@
-"""What signing an order would come to: the same draft, build and verdict, and nothing written. Decisions 10.
+"""What signing an order would come to: the same draft, build and verdict, and nothing written.
 
 No key is opened, no rate counted, no nonce taken. Everything that refuses an order before a policy judges it refuses
 the question too, with the same error.
 """
 
-from typing import Any
+from functools import partial
 
 import msgspec
 
-from custody.chains.orders import EvmQuestion
 from custody.kit import ids
 from custody.kit.errors import Forbidden
 from custody.kit.refs import AgentRef
 from custody.policies.budgets import Budget
-from custody.protocol.messages import Done, Simulate
+from custody.protocol.signer.orders import Fee, Foreseen, Remaining, Simulate
+from custody.protocol.signer.refusals import Busy
 from custody.transactions import ledger
-from signer import orders
-from signer.case import Case
-from signer.consider import admit, weigh
-from signer.context import Ask, Signer
-from signer.decide import OPTIMISTIC_TRIES, Busy, question_of
-from signer.draft import NeedsNode
-from signer.proofs import ProvenAgent, ProvenTenant
+from custody.worker.agent_queues import SIMULATED, TooManyWaiting
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenAgent, ProvenTenant
+from signer.context import Signer
+from signer.decide import OPTIMISTIC_TRIES, question_of, read_quorum
+from signer.evaluate import admit, evaluate_policies
+from signer.orders import kind_of, second_reader
+from signer.orders.kind import Inputs, NeedsNode
 from signer.record import Judged, shown
-from signer.turns import SIMULATED, TooManyWaiting
+from signer.signing_attempt import SigningAttempt
 
 
-async def simulate(signer: Signer, message: Simulate, ask: Ask[ProvenAgent] | Ask[ProvenTenant]) -> Done:
+async def simulate(signer: Signer, message: Simulate, call: Call[ProvenAgent] | Call[ProvenTenant]) -> Foreseen:
     """Judge an order as signing would right now; an approval's later judgement may differ, as facts will."""
-    if isinstance(ask.caller, ProvenAgent) and ask.caller.agent != message.agent:
-        raise Forbidden("An agent asks only about its own wallet.", code="other_agent")
-    ref = AgentRef(ask.caller.tenant, message.agent)
+    if isinstance(call.caller, ProvenAgent) and call.caller.agent != message.agent:
+        raise Forbidden("An agent may simulate only its own orders.", code="other_agent")
+    ref = AgentRef(call.caller.tenant, message.agent)
     try:
-        # A queue of its own: whoever only asks keeps no order of the agent waiting.
-        async with signer.turns.turn_of(ref.tenant, SIMULATED + ref.agent):
-            prepared = message.evm if isinstance(message.question, EvmQuestion) else message.solana
-            draft = orders.draft(message.question.request, prepared, signer.chains)
+        # A separate queue: a simulation delays no order of the agent.
+        async with signer.queues.turn_of(ref.tenant, SIMULATED + ref.agent):
+            order = message.question.request
+            kind = kind_of(order)
+            draft = await signer.throttle.run(
+                ref.tenant, ref.agent, partial(kind.check, order, Inputs(signer.chains, message.prepared))
+            )
+            await second_reader.confirm(signer, ref, kind, draft)
             # Without the key of the request: what was asked under it is no order.
-            case = Case(ref=ref, tx_id=ids.new_uuid(), draft=draft, ask=msgspec.structs.replace(ask, key=None))
-            judged = await _judged(signer, case)
+            attempt = SigningAttempt(
+                ref=ref,
+                tx_id=ids.new_uuid(),
+                kind=kind,
+                draft=draft,
+                call=msgspec.structs.replace(call, key=None),
+            )
+            judged = await _judged(signer, attempt)
     except TooManyWaiting:
         raise Busy from None
-    return Done(_told(judged))
+    return _foreseen(judged)
 
 
-async def _judged(signer: Signer, case: Case) -> Judged:
+async def _judged(signer: Signer, attempt: SigningAttempt) -> Judged:
     for _ in range(OPTIMISTIC_TRIES):
         async with signer.pool.acquire() as connection:
-            facts = await ledger.read(connection, question_of(case))
-        judged = weigh(signer, case, admit(case, facts)[0], locked=False)
+            facts = await ledger.read(connection, question_of(attempt))
+            quorum = await read_quorum(connection, attempt, facts)
+        judged = evaluate_policies(signer, attempt, admit(attempt, facts)[0], quorum, locked=False)
         if judged is not None:
             return judged
     # The policies keep changing, or are not what was sealed: the lock tells which, as it does when signing.
     async with signer.pool.acquire() as connection, connection.transaction():
-        await ledger.lock(connection, case.ref)
-        facts = await ledger.read(connection, question_of(case))
-    judged = weigh(signer, case, admit(case, facts)[0], locked=True)
+        await ledger.lock(connection, attempt.ref)
+        facts = await ledger.read(connection, question_of(attempt))
+        quorum = await read_quorum(connection, attempt, facts)
+    judged = evaluate_policies(signer, attempt, admit(attempt, facts)[0], quorum, locked=True)
     assert judged is not None  # noqa: S101 - under the lock it raises instead
     return judged
 
 
-def _told(judged: Judged) -> dict[str, Any]:
-    built, verdict = judged.built, judged.verdict
+def _foreseen(judged: Judged) -> Foreseen:
+    attempt, decoded, verdict = judged.attempt, judged.decoded, judged.verdict
     needs_node = False
     if verdict.decision == "sign":
         try:
             # The nonce is chosen last, and may still refuse.
-            built.finish()
+            attempt.kind.finish(attempt.draft, decoded, judged.facts)
         except NeedsNode:
             needs_node = True
-    return {
-        "decision": verdict.decision, "results": list(verdict.results),
-        "effects": [shown(effect) for effect in built.subject.effects],
-        "fee": {"asset": built.fee.asset, "max": str(built.fee.amount)} if built.fee else None,
-        "budgets": [_budget(budget) for budget in judged.budgets], "broadcast": built.broadcast,
-        "needsNode": needs_node,
-    }  # fmt: skip
+    return Foreseen(
+        decision=verdict.decision,
+        results=list(verdict.results),
+        effects=[shown(effect) for effect in decoded.subject.effects],
+        fee=Fee(decoded.fee.asset, str(decoded.fee.amount)) if decoded.fee and decoded.fee.asset else None,
+        budgets=[_remaining(budget) for budget in judged.budgets],
+        broadcast=attempt.draft.broadcast,
+        needs_node=needs_node,
+    )
 
 
-def _budget(budget: Budget) -> dict[str, str]:
-    remaining = max(0, int(budget.limit) - int(budget.before))
-    return {
-        "policyId": budget.policy_id, "window": budget.window, "asset": budget.asset, "limit": budget.limit,
-        "spent": budget.before, "remaining": str(remaining),
-    }  # fmt: skip
+def _remaining(budget: Budget) -> Remaining:
+    return Remaining(
+        policy_id=budget.policy_id,
+        window=budget.window,
+        asset=budget.asset,
+        limit=budget.limit,
+        spent=budget.before,
+        remaining=str(max(0, int(budget.limit) - int(budget.before))),
+    )

@@ -16,13 +16,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from custody.kit.logs import logger
-from signer.sealing import Context, Sealer, Tampered
+from custody.worker.sealing import Context, Sealer, Tampered
 
 log = logger(__name__)
 PLATFORM: Final = "platform"
 # The `use` of the JWK; the sealed value's purpose is the same word with `-key` behind it.
 USES: Final = ("receipt", "checkpoint")
-# Any number that only this story uses: two signers that start at once make one key of a use, not two.
+# Any number that only this use case uses: two signers that start at once make one key of a use, not two.
 _ADVISORY_LOCK = 7_160_011
 
 
@@ -34,7 +34,7 @@ class StatementKey:
         self.public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         self.kid = hashlib.sha256(self.public).hexdigest()[:16]
         self._key = key
-        # Of this key and not of the master key: what it marks is in rows that nobody can write anew when that changes.
+        # Of this key and not of the master key: what it marks is in rows that nobody can write again when that changes.
         self._mac_key = HKDF(SHA256(), 32, salt=None, info=b"custody/v1 record").derive(key.private_bytes_raw())
 
     def mac(self, content: bytes) -> bytes:
@@ -70,8 +70,9 @@ class StatementKeys:
         common = {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "issuer": issuer}
         return [
             {**common, "use": key.use, "kid": key.kid, "x": base64.urlsafe_b64encode(key.public).rstrip(b"=").decode()}
-            for use in USES for key in self._keys[use]
-        ]  # fmt: skip
+            for use in USES
+            for key in self._keys[use]
+        ]
 
 
 async def load_or_make(connection: asyncpg.Connection, sealer: Sealer) -> StatementKeys:
@@ -87,8 +88,9 @@ async def _of_use(connection: asyncpg.Connection, sealer: Sealer, use: str) -> l
     rows = await connection.fetch(
         "SELECT owner, blob FROM sealed WHERE tenant_id = $1 AND owner_kind = 'token_key' AND purpose = $2 "
         "ORDER BY owner",
-        PLATFORM, _purpose(use),
-    )  # fmt: skip
+        PLATFORM,
+        _purpose(use),
+    )
     if not rows:
         return [await _make(connection, sealer, use)]
     keys = []
@@ -109,9 +111,12 @@ async def _make(connection: asyncpg.Connection, sealer: Sealer, use: str) -> Sta
     await connection.execute(
         "INSERT INTO sealed (tenant_id, owner_kind, owner, purpose, key_version, blob) "
         "VALUES ($1, 'token_key', $2, $3, $4, $5)",
-        PLATFORM, made.kid, _purpose(use), sealer.key_version,
+        PLATFORM,
+        made.kid,
+        _purpose(use),
+        sealer.key_version,
         sealer.seal(key.private_bytes_raw(), _context(use, made.kid)),
-    )  # fmt: skip
+    )
     return made
 
 

@@ -1,30 +1,29 @@
-"""`python -m signer.verify`: opens every sealed value and checks every MAC of a database, and shows none of them.
+"""`python -m signer.verify`: opens every sealed value and checks every MAC of the signer's, and shows none of them.
 
-For a database that was just restored, or any other. It reads, with the signer's role and the master key file, and
-writes nothing. The exit status is 0 when everything holds, 1 when something does not, 2 when it could not be looked at.
+It reads with the signer's role and the master key file, and writes nothing but identity's key file, which it derives:
+`identity.verify` looks at the rest with it.
 """
 
-import asyncio
-import sys
-import time
 from collections import Counter
-from typing import Any
 
 import msgspec
 
 from custody.kit import db, logs
-from signer import harden, master_key, settings
-from signer.heads import Heads
-from signer.rotation import walk
-from signer.rotation.keys import Keys
-from signer.rotation.registry import KINDS, Maced, Sealed
-from signer.sealing import KeyVersionMissing, Sealer
+from custody.worker import harden, verify
+from custody.worker.sealing import Sealer
+from custody.worker.verify import Held
+from signer import master_key, settings
+from signer.identity_key import IdentityKey
+from signer.rollback_journal import SETS, Heads
+from signer.rotation.keys import MasterKeys
+from signer.rotation.registry import KINDS
 from signer.settings import Settings
 
-DATABASE_SECONDS = 10.0
-_SAY_SECONDS = 5.0
 _SCOPE = "SELECT set_config('custody.tenant', $1, true)"
-_POLICY_VERSIONS = "SELECT id, incarnation::text, policy_version FROM agents WHERE tenant_id = $1 AND id = ANY ($2)"
+_VERSIONS = (
+    "SELECT id, incarnation::text, policy_version AS policies, authority_version AS authority FROM agents "
+    "WHERE tenant_id = $1 AND id = ANY ($2)"
+)
 
 # Every tenant has judging rules or a key, and mostly both.
 _TENANTS = (
@@ -33,64 +32,61 @@ _TENANTS = (
 )
 # What is not there opens no worse than what is: so it is looked for by what it belongs to.
 _ABSENT = (
-    ("wallets without their keys",
-     "SELECT count(*) FROM agents a WHERE tenant_id = $1 AND (SELECT count(*) FROM sealed s WHERE s.tenant_id = $1 "
-     "AND s.owner_kind = 'agent' AND s.owner = a.id AND s.purpose IN ('evm', 'solana')) < 2"),
-    ("agents whose rules have no seal",
-     "SELECT count(*) FROM agents a WHERE tenant_id = $1 AND NOT EXISTS "
-     "(SELECT FROM policy_heads h WHERE h.tenant_id = $1 AND h.agent_id = a.id)"),
-    ("secrets without their value",
-     "SELECT count(*) FROM secrets o WHERE tenant_id = $1 AND deleted_at IS NULL AND NOT EXISTS "
-     "(SELECT FROM sealed s WHERE s.tenant_id = $1 AND s.owner_kind = 'secret' AND s.owner = o.id::text)"),
-)  # fmt: skip
+    (
+        "wallets without their keys",
+        "SELECT count(*) FROM wallets w WHERE tenant_id = $1 AND NOT EXISTS (SELECT FROM sealed s "
+        "WHERE s.tenant_id = $1 AND s.owner_kind = 'agent' AND s.owner = w.agent_id AND s.purpose = w.family)",
+    ),
+    (
+        "agents whose rules have no seal",
+        "SELECT count(*) FROM agents a WHERE tenant_id = $1 AND NOT EXISTS "
+        "(SELECT FROM policy_heads h WHERE h.tenant_id = $1 AND h.agent_id = a.id)",
+    ),
+    (
+        "agents whose signers have no seal",
+        "SELECT count(*) FROM agents a WHERE tenant_id = $1 AND NOT EXISTS "
+        "(SELECT FROM authority_heads h WHERE h.tenant_id = $1 AND h.agent_id = a.id) AND (authority_version > 0 "
+        "OR EXISTS (SELECT FROM signers s WHERE s.tenant_id = $1 AND s.agent_id = a.id) "
+        "OR EXISTS (SELECT FROM key_quorums q WHERE q.tenant_id = $1 AND q.agent_id = a.id))",
+    ),
+    (
+        "signers without their credential",
+        "SELECT count(*) FROM signers o WHERE tenant_id = $1 AND has_credential AND NOT EXISTS "
+        "(SELECT FROM sealed s WHERE s.tenant_id = $1 AND s.owner_kind = 'signer' AND s.owner = o.id::text)",
+    ),
+    (
+        "secrets without their value",
+        "SELECT count(*) FROM secrets o WHERE tenant_id = $1 AND deleted_at IS NULL AND NOT EXISTS "
+        "(SELECT FROM sealed s WHERE s.tenant_id = $1 AND s.owner_kind = 'secret' AND s.owner = o.id::text)",
+    ),
+)
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What was found; a line for each kind of thing."""
+    """What was found."""
 
-    held: dict[str, int]
-    broken: dict[str, int]
+    seals: Held
     older_than_seen: int
     absent: dict[str, int]
 
     @property
     def well(self) -> bool:
         """Whether everything held. What is merely older is the operator's to judge."""
-        return not self.broken and not self.absent
+        return not self.seals.broken and not self.absent
 
 
-async def verify(given: Settings) -> Report:
+async def look(given: Settings) -> Report:
     """Look at everything."""
-    pool = await db.open_pool_when_there(given.database_url, size=2, seconds=DATABASE_SECONDS)
+    pool = await db.open_pool_when_there(given.worker.database_url, size=2, seconds=verify.DATABASE_SECONDS)
     try:
         # Never a new key: a database that holds nothing sealed has nothing to verify.
         sealer = Sealer(master_key.load(given.master_key_file, anything_sealed=True)[0])
-        await Keys(pool, given.master_key_file, sealer).begin()
-        held: Counter[str] = Counter()
-        broken: Counter[str] = Counter()
-        async with pool.acquire() as connection:
-            for kind in KINDS:
-                await _verify(connection, sealer, kind, held, broken)
-        return Report(dict(held), dict(broken), await _older(pool, given), await _absent(pool))
+        identity = IdentityKey(given.identity_key_file)
+        await MasterKeys(pool, master_key.of(given.master_key_file), sealer, identity).begin()
+        seals = await verify.check(pool, sealer, KINDS)
+        return Report(seals, await _older(pool, given), await _absent(pool))
     finally:
         await db.close_pool(pool)
-
-
-async def _verify(
-    connection: Any, sealer: Sealer, kind: Sealed | Maced, held: Counter[str], broken: Counter[str]
-) -> None:
-    after: list[str] | None = None
-    told = time.monotonic()
-    while True:
-        walked = await walk.check(connection, sealer, kind, after)
-        held[kind.what] += walked.done
-        if walked.broken:
-            broken[kind.what] += walked.broken
-        if time.monotonic() - told > _SAY_SECONDS:
-            told = time.monotonic()
-            print(f"  {held[kind.what]} {kind.what} so far", file=sys.stderr, flush=True)
-        if (after := walked.after) is None:
-            return
 
 
 async def _absent(pool: db.Pool) -> dict[str, int]:
@@ -105,50 +101,42 @@ async def _absent(pool: db.Pool) -> dict[str, int]:
 
 
 async def _older(pool: db.Pool, given: Settings) -> int:
-    """How many sets of rules are older than the signer of this state folder has seen."""
-    older = 0
-    for tenant, agents in Heads(given.home / "signer" / "heads.log").seen_on_disk().items():
-        async with pool.acquire() as connection, connection.transaction(readonly=True):
-            await connection.execute(_SCOPE, tenant)
-            for row in await connection.fetch(_POLICY_VERSIONS, tenant, sorted({agent for agent, _ in agents})):
-                older += row["policy_version"] < agents.get((row["id"], row["incarnation"]), 1)
-    return older
+    """How many agents have rules or signers older than the signer of this state folder has seen."""
+    older: set[tuple[str, str]] = set()
+    heads = Heads(given.worker.home / "signer" / "heads.log")
+    heads.look()
+    for of in SETS:
+        for tenant, agents in heads.by_tenant(of).items():
+            async with pool.acquire() as connection, connection.transaction(readonly=True):
+                await connection.execute(_SCOPE, tenant)
+                for row in await connection.fetch(_VERSIONS, tenant, sorted({agent for agent, _ in agents})):
+                    if row[of] < agents.get((row["id"], row["incarnation"]), 0):
+                        older.add((tenant, row["id"]))
+    return len(older)
 
 
 def told(report: Report) -> list[str]:
     """The report for people."""
-    lines = []
-    for what, count in report.held.items():
-        bad = report.broken.get(what, 0)
-        if count or bad:
-            lines.append(f"{'WRONG' if bad else 'ok   '}  {what}: {count} hold{f', {bad} do not' if bad else ''}")
-    lines += [f"WRONG  {count} {what}" for what, count in report.absent.items()]
+    lines = [*report.seals.told(), *(f"WRONG  {count} {what}" for what, count in report.absent.items())]
     if report.older_than_seen:
         lines.append(
-            f"note   the rules of {report.older_than_seen} agents are older than this signer has seen: it refuses "
-            "them until `custody restore --accept`"
+            f"note   the rules or signers of {report.older_than_seen} agents are older than this signer has seen: "
+            "it refuses them until `custody restore --accept`"
         )
-    end = "Everything opens and holds, and every wallet's address matches."
-    return [*lines, end if report.well else "NOT everything holds; the log above names the rows."]
+    end = "Every sealed value opens, every MAC holds, and every wallet's address matches its key."
+    return [*lines, end if report.well else "Some values do NOT verify; the log above names the rows."]
+
+
+async def _look() -> tuple[list[str], bool]:
+    report = await look(settings.read())
+    return told(report), report.well
 
 
 def main() -> None:
     """The command."""
     logs.set_up()
-    harden.harden()
-    try:
-        report = asyncio.run(verify(settings.read()))
-    except (ValueError, master_key.MasterKeyProblem) as problem:
-        print(f"custody: {problem}", file=sys.stderr)
-        sys.exit(2)
-    except KeyVersionMissing:
-        print("custody: the master key file lacks a version that something is sealed with", file=sys.stderr)
-        sys.exit(2)
-    except db.DatabaseAway as problem:
-        print(f"custody: the database is not reachable: {type(problem).__name__}", file=sys.stderr)
-        sys.exit(2)
-    print("\n".join(told(report)))
-    sys.exit(0 if report.well else 1)
+    harden.harden("signer")
+    verify.run(_look(), "master key")
 
 
 if __name__ == "__main__":

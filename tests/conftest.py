@@ -2,7 +2,13 @@
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.fixtures.postgres", "tests.fixtures.server", "tests.fixtures.callers", "tests.fixtures.people"]
+pytest_plugins = [
+    "tests.fixtures.postgres",
+    "tests.fixtures.server",
+    "tests.fixtures.callers",
+    "tests.fixtures.people",
+    "tests.fixtures.tenant_rows",
+]
 # How long an example takes says something of what else the machine does, and nothing of the example.
 settings.register_profile("custody", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("custody")

@@ -1,5 +1,6 @@
 """Where a request comes from: the address in front of our own proxies, and the network that counts as one client."""
 
+import functools
 import ipaddress
 import re
 from collections.abc import Iterable, Sequence
@@ -7,8 +8,12 @@ from typing import Final
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-# Whoever has one IPv6 address has the whole network of 2^64 that a provider gives to a customer.
+# A client with one IPv6 address usually controls the whole /64 network that its provider assigned.
 _CLIENT_BITS: Final = 64
+# More proxies than this are not ours; every one of them costs a reading.
+MAX_HOPS: Final = 32
+# The same few ask again and again. Kept are addresses only: text that is none raises.
+_parsed = functools.lru_cache(maxsize=4096)(ipaddress.ip_address)
 _WITH_PORT = re.compile(r"(?:\[([^\[\]]*)\]|([0-9.]+))(?::[0-9]{1,5})?\Z")
 
 
@@ -22,7 +27,7 @@ def client_of(peer: str, forwarded: Iterable[str], trusted: Sequence[Network]) -
     here = read(peer)
     if here is None or not _is_one(here, trusted):
         return str(here or peer)
-    for part in reversed(",".join(forwarded).split(",")):
+    for part in reversed(",".join(forwarded).rsplit(",", MAX_HOPS)[-MAX_HOPS:]):
         found = read(part)
         if found is None:
             break
@@ -47,7 +52,7 @@ def read(text: str) -> Address | None:
     text = text.strip()
     found = _WITH_PORT.match(text)
     try:
-        address = ipaddress.ip_address((found[1] or found[2] or "") if found else text)
+        address = _parsed((found[1] or found[2] or "") if found else text)
     except ValueError:
         return None
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address

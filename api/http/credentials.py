@@ -1,19 +1,21 @@
-"""Who is calling: from one credential in the headers to a caller. Decisions 1 (credentials), 5.
+"""Who is calling: from one credential in the headers to a caller.
 
 What is found here serves reading and early refusal. Everything that acts is proven again by the signer.
 """
 
 import asyncio
 import base64
-import time
-from collections import OrderedDict
+import hashlib
 from typing import Any
 
+import msgspec
 from sanic import Request
 
 from api.http.who import Kind, Who
+from custody.agents import store as agents
 from custody.identity.mfa import counted, is_fresh, max_age
 from custody.kit import clock, tokens
+from custody.kit.cache import Cache
 from custody.kit.callers import (
     AgentCaller,
     AppClientCaller,
@@ -27,16 +29,32 @@ from custody.kit.callers import (
 from custody.kit.db import Pool
 from custody.kit.errors import Forbidden, Invalid, Unauthenticated
 from custody.kit.jwt import AgentClaims, Claims, SessionClaims, TokenKeys, UnknownKey
+from custody.kit.refs import AgentRef
 from custody.people import store as people
 from custody.people.store import Standing
 from custody.ports import Ports
-from custody.protocol.messages import Done, PublicKeys
+from custody.protocol.command import WorkerName
+from custody.protocol.common import PublicKeys
+from custody.protocol.identity.tenants import (
+    Vouch,
+    Vouched,
+    VouchedAppClient,
+    VouchedPlatform,
+    VouchedSession,
+    VouchedTenant,
+)
+from custody.protocol.refusals import NotForPages, WrongRole, mfa_required
+from custody.tenants import credential_store
 
+# How long the signer's word about a row counts while the row says the same. What a revocation takes away is gone from
+# the row, or says something else: this only bounds what a row put back could gain, and costs a question a minute.
+VOUCHED_SECONDS = 60.0
 # How long a good credential is believed without asking again: the most a revocation takes to reach reads.
 BELIEVED_SECONDS = 1.0
 _CACHED = 20_000
 _MAX_KEY_CHARACTERS = 512
 _MAX_BASIC_CHARACTERS = 1024
+_AGENT_BESIDE = "x-service-agent-token"
 _HEADERS = ("x-service-key", "x-service-platform-key", "authorization")
 
 
@@ -45,50 +63,39 @@ class AmbiguousCredentials(Invalid):
 
 
 class NoCredential(Unauthenticated):
-    """This route needs a credential."""
+    """This route requires a credential."""
 
 
 class BadCredential(Unauthenticated):
     """The credential is not valid."""
 
 
+class AgentTokenRequired(Unauthenticated):
+    """This route needs the agent's token too: send it in X-Service-Agent-Token."""
+
+
+class OtherTenant(Forbidden):
+    """The agent's token and the session belong to two tenants; send those of one."""
+
+
 class SessionRevoked(Unauthenticated):
     """This session has ended, or you are no longer a member of its tenant; sign in again."""
 
 
-class WrongRole(Forbidden):
-    """Your role in this tenant does not allow that."""
-
-
-class MfaRequired(Forbidden):
-    """Show a second factor first: this needs recent multi-factor authentication."""
-
-
 class WrongKind(Forbidden):
-    """This kind of credential may not call this route."""
+    """This route does not accept this kind of credential."""
 
 
 class MissingScope(Forbidden):
     """This platform key lacks the scope of this route."""
 
 
-class _Believed:
-    """Answers of the database, each for one second."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[object, tuple[float, Any]] = OrderedDict()
-
-    def get(self, key: object) -> Any:
-        found = self._known.get(key)
-        if found is None or found[0] < time.monotonic():
-            return None
-        return found[1]
-
-    def put(self, key: object, value: Any) -> None:
-        self._known[key] = (time.monotonic() + BELIEVED_SECONDS, value)
-        self._known.move_to_end(key)
-        while len(self._known) > _CACHED:
-            self._known.popitem(last=False)
+def shown_by(request: Request) -> bytes | None:
+    """A name for the credential that a request shows, looked at or not; None where it shows none."""
+    given = [request.headers.get(name) or "" for name in _HEADERS]
+    if not any(given):
+        return None
+    return hashlib.sha256("\n".join(given).encode(errors="surrogateescape")).digest()
 
 
 class Credentials:
@@ -96,8 +103,11 @@ class Credentials:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._believed = _Believed()
+        # Rows as the database answered, and rows that the signer vouched for.
+        self._rows: Cache[object, Any] = Cache(_CACHED, BELIEVED_SECONDS)
+        self._vouched_for: Cache[tuple[object, ...], bool] = Cache(_CACHED, VOUCHED_SECONDS)
         self._token_keys = TokenKeys({})
+        self._public_keys: dict[str, list[dict[str, str]]] = {"agents": [], "sessions": []}
         self._asking = asyncio.Lock()
 
     async def caller(self, request: Request, who: Who, origin: Origin, *, acts: bool) -> Caller | None:
@@ -116,7 +126,27 @@ class Credentials:
         value = request.headers[given[0]]
         if given[0] == "authorization" and value[:6].lower() == "basic ":
             return _allowed(await self._app_client(request, value[6:], origin), who)
-        return await self._bearer_or_key(given[0], value, origin, who, acts=acts)
+        caller = await self._bearer_or_key(given[0], value, origin, who, acts=acts)
+        if who.agent_beside and isinstance(caller, SessionCaller):
+            return await self._with_agent(request, caller)
+        return caller
+
+    async def _with_agent(self, request: Request, caller: SessionCaller) -> SessionCaller:
+        """The person with the agent whose token was shown beside the session."""
+        given = request.headers.getall(_AGENT_BESIDE, [])
+        if len(given) > 1:
+            raise AmbiguousCredentials("Send one X-Service-Agent-Token, not several.")
+        if not given or not given[0]:
+            raise AgentTokenRequired
+        if not given[0].isascii():
+            raise BadCredential
+        claims = await self._verified(given[0], caller.origin)
+        if not isinstance(claims, AgentClaims):
+            raise BadCredential("X-Service-Agent-Token must be an agent's token.")
+        agent = await self._agent(given[0], claims, caller.origin, acts=False)
+        if agent.tenant != caller.tenant:
+            raise OtherTenant
+        return msgspec.structs.replace(caller, agent=agent.agent)
 
     async def _bearer_or_key(self, header: str, value: str, origin: Origin, who: Who, *, acts: bool) -> Caller:
         if not value.isascii():
@@ -137,47 +167,64 @@ class Credentials:
         if len(value) > _MAX_KEY_CHARACTERS:
             raise BadCredential
         hashed = tokens.digest(value)
-        row = self._believed.get(hashed)
-        if row is None:
-            row = await self._ports.pool.fetchrow("SELECT tenant_id, prefix FROM find_tenant_key($1)", hashed)
-            if row is None:
+        key = self._rows.get(hashed)
+        if key is None:
+            key = await credential_store.tenant_key(self._ports.pool, hashed)
+            if key is None:
                 raise BadCredential
-            self._believed.put(hashed, row)
-        principal = f"tenant-key:{row['prefix']}"
-        return TenantCaller(
-            proof=Proof("tenant_key", value), origin=origin, tenant=row["tenant_id"], principal=principal
+            self._rows.put(hashed, key)
+        caller = TenantCaller(
+            proof=Proof("tenant_key", value), origin=origin, tenant=key.tenant, principal=f"tenant-key:{key.prefix}"
         )
+        await self._vouched(caller, (hashed, key.tenant), VouchedTenant(key.tenant))
+        return caller
 
     async def _app_client(self, request: Request, encoded: str, origin: Origin) -> AppClientCaller:
-        """Basic credentials whose user name is the app id, said once more in `X-Service-App-Id`. Spec 2/5."""
+        """Basic credentials whose user name is the app id, said once more in `X-Service-App-Id`."""
         try:
             if len(encoded) > _MAX_BASIC_CHARACTERS:
                 raise BadCredential
             value = base64.b64decode(encoded.strip(), validate=True).decode("ascii")
         except ValueError:
             raise BadCredential("Authorization must be: Basic <base64 of app id:app secret>.") from None
-        # From the right: the id of a tenant may have a colon, a secret of ours never has.
+        # Split from the right: the id of a tenant may contain a colon, a secret never does.
         app_id, _, secret = value.rpartition(":")
-        if request.headers.get("x-service-app-id") != app_id:
+        if request.headers.getall("x-service-app-id", []) != [app_id]:
             raise BadCredential("X-Service-App-Id must be the user name of the Basic credential.")
-        row = await self._ports.pool.fetchrow("SELECT * FROM find_app_secret($1)", tokens.digest(secret))
-        if row is None or not row["enabled"] or app_id != f"{row['tenant_id']}/{row['client_id']}":
+        hashed = tokens.digest(secret)
+        row = await credential_store.app_secret(self._ports.pool, hashed)
+        if row is None or not row.enabled or app_id != f"{row.tenant}/{row.client}":
             raise BadCredential
-        return AppClientCaller(
-            proof=Proof("app_client", value), origin=origin, tenant=row["tenant_id"], client=row["client_id"],
-            principal=f"app-client:{row['client_id']}",
-        )  # fmt: skip
+        caller = AppClientCaller(
+            proof=Proof("app_client", value),
+            origin=origin,
+            tenant=row.tenant,
+            client=row.client,
+            principal=f"app-client:{row.client}",
+        )
+        found = VouchedAppClient(row.tenant, row.client)
+        # The document and its MAC as well: a client that was switched on behind the signer's back is another.
+        await self._vouched(caller, (hashed, row.tenant, row.client, row.document, row.mac, row.client_mac), found)
+        return caller
 
     async def _session(self, token: str, claims: SessionClaims, origin: Origin, who: Who) -> SessionCaller:
-        """The person behind an access token; what he may do is asked each time, for it may end at any moment."""
+        """The person behind an access token; their role is read for every request, because it may end at any moment."""
         standing = await people.standing(self._ports.pool, claims)
         if standing is None:
             raise SessionRevoked
         caller = SessionCaller(
-            proof=Proof("session", token), origin=origin, tenant=claims.tid, principal=f"user:{claims.sub}",
-            user=claims.sub, session=claims.sid, role=standing.role,
+            proof=Proof("session", token),
+            origin=origin,
+            tenant=claims.tid,
+            principal=f"user:{claims.sub}",
+            user=claims.sub,
+            session=claims.sid,
+            role=standing.role,
             mfa_at=counted(claims.mfa_at, standing.mfa_counts_from),
-        )  # fmt: skip
+            page=claims.page,
+        )
+        found = VouchedSession(caller.tenant, caller.user, standing.role, standing.mfa)
+        await self._vouched(caller, ("session", msgspec.json.encode(found)), found)
         _allowed(caller, who)
         _admit(caller, standing, who)
         return caller
@@ -185,68 +232,109 @@ class Credentials:
     async def _platform(self, value: str, origin: Origin) -> PlatformCaller:
         if len(value) > _MAX_KEY_CHARACTERS:
             raise BadCredential
-        row = await self._ports.pool.fetchrow("SELECT prefix, scopes FROM find_platform_key($1)", tokens.digest(value))
+        hashed = tokens.digest(value)
+        row = await credential_store.platform_key(self._ports.pool, hashed)
         if row is None:
             raise BadCredential
-        scoped = row["scopes"] is not None and self._ports.deployment.scoped_platform_keys
-        scopes = tuple(row["scopes"]) if scoped else None
-        return PlatformCaller(
-            proof=Proof("platform_key", value), origin=origin, key_prefix=row["prefix"], scopes=scopes
-        )
+        scopes = None
+        if row.scopes is not None and self._ports.deployment.scoped_platform_keys:
+            scopes = tuple(row.scopes)
+        caller = PlatformCaller(proof=Proof("platform_key", value), origin=origin, key_prefix=row.prefix, scopes=scopes)
+        written = None if row.scopes is None else sorted(row.scopes)
+        await self._vouched(caller, (hashed, str(written)), VouchedPlatform(written))
+        return caller
+
+    async def _vouched(self, caller: Caller, row: tuple[object, ...], found: Vouched) -> None:
+        """Raise BadCredential unless identity, too, says so: anyone who writes the database can plant a row.
+
+        The rows stand under MACs, whose key only workers have. It is asked once a minute for each row as it reads.
+        """
+        if row in self._vouched_for:
+            return
+        try:
+            proven = (await self._ports.workers.ask(Vouch(), caller)).answer
+        except Unauthenticated:
+            raise BadCredential from None
+        if proven != found:
+            raise BadCredential
+        self._vouched_for.put(row, True)
 
     async def _agent(self, token: str, claims: AgentClaims, origin: Origin, *, acts: bool) -> AgentCaller:
         key = (claims.tid, claims.sub, claims.inc, claims.epoch)
-        if not acts and self._believed.get(key) is None:
+        if not acts and key not in self._rows:
             await _not_revoked(self._ports.pool, claims)
-            self._believed.put(key, True)
+            self._rows.put(key, True)
         return AgentCaller(proof=Proof("agent", token), origin=origin, tenant=claims.tid, agent=claims.sub)
 
     async def _verified(self, token: str, origin: Origin) -> Claims:
         try:
             return self._token_keys.read(token)
         except UnknownKey:
-            # A key we have not heard of: ask the signer, once for all who wait, for nobody else's word counts.
+            # A key we have not heard of: ask the worker whose it is, once for all who wait. The signer first, so that
+            # agents do not wait for identity.
             async with self._asking:
-                if self._believed.get("jwks") is None:
-                    self._token_keys = TokenKeys.from_jwks(await public_keys(self._ports, origin))
-                    self._believed.put("jwks", True)
+                for use, worker in _USES:
+                    if use not in self._rows:
+                        self._public_keys[use] = (
+                            await self._ports.workers.only(worker).tell(PublicKeys(), origin)
+                        ).keys
+                        self._token_keys = TokenKeys.from_jwks(**self._public_keys)
+                        self._rows.put(use, True)
+                    if self._token_keys.knows_key_of(token):
+                        break
             return self._token_keys.read(token)
 
 
-async def public_keys(ports: Ports, origin: Origin) -> list[dict[str, str]]:
-    """The public token keys, from the signer itself."""
-    outcome = (await ports.signer.tell(PublicKeys(), origin)).outcome
-    assert isinstance(outcome, Done)  # noqa: S101 - the protocol says so
-    keys: list[dict[str, str]] = outcome.data["keys"]
-    return keys
+# Whose tokens each worker signs.
+_USES: tuple[tuple[str, WorkerName], ...] = (("agents", "signer"), ("sessions", "identity"))
 
 
 async def _not_revoked(pool: Pool, claims: AgentClaims) -> None:
-    row = await pool.fetchrow("SELECT incarnation, token_epoch FROM agent_get($1, $2)", claims.tid, claims.sub)
-    if row is None or (str(row["incarnation"]), row["token_epoch"]) != (claims.inc, claims.epoch):
+    if await agents.token_standing(pool, AgentRef(claims.tid, claims.sub)) != (claims.inc, claims.epoch):
         raise BadCredential("This token was revoked; ask the tenant for a new one.", code="token_revoked")
 
 
 _KINDS: dict[type[Caller], Kind] = {
-    TenantCaller: "tenant_key", AgentCaller: "agent_token", PlatformCaller: "platform_key", SessionCaller: "session",
+    TenantCaller: "tenant_key",
+    AgentCaller: "agent_token",
+    PlatformCaller: "platform_key",
+    SessionCaller: "session",
     AppClientCaller: "app_client",
-}  # fmt: skip
+}
 
 
 def _admit(caller: SessionCaller, standing: Standing, who: Who) -> None:
     """Raise unless the person's role will do and, for an action, a second factor is recent enough."""
+    if caller.page is not None and not who.pages:
+        raise NotForPages
     if caller.role not in who.roles:
         raise WrongRole
     if who.action is None:
         return
     if not is_fresh(standing.mfa, who.action, caller.mfa_at, int(clock.now().timestamp())):
         seconds = max_age(standing.mfa, who.action)
-        raise MfaRequired(action=who.action, methods=list(standing.methods), maxAgeSeconds=seconds)
+        raise mfa_required(who.action, standing.methods, seconds)
+
+
+# In the order in which a sentence names them.
+_NAMED: dict[Kind, str] = {
+    "tenant_key": "a tenant's API key",
+    "app_client": "an app client",
+    "agent_token": "an agent's token",
+    "session": "the session of a signed-in person",
+    "platform_key": "a platform key",
+}
+
+
+def _taken(who: Who) -> str:
+    """The kinds of credential that a route takes, in words."""
+    names = [name for kind, name in _NAMED.items() if kind in who.kinds]
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _allowed[C: Caller](caller: C, who: Who) -> C:
     if _KINDS[type(caller)] not in who.kinds:
-        raise WrongKind
+        raise WrongKind(f"This route takes {_taken(who)}, and not this credential.")
     scopes = caller.scopes if isinstance(caller, PlatformCaller) else None
     if who.scope is not None and scopes is not None and who.scope not in scopes:
         raise MissingScope(f"This platform key lacks the scope {who.scope}.")

@@ -1,52 +1,74 @@
-"""Strict decoding of bodies and queries: unknown fields, duplicate keys and wrong types are named. Decisions 1."""
+"""Strict decoding of bodies and queries: unknown fields, duplicate keys and wrong types are named.
 
-import json  # noqa: TID251 - only it shows duplicate keys
+What stands here runs on the loop that serves everybody: it takes time in proportion to the body, whose size was
+bounded when it was received (`bodies.py`), and our code sees single values only of bodies that decode.
+"""
+
+import functools
 import re
 from typing import Any
 
 import msgspec
 from sanic import Request
 
+from api.http import forms
 from api.http.endpoint import Endpoint
-from api.http.errors import BodyTooLarge, WrongContentType
+from api.http.envelope import JSON
+from api.http.errors import WrongContentType
+from api.http.negotiation import preferred
+from api.http.present import present, sentence_of
 from custody.kit.errors import Invalid
-
-MAX_BODY = 1024 * 1024
-MAX_DEPTH = 64
-
-
-class BadBody(Invalid):
-    """The body is not what this route takes."""
+from custody.kit.json_bodies import BadBody, look_through, typed
+from custody.kit.validation import explain
+from custody.policies.rules import invalid_rule
+from custody.policies.types import InvalidPolicy
 
 
 class BadQuery(Invalid):
-    """A query parameter is not what this route takes."""
+    """A query parameter does not match the schema of this route."""
 
 
 class BadHeader(Invalid):
-    """A header is not what this route takes."""
+    """A header does not match the schema of this route."""
 
 
 def body_of(request: Request, endpoint: Endpoint) -> Any:
-    """The decoded body; an empty one is `{}`."""
+    """The decoded body; an empty one is `{}`. The type is decoded first: most of what is wrong ends there."""
     content = request.body
-    if len(content) > MAX_BODY:
-        raise BodyTooLarge
+    media = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if not content:
         content = b"{}"
-    elif request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-        raise WrongContentType
-    _look_through(content)
+    elif endpoint.form_too and media == forms.MEDIA:
+        return _form(content, endpoint)
+    elif media != JSON:
+        message = f"Send JSON or a form, with Content-Type: {JSON} or {forms.MEDIA}."
+        raise WrongContentType(message if endpoint.form_too else None)
     if endpoint.lenient is not None:
         _refuse_retired(content, endpoint.lenient)
     try:
         if endpoint.oauth:
-            return msgspec.convert(_respelled(content, endpoint.body), endpoint.body)
-        return msgspec.json.decode(content, type=endpoint.body)
+            decoded = msgspec.convert(_respelled(msgspec.json.decode(content), endpoint.body), endpoint.body)
+        else:
+            decoded = typed(content, endpoint.body)
+        look_through(content)
     except msgspec.ValidationError as problem:
-        raise BadBody(_sentence(problem), fields=_fields(problem)) from None
+        wrong = explain(problem, endpoint.body)
+        # A rule that does not decode is refused as one that the signer cannot read.
+        rule = invalid_rule(problem, wrong.says) if InvalidPolicy in endpoint.fails else None
+        raise rule or BadBody(wrong.sentence("The body"), fields=wrong.fields) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadBody("The body is not valid JSON.", code="malformed_json") from None
+    return decoded
+
+
+def _form(content: bytes, endpoint: Endpoint) -> Any:
+    """A form, whose fields are texts."""
+    fields = forms.fields_of(content)
+    try:
+        return msgspec.convert(_respelled(fields, endpoint.body) if endpoint.oauth else fields, endpoint.body)
+    except msgspec.ValidationError as problem:
+        wrong = explain(problem, endpoint.body)
+        raise BadBody(wrong.sentence("The form"), fields=wrong.fields) from None
 
 
 def query_of(request: Request, endpoint: Endpoint) -> Any:
@@ -54,121 +76,73 @@ def query_of(request: Request, endpoint: Endpoint) -> Any:
 
     A field whose name ends with a dot takes every parameter whose name begins so.
     """
-    known = {field.encode_name for field in msgspec.structs.fields(endpoint.query)}
+    known = _names_of(endpoint.query)
     given: dict[str, Any] = {}
     for name, values in request.get_args(keep_blank_values=True).items():
         if name in known and not name.endswith("."):
             if len(values) > 1:
-                raise BadQuery(f"{name} is given more than once.", fields=[name])
+                raise BadQuery(f"{name} is given more than once; send it once.", fields=[name])
             given[name] = values[0]
         elif (family := name[: name.find(".") + 1]) in known:
             if len(values) > 1:
-                raise BadQuery(f"{name[:128]} is given more than once.", fields=[name[:128]])
+                raise BadQuery(f"{name[:128]} is given more than once; send it once.", fields=[name[:128]])
             given.setdefault(family, {})[name.removeprefix(family)] = values[0]
+    if "format" in known and "format" not in given:
+        asked_for = preferred(endpoint, request.headers.get("accept", ""))
+        given |= {"format": asked_for} if asked_for else {}
     try:
-        return msgspec.convert(given, endpoint.query, strict=False)
+        return msgspec.convert(given, present(endpoint.query), strict=False)
     except msgspec.ValidationError as problem:
-        raise BadQuery(_sentence(problem), fields=_fields(problem)) from None
+        wrong = explain(problem, endpoint.query)
+        name = "".join(wrong.fields)
+        sentence = sentence_of(endpoint.query, name, given.get(name), wrong.sentence("The query"))
+        raise BadQuery(sentence, fields=wrong.fields) from None
 
 
 def headers_of(request: Request, endpoint: Endpoint) -> Any:
     """The headers that the route declares, each at most once."""
     given: dict[str, str] = {}
-    for field in msgspec.structs.fields(endpoint.headers):
-        values = request.headers.getall(field.encode_name, [])
+    for name in _names_of(endpoint.headers):
+        values = request.headers.getall(name, [])
         if len(values) > 1:
-            raise BadHeader(f"{field.encode_name} is given more than once.", fields=[field.encode_name])
+            raise BadHeader(f"{name} is given more than once; send it once.", fields=[name])
         if values:
-            given[field.encode_name] = values[0]
+            given[name] = values[0]
     try:
         return msgspec.convert(given, endpoint.headers)
     except msgspec.ValidationError as problem:
-        raise BadHeader(_sentence(problem), fields=_fields(problem)) from None
+        wrong = explain(problem, endpoint.headers)
+        raise BadHeader(wrong.sentence("The request"), fields=wrong.fields) from None
 
 
-def _respelled(content: bytes, shape: Any) -> Any:
+@functools.cache
+def _names_of(shape: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields of a query or of headers, as they are sent; looking up their types takes as long as a small query."""
+    return tuple(field.encode_name for field in msgspec.structs.fields(shape))
+
+
+def _respelled(document: Any, shape: Any) -> Any:
     """The body with fields in snake case, whichever of the two spellings each had."""
-    document = msgspec.json.decode(content)
     if not isinstance(document, dict):
         return document
     for snake in shape.__struct_fields__:
         camel = re.sub(r"_(.)", lambda found: found[1].upper(), snake)
         if camel != snake and camel in document:
             if snake in document:
-                raise BadBody(f"The key {snake!r} is given in both spellings.", code="duplicate_key", fields=[snake])
+                raise BadBody(
+                    f"The key {snake!r} is given in both spellings; send one of them.",
+                    code="duplicate_key",
+                    fields=[snake],
+                )
             document[snake] = document.pop(camel)
     return document
 
 
-def _look_through(content: bytes) -> None:
-    """What the typed decoder lets pass: a key given twice, numbers and nesting that the signer's frames cannot hold."""
-
-    # Two values for one key: which one is judged, and which one is meant? (The decoder keeps the last.)
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) != len(items):
-            seen: set[str] = set()
-            twice = next(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise BadBody(f"The key {twice!r} is given twice.", code="duplicate_key", fields=[twice[:128]])
-        return found
-
-    try:
-        document = json.loads(content, object_pairs_hook=pairs, parse_int=_whole, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise BadBody("The body is not valid JSON.", code="malformed_json") from None
-
-    if content.count(b"{") + content.count(b"[") > MAX_DEPTH:
-        _refuse_deep(document)
-
-
-def _whole(digits: str) -> int:
-    number = int(digits)
-    if not -(2**63) <= number < 2**64:
-        # Many parsers would round it, so it could mean something else to whoever looks at it.
-        raise BadBody("A number is larger than 64 bits; send it as a decimal string.", code="number_out_of_range")
-    return number
-
-
-def _refuse_deep(document: Any) -> None:
-    level = [document]
-    for _ in range(MAX_DEPTH):
-        level = [
-            part
-            for item in level
-            if isinstance(item, dict | list)
-            for part in (item.values() if isinstance(item, dict) else item)
-        ]
-    if level:
-        raise BadBody(f"The body is nested deeper than {MAX_DEPTH} levels.", code="nested_too_deeply")
-
-
-def _refuse_constant(_name: str) -> None:
-    raise ValueError
-
-
 def _refuse_retired(content: bytes, gone: type[Exception]) -> None:
-    """A retired field is 410 with any value, before strict decoding (decisions 1)."""
+    """A retired field is 410 with any value, before strict decoding."""
     try:
         document = msgspec.json.decode(content)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
     if isinstance(document, dict) and "defaultPolicies" in document:
         raise gone
-
-
-def _sentence(problem: msgspec.ValidationError) -> str:
-    text = str(problem)
-    message, separator, path = text.partition(" - at `$")
-    if not separator:
-        return f"{message}."
-    return f"{path.rstrip('`').lstrip('.') or 'The body'}: {message}."
-
-
-def _fields(problem: msgspec.ValidationError) -> list[str]:
-    text = str(problem)
-    if "unknown field `" in text:
-        return [text.split("unknown field `", 1)[1].split("`", 1)[0]]
-    if "missing required field `" in text:
-        return [text.split("missing required field `", 1)[1].split("`", 1)[0]]
-    path = text.partition(" - at `$")[2].rstrip("`").lstrip(".")
-    return [path] if path else []

@@ -1,65 +1,149 @@
 """The one declaration of a route: router, validation, credentials, envelope and OpenAPI all read it.
 
-A handler is one expression. Its parameters are, in this order: the ports, who asks, on what (the path), what (the
-headers, body or query); each is found by its annotation. `media` is what comes instead of JSON, or
-`media_too`, which the caller may choose; `oauth` takes the
-fields of its body in both spellings and refuses a bad request as RFC 6749 5.2 has it. What is `unsigned` may come
-without a signature even where the deployment wants one; a signature that is there is checked all the same.
+A handler is one expression. Its parameters are, in this order: the ports, the caller, the path, then headers, body or
+query; each is recognised by its annotation. Its return type is the contract's: mypy holds it against what the handler
+returns, `api/http/answers.py` derives statuses and schemas from it.
 """
 
 import inspect
 import types
 import typing
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Required, TypedDict, Unpack
 
 import msgspec
 
+from api.http.answers import is_page, returned_by
+from api.http.bodies import MAX_BODY
+from api.http.errors import status_of
 from api.http.who import Who
 from api.settings import Limit
 from custody.kit.callers import Caller, Origin
+from custody.kit.described import described
 from custody.kit.errors import CustodyError
 from custody.kit.refs import AgentRef
-from custody.kit.shapes import ClientId, TenantId, Uuid
+from custody.kit.shapes import AgentId, ClientId, TenantId, Uuid
 from custody.ports import Ports
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Media = Literal["text/html", "text/csv", "text/event-stream", "application/x-ndjson"]
 Handler = Callable[..., Awaitable[Any]]
 PATH_SHAPES: dict[str, Any] = {
-    "tenant_id": TenantId, "tx_id": Uuid, "approval_id": Uuid, "secret_id": Uuid, "route_id": Uuid,
-    "session_id": Uuid, "passkey_id": Uuid, "key_id": Uuid, "app_secret_id": Uuid, "user_id": Uuid,
-    "client_id": ClientId, "webhook_id": Uuid, "delivery_id": Uuid,
-}  # fmt: skip
+    "agent": Annotated[AgentId, described("The agent.")],
+    "tenant_id": Annotated[TenantId, described("The tenant.")],
+    "tx_id": Annotated[Uuid, described("The transaction.")],
+    "action_id": Annotated[Uuid, described("The wallet action.")],
+    "approval_id": Annotated[Uuid, described("The approval.")],
+    "secret_id": Annotated[Uuid, described("The secret.")],
+    "route_id": Annotated[Uuid, described("The credential route.")],
+    "session_id": Annotated[Uuid, described("The session.")],
+    "passkey_id": Annotated[Uuid, described("The passkey.")],
+    "key_id": Annotated[Uuid, described("The request-signing key.")],
+    "api_key_id": Annotated[Uuid, described("The API key.")],
+    "app_secret_id": Annotated[Uuid, described("The app client's secret.")],
+    "user_id": Annotated[Uuid, described("The user.")],
+    "client_id": Annotated[ClientId, described("The app client.")],
+    "webhook_id": Annotated[Uuid, described("The endpoint.")],
+    "delivery_id": Annotated[Uuid, described("The delivery.")],
+    "signer_id": Annotated[Uuid, described("The signer.")],
+    "quorum_id": Annotated[Uuid, described("The key quorum.")],
+}
 # How a path parameter is spelled in the contract.
 SPELLED = {
-    "agent": "agentId", "tx_id": "txId", "approval_id": "id", "tenant_id": "id", "secret_id": "id", "route_id": "id",
-    "session_id": "id", "passkey_id": "id", "key_id": "keyId", "app_secret_id": "secretId", "user_id": "userId",
-    "client_id": "clientId", "webhook_id": "id", "delivery_id": "id",
-}  # fmt: skip
+    "agent": "agentId",
+    "tx_id": "txId",
+    "action_id": "actionId",
+    "approval_id": "id",
+    "tenant_id": "id",
+    "secret_id": "id",
+    "route_id": "id",
+    "session_id": "id",
+    "passkey_id": "id",
+    "key_id": "keyId",
+    "api_key_id": "keyId",
+    "app_secret_id": "secretId",
+    "user_id": "userId",
+    "client_id": "clientId",
+    "webhook_id": "id",
+    "delivery_id": "id",
+    "signer_id": "signerId",
+    "quorum_id": "quorumId",
+}
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One route."""
+class Options(TypedDict, total=False):
+    """The keywords of a route's declaration; `Declared` says what each means and what holds without it."""
 
-    method: Method
-    path: str
-    tag: str
-    who: Who
-    handler: Handler
-    returns: dict[int, Any]
+    who: Required[Who]
+    status: int
     fails: tuple[type[CustodyError], ...]
     hardened: bool
     unsigned: bool
-    private: bool
-    shows_secret: bool
+    unlimited: bool
     limit: Limit | None
     queues: bool
+    private: bool
+    shows_secret: bool
     raw_answer: bool
     media: Media | None
     media_too: Media | None
     oauth: bool
+    form_too: bool
     lenient: type[CustodyError] | None
+    max_body: int
+    headers_too: tuple[str, ...]
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """What a route says of itself."""
+
+    who: Who
+    # Of a success whose kind has no status of its own.
+    status: int = 200
+    fails: tuple[type[CustodyError], ...] = ()
+    # A sensitive change: its times and signature are checked, its Idempotency-Key is kept, and it is logged.
+    hardened: bool
+    # It may come without a signature even where the deployment wants one; one that is there is checked all the same.
+    unsigned: bool = False
+    # No rate limit counts it: a load balancer asks every second and has no credential.
+    unlimited: bool = False
+    # A limit of its own, narrower than the general one, counted by address.
+    limit: Limit | None = None
+    # Requests with the same Idempotency-Key wait for each other in their agent's queue instead of being refused.
+    queues: bool = False
+    # Caches must not keep the answer, even where anyone may call.
+    private: bool = False
+    shows_secret: bool = False
+    # The answer's shape is another standard's, so it stands outside the envelope.
+    raw_answer: bool = False
+    # What is answered instead of JSON, and what the caller may choose instead of that.
+    media: Media | None = None
+    media_too: Media | None = None
+    # Takes fields in both spellings, and refuses a bad request as RFC 6749 5.2 says.
+    oauth: bool = False
+    # Takes a form as well as JSON, as OAuth's clients send it.
+    form_too: bool = False
+    # Refuses a retired field with this error instead of the general one.
+    lenient: type[CustodyError] | None = None
+    # Bytes; a longer body is refused before it is read.
+    max_body: int = MAX_BODY
+    # Headers of a success that only some routes have, by their names in `api/http/contract/headers.py`.
+    headers_too: tuple[str, ...] = ()
+
+
+class Endpoint(Declared, frozen=True, kw_only=True):
+    """One route: what it declares, where it is, and what its handler's signature and docstring say."""
+
+    method: Method
+    path: str
+    # The path as the contract spells it: `/vault/{agentId}/sign`.
+    contract_path: str
+    tag: str
+    handler: Handler
+    # Status to type of `data`; the first is the usual one.
+    returns: dict[int, Any]
+    # Whether it answers a page of rows.
+    listed: bool
     path_names: tuple[str, ...]
     body: Any
     query: Any
@@ -68,70 +152,51 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     description: str
 
-    @property
-    def contract_path(self) -> str:
-        """The path as the contract spells it: `/vault/{agentId}/sign`."""
-        path = self.path
-        for name in self.path_names:
-            path = path.replace(f"<{name}>", "{" + SPELLED.get(name, name) + "}")
-        return path
-
 
 class Routes:
-    """The routes of one file, all below one prefix."""
+    """The routes of one file, all below one prefix.
 
-    def __init__(self, prefix: str, *, tag: str) -> None:
+    Every change is hardened. Sign-in declares `hardened=False`: its requests bring their own proof.
+    """
+
+    def __init__(self, prefix: str, *, tag: str, hardened: bool = True) -> None:
         self.prefix = prefix
         self.tag = tag
+        self.hardened = hardened
         self.endpoints: list[Endpoint] = []
 
-    def get(self, *paths: str, **declared: Any) -> Callable[[Handler], Handler]:
+    def get(self, *paths: str, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
         """Declare a GET."""
-        return self._declare("GET", paths, declared)
+        return self._declare("GET", paths, options)
 
-    def post(self, *paths: str, **declared: Any) -> Callable[[Handler], Handler]:
+    def post(self, *paths: str, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
         """Declare a POST."""
-        return self._declare("POST", paths, declared)
+        return self._declare("POST", paths, options)
 
-    def put(self, *paths: str, **declared: Any) -> Callable[[Handler], Handler]:
+    def put(self, *paths: str, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
         """Declare a PUT."""
-        return self._declare("PUT", paths, declared)
+        return self._declare("PUT", paths, options)
 
-    def delete(self, *paths: str, **declared: Any) -> Callable[[Handler], Handler]:
+    def patch(self, *paths: str, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
+        """Declare a PATCH."""
+        return self._declare("PATCH", paths, options)
+
+    def delete(self, *paths: str, **options: Unpack[Options]) -> Callable[[Handler], Handler]:
         """Declare a DELETE."""
-        return self._declare("DELETE", paths, declared)
+        return self._declare("DELETE", paths, options)
 
-    def _declare(
-        self, method: Method, paths: tuple[str, ...], declared: dict[str, Any]
-    ) -> Callable[[Handler], Handler]:
+    def _declare(self, method: Method, paths: tuple[str, ...], options: Options) -> Callable[[Handler], Handler]:
+        declared: Options = {"hardened": self.hardened and method != "GET", **options}
+
         def declare(handler: Handler) -> Handler:
             for path in paths:
-                self.endpoints.append(_endpoint(method, self.prefix + path, self.tag, handler, **declared))
+                self.endpoints.append(_endpoint(method, self.prefix + path, self.tag, handler, declared))
             return handler
 
         return declare
 
 
-def _endpoint(  # noqa: PLR0913 - this is the declaration itself
-    method: Method,
-    path: str,
-    tag: str,
-    handler: Handler,
-    *,
-    who: Who,
-    returns: dict[int, Any],
-    fails: tuple[type[CustodyError], ...] = (),
-    unsigned: bool = False,
-    private: bool = False,
-    shows_secret: bool = False,
-    limit: Limit | None = None,
-    queues: bool = False,
-    raw_answer: bool = False,
-    media: Media | None = None,
-    media_too: Media | None = None,
-    oauth: bool = False,
-    lenient: type[CustodyError] | None = None,
-) -> Endpoint:
+def _endpoint(method: Method, path: str, tag: str, handler: Handler, declared: Options) -> Endpoint:
     hints = typing.get_type_hints(handler, include_extras=True)
     names = tuple(part[1:-1] for part in path.split("/") if part.startswith("<"))
     body = query = headers = None
@@ -149,13 +214,29 @@ def _endpoint(  # noqa: PLR0913 - this is the declaration itself
     if not summary:
         raise TypeError(f"{method} {path} needs a docstring: it is the contract's summary")
     return Endpoint(
-        method=method, path=path, tag=tag, who=who, handler=handler, returns=returns, fails=fails,
-        # Every mutation is sensitive, but for sign-in, whose requests bring their own proof (decisions 6).
-        hardened=method != "GET" and not path.startswith("/auth/"), unsigned=unsigned, private=private,
-        shows_secret=shows_secret, limit=limit, queues=queues, raw_answer=raw_answer, media=media, media_too=media_too,
-        oauth=oauth, lenient=lenient, path_names=names, body=body, query=query, headers=headers,
-        arguments=tuple(arguments), summary=summary, description=rest.strip(),
-    )  # fmt: skip
+        method=method,
+        path=path,
+        contract_path=_contract_path(path, names),
+        tag=tag,
+        handler=handler,
+        # A retired route answers nothing but its one refusal.
+        returns=returned_by(hints["return"], declared.get("status", 200)) or {status_of(declared["fails"][0]()): None},
+        listed=is_page(hints["return"]),
+        path_names=names,
+        body=body,
+        query=query,
+        headers=headers,
+        arguments=tuple(arguments),
+        summary=summary,
+        description=rest.strip(),
+        **declared,
+    )
+
+
+def _contract_path(path: str, names: tuple[str, ...]) -> str:
+    for name in names:
+        path = path.replace(f"<{name}>", "{" + SPELLED.get(name, name) + "}")
+    return path
 
 
 def _kind_of(name: str, hint: Any, path_names: tuple[str, ...]) -> str:

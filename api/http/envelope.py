@@ -1,4 +1,4 @@
-"""`{ok, data, error}`: the only shape an answer has. Spec 1/2.1."""
+"""`{ok, data, error}`: the only shape an answer has."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import msgspec
 from sanic.response import HTTPResponse
 
 from api.http.errors import status_of
-from custody.kit.answers import Outcome
+from custody.kit.answers import Recorded, Throttled
 from custody.kit.errors import CustodyError, Invalid
 from custody.people.device_types import OAuthRefused
 
@@ -14,9 +14,9 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 JSON = "application/json"
 
 
-def succeeded(status: int, data: Any) -> HTTPResponse:
-    """A success."""
-    return HTTPResponse(_encode({"ok": True, "data": data}), status, content_type=JSON)
+def succeeded(status: int, data: Any, **beside: Any) -> HTTPResponse:
+    """A success; `beside` stands next to the data."""
+    return HTTPResponse(_encode({"ok": True, "data": data, **beside}), status, content_type=JSON)
 
 
 def raw(status: int, document: Any) -> HTTPResponse:
@@ -24,16 +24,36 @@ def raw(status: int, document: Any) -> HTTPResponse:
     return HTTPResponse(_encode(document), status, content_type=JSON)
 
 
-def answered(answer: Outcome) -> HTTPResponse:
-    """An outcome that is not plain success, such as a queued or refused order."""
-    if answer.error is None:
-        response = succeeded(answer.status, answer.data)
-    else:
-        response = HTTPResponse(
-            _encode({"ok": False, "error": answer.error, "data": answer.data}), answer.status, content_type=JSON
-        )
-    response.headers.update(answer.headers)
+def recorded(status: int, answer: Recorded[Any]) -> HTTPResponse:
+    """An outcome that is no success, such as a queued or refused order."""
+    body = _encode({"ok": False, "error": answer.error, "data": answer.data})
+    response = HTTPResponse(body, status, content_type=JSON)
+    if answer.retry_after is not None:
+        response.headers["Retry-After"] = str(answer.retry_after)
+    if isinstance(answer, Throttled) and answer.limit is not None:
+        # Of the rule that refused: the headers of the general limit would say that there is room.
+        response.headers.update(full(answer.limit, answer.retry_after or 1))
     return response
+
+
+def limited(amount: int, remaining: int, seconds: int) -> dict[str, str]:
+    """The headers that say what is left of a limit."""
+    return {
+        "RateLimit-Limit": str(amount),
+        "RateLimit-Remaining": str(remaining),
+        "RateLimit-Reset": str(seconds),
+    }
+
+
+def full(amount: int, seconds: int) -> dict[str, str]:
+    """The headers of a limit with nothing left, in the legacy spelling too: each costs as much as a small query."""
+    return left(amount, 0, seconds)
+
+
+def left(amount: int, remaining: int, seconds: int) -> dict[str, str]:
+    """The headers that say what is left of a limit, in both spellings."""
+    headers = limited(amount, remaining, seconds)
+    return headers | {f"X-{name}": text for name, text in headers.items()}
 
 
 def failed(problem: CustodyError, request_id: str) -> HTTPResponse:
@@ -62,10 +82,10 @@ def refused(problem: Invalid) -> HTTPResponse:
 
 
 def faulted(request_id: str) -> HTTPResponse:
-    """A fault of ours: no detail, only the id to look for in the logs."""
+    """Internal error: no detail, only the id to look for in the logs."""
     body = {
         "ok": False,
-        "error": "Something went wrong on our side.",
+        "error": "Internal error; the operator can find the cause by the request id.",
         "data": {"code": "internal", "requestId": request_id},
     }
     return HTTPResponse(_encode(body), 500, content_type=JSON)

@@ -1,4 +1,4 @@
-"""Kinds of error to statuses: the only file that knows both. Spec 1/7, decisions 1."""
+"""Kinds of error to statuses: the only file that knows both."""
 
 from custody.kit import errors
 
@@ -17,9 +17,14 @@ STATUS: tuple[tuple[type[errors.CustodyError], int], ...] = (
 
 
 class BodyTooLarge(errors.Invalid):
-    """The body is larger than 1 MiB."""
+    """The body is larger than this route accepts."""
 
     status = 413
+
+    def __init__(self, most: int | None = None) -> None:
+        super().__init__(
+            None if most is None else f"The body is larger than the {most // 1024} KiB this route accepts."
+        )
 
 
 class WrongContentType(errors.Invalid):
@@ -29,11 +34,11 @@ class WrongContentType(errors.Invalid):
 
 
 class NoSuchRoute(errors.NotFound):
-    """There is no such route."""
+    """No such route."""
 
 
 class WrongMethod(errors.Invalid):
-    """This route does not take that method."""
+    """This route does not support this method."""
 
     status = 405
 

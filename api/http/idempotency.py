@@ -1,4 +1,4 @@
-"""The api's half of `Idempotency-Key`: check it, hash it, keep twins apart, and say what became of it. Decisions 6."""
+"""The api's half of `Idempotency-Key`: check it, hash it, keep twins apart, and say what became of it."""
 
 import hashlib
 import hmac
@@ -19,26 +19,32 @@ _PRINTABLE = re.compile(r"[\x20-\x7e]{8,255}")
 
 # What an answer with a code says of its key.
 _REFUSED: dict[str, Counter] = {
-    "idempotency_mismatch": "conflicts", "idempotency_in_flight": "in_flight_conflicts",
-    "idempotency_secret_shown": "suppressed_auth_responses", "bad_idempotency_key": "invalid_keys",
-}  # fmt: skip
+    "idempotency_mismatch": "conflicts",
+    "idempotency_in_flight": "in_flight_conflicts",
+    "idempotency_secret_shown": "suppressed_auth_responses",
+    "bad_idempotency_key": "invalid_keys",
+}
 
 
 class BadIdempotencyKey(Invalid):
-    """An Idempotency-Key has 8 to 255 printable ASCII characters."""
+    """Idempotency-Key must have 8 to 255 printable ASCII characters."""
 
 
 class IdempotencyInFlight(Conflict):
-    """A request with this Idempotency-Key is being worked on; ask again in a second."""
+    """A request with this Idempotency-Key is still in progress; retry in a second."""
 
     retry_after = 1
 
 
 def with_key(caller: Caller, request: Request, endpoint: Endpoint) -> Caller:
     """The caller together with the request's key, if it sent one."""
-    given = request.headers.get("idempotency-key")
-    if given is None or not endpoint.hardened:
+    keys = request.headers.getall("idempotency-key", [])
+    if not keys or not endpoint.hardened:
         return caller
+    if len(keys) > 1:
+        # Which of them counts? A proxy in front of us may have checked the other.
+        raise BadIdempotencyKey("Send one Idempotency-Key, not several.")
+    given = keys[0]
     if not _PRINTABLE.fullmatch(given):
         raise BadIdempotencyKey
     # Keyed by the key itself, which is stored nowhere: who reads the row cannot try values of a secret against it.

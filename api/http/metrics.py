@@ -1,8 +1,8 @@
-"""Counters of this process, served on a loopback listener of their own, never on the public port. Decisions 2."""
+"""Counters of this process, served on a loopback listener of their own, never on the public port."""
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from prometheus_client import REGISTRY, Counter, Histogram, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,9 +11,11 @@ from prometheus_client.registry import Collector
 # Routes come from the table, so that labels are few and never hold an id.
 REQUESTS = Counter("custody_http_requests_total", "Requests by route and status", ["method", "route", "status"])
 SECONDS = Histogram(
-    "custody_http_request_seconds", "Time to answer", ["method", "route"],
+    "custody_http_request_seconds",
+    "Time to answer",
+    ["method", "route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
-)  # fmt: skip
+)
 _labelled: dict[tuple[str, str, int], Any] = {}
 _timed: dict[tuple[str, str], Any] = {}
 
@@ -29,10 +31,17 @@ def observe(method: str, route: str, status: int, seconds: float) -> None:
     _timed[key[:2]].observe(seconds)
 
 
-class SignerFigures(Collector):
-    """What the signer last said of itself; it has no listener of its own."""
+_NAMES = {
+    "signer": ("custody_signer_messages", "custody_signer_heard_timestamp_seconds"),
+    "identity": ("custody_identity_messages", "custody_identity_heard_timestamp_seconds"),
+}
 
-    def __init__(self) -> None:
+
+class WorkerFigures(Collector):
+    """What a worker last said of itself; it has no listener of its own."""
+
+    def __init__(self, worker: Literal["signer", "identity"]) -> None:
+        self.worker = worker
         self.counters: dict[str, int] = {}
         self.heard_at = 0.0
 
@@ -43,18 +52,16 @@ class SignerFigures(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """For the registry."""
-        family = CounterMetricFamily(
-            "custody_signer_messages", "Messages and incidents counted by the signer", labels=["name"]
-        )
+        messages, heard = _NAMES[self.worker]
+        family = CounterMetricFamily(messages, f"Messages and incidents counted by {self.worker}", labels=["name"])
         for name, count in self.counters.items():
             family.add_metric([name], count)
         yield family
-        yield GaugeMetricFamily(
-            "custody_signer_heard_timestamp_seconds", "When the signer last answered", value=self.heard_at
-        )
+        yield GaugeMetricFamily(heard, f"When {self.worker} last answered", value=self.heard_at)
 
 
-def serve(port: int, figures: SignerFigures) -> None:
+def serve(port: int, *figures: WorkerFigures) -> None:
     """Listen on loopback."""
-    REGISTRY.register(figures)
+    for one in figures:
+        REGISTRY.register(one)
     start_http_server(port, addr="127.0.0.1")

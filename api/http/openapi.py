@@ -1,25 +1,31 @@
-"""The contract, made from the endpoint table. OpenAPI 3.1 takes msgspec's JSON Schema unchanged."""
+"""The contract, made from the endpoint table. OpenAPI 3.1 takes msgspec's JSON Schema; its parts are in `contract/`."""
 
+import re
+import typing
 from typing import Any
 
 import msgspec
 
-from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
-from api.http.errors import BodyTooLarge, HeadersTooLarge, WrongContentType, status_of
-from custody.kit.errors import (
-    Conflict,
-    CustodyError,
-    Forbidden,
-    Invalid,
-    NotFound,
-    TooMany,
-    Unauthenticated,
-    Unavailable,
+from api.http import forms
+from api.http.contract import examples, texts
+from api.http.contract.codes import COMMON, codes_of, error_codes
+from api.http.contract.events import webhooks
+from api.http.contract.headers import (
+    AUTHORIZING_PARAMETERS,
+    HEADERS,
+    PARAMETERS,
+    SIGNED,
+    headers_of,
+    parameters_of,
+    refused_headers,
 )
-from custody.kit.shapes import AgentId
+from api.http.contract.schemas import REF, Schemas
+from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
+from custody.kit.cursors import NextCursor
 from custody.version import VERSION
+from custody.webhooks.events import PAYLOADS
 
-SCHEMES = {
+SCHEMES: dict[str, dict[str, str]] = {
     "tenant_key": {"type": "apiKey", "in": "header", "name": "X-Service-Key", "description": "A tenant's API key."},
     "agent_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "An agent's token."},
     "platform_key": {
@@ -32,95 +38,128 @@ SCHEMES = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A person's access token; x-service-roles says which roles may call, x-service-mfa for which "
-        "action a second factor must have been shown recently.",
+        "description": "A person's access token; x-service-roles lists the roles that may call, x-service-mfa the "
+        "action that requires a recent second factor.",
     },
     "app_client": {
         "type": "http",
         "scheme": "basic",
-        "description": "An app client: its app id (said again in X-Service-App-Id) and its secret.",
+        "description": "An app client: its app id (repeated in X-Service-App-Id) and its secret.",
     },
 }
-_REF = "#/components/schemas/{name}"
-_ERROR = {
-    "type": "object",
-    "required": ["ok", "error"],
-    "properties": {"ok": {"const": False}, "error": {"type": "string"}, "data": {"type": "object"}},
+# Beside a session, where a route needs both.
+AGENT_BESIDE = "agent_token_beside"
+SCHEMES[AGENT_BESIDE] = {
+    "type": "apiKey",
+    "in": "header",
+    "name": "X-Service-Agent-Token",
+    "description": "The token of the agent in the path, beside a session.",
 }
-_HARDENING = {
-    "requestTimestamp": "X-Service-Request-Timestamp", "requestExpiresAt": "X-Service-Request-Expires-At",
-    "signature": "X-Service-Signature", "signingKeyId": "X-Service-Signing-Key-Id", "idempotencyKey": "Idempotency-Key",
-}  # fmt: skip
+_ERROR = {"$ref": REF.format(name="Error")}
 _TEXTS = {
-    200: "Done", 201: "Created", 202: "Queued for approval", 400: "The request is not valid",
-    401: "No valid credential", 403: "Refused",
-    404: "Not found", 405: "Wrong method", 409: "Conflict", 410: "Retired", 413: "The body is too large",
+    200: "Done",
+    201: "Created",
+    202: "Queued for approval",
+    400: "The request is not valid",
+    401: "Authentication required",
+    403: "Refused",
+    404: "Not found",
+    405: "Wrong method",
+    408: "The body arrived too slowly",
+    409: "Conflict",
+    410: "Retired",
+    413: "The body is too large",
     415: "Wrong content type",
-    423: "Frozen", 429: "Too many requests", 431: "The address or the headers are too long", 500: "A fault of ours",
+    423: "Frozen",
+    429: "Too many requests",
+    431: "The address or the headers are too long",
+    500: "Internal error",
     502: "A blockchain node failed",
-    503: "Not available right now",
-}  # fmt: skip
+    503: "Temporarily unavailable",
+}
 
 
 def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
     """The whole contract."""
-    types = [kind for endpoint in endpoints for kind in (endpoint.body, *endpoint.returns.values()) if kind is not None]
-    types += [AgentId, *PATH_SHAPES.values()]
-    found, components = msgspec.json.schema_components(types, ref_template=_REF)
-    schemas = dict(zip(map(repr, types), found, strict=True))
+    sent = [endpoint.body for endpoint in endpoints if endpoint.body is not None]
+    returned = [kind for endpoint in endpoints for kind in endpoint.returns.values() if kind is not None]
+    schemas = Schemas(sent, [*returned, *PAYLOADS])
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
         paths.setdefault(endpoint.contract_path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
-    paths["/openapi.json"] = {
-        "get": {
-            "summary": "Get this contract.",
-            "tags": ["System"],
-            "security": [],
-            "responses": {"200": _plain("The contract")},
-        }
-    }
-    contract: dict[str, Any] = {
+    paths["/openapi.json"] = {"get": _self()}
+    return {
         "openapi": "3.1.0",
         "info": {
             "title": "Custody",
             "version": VERSION,
-            "description": "Lets agents spend money and call APIs without holding a key.",
+            "summary": "Lets agents spend money and call APIs without holding a key.",
+            "description": texts.DESCRIPTION,
+            "license": texts.LICENSE,
         },
         "servers": [{"url": public_url}],
+        "tags": [{"name": name, "description": text} for name, text in texts.TAGS.items()],
         "paths": paths,
-        "components": {"schemas": {**components, "Error": _ERROR}, "securitySchemes": SCHEMES},
+        "webhooks": webhooks(schemas),
+        "components": {
+            "schemas": {**schemas.components, "ErrorCode": error_codes(endpoints)},
+            "responses": _common_responses(),
+            "headers": HEADERS,
+            "parameters": PARAMETERS | AUTHORIZING_PARAMETERS,
+            "securitySchemes": SCHEMES,
+        },
     }
-    portable: dict[str, Any] = _portable(contract)
-    return portable
 
 
-def _portable(node: Any) -> Any:
-    """Python's end of text is spelled otherwise in the regular expressions that JSON Schema means (ECMA-262)."""
-    if isinstance(node, dict):
-        return {
-            name: value.replace(r"\Z", "$") if name == "pattern" and isinstance(value, str) else _portable(value)
-            for name, value in node.items()
-        }
-    return [_portable(item) for item in node] if isinstance(node, list) else node
+def _self() -> dict[str, Any]:
+    return {
+        "operationId": "getContract",
+        "summary": "Get this contract.",
+        "description": "OpenAPI 3.1, outside the envelope.",
+        "tags": ["System"],
+        "security": [],
+        "responses": {
+            "200": {"description": _TEXTS[200], **_json({"type": "object"})},
+            "429": {"$ref": f"#/components/responses/{_common_name(429)}"},
+        },
+    }
 
 
-def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+def operation_id(endpoint: Endpoint) -> str:
+    """The name of the handler, in camel case."""
+    return re.sub(r"_(.)", lambda found: found[1].upper(), endpoint.handler.__name__)
+
+
+def _operation(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
+    beside: dict[str, list[str]] = {AGENT_BESIDE: []} if endpoint.who.agent_beside else {}
     operation: dict[str, Any] = {
-        "operationId": _operation_id(endpoint), "summary": endpoint.summary, "tags": [endpoint.tag],
-        "security": [{kind: []} for kind in sorted(endpoint.who.kinds - {"public"})],
-        "parameters": _parameters(endpoint, schemas), "responses": _responses(endpoint, schemas),
-    }  # fmt: skip
-    if endpoint.description:
-        operation["description"] = endpoint.description
+        "operationId": operation_id(endpoint),
+        "summary": endpoint.summary,
+        "description": endpoint.description or endpoint.summary,
+        "tags": [endpoint.tag],
+        "security": [{kind: [], **beside} for kind in sorted(endpoint.who.kinds - {"public"})],
+        "parameters": _parameters(endpoint, schemas),
+        "responses": _responses(endpoint, schemas),
+    }
+    if 410 in endpoint.returns:
+        operation["deprecated"] = True
     if endpoint.body is not None:
+        body = _json(schemas.of(endpoint.body))
+        if (example := examples.BODIES.get(operation_id(endpoint))) is not None:
+            body["content"]["application/json"]["example"] = example
+        if endpoint.form_too:
+            body["content"][forms.MEDIA] = body["content"]["application/json"]
         operation["requestBody"] = {
             "required": _needs_body(endpoint),
-            "content": {"application/json": {"schema": schemas[repr(endpoint.body)]}},
+            **body,
+            "x-service-max-bytes": endpoint.max_body,
         }
     if endpoint.hardened:
         operation["x-service-hardening"] = {
-            "headers": _HARDENING, "requiredByDeployment": True, "signatureRequiredByDeployment": not endpoint.unsigned,
-        }  # fmt: skip
+            "headers": SIGNED,
+            "requiredByDeployment": True,
+            "signatureRequiredByDeployment": not endpoint.unsigned,
+        }
     if endpoint.who.roles:
         operation["x-service-roles"] = sorted(endpoint.who.roles)
     if endpoint.who.action:
@@ -130,113 +169,140 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     return operation
 
 
-def _operation_id(endpoint: Endpoint) -> str:
-    words = [part.strip("{}").replace(".", "") for part in endpoint.contract_path.split("/") if part]
-    return endpoint.method.lower() + "".join(word[:1].upper() + word[1:] for part in words for word in part.split("-"))
-
-
 def _needs_body(endpoint: Endpoint) -> bool:
     if not isinstance(endpoint.body, type):
         return True
     return any(field.required for field in msgspec.structs.fields(endpoint.body))
 
 
-def _parameters(endpoint: Endpoint, schemas: dict[str, Any]) -> list[dict[str, Any]]:
-    parameters: list[dict[str, Any]] = [
-        {
-            "name": SPELLED.get(name, name),
-            "in": "path",
-            "required": True,
-            "schema": schemas[repr(AgentId if name == "agent" else PATH_SHAPES[name])],
-        }
+def _parameters(endpoint: Endpoint, schemas: Schemas) -> list[dict[str, Any]]:
+    parameters = [
+        _parameter(SPELLED.get(name, name), "path", _schema_of(PATH_SHAPES[name]), required=True)
         for name in endpoint.path_names
     ]
-    if endpoint.query is not None:
-        schema = msgspec.json.schema(endpoint.query)["$defs"][endpoint.query.__name__]
+    for place, struct in (("query", endpoint.query), ("header", endpoint.headers)):
+        if struct is None:
+            continue
+        required = {field.encode_name for field in msgspec.structs.fields(struct) if field.required}
         parameters += [
-            _open_parameter(name) if name.endswith(".") else
-            {"name": name, "in": "query", "required": False, "schema": _present(kind)}
-            for name, kind in schema["properties"].items()
-        ]  # fmt: skip
-    if endpoint.headers is not None:
-        schema = msgspec.json.schema(endpoint.headers)["$defs"][endpoint.headers.__name__]
-        parameters += [
-            {"name": name, "in": "header", "required": False, "schema": _present(kind)}
-            for name, kind in schema["properties"].items()
+            _open_parameter(name)
+            if name.endswith(".")
+            else _parameter(name, place, _present(shape), required=name in required)
+            for name, shape in schemas.fields(struct).items()
         ]
-    if endpoint.hardened and "public" not in endpoint.who.kinds:
-        shape = {"type": "string", "minLength": 8, "maxLength": 255, "pattern": "^[\\x20-\\x7e]{8,255}$"}
-        parameters.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": shape})
-        parameters += [
-            {"name": name, "in": "header", "required": False, "schema": {"type": "string", "maxLength": 1024}}
-            for key, name in _HARDENING.items()
-            if key != "idempotencyKey"
-        ]
-    return parameters
+    return parameters + parameters_of(endpoint)
+
+
+def _schema_of(shape: Any) -> dict[str, Any]:
+    found: dict[str, Any] = Schemas([shape], []).of(shape)
+    return found
+
+
+def _parameter(name: str, place: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    text = schema.get("description", "")
+    shape = {key: value for key, value in schema.items() if key != "description"}
+    return {"name": name, "in": place, "required": required, "description": text, "schema": shape}
 
 
 def _open_parameter(name: str) -> dict[str, Any]:
     """Every parameter that begins so: an object whose members are parameters of their own."""
     shape = {"type": "object", "maxProperties": 5, "additionalProperties": {"type": "string", "maxLength": 256}}
     described = f"Parameters whose names begin with `{name}`, such as `{name}kind`."
-    return {"name": name, "in": "query", "required": False, "description": described, "style": "form", "explode": True,
-            "schema": shape}  # fmt: skip
+    return {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "description": described,
+        "style": "form",
+        "explode": True,
+        "schema": shape,
+    }
 
 
-def _present(kind: dict[str, Any]) -> dict[str, Any]:
-    """A query parameter is absent or has a value; it is never null."""
-    options = [option for option in kind.get("anyOf", []) if option != {"type": "null"}]
-    rest = {key: value for key, value in kind.items() if key != "anyOf" and not (key == "default" and value is None)}
-    return {**rest, **options[0]} if len(options) == 1 else kind
+def _present(shape: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is absent or has a value; it is never null."""
+    options = [option for option in shape.get("anyOf", []) if option != {"type": "null"}]
+    rest = {
+        key: value for key, value in shape.items() if key != "anyOf" and not (key == "default" and value in (None, ""))
+    }
+    return {**options[0], **rest} if len(options) == 1 else rest | ({"anyOf": options} if options else {})
 
 
-def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
+    codes = codes_of(endpoint)
     responses: dict[str, Any] = {}
-    for status, kind in endpoint.returns.items():
-        if kind is not None:
-            responses[str(status)] = _answer(endpoint, status, schemas[repr(kind)])
-    for problem in _failures(endpoint):
-        status = status_of(problem())
-        responses.setdefault(str(status), _plain(_TEXTS[status], {"$ref": _REF.format(name="Error")}))
-    responses.setdefault("500", _plain(_TEXTS[500], {"$ref": _REF.format(name="Error")}))
-    return dict(sorted(responses.items()))
+    for status in sorted({*endpoint.returns, *codes}):
+        kind = endpoint.returns.get(status)
+        if kind is None and codes.get(status) == COMMON.get(status, ()):
+            responses[str(status)] = {"$ref": f"#/components/responses/{_common_name(status)}"}
+            continue
+        content = _json(_ERROR) if kind is None else _answer(endpoint, status, kind, schemas)
+        said = _coded(status, codes[status]) if status in codes else {"description": _TEXTS[status]}
+        responses[str(status)] = {"headers": headers_of(endpoint, status), **said, **content}
+    if endpoint.media is None and endpoint.media_too is not None:
+        responses["200"]["content"][endpoint.media_too] = {"schema": {"type": "string"}}
+    return responses
 
 
-def _failures(endpoint: Endpoint) -> list[type[CustodyError]]:
-    """What every route of its kind can answer, and what this one declares."""
-    found: list[type[CustodyError]] = [*endpoint.fails, TooMany, Unavailable]
-    if "public" not in endpoint.who.kinds:
-        found += [Unauthenticated, Forbidden, Invalid]
-    if endpoint.body is not None:
-        found += [Invalid, BodyTooLarge, WrongContentType]
-    if endpoint.query is not None or endpoint.path_names:
-        found += [Invalid, HeadersTooLarge]
-    if endpoint.path_names:
-        found += [NotFound]
-    if endpoint.hardened:
-        found += [Conflict]
-    if endpoint.lenient is not None and issubclass(endpoint.lenient, CustodyError):
-        found += [endpoint.lenient]
-    return found
+def _coded(status: int, codes: dict[str, str]) -> dict[str, Any]:
+    """A refusal with its codes, for people and for programs."""
+    listed = ", ".join(f"`{code}`" for code in codes)
+    return {"description": f"{_TEXTS[status]}: {listed}.", "x-service-error-codes": list(codes)}
 
 
-def _answer(endpoint: Endpoint, status: int, schema: Any) -> dict[str, Any]:
+def _common_name(status: int) -> str:
+    return "".join(word.capitalize() for word in re.split(r"\W+", _TEXTS[status]))
+
+
+def _common_responses() -> dict[str, Any]:
+    """Refusals that are alike on all routes that have no more of their status."""
+    return {
+        _common_name(status): {"headers": refused_headers(status), **_coded(status, codes), **_json(_ERROR)}
+        for status, codes in COMMON.items()
+    }
+
+
+def _answer(endpoint: Endpoint, status: int, kind: Any, schemas: Schemas) -> dict[str, Any]:
+    schema = schemas.of(kind)
     if endpoint.media is not None:
-        kinds = [kind for kind in (endpoint.media, endpoint.media_too) if kind is not None]
-        return {"description": _TEXTS[status], "content": {kind: {"schema": schema} for kind in kinds}}
+        kinds = [media for media in (endpoint.media, endpoint.media_too) if media is not None]
+        return {"content": {media: {"schema": schema} for media in kinds}}
     if endpoint.raw_answer:
-        return _plain(_TEXTS[status], schema)
-    good = status < 202 or status == 200
-    properties: dict[str, Any] = {"ok": {"const": good}, "data": schema}
-    required = ["ok", "data"]
+        return _json(schema)
+    good = status < 202
+    properties: dict[str, Any] = {
+        "ok": {"type": "boolean", "const": good, "description": "Whether the request was done."},
+        "data": {"description": "The answer.", **schema},
+    }
+    if endpoint.listed and "cursor" in getattr(endpoint.query, "__struct_fields__", ()):
+        # A list has no other place for it than beside the data.
+        properties["nextCursor"] = msgspec.json.schema(NextCursor)
     if not good:
-        properties["error"] = {"type": "string"}
-        required.append("error")
-        # A policy's refusal and a refused credential share the status; both are the envelope.
-        refusal = {"type": "object", "required": required, "properties": properties}
-        return _plain(_TEXTS[status], {"anyOf": [refusal, {"$ref": _REF.format(name="Error")}]})
-    return _plain(_TEXTS[status], {"type": "object", "required": required, "properties": properties})
+        properties["error"] = {"type": "string", "description": "Why it was not done, for people."}
+    name = _name_of(endpoint, kind)
+    body = {
+        "type": "object",
+        "description": f"{name} in its envelope.",
+        "required": list(properties),
+        "properties": properties,
+    }
+    if not good and kind == endpoint.returns.get(endpoint.status):
+        name = f"Not{name}"
+    answer = schemas.named(f"{name}{'Page' if good and endpoint.listed else 'Answer'}", body)
+    # A policy's refusal and a refused credential share the status; both are the envelope.
+    return _json(answer if good else {"anyOf": [answer, _ERROR]})
 
 
-def _plain(text: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"description": text, "content": {"application/json": {"schema": schema or {"type": "object"}}}}
+def _name_of(endpoint: Endpoint, kind: Any) -> str:
+    """What the data of an answer is called: as its type, or where that has no name, as the operation."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return kind.__name__
+    parts = typing.get_args(kind)
+    if typing.get_origin(kind) is list and len(parts) == 1 and isinstance(parts[0], type):
+        return parts[0].__name__ if endpoint.listed else f"{parts[0].__name__}List"
+    name = operation_id(endpoint)
+    return name[0].upper() + name[1:]
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {"application/json": {"schema": schema}}}

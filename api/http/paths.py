@@ -1,9 +1,11 @@
-"""What the router does not know of its own paths: the methods of one, and which hides behind another. Decisions 1."""
+"""What the router does not know of its own paths: the methods of one, and which hides behind another."""
 
 import re
 from collections.abc import Iterable
 
-from api.http.endpoint import Endpoint
+import msgspec
+
+from api.http.endpoint import PATH_SHAPES, Endpoint
 
 
 class Methods:
@@ -13,13 +15,19 @@ class Methods:
         self._methods: dict[str, set[str]] = {}
         for method, path in declared:
             self._methods.setdefault(path, set()).add(method)
+            if method == "GET":
+                self._methods[path].add("HEAD")
         self._patterns = [(_pattern(path), path) for path in self._methods]
 
     def at(self, path: str) -> list[str]:
-        """The methods of a path as a caller spelled it."""
-        return sorted(
-            {method for pattern, known in self._patterns if pattern.fullmatch(path) for method in self._methods[known]}
-        )
+        """The methods of a path as it was matched; a pattern counts where its values can be what they stand for."""
+        return sorted({method for known in self.paths_at(path) for method in self._methods[known]})
+
+    def paths_at(self, path: str) -> list[str]:
+        """The declared paths that a path as it was matched can be."""
+        found = {known: match.groupdict() for pattern, known in self._patterns if (match := pattern.fullmatch(path))}
+        meant = [known for known, values in found.items() if all(fits(*item) for item in values.items())]
+        return meant or list(found)
 
 
 def shadowed(table: Iterable[Endpoint]) -> list[tuple[Endpoint, str, dict[str, str]]]:
@@ -31,8 +39,17 @@ def shadowed(table: Iterable[Endpoint]) -> list[tuple[Endpoint, str, dict[str, s
         for endpoint in table
         for path in sorted({one.path for one in fixed})
         if endpoint.path_names and (endpoint.method, path) not in declared
-        if (found := _pattern(endpoint.path).fullmatch(path))
+        if (found := _pattern(endpoint.path).fullmatch(path)) and all(fits(*item) for item in found.groupdict().items())
     ]
+
+
+def fits(name: str, value: str) -> bool:
+    """Whether a text can be what a path parameter stands for: `batch` is an agent's id, `routes` no secret's."""
+    try:
+        msgspec.convert(value, PATH_SHAPES[name])
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _pattern(path: str) -> re.Pattern[str]:

@@ -1,6 +1,5 @@
 """How a request is handled, top to bottom, one call per step. There is no other middleware."""
 
-import ipaddress
 import re
 import time
 from collections.abc import Callable, Coroutine
@@ -12,36 +11,39 @@ import msgspec
 from sanic import Request
 from sanic.response import HTTPResponse
 
-from api.http import addresses, decoding, envelope, hardening, idempotency, streams
-from api.http.credentials import Credentials
-from api.http.endpoint import PATH_SHAPES, Endpoint
+from api.http import addresses, answers, bodies, decoding, envelope, hardening, idempotency, streams
+from api.http.cors import Cors, readable
+from api.http.credentials import Credentials, shown_by
+from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
+from api.http.held import Held
 from api.http.metrics import observe
 from api.http.rate_limit import RateLimit, RateLimited
 from api.settings import Settings
 from custody.kit import clock, ids, stages
-from custody.kit.answers import Download, Outcome, Streamed
-from custody.kit.callers import AgentCaller, Caller, Origin, TenantCaller
+from custody.kit.answers import Answered, Recorded, Streamed, Throttled
+from custody.kit.callers import AgentCaller, Caller, Origin, SessionCaller, TenantCaller
 from custody.kit.db import DatabaseAway
-from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound, Unavailable
+from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
 from custody.kit.logs import logger
-from custody.kit.paging import Listed
 from custody.kit.refs import AgentRef
 from custody.kit.shapes import AgentId
+from custody.kit.validation import must_be
 from custody.ports import Ports
-from custody.protocol.client import Replayed
 from custody.version import VERSION
 
 log = logger("api")
 _SAFE_ID = re.compile(r"[A-Za-z0-9_\-.:]{1,128}")
 _MAX_USER_AGENT = 256
+# Responses that clients without a credential or a remaining share can request without limit.
+_COUNTED_ONLY = (401, 429)
 
 
 class DatabaseUnavailable(Unavailable):
-    """The database is not reachable right now; try again shortly."""
+    """The database is not reachable; retry shortly."""
 
 
 class DatabaseFull(Unavailable):
-    """The database has no room to write. Tell the operator."""
+    """The database has no free space. Contact the operator."""
 
 
 class BadPath(Invalid):
@@ -60,8 +62,10 @@ class Pipeline:
         self._credentials = Credentials(ports)
         self._limit = RateLimit(settings)
         self._in_flight = idempotency.InFlight()
+        self.held = Held()
+        self.cors = Cors(ports)
         self._settings = settings
-        self._trusted = [ipaddress.ip_network(part) for part in settings.trusted_proxies]
+        self._trusted = settings.trusted_proxies
 
     async def close(self) -> None:
         """Let go of what the pipeline itself holds open."""
@@ -87,50 +91,87 @@ class Pipeline:
             except Exception:  # the edge of the process
                 log.exception("unexpected", extra={"request_id": request_id, "route": endpoint.contract_path})
                 response = envelope.faulted(request_id)
-            response.headers.update(getattr(request.ctx, "limits", {}))
+            bodies.leave(request)
+            if "RateLimit-Limit" not in response.headers:
+                response.headers.update(getattr(request.ctx, "limits", {}))
             idempotency.count(self._ports.counts, endpoint, request, response)
             seconds = time.perf_counter() - started
             observe(endpoint.method, endpoint.contract_path, response.status, seconds)
-            if response.status >= 500 or endpoint.hardened:
+            # Those are counted: a line for each would be a stranger's way to fill the disk.
+            if response.status >= 500 or (endpoint.hardened and response.status not in _COUNTED_ONLY):
                 log.info(
                     "request",
-                    extra={"request_id": request_id, "method": endpoint.method, "route": endpoint.contract_path,
-                           "status": response.status, "ms": round(seconds * 1000, 2), **taken},
-                )  # fmt: skip
+                    extra={
+                        "request_id": request_id,
+                        "method": endpoint.method,
+                        "route": endpoint.contract_path,
+                        "status": response.status,
+                        "ms": round(seconds * 1000, 2),
+                        **taken,
+                    },
+                )
             # Caches do not know our headers for credentials, so what depends on one is for nobody else.
-            return finished(response, request_id, endpoint.private or "public" not in endpoint.who.kinds)
+            private = endpoint.private or "public" not in endpoint.who.kinds
+            return finished(response, request, request_id, private=private)
 
         return handle
 
     async def _run(self, endpoint: Endpoint, request: Request, request_id: str, path: dict[str, str]) -> HTTPResponse:
-        address = self._address(request)
+        address = self.address(request)
+        await self.cors.admit(request, address)
         origin = Origin(request_id, address, _user_agent(request))
         caller = await self._admitted(endpoint, request, origin, address)
+        if isinstance(caller, TenantCaller | AgentCaller):
+            await self.cors.admit(request, address, caller.tenant)
+        holder = holder_of(caller, address)
+        size = bodies.announced(request, endpoint.max_body)
+        self.held.room(holder, size)
+        with self.held.hold(holder, size):
+            # Only now: nobody else's body is read, and none that a limit refuses.
+            await bodies.receive(request, endpoint.max_body)
+            async with self.held.turn(holder, len(request.body)):
+                response = await self._answered(endpoint, request, caller, origin, path)
+        return streams.whole(response, self.held, holder, request.method)
+
+    async def _answered(
+        self, endpoint: Endpoint, request: Request, caller: Caller | None, origin: Origin, path: dict[str, str]
+    ) -> HTTPResponse:
         if caller is not None:
             request.ctx.tenant = caller.tenant if isinstance(caller, TenantCaller | AgentCaller) else None
             caller = idempotency.with_key(caller, request, endpoint)
         if caller is not None and endpoint.hardened:
-            await hardening.check(self._ports, self._settings, endpoint, request, caller, clock.now())
+            caller = await hardening.check(self._ports, self._settings, endpoint, request, caller, clock.now())
         arguments = [self._argument(kind, endpoint, request, caller or origin, path) for kind in endpoint.arguments]
         with self._in_flight.hold(caller, endpoint):
-            result = await endpoint.handler(*arguments)
-        # A policy's refusal is written down with its order; nothing else that is refused is.
-        request.ctx.stored = endpoint.queues and isinstance(result, Outcome)
-        if isinstance(result, Streamed):
+            answer = await endpoint.handler(*arguments)
+        replayed = isinstance(answer, Answered) and answer.replayed
+        answer = answer.answer if isinstance(answer, Answered) else answer
+        # A policy's refusal is kept under the key; nothing else that is refused is, and no refusal that time lifts.
+        request.ctx.stored = endpoint.queues and isinstance(answer, Recorded) and not isinstance(answer, Throttled)
+        if isinstance(answer, Streamed):
             # What is admitted now may not be for as long as the answer lasts.
             again = partial(self._credentials.caller, request, endpoint.who, origin, acts=False)
-            return streams.response(result, again)
-        return _answer(endpoint, result)
+            return streams.response(answer, again, head=request.method == "HEAD")
+        response = answers.response_of(answer, status=endpoint.status, raw=endpoint.raw_answer)
+        if replayed:
+            response.headers["Idempotency-Replayed"] = "true"
+        return response
 
     async def _admitted(self, endpoint: Endpoint, request: Request, origin: Origin, address: str) -> Caller | None:
+        shown = None if "public" in endpoint.who.kinds else shown_by(request)
+        self._limit.refuse_unread(shown, address)
         try:
             caller = await self._credentials.caller(request, endpoint.who, origin, acts=endpoint.hardened)
-        except Exception:
-            # Who guesses credentials is counted by where he comes from, whatever becomes of the guess.
+        except Exception as problem:
+            # A valid credential of a kind or role that this route does not take is no guess.
+            if isinstance(problem, Unauthenticated):
+                self._limit.looked_up(shown, address, good=False)
+            # Failed authentication is rate-limited by client address.
             request.ctx.limits = await self._limit.count(None, address)
             raise
-        if endpoint.tag != "Health":
-            request.ctx.limits = await self._limit.count(caller, address)
+        self._limit.looked_up(shown, address, good=True)
+        if not endpoint.unlimited:
+            request.ctx.limits = await self._limit.count(caller, address, shown)
         if endpoint.limit is not None:
             # The narrower of the two is what the caller has to know.
             request.ctx.limits = await self._limit.count_small(endpoint.limit, address) or request.ctx.limits
@@ -157,8 +198,16 @@ class Pipeline:
         name = kind.removeprefix("path:")
         return _path_value(caller, name, path[name])
 
-    def _address(self, request: Request) -> str:
+    def address(self, request: Request) -> str:
+        """Where a request comes from."""
         return addresses.client_of(request.ip or "", request.headers.getall("x-forwarded-for", []), self._trusted)
+
+
+def holder_of(caller: Caller | None, address: str) -> str:
+    """Whose share of memory a request takes: its tenant's, the operator's, or that of where a stranger comes from."""
+    if isinstance(caller, TenantCaller | AgentCaller):
+        return f"tenant {caller.tenant}"
+    return "platform" if caller is not None else f"address {addresses.counted_as(address)}"
 
 
 def _user_agent(request: Request) -> str | None:
@@ -168,13 +217,14 @@ def _user_agent(request: Request) -> str | None:
 
 
 def request_id_of(request: Request) -> str:
-    """The caller's X-Request-Id if it is safe to repeat, else one of ours."""
+    """The caller's X-Request-Id if it is safe to repeat, else a new one."""
     given = request.headers.get("x-request-id", "")
     return given if _SAFE_ID.fullmatch(given) else ids.new_uuid()
 
 
-def finished(response: HTTPResponse, request_id: str, private: bool = True) -> HTTPResponse:
+def finished(response: HTTPResponse, request: Request, request_id: str, *, private: bool = True) -> HTTPResponse:
     """The headers that every answer carries."""
+    readable(response, request)
     response.headers["X-Request-Id"] = request_id
     response.headers["X-Service-Version"] = VERSION
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -201,12 +251,14 @@ def _agent_ref(caller: Caller | None, agent: str) -> AgentRef:
         if agent != caller.agent:
             raise OtherAgent
         return AgentRef(caller.tenant, agent)
+    if isinstance(caller, SessionCaller) and caller.agent not in (None, agent):
+        raise OtherAgent
     assert isinstance(caller, TenantCaller)  # noqa: S101 - a route with an agent in its path takes no one else
     return AgentRef(caller.tenant, agent)
 
 
 class NoSuchTenant(NotFound):
-    """There is no such tenant."""
+    """No such tenant."""
 
 
 def _path_value(caller: Caller | None, name: str, value: str) -> str:
@@ -220,26 +272,5 @@ def _checked(value: str, shape: Any, name: str) -> None:
     try:
         msgspec.convert(value, shape)
     except msgspec.ValidationError:
-        raise BadPath(f"{name} in the path is malformed.", fields=[name]) from None
-
-
-def _answer(endpoint: Endpoint, result: Any) -> HTTPResponse:
-    if isinstance(result, Replayed):
-        response = _answer(endpoint, result.data)
-        response.headers["Idempotency-Replayed"] = "true"
-        return response
-    if isinstance(result, HTTPResponse):
-        return result
-    if isinstance(result, Download):
-        kind = f"{result.media}; charset=utf-8"
-        return HTTPResponse(result.content, 200, headers=result.headers, content_type=kind)
-    if endpoint.media is not None:
-        return HTTPResponse(result, 200, content_type=f"{endpoint.media}; charset=utf-8")
-    if isinstance(result, Outcome):
-        return envelope.answered(result)
-    if isinstance(result, Listed):
-        response = envelope.succeeded(200, result.rows)
-        response.headers["X-Total-Count"] = str(result.total)
-        return response
-    status = next(iter(endpoint.returns))
-    return envelope.raw(status, result) if endpoint.raw_answer else envelope.succeeded(status, result)
+        spelled = SPELLED.get(name, name)
+        raise BadPath(f"{spelled} in the path {must_be(shape)}.", fields=[spelled]) from None

@@ -1,17 +1,20 @@
-"""The global limit per client with its headers, and the smaller ones of routes that anybody may call. Decisions 1."""
+"""The global limit per client with its headers, and the smaller ones of routes that anybody may call."""
 
 import math
 import time
 
 from limits import RateLimitItemPerMinute, RateLimitItemPerSecond
-from limits.aio.storage import MemoryStorage, Storage
+from limits.aio.storage import Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 from limits.errors import StorageError
 from limits.limits import RateLimitItem
 from limits.storage import storage_from_string
 
 from api.http.addresses import counted_as
+from api.http.envelope import full, limited
+from api.http.windows import Windows
 from api.settings import Limit, Settings
+from custody.kit.cache import Cache
 from custody.kit.callers import AgentCaller, Caller, PlatformCaller, TenantCaller
 from custody.kit.errors import TooMany
 from custody.kit.logs import logger
@@ -20,10 +23,12 @@ log = logger("api")
 # How long a store that did not answer is not asked again, and how long it has to answer.
 AWAY_SECONDS = 2.0
 STORE_SECONDS = 0.5
+# So many credentials are remembered as good, and as many as over their limit.
+MAX_REMEMBERED = 20_000
 
 
 class RateLimited(TooMany):
-    """Too many requests; wait and try again."""
+    """Too many requests; wait, then retry."""
 
 
 class RateLimit:
@@ -33,7 +38,6 @@ class RateLimit:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._own = FixedWindowRateLimiter(MemoryStorage())
         self._store = _store(settings.rate_limit_store)
         self._shared = FixedWindowRateLimiter(self._store) if self._store is not None else None
         self._away_until = 0.0
@@ -45,30 +49,71 @@ class RateLimit:
             for name, amount in settings.small_limits.items()
             if amount
         }
+        seconds = {"known": window, "anonymous": window, "failed": window} | dict.fromkeys(self._small, 60)
+        self._own = {kind: Windows(lasts) for kind, lasts in seconds.items()}
+        self._good: Cache[bytes, bool] = Cache(MAX_REMEMBERED)
+        self._spent: Cache[bytes, tuple[float, int]] = Cache(MAX_REMEMBERED)
 
-    async def count(self, caller: Caller | None, address: str) -> dict[str, str]:
+    def refuse_unread(self, credential: bytes | None, address: str) -> None:
+        """Raise RateLimited before a credential is looked up, where the answer is known: a look-up costs a query.
+
+        It is known of a credential that is over its limit. And from an address that showed so many wrong ones that it
+        is over the limit of strangers, only credentials are looked up that were good before.
+        """
+        if credential is None:
+            return
+        now = time.monotonic()
+        if (spent := self._spent.get(credential)) is not None and spent[0] > now:
+            raise _refused(spent[1], spent[0] - now)
+        if self._anonymous is not None and credential not in self._good:
+            count, ends = self._own["failed"].of(_of_address(address), now)
+            if count >= self._anonymous.amount:
+                raise _refused(self._anonymous.amount, ends - now)
+
+    def looked_up(self, credential: bytes | None, address: str, *, good: bool) -> None:
+        """Remember what became of a credential."""
+        if credential is None:
+            return
+        if not good:
+            self._good.drop(credential)
+            self._own["failed"].hit(_of_address(address), time.monotonic())
+            return
+        self._good.put(credential, True)
+
+    async def count(self, caller: Caller | None, address: str, credential: bytes | None = None) -> dict[str, str]:
         """Count one request; gives the headers of a good answer, or raises RateLimited with those of a refusal."""
-        item = self._known if caller is not None else self._anonymous
-        return {} if item is None else await self._count(item, _name_of(caller, address))
+        item, kind = (self._known, "known") if caller is not None else (self._anonymous, "anonymous")
+        if item is None:
+            return {}
+        try:
+            return await self._count(kind, item, _name_of(caller, address))
+        except RateLimited as refusal:
+            if caller is not None and credential is not None:
+                self._spent.put(credential, (time.monotonic() + refusal.retry_after, item.amount))
+            raise
 
     async def count_small(self, name: Limit, address: str) -> dict[str, str]:
         """Count one request of a route that anybody may call."""
         item = self._small.get(name)
-        return {} if item is None else await self._count(item, _of_address(address))
+        return {} if item is None else await self._count(name, item, _of_address(address))
 
     async def close(self) -> None:
         """Close the connections to the shared store."""
         if self._store is not None:
             await self._store.bridge.storage.aclose()  # type: ignore[attr-defined]
 
-    async def _count(self, item: RateLimitItem, name: str) -> dict[str, str]:
+    async def _count(self, kind: str, item: RateLimitItem, name: str) -> dict[str, str]:
         if self._shared is not None and time.monotonic() >= self._away_until:
             try:
                 return await _hit(self._shared, item, name)
             except StorageError as problem:
                 self._away_until = time.monotonic() + AWAY_SECONDS
                 log.error("the store of rate limits is away", extra={"reason": type(problem.storage_error).__name__})
-        return await _hit(self._own, item, name)
+        now = time.monotonic()
+        count, ends = self._own[kind].hit(name, now)
+        if count > item.amount:
+            raise _refused(item.amount, ends - now)
+        return _headers(item.amount, item.amount - count, ends - now)
 
 
 def _store(store: str) -> Storage | None:
@@ -77,9 +122,12 @@ def _store(store: str) -> Storage | None:
     # The library's own choice for Redis is a client that we do not have; the one of Valkey speaks to both.
     given = {} if store.startswith("valkey") else {"implementation": "valkey"}
     storage = storage_from_string(
-        f"async+{store}", wrap_exceptions=True, socket_timeout=STORE_SECONDS, socket_connect_timeout=STORE_SECONDS,
+        f"async+{store}",
+        wrap_exceptions=True,
+        socket_timeout=STORE_SECONDS,
+        socket_connect_timeout=STORE_SECONDS,
         **given,
-    )  # fmt: skip
+    )
     assert isinstance(storage, Storage)  # noqa: S101 - the scheme says so
     return storage
 
@@ -91,16 +139,22 @@ def _item(amount: int, window: int) -> RateLimitItem | None:
 async def _hit(limiter: FixedWindowRateLimiter, item: RateLimitItem, name: str) -> dict[str, str]:
     within = await limiter.hit(item, name)
     stats = await limiter.get_window_stats(item, name)
-    reset = max(1, math.ceil(stats.reset_time - time.time()))  # noqa: TID251 - the library counts in this clock
-    headers = {
-        "RateLimit-Limit": str(item.amount),
-        "RateLimit-Remaining": str(stats.remaining),
-        "RateLimit-Reset": str(reset),
-    }
+    left = stats.reset_time - time.time()  # noqa: TID251 - the library counts in this clock
     if not within:
-        # The legacy spellings only where they are needed: each header costs as much as a small query.
-        raise RateLimited(retry_after=reset, headers=headers | {f"X-{name}": text for name, text in headers.items()})
-    return headers
+        raise _refused(item.amount, left)
+    return _headers(item.amount, stats.remaining, left)
+
+
+def _headers(amount: int, remaining: int, seconds: float) -> dict[str, str]:
+    return limited(amount, remaining, _whole(seconds))
+
+
+def _refused(amount: int, seconds: float) -> RateLimited:
+    return RateLimited(retry_after=_whole(seconds), headers=full(amount, _whole(seconds)))
+
+
+def _whole(seconds: float) -> int:
+    return max(1, math.ceil(seconds))
 
 
 def _name_of(caller: Caller | None, address: str) -> str:

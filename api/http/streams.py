@@ -6,21 +6,57 @@ from typing import cast
 
 from sanic.response import BaseHTTPResponse, HTTPResponse, ResponseStream
 
+from api.http.held import FREE_BYTES, Held
 from custody.kit.answers import Streamed
 from custody.kit.db import DatabaseAway
 from custody.kit.errors import CustodyError
 from custody.kit.logs import logger
 
 log = logger("api")
-# Who takes nothing for so long, while the kernel holds all that it can for him, is let go.
+# Drop clients that read nothing for this long with a full socket buffer.
 SEND_SECONDS = 3.0
+# The same for a long answer, of which each piece has so long.
+ANSWER_SECONDS = 10.0
+PIECE = 16 * 1024
 
 
-def response(streamed: Streamed, still: Callable[[], Awaitable[object]]) -> HTTPResponse:
-    """The answer; it ends when its pieces do, when the caller may not have them any more, or cannot keep up."""
+def whole(answer: HTTPResponse, held: Held, name: str, method: str) -> HTTPResponse:
+    """The same answer; a long one is given to the connection only as its caller takes it, and counted meanwhile.
+
+    Where that would be too much for the caller, a read is refused. What was done already is answered all the same.
+    """
+    if isinstance(cast("object", answer), ResponseStream):
+        return answer
+    content = answer.body or b""
+    if len(content) <= FREE_BYTES:
+        return answer
+    headers = {**answer.headers, "content-length": str(len(content))}
+    if method == "HEAD":
+        return HTTPResponse(b"", answer.status, headers, answer.content_type)
+    if method == "GET":
+        held.room(name, len(content))
+
+    async def send(stream: BaseHTTPResponse | ResponseStream) -> None:
+        assert isinstance(stream, ResponseStream)  # noqa: S101 - it is the one below
+        with held.hold(name, len(content)):
+            for start in range(0, len(content), PIECE):
+                if not await _sent(stream, content[start : start + PIECE], ANSWER_SECONDS):
+                    return
+
+    piecewise = ResponseStream(send, status=answer.status, headers=headers, content_type=answer.content_type)
+    return cast("HTTPResponse", piecewise)
+
+
+def response(streamed: Streamed, still: Callable[[], Awaitable[object]], *, head: bool = False) -> HTTPResponse:
+    """The answer; it ends when its pieces do, when the caller may not have them any more, or cannot keep up.
+
+    `head`: the caller wants the head only, so no piece is read.
+    """
 
     async def send(answer: BaseHTTPResponse | ResponseStream) -> None:
         assert isinstance(answer, ResponseStream)  # noqa: S101 - it is the one below
+        if head:
+            return
         chunks = streamed.chunks(still)
         try:
             async for chunk in chunks:
@@ -39,9 +75,9 @@ def response(streamed: Streamed, still: Callable[[], Awaitable[object]]) -> HTTP
     return cast("HTTPResponse", ResponseStream(send, headers=unheld, content_type=streamed.media))
 
 
-async def _sent(answer: ResponseStream, chunk: bytes) -> bool:
+async def _sent(answer: ResponseStream, chunk: bytes, seconds: float = SEND_SECONDS) -> bool:
     try:
-        async with asyncio.timeout(SEND_SECONDS):
+        async with asyncio.timeout(seconds):
             await answer.write(chunk)  # type: ignore[arg-type]
     except TimeoutError:
         log.info("a stream ended", extra={"reason": "slow_reader"})

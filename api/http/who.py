@@ -1,14 +1,24 @@
 """Who may call a route, as a value beside its path: read by the credentials step, OpenAPI and the table's tests."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from custody.identity.mfa import Action
 from custody.identity.roles import ADMINS, ANYBODY, READERS
 from custody.kit.shapes import Role
+from custody.protocol.command import Command, ProofKind, declaration_of
 
 Kind = Literal["public", "tenant_key", "agent_token", "platform_key", "session", "app_client"]
+
+
+_KINDS: dict[ProofKind, Kind] = {
+    "tenant_key": "tenant_key",
+    "agent": "agent_token",
+    "platform_key": "platform_key",
+    "session": "session",
+    "app_client": "app_client",
+}
 
 
 class Who(msgspec.Struct, frozen=True):
@@ -22,13 +32,28 @@ class Who(msgspec.Struct, frozen=True):
     scope: str | None = None
     roles: frozenset[Role] = frozenset()
     action: Action | None = None
+    # Also a session that began at an app client's page; of what takes any role only where it is said.
+    pages: bool = True
+    # Beside the session, the token of the agent in the path, in a header of its own.
+    agent_beside: bool = False
+    # The command that this was derived from.
+    asks: type[Command[Any]] | None = None
 
     def __or__(self, other: "Who") -> "Who":
         if self.roles and other.roles:
             raise TypeError("a route says once what a session needs")
         return Who(
-            self.kinds | other.kinds, self.scope or other.scope, self.roles | other.roles, self.action or other.action
+            self.kinds | other.kinds,
+            self.scope or other.scope,
+            self.roles | other.roles,
+            self.action or other.action,
+            self.pages and other.pages,
+            self.agent_beside or other.agent_beside,
         )
+
+    def with_agent(self) -> "Who":
+        """The same, with the token of the agent in the path beside it."""
+        return msgspec.structs.replace(self, agent_beside=True)
 
 
 public = Who(frozenset({"public"}))
@@ -37,9 +62,9 @@ app_client = Who(frozenset({"app_client"}))
 agent_token = Who(frozenset({"agent_token"}))
 
 
-def session(roles: frozenset[Role], action: Action | None = None) -> Who:
+def session(roles: frozenset[Role], action: Action | None = None, *, pages: bool = True) -> Who:
     """A person with one of these roles; for an action, with a second factor that is recent."""
-    return Who(frozenset({"session"}), roles=roles, action=action)
+    return Who(frozenset({"session"}), roles=roles, action=action, pages=pages)
 
 
 def platform(scope: str) -> Who:
@@ -47,8 +72,26 @@ def platform(scope: str) -> Who:
     return Who(frozenset({"platform_key"}), scope)
 
 
-# What routes are made of, in the words of decisions 5.
-person = session(ANYBODY)
+def asking(command: type[Command[Any]]) -> Who:
+    """Exactly the callers that a worker takes this command from, for a route that asks it."""
+    declared = declaration_of(command)
+    kinds: frozenset[Kind] = frozenset(_KINDS[proof] for proof in declared.proofs) or frozenset({"public"})
+    if "session" not in declared.proofs:
+        return Who(kinds, declared.scope, asks=command)
+    return Who(kinds, declared.scope, declared.roles, declared.mfa, declared.pages, asks=command)
+
+
+def narrower(who: Who, than: type[Command[Any]]) -> Who:
+    """Fewer callers than a worker takes this command from, for a route that asks it."""
+    whole = asking(than)
+    if not (who.kinds <= whole.kinds and who.roles <= whole.roles):
+        raise TypeError(f"{than.__name__} does not take everybody who may call this route")
+    return msgspec.structs.replace(who, asks=than)
+
+
+# What routes declare as their callers.
+person = session(ANYBODY, pages=False)
+person_on_a_page = session(ANYBODY)
 admin = session(ADMINS)
 # A retired route tells everybody so who has any credential at all.
 anybody = Who(frozenset({"tenant_key", "agent_token", "platform_key", "session", "app_client"}), roles=ANYBODY)
@@ -61,15 +104,5 @@ def admin_mfa(action: Action = "tenantAdmin") -> Who:
 
 
 def tenant_write(action: Action = "tenantAdmin", roles: frozenset[Role] = ADMINS) -> Who:
-    """Whoever changes something of a tenant: its key, an app client, or a person with a recent second factor."""
+    """Callers that may change a tenant: its key, an app client, or a person with a recent second factor."""
     return tenant_key | app_client | session(roles, action)
-
-
-def tenant_decide(action: Action = "approvals") -> Who:
-    """The same without integrations: what a person or the tenant itself decides."""
-    return tenant_key | session(ADMINS, action)
-
-
-TENANT_READ = "platform:tenant:read"
-TENANT_WRITE = "platform:tenant:write"
-USER_WRITE = "platform:user:write"

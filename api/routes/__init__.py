@@ -1,21 +1,35 @@
 """Every route: the table of contents."""
 
 from api.http.endpoint import Endpoint
-from api.routes import approvals, audit, dashboard, device, events, system
-from api.routes.agents import agents, backtest, funds, policies
+from api.routes import (
+    approvals,
+    approver_keys,
+    audit,
+    chains,
+    dashboard,
+    device,
+    docs,
+    events,
+    me,
+    system,
+    transactions,
+)
+from api.routes.agents import agents, backtest, funds, policies, quorums, signers
 from api.routes.auth import device as auth_device
 from api.routes.auth import mfa, passkeys, providers, sessions, sign_in
+from api.routes.platform import api_keys as platform_api_keys
 from api.routes.platform import members
 from api.routes.platform import tenants as platform_tenants
 from api.routes.secrets import credential_routes, secrets
-from api.routes.tenants import app_clients, freeze, oversight, signing_keys, tenants
-from api.routes.vault import decisions, history, receipt, replace, sign, simulate
+from api.routes.tenants import api_keys, app_clients, freeze, oversight, signing_keys, tenants
+from api.routes.vault import actions, decisions, history, receipt, replace, sign, simulate
 from api.routes.webhooks import deliveries
 from api.routes.webhooks import endpoints as webhooks
 
 ROUTES = (
     system.health,
     system.routes,
+    me.routes,
     providers.routes,
     sign_in.routes,
     sessions.routes,
@@ -23,27 +37,36 @@ ROUTES = (
     passkeys.routes,
     auth_device.routes,
     device.routes,
+    docs.routes,
+    chains.routes,
     agents.routes,
     funds.routes,
     policies.routes,
     backtest.routes,
+    signers.routes,
+    quorums.routes,
     sign.routes,
     simulate.routes,
     replace.routes,
+    actions.routes,
     decisions.routes,
     history.routes,
     receipt.routes,
+    transactions.routes,
     approvals.routes,
+    approver_keys.routes,
     dashboard.routes,
     secrets.routes,
     credential_routes.routes,
     tenants.routes,
+    api_keys.routes,
     app_clients.routes,
     signing_keys.routes,
     oversight.routes,
     freeze.routes,
     audit.routes,
     platform_tenants.routes,
+    platform_api_keys.routes,
     members.routes,
     webhooks.routes,
     deliveries.routes,

@@ -1,41 +1,70 @@
-"""The tenant's approval queue. Spec 1/4.7."""
+"""The tenant's approval queue."""
 
-from typing import Any
-
+from api.http.bodies import MAX_VOTE_BODY
 from api.http.endpoint import Routes
-from api.http.who import tenant_decide, tenant_read
-from api.routes.vault.decisions import FAILS
+from api.http.who import asking, tenant_read
+from api.routes.vault.refusals import APPROVE, DENY
 from custody.approvals import store
-from custody.approvals.types import Approval, ApprovalQuery, ApprovalStats, ApproveBody, Approved, Denied, DenyBody
+from custody.approvals.types import (
+    AmountWithoutAsset,
+    Approval,
+    ApprovalInFull,
+    ApprovalQuery,
+    ApprovalStats,
+    ApproveBody,
+    Approved,
+    Denied,
+    DenyBody,
+    UnknownAsset,
+)
+from custody.chains.evm.address import BadAddress
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.errors import Conflict
+from custody.kit.paging import Listed
+from custody.kit.reading import SearchesBusy, SearchingAlready, SearchTooSlow
 from custody.ports import Ports
-from custody.signing import decide
-from custody.signing.decide import ApprovalAbsent
-from custody.signing.types import PolicyRefused
+from custody.protocol.signer.orders import Approve, Deny
+from custody.protocol.signer.refusals import ApprovalAbsent
+from custody.signing import approvals
+from custody.signing.approvals import NotApproved
 
 routes = Routes("/approvals", tag="Approvals")
 
 
-@routes.get("", who=tenant_read, returns={200: list[Approval]})
-async def list_all(ports: Ports, caller: TenantCaller, query: ApprovalQuery) -> Any:
-    """List the queue, newest first."""
-    return await store.all_of(ports.pool, caller.tenant, query)
+@routes.get(
+    "",
+    who=tenant_read,
+    fails=(AmountWithoutAsset, BadAddress, SearchesBusy, SearchingAlready, SearchTooSlow, UnknownAsset),
+)
+async def list_approvals(ports: Ports, caller: TenantCaller, query: ApprovalQuery) -> Listed[Approval]:
+    """List the queue, newest first; every filter that is given must match."""
+    return await store.all_of(ports.pool, ports.search_share, caller.tenant, query)
 
 
-@routes.get("/stats", who=tenant_read, returns={200: ApprovalStats})
-async def stats(ports: Ports, caller: TenantCaller) -> Any:
-    """Count the queue over all agents."""
+@routes.get("/stats", who=tenant_read)
+async def get_approval_stats(ports: Ports, caller: TenantCaller) -> ApprovalStats:
+    """Get figures of the approval queue of all agents."""
     return await store.stats(ports.pool, caller.tenant)
 
 
-@routes.post("/<approval_id>/approve", who=tenant_decide(), returns={200: Approved, 403: PolicyRefused}, fails=FAILS)
-async def approve(ports: Ports, caller: TenantCaller, approval_id: str, body: ApproveBody) -> Any:
-    """Approve an item: it is judged again by today's policy, signed, and broadcast if the agent asked."""
-    return await decide.approve(ports, caller, approval_id, body)
+@routes.get("/<approval_id>", who=tenant_read, fails=(ApprovalAbsent,))
+async def get_approval(ports: Ports, caller: TenantCaller, approval_id: str) -> ApprovalInFull:
+    """Get one item of the queue, whatever its status, with the order itself."""
+    return await store.get(ports.pool, caller.tenant, approval_id)
 
 
-@routes.post("/<approval_id>/deny", who=tenant_decide(), returns={200: Denied}, fails=(ApprovalAbsent, Conflict))
-async def deny(ports: Ports, caller: TenantCaller, approval_id: str, body: DenyBody) -> Any:
+@routes.post("/<approval_id>/approve", max_body=MAX_VOTE_BODY, who=asking(Approve), fails=APPROVE)
+async def approve_item(
+    ports: Ports, caller: TenantCaller, approval_id: str, body: ApproveBody
+) -> Answered[Approved | NotApproved]:
+    """Approve an item: it is judged again by today's policy, signed, and broadcast if the agent asked.
+
+    Under an approval-quorum rule, send your `vote`; the item is signed with the last vote that it needs.
+    """
+    return await approvals.approve(ports, caller, approval_id, body)
+
+
+@routes.post("/<approval_id>/deny", who=asking(Deny), fails=DENY)
+async def deny_item(ports: Ports, caller: TenantCaller, approval_id: str, body: DenyBody) -> Answered[Denied]:
     """Deny an item; its transaction can never be signed afterwards."""
-    return await decide.deny(ports, caller, approval_id, body)
+    return await approvals.deny(ports, caller, approval_id, body)

@@ -1,10 +1,10 @@
-"""The stream of a tenant's events. Decisions 10."""
-
-from typing import Any
+"""The stream of a tenant's events."""
 
 from api.http.endpoint import Routes
 from api.http.who import tenant_read
+from custody.kit.answers import Streamed
 from custody.kit.callers import TenantCaller
+from custody.kit.quotas import DailyQuotaExceeded
 from custody.ports import Ports
 from custody.webhooks import stream
 from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
@@ -12,8 +12,8 @@ from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
 routes = Routes("/events", tag="Events")
 
 
-@routes.get("", who=tenant_read, returns={200: str}, fails=(TooManyStreams,), media="text/event-stream")
-async def listen(ports: Ports, caller: TenantCaller, headers: StreamHeaders, query: StreamQuery) -> Any:
+@routes.get("", who=tenant_read, fails=(DailyQuotaExceeded, TooManyStreams), media="text/event-stream")
+async def stream_events(ports: Ports, caller: TenantCaller, headers: StreamHeaders, query: StreamQuery) -> Streamed:
     """Listen to what happens in the tenant, as server-sent events.
 
     `id` is the number of the event, `event` its name and `data` what a webhook would be sent. With `Last-Event-ID` it

@@ -1,6 +1,6 @@
-"""Alive, ready, the contract, and the public keys. Spec 1/4.5, decisions 1, 7."""
+"""Alive, ready, the contract, and the public keys."""
 
-from typing import Any
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -8,6 +8,8 @@ from api.http.endpoint import Routes
 from api.http.who import public
 from custody.health import ready as readiness
 from custody.health.ready import Ready
+from custody.kit.answers import NotReady
+from custody.kit.described import described
 from custody.ports import Ports
 
 health = Routes("", tag="Health")
@@ -15,30 +17,30 @@ routes = Routes("", tag="System")
 
 
 class Alive(msgspec.Struct, frozen=True):
-    """This process answers."""
+    """This process responds."""
 
-    status: str
+    status: Annotated[Literal["ok"], described("Always `ok`.")]
 
 
 class Jwks(msgspec.Struct, frozen=True):
     """A JWK set (RFC 7517)."""
 
-    keys: list[dict[str, str]]
+    keys: Annotated[list[dict[str, str]], described("The public keys as JWKs; choose by `kid`.")]
 
 
-@health.get("/health", who=public, returns={200: Alive})
-async def alive() -> Any:
-    """Say that this process answers."""
+@health.get("/health", who=public, unlimited=True)
+async def check_health() -> Alive:
+    """Check that this process responds."""
     return Alive("ok")
 
 
-@health.get("/ready", who=public, returns={200: Ready, 503: Ready})
-async def ready(ports: Ports) -> Any:
-    """Say whether everything that is needed to sign is there."""
+@health.get("/ready", who=public, unlimited=True)
+async def check_readiness(ports: Ports) -> Ready | NotReady[Ready]:
+    """Check whether everything needed for signing is available."""
     return await readiness.ready(ports)
 
 
-@routes.get("/.well-known/jwks.json", who=public, returns={200: Jwks}, raw_answer=True)
-async def jwks(ports: Ports) -> Any:
-    """Get the public keys that verify our tokens."""
+@routes.get("/.well-known/jwks.json", who=public, raw_answer=True)
+async def get_public_keys(ports: Ports) -> Jwks:
+    """Get the public keys that verify the tokens, receipts and checkpoints of this service."""
     return Jwks(await readiness.public_keys(ports))

@@ -43,7 +43,10 @@ def main() -> None:
     """Run everything; exit with 1 when a promise did not hold."""
     given = _arguments()
     began = time.monotonic()
-    with killable_postgres() as postgres, deployed(postgres.database, "signer", "api", "scheduler") as service:
+    with (
+        killable_postgres() as postgres,
+        deployed(postgres.database, "signer", "identity", "api", "scheduler") as service,
+    ):
         rows = [*_survivals(postgres, service, given.kills, given.stops), *_races(service, given.races)]
     rows.append(_schedulers(given.scheduler_seconds))
     rows.append(_mutations(given.mutations))
@@ -103,10 +106,13 @@ def _deliveries(events: int) -> Row:
     came_to = webhooks.events_delivered(events, _say)
     _say(f"{came_to} {came_to.per_second:.0f}/s")
     return Row(
-        "webhooks, 5 of 20 endpoints fail", events,
+        "webhooks, 5 of 20 endpoints fail",
+        events,
         f"{came_to.delivered} delivered at {came_to.per_second:.0f}/s, {came_to.duplicates} twice",
-        came_to.wrong, 0, f"{came_to.seconds:.0f} s in all",
-    )  # fmt: skip
+        came_to.wrong,
+        0,
+        f"{came_to.seconds:.0f} s in all",
+    )
 
 
 def _mutations(rounds: int) -> Row:
@@ -120,10 +126,13 @@ def _row(survived: Survived) -> Row:
     for problem in survived.problems:
         _say(problem)
     return Row(
-        survived.what, len(seconds), f"{survived.acknowledged} acknowledged",
-        len(survived.lost_or_doubled) + len(survived.replayed_differently), len(survived.violations),
+        survived.what,
+        len(seconds),
+        f"{survived.acknowledged} acknowledged",
+        len(survived.lost_or_doubled) + len(survived.replayed_differently),
+        len(survived.violations),
         f"{seconds[len(seconds) // 2]:.2f} / {seconds[-1]:.2f}",
-    )  # fmt: skip
+    )
 
 
 def _schedulers(seconds: float) -> Row:

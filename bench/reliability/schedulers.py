@@ -9,11 +9,17 @@ from tests.scheduler.replicas import Killed, replicas_killed
 
 # A node that takes every transaction and says nothing of what becomes of it.
 TAKES_ALL: dict[str, object] = {
-    "eth_chainId": "0x7a69", "eth_sendRawTransaction": "0x" + "00" * 32, "eth_getTransactionCount": "0x0",
-    "eth_getTransactionByHash": None, "eth_getTransactionReceipt": None, "eth_blockNumber": "0x1",
-    "eth_estimateGas": "0x5208", "eth_maxPriorityFeePerGas": "0x1", "eth_getBalance": hex(10**18),
+    "eth_chainId": "0x7a69",
+    "eth_sendRawTransaction": "0x" + "00" * 32,
+    "eth_getTransactionCount": "0x0",
+    "eth_getTransactionByHash": None,
+    "eth_getTransactionReceipt": None,
+    "eth_blockNumber": "0x1",
+    "eth_estimateGas": "0x5208",
+    "eth_maxPriorityFeePerGas": "0x1",
+    "eth_getBalance": hex(10**18),
     "eth_getBlockByNumber": {"baseFeePerGas": "0x1", "number": "0x1"},
-}  # fmt: skip
+}
 
 
 def killed(seconds: float, say: Callable[[str], None]) -> Killed:
@@ -21,7 +27,9 @@ def killed(seconds: float, say: Callable[[str], None]) -> Killed:
     with running_bad_node() as node, killable_postgres() as postgres:
         node.results = dict(TAKES_ALL)
         with (
-            deployed(postgres.database, "signer", "api", SERVICE_RPC_URL_31337=f"http://{node.address}") as service,
+            deployed(
+                postgres.database, "signer", "identity", "api", SERVICE_RPC_URL_31337=f"http://{node.address}"
+            ) as service,
             new_tenant(service) as tenant,
         ):
             return replicas_killed(service, tenant, seconds, say)

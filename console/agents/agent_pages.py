@@ -19,7 +19,7 @@ _APPROVALS: Final = 200
 
 
 @dataclass(frozen=True)
-class Everybody:
+class AllAgents:
     """The agents, newest first, `total` of which there are; approvals by agent, all of them if `waiting_complete`."""
 
     agents: Sequence[Agent]
@@ -29,14 +29,14 @@ class Everybody:
     tenant: Tenant | None
 
 
-async def everybody(client: ApiClient, person: Person | None, queue: Queue) -> Everybody:
+async def all_agents(client: ApiClient, person: Person | None, queue: Queue) -> AllAgents:
     """Ask for all of it, but for what the queue knows. Raises what asking for the agents raises; the rest may miss."""
     agents, total = await _agents(client)
-    # Whoever comes with the tenant key is not told whose it is; any of its agents says it.
+    # The tenant key does not name its tenant; any of its agents does.
     tenant_id = (person.tenant if person else None) or next((agent.tenant_id for agent in agents), None)
     waiting, tenant = await asyncio.gather(_waiting(client, queue), _tenant(client, tenant_id))
     found, complete = waiting
-    return Everybody(agents, total, found, complete, tenant)
+    return AllAgents(agents, total, found, complete, tenant)
 
 
 async def _agents(client: ApiClient) -> tuple[list[Agent], int]:

@@ -1,9 +1,9 @@
 """Asks before approving one item."""
 
-from console.dialogs.deciding import Deciding
+from console.dialogs.deciding import DecidingAtOnce
 
 
-class Approve(Deciding):
+class Approve(DecidingAtOnce):
     """Answers with what came of it; the item is signed, and sent if its agent wanted that."""
 
     TITLE_TEXT = "Approve this?"

@@ -1,6 +1,7 @@
 """What every question to the person shares: drawn before it can be answered, open until what it asks for is done."""
 
 import time
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import work
@@ -44,7 +45,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
     CONFIRM: ClassVar[str] = "Confirm"
     VARIANT: ClassVar[Any] = "primary"
     # What is said to somebody who does not wait for the answer; nothing where nothing is changed.
-    LEAVING: ClassVar[str] = "It may have happened or not."
+    LEAVING: ClassVar[str] = "The outcome is unknown."
     BINDINGS: ClassVar[list[BindingType]] = [
         # Not before everybody else: in a field Enter comes after the letters that were typed before it, or what is
         # confirmed would lack the last of them.
@@ -61,7 +62,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
     def __init__(self) -> None:
         super().__init__()
         self.key = new_key()
-        self._drawn = False
+        self._is_armed = False
         self._busy = False
         self._asked_at = 0.0
         self._held: list[tuple[str, Any]] = []
@@ -78,17 +79,17 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
                 yield Button("Cancel (Esc)", id="cancel")
         yield TooSmall()
 
+    @abstractmethod
     def essentials(self) -> ComposeResult:
         """What the person must have seen."""
-        raise NotImplementedError
 
     def fields(self) -> ComposeResult:
         """What the person may type."""
         yield from ()
 
+    @abstractmethod
     async def perform(self) -> Result:
         """Do it, and give what came of it; raise Failure to stay open with its sentence."""
-        raise NotImplementedError
 
     def done(self, result: Result) -> None:
         """It happened: close with what came of it."""
@@ -120,7 +121,12 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         self.call_after_refresh(self._arm)
 
     def _arm(self) -> None:
-        self._drawn = True
+        self._is_armed = True
+
+    @property
+    def confirm_key(self) -> str:
+        """The key that confirms, as the button names it."""
+        return "Enter"
 
     @property
     def stepping_back(self) -> bool:
@@ -142,10 +148,14 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
     def action_confirm(self) -> None:
         if self.stepping_back:
             self.action_step_back()
-        elif self._drawn and not self._busy and not self.query_one(TooSmall).display:
-            # From now on, not from when the worker begins: what comes between was not read.
-            self._busy, self._asked_at = True, time.monotonic()
-            self._confirmed()
+        elif self._is_armed and not self._busy and not self.query_one(TooSmall).display:
+            self.begin_asking()
+
+    def begin_asking(self) -> None:
+        """It is confirmed: do it."""
+        # From now on, not from when the worker begins: what comes between was not read.
+        self._busy, self._asked_at = True, time.monotonic()
+        self._confirmed()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -164,9 +174,10 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         try:
             result = await self.perform()
         except (AnswerLost, Malformed) as failure:
-            again = "It may have happened or not: Enter asks again, and it will happen once."
+            key = self.confirm_key
+            again = f"The outcome is unknown: {key} retries safely, it takes effect at most once."
             # Where nothing is changed, nothing can have happened.
-            self._say(f"{failure.sentence} {again if self.LEAVING else 'Enter asks again.'}")
+            self._say(f"{failure.sentence} {again if self.LEAVING else f'{key} asks again.'}")
         except Failure as failure:
             self._say(failure.sentence)
             self.app.signed_out(failure)
@@ -182,7 +193,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
 
     def _tired(self) -> None:
         if self._tires:
-            self.tell("Asking… Esc leaves." + (" It may happen all the same." if self.LEAVING else ""))
+            self.tell("Asking… Esc leaves." + (" It may still take effect." if self.LEAVING else ""))
 
     def _say(self, sentence: str, *, busy: bool = False) -> None:
         self._busy = busy

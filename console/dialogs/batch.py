@@ -7,17 +7,17 @@ from datetime import datetime
 from textual import work
 from textual.app import ComposeResult
 
-from console.dialogs.careful import MORE_IS_KNOWN, Careful
-from console.orders.dangers import dangers
+from console.dialogs.careful import MORE_IS_KNOWN, Careful, NotRead
+from console.orders.dangers import dangers, warned
 from console.orders.order import Known, of_approval
 from console.orders.words import essentials
 from console.queue import batch
-from console.queue.acquaintance import RECENT
+from console.queue.context_cache import RECENT
 from console.queue.decisions import Over, Refused, Way, decide
 from console.queue.queue import Item, Outcome
-from console.texts.said import Said
+from console.texts.lines import Line
+from console.widgets.line_view import LineView
 from console.widgets.reason_line import ReasonLine
-from console.widgets.said_lines import SaidLines
 from console.wire.api_client import new_key
 from console.wire.failures import Failure, MfaRequired, SignedOut
 
@@ -25,12 +25,8 @@ _NOTHING = Known()
 _WARNS = ("warn", "bad")
 
 
-class _NotRead(Failure):
-    """A warning came that was not on the screen."""
-
-
 # After one of these the others would be asked about in vain, and the person each time.
-_ENDS = (SignedOut, MfaRequired, _NotRead)
+_ENDS = (SignedOut, MfaRequired, NotRead)
 
 
 class BatchDecision(Careful[frozenset[str]]):
@@ -50,10 +46,10 @@ class BatchDecision(Careful[frozenset[str]]):
         self._items = list(items)
         self._keys = {item.id: new_key() for item in items}
         # What was said to each; who has no line yet, or may be asked again, is left to do.
-        self._said: dict[str, Said] = {}
+        self._said: dict[str, Line] = {}
         self._left = list(items)
         # What was told of each where it was to be read.
-        self._read: dict[str, list[Said]] = {}
+        self._read: dict[str, list[Line]] = {}
         self._stop = False
         # When all that is known around them was there; None while it is asked for.
         self._looked_at: datetime | None = None
@@ -64,12 +60,12 @@ class BatchDecision(Careful[frozenset[str]]):
         self.TO_THE_END = way == "approve"  # type: ignore[misc]
 
     def essentials(self) -> ComposeResult:
-        yield SaidLines([Said(line, "warn") for line in batch.totals(self._items)], id="totals")
-        yield SaidLines(self._to_read(), id="items")
+        yield LineView([Line(line, "warn") for line in batch.totals(self._items)], id="totals")
+        yield LineView(self._to_read(), id="items")
 
     def fields(self) -> ComposeResult:
         if self._way == "deny":
-            yield ReasonLine("Why? One reason for all (may stay empty)")
+            yield ReasonLine("Reason for all (optional)")
 
     def on_mount(self) -> None:
         for line in self.query(ReasonLine):
@@ -79,7 +75,7 @@ class BatchDecision(Careful[frozenset[str]]):
             self.set_interval(1, self._second)
 
     def _second(self) -> None:
-        """What is known grows old while the question stands; it is asked anew."""
+        """The context gets stale while the dialog is open; fetch it again."""
         since = self._looked_at
         if self._undecided() and since is not None and abs(self.app.now() - since) > RECENT:
             self._look_around()
@@ -92,12 +88,12 @@ class BatchDecision(Careful[frozenset[str]]):
                 self._known[item.id] = known
         self._looked_at = self.app.now()
         if not self._busy and self._left and any(self._told(item) != self._read[item.id] for item in self._left):
-            self.query_one("#items", SaidLines).show(self._to_read())
+            self.query_one("#items", LineView).show(self._to_read())
             self.more_is_known()
 
     async def perform(self) -> frozenset[str]:
         if self._sent not in (None, self.reason):
-            # Another reason is another request; whoever was reached by the first one says so.
+            # A different reason is a different request; items decided by the first one report it.
             self._keys = {item.id: new_key() for item in self._items}
         self._sent = self.reason
         left, self._left = self._left, []
@@ -113,12 +109,16 @@ class BatchDecision(Careful[frozenset[str]]):
             except BaseException:
                 self._left += left[place:]
                 raise
-            self.query_one("#items", SaidLines).show(self._lines())
+            self.query_one("#items", LineView).show(self._lines())
         return self._undecided()
 
     def done(self, result: frozenset[str]) -> None:
         """Stay open: what became of each is read before one goes back."""
         self._say(self._summary())
+
+    @property
+    def dangerous(self) -> bool:
+        return self._way == "approve" and any(warned(self._read[item.id]) for item in self._left)
 
     @property
     def reason(self) -> str:
@@ -130,26 +130,26 @@ class BatchDecision(Careful[frozenset[str]]):
         try:
             outcome = await app.act(lambda: self._decide_as_read(item, key))
         except Over as over:
-            self._said[item.id] = Said(over.sentence, "warn")
+            self._said[item.id] = Line(over.sentence, "warn")
             if over.outcome:
-                app.lookout.has_ended(item.id, over.outcome)
+                app.queue_monitor.has_ended(item.id, over.outcome)
         except _ENDS:
             raise
         except Failure as failure:
             if isinstance(failure, Refused):
                 # That was an answer, and it is kept under its key.
                 self._keys[item.id] = new_key()
-            again = "" if isinstance(failure, Refused) else " Enter asks again."
-            self._said[item.id] = Said(failure.sentence.replace("\n", " ") + again, "bad")
+            again = "" if isinstance(failure, Refused) else f" {self.confirm_key} asks again."
+            self._said[item.id] = Line(failure.sentence.replace("\n", " ") + again, "bad")
             self._left.append(item)
         else:
-            self._said[item.id] = Said(outcome.sentence, "good")
-            app.lookout.has_ended(item.id, outcome)
+            self._said[item.id] = Line(outcome.sentence, "good")
+            app.queue_monitor.has_ended(item.id, outcome)
 
     async def _decide_as_read(self, item: Item, key: str) -> Outcome:
         # Asked once more where a second factor was wanted first, and that may have taken minutes.
         if self._news(item):
-            raise _NotRead("It was not decided.")
+            raise NotRead("Not decided.")
         return await decide(self.app.client, item, self._way, key, self._sent or "")
 
     def action_step_back(self) -> None:
@@ -171,40 +171,38 @@ class BatchDecision(Careful[frozenset[str]]):
         before = sum(said.tone == "warn" for said in self._said.values())
         word = "approved" if self._way == "approve" else "denied"
         parts = [f"{done:,} {word}"]
-        parts += [f"{before:,} not, because others or the time were faster"] if before else []
-        parts += [f"{len(self._left):,} still to do: Enter goes on with them"] if self._left else []
+        parts += [f"{before:,} not: already decided or expired"] if before else []
+        parts += [f"{len(self._left):,} left: {self.confirm_key} continues"] if self._left else []
         return ", ".join(parts) + "."
 
-    def _to_read(self) -> list[Said]:
+    def _to_read(self) -> list[Line]:
         """The same, from where one reads it before anything more is decided."""
         self._read = {item.id: self._told(item) for item in self._items}
         return self._lines()
 
-    def _lines(self) -> list[Said]:
+    def _lines(self) -> list[Line]:
         """Each in full, and what became of it."""
-        lines: list[Said] = []
+        lines: list[Line] = []
         for number, item in enumerate(self._items, 1):
-            who, *does = self._told(item)
-            lines += [Said(f"{number:,}. {who.text}", who.tone), *does]
+            first, *rest = self._told(item)
+            lines += [Line(f"{number:,}. {first.text}", first.tone), *rest]
             if item.id in self._said:
-                became = self._said[item.id]
-                lines.append(Said(f"  -> {became.text}", became.tone))
+                line = self._said[item.id]
+                lines.append(Line(f"  -> {line.text}", line.tone))
         return lines
 
     def _news(self, item: Item) -> bool:
         """Whether a warning is told of it that was not read."""
         return any(said.tone in _WARNS and said not in self._read[item.id] for said in self._told(item))
 
-    def _told(self, item: Item) -> list[Said]:
+    def _told(self, item: Item) -> list[Line]:
         order, known = of_approval(item.approval), self._known.get(item.id, _NOTHING)
-        who, *does = essentials(order, known)
-        # Whoever denies needs not know what is not known.
-        found = dangers(order, known) if self._way == "approve" else []
-        return [who, *found, *does]
+        # Missing context does not matter for a denial.
+        return [*(dangers(order, known) if self._way == "approve" else []), *essentials(order, known)]
 
     def _say(self, sentence: str, *, busy: bool = False) -> None:
         if not busy and any(self._news(item) for item in self._left):
-            self.query_one("#items", SaidLines).show(self._to_read())
+            self.query_one("#items", LineView).show(self._to_read())
             self._read_again()
             sentence = f"{sentence} {MORE_IS_KNOWN}"
         super()._say(sentence, busy=busy)

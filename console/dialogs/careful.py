@@ -3,25 +3,34 @@
 from typing import ClassVar, Final
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.widgets import Button, Input
 
 from console.dialogs.ask import Ask, Essentials
 from console.widgets.too_small import TooSmall
+from console.wire.failures import Failure
 
-MORE_IS_KNOWN: Final = "More has become known: read it from the top."
+MORE_IS_KNOWN: Final = "New information has arrived: read it from the top."
 _LEAST_LINES: Final = 3
+
+
+class NotRead(Failure):
+    """A warning came that was not on the screen."""
 
 
 class Careful[Result](Ask[Result]):
     """What does not fit into the terminal is read on with the key that would confirm.
 
     So nobody confirms what they have seen only the beginning of. After each page there is a short pause before the key
-    counts, which the button shows; a key pressed in it begins the pause anew, so that one that is held down gets
+    counts, which the button shows; a key pressed during the pause restarts it, so that a key held down gets
     nowhere. What changes below one's eyes, and what a terminal of another size has moved, is read from the top.
+    Where a danger is shown the last step has a key of its own: Enter only reads on, and nothing is confirmed by habit.
     """
 
-    LEAVING: ClassVar[str] = "It may have happened or not; the queue will tell."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "accept", "Confirm despite a warning", show=False)]
+
+    LEAVING: ClassVar[str] = "The outcome is unknown; the queue will show it."
     # Whether the end must have been on the screen; to refuse something costs nothing.
     TO_THE_END: ClassVar[bool] = True
 
@@ -41,6 +50,15 @@ class Careful[Result](Ask[Result]):
         return self.TO_THE_END and not self._finished and round(area.scroll_y) < area.max_scroll_y
 
     @property
+    def dangerous(self) -> bool:
+        """Whether a danger is among what is shown, so that Enter does not confirm."""
+        return False
+
+    @property
+    def confirm_key(self) -> str:
+        return "y" if self.dangerous else super().confirm_key
+
+    @property
     def _area(self) -> Essentials:
         return self.query_one(Essentials)
 
@@ -50,18 +68,35 @@ class Careful[Result](Ask[Result]):
     def action_confirm(self) -> None:
         if self._finished or self.stepping_back:
             self.action_step_back()
-        elif self._busy or not self._round or self.query_one(TooSmall).display:
-            # Busy, not begun, or not to be seen.
+        elif self._not_yet():
             return
-        elif not self._drawn:
-            self._wait_again()
         elif self.unread:
             self._area.scroll_page_down(animate=False)
             self._wait_again()
         elif self._reads_on:
             self._wait_again()
+        elif self.dangerous:
+            self.tell(f"There is a warning above. {self.confirm_key}: {self.CONFIRM}")
         else:
             super().action_confirm()
+
+    def action_accept(self) -> None:
+        """Confirm where a danger is shown, once all of it was read; elsewhere the key does nothing."""
+        if self._finished or not self.dangerous or self._not_yet():
+            return
+        if self.unread or self._reads_on:
+            self.tell("Read on first (Enter).")
+        else:
+            self.begin_asking()
+
+    def _not_yet(self) -> bool:
+        """Whether keys are ignored: busy, not started, not visible, or too early, which restarts the pause."""
+        if self._busy or not self._round or self.query_one(TooSmall).display:
+            return True
+        if not self._is_armed:
+            self._wait_again()
+            return True
+        return False
 
     def on_resize(self, event: events.Resize) -> None:
         before, self._seen_size = self._seen_size, event.size
@@ -90,11 +125,12 @@ class Careful[Result](Ask[Result]):
         button = self.query_one("#confirm", Button)
         self._reads_on = self.unread
         does = "Read on" if self._reads_on else self.CONFIRM
-        label = f"{does} (Enter)" if self._drawn else "Read first…"
+        key = "Enter" if self._reads_on else self.confirm_key
+        label = f"{does} ({key})" if self._is_armed else "Read first…"
         if str(button.label) != label:
             button.label = label
             button.refresh(layout=True)
-        button.set_class(not self._drawn, "-early")
+        button.set_class(not self._is_armed, "-early")
         area = self._area
         below = round(area.scroll_y) < area.max_scroll_y
         self.query_one("#question").border_subtitle = "▼ more below" if below else ""
@@ -108,7 +144,7 @@ class Careful[Result](Ask[Result]):
         self._wait_again()
 
     def _wait_again(self) -> None:
-        self._drawn = False
+        self._is_armed = False
         self._round += 1
         self.draw()
         self.call_after_refresh(self._wait, self._round)
@@ -121,7 +157,7 @@ class Careful[Result](Ask[Result]):
 
     def _armed(self, turn: int) -> None:
         if turn == self._round:
-            self._drawn = self._was_armed = True
+            self._is_armed = self._was_armed = True
             self.draw()
 
     def _fit(self) -> None:
@@ -129,8 +165,9 @@ class Careful[Result](Ask[Result]):
         frame = self.query_one("#question")
         others = sum(
             child.outer_size.height + child.styles.margin.height
-            for child in frame.children if child.display and child.id != "essentials"
-        )  # fmt: skip
+            for child in frame.children
+            if child.display and child.id != "essentials"
+        )
         area = self._area
         room = max(_LEAST_LINES, self.size.height - frame.gutter.height - others - area.styles.margin.height)
         if area.styles.max_height is None or area.styles.max_height.value != room:

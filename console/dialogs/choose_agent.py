@@ -42,10 +42,12 @@ class ChooseAgent(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield PlainText("Whose transactions?", id="choose-title")
-            yield AgentList([
-                Column("Agent", lambda agent: agent.name, 12, share=3),
-                Column("Id", lambda agent: agent.id, 10, share=2),
-            ])  # fmt: skip
+            yield AgentList(
+                [
+                    Column("Agent", lambda agent: agent.name, 12, share=3),
+                    Column("Id", lambda agent: agent.id, 10, share=2),
+                ]
+            )
             every = "  a all agents" if self._all_allowed else ""
             yield PlainText(f"Enter chooses  / searches{every}  Esc goes back", id="choose-keys")
 

@@ -5,20 +5,20 @@ from dataclasses import replace
 
 from textual.app import ComposeResult
 
-from console.dialogs.careful import Careful
-from console.orders.dangers import dangers
+from console.dialogs.careful import MORE_IS_KNOWN, Careful, NotRead
+from console.orders.dangers import dangers, warned
 from console.orders.order import Known, of_approval
 from console.orders.words import essentials
 from console.queue.decisions import Over, Refused, Way, decide
 from console.queue.queue import Item, Outcome
+from console.texts.lines import Line
 from console.texts.moments import clock
-from console.texts.said import Said
+from console.widgets.line_view import LineView
 from console.widgets.plain_text import PlainText
-from console.widgets.said_lines import SaidLines
 from console.wire.api_client import new_key
 
 
-class Deciding(Careful[Outcome]):
+class Deciding[Result](Careful[Result]):
     """Decides over the order that it shows, and over no other; once that is over, its button does nothing."""
 
     WAY: Way
@@ -31,19 +31,18 @@ class Deciding(Careful[Outcome]):
         self.item = item
         self._known = known
         self._over = ""
-        self._read: list[Said] = []
-        self._sent: str | None = None
+        self._read: list[Line] = []
 
     def essentials(self) -> ComposeResult:
         self._read = self.lines()
-        yield SaidLines(self._read, id="said")
+        yield LineView(self._read, id="said")
 
-    def lines(self) -> list[Said]:
+    def lines(self) -> list[Line]:
         """What must not be missed, then what the order does, with what is known around it by now."""
         # Its expiry is said once, with the time that is left.
         order, known = replace(of_approval(self.item.approval), expires_at=None), self._known() or Known()
         found = dangers(order, known)
-        return [*found, *([Said("")] if found else []), *essentials(order, known)]
+        return [*found, *([Line("")] if found else []), *essentials(order, known)]
 
     def fields(self) -> ComposeResult:
         yield PlainText("", id="deadline")
@@ -53,25 +52,10 @@ class Deciding(Careful[Outcome]):
         self.set_interval(0.5, self._look)
         self.call_after_refresh(self._look)
 
-    async def perform(self) -> Outcome:
-        app = self.app
-        if self._sent not in (None, self.reason):
-            # Another reason is another request; if the first one has arrived, this one is told so.
-            self.key = new_key()
-        self._sent = self.reason
-        try:
-            outcome = await app.act(lambda: decide(app.client, self.item, self.WAY, self.key, self.reason))
-        except Over as over:
-            self._over = over.sentence
-            if over.outcome:
-                app.lookout.has_ended(self.item.id, over.outcome)
-            raise
-        except Refused:
-            # That was an answer, and it is kept under its key: to be judged anew is another request.
-            self.key = new_key()
-            raise
-        app.lookout.has_ended(self.item.id, outcome)
-        return outcome
+    @property
+    def dangerous(self) -> bool:
+        # To refuse something costs nothing.
+        return self.TO_THE_END and warned(self._read)
 
     @property
     def reason(self) -> str:
@@ -82,9 +66,7 @@ class Deciding(Careful[Outcome]):
         """What the time, or somebody else, has made of the item while the question stands."""
         if self._busy or self._over:
             return
-        if (lines := self.lines()) != self._read:
-            self._read = lines
-            self.query_one("#said", SaidLines).show(lines)
+        if self._show_news():
             self.more_is_known()
         if self._end():
             self._say("")
@@ -93,18 +75,61 @@ class Deciding(Careful[Outcome]):
         self.query_one("#deadline", PlainText).update(f"This request {self.item.until(self.app.now())}{at}.")
         self.draw()
 
+    def _show_news(self) -> bool:
+        """Show what has become known since; False when that is nothing."""
+        if (lines := self.lines()) == self._read:
+            return False
+        self._read = lines
+        self.query_one("#said", LineView).show(lines)
+        return True
+
     def _end(self) -> str:
         """Why nothing is left to decide; empty while something is."""
-        outcome = self.app.lookout.queue.ended.get(self.item.id)
+        outcome = self.app.queue_monitor.queue.ended.get(self.item.id)
         if outcome is None and not self.item.is_due(self.app.now()):
             return ""
-        said = outcome.sentence if outcome else "This has expired: nobody decided in time."
-        return f"{said} There is nothing left to decide."
+        said = outcome.sentence if outcome else "This has expired: it was not decided in time."
+        return f"{said} Nothing is left to decide."
 
     def _say(self, sentence: str, *, busy: bool = False) -> None:
         if not busy and not self._over:
             self._over = self._end()
+        if not busy and not self._over and self._show_news():
+            self._read_again()
+            sentence = f"{sentence} {MORE_IS_KNOWN}"
         super()._say(self._over or sentence, busy=busy)
         if self._over:
             self.query_one("#deadline", PlainText).display = False
             self.finish()
+
+
+class DecidingAtOnce(Deciding[Outcome]):
+    """Decided by one person alone, in one request."""
+
+    _sent: str | None = None
+
+    async def perform(self) -> Outcome:
+        app = self.app
+        if self._sent not in (None, self.reason):
+            # Another reason is another request; if the first one has arrived, this one is told so.
+            self.key = new_key()
+        self._sent = self.reason
+        try:
+            outcome = await app.act(self._decide_as_read)
+        except Over as over:
+            self._over = over.sentence
+            if over.outcome:
+                app.queue_monitor.has_ended(self.item.id, over.outcome)
+            raise
+        except Refused:
+            # That response is stored under its key: a new evaluation needs a new request.
+            self.key = new_key()
+            raise
+        app.queue_monitor.has_ended(self.item.id, outcome)
+        return outcome
+
+    async def _decide_as_read(self) -> Outcome:
+        # Asked once more where a second factor was wanted first, and that may have taken minutes.
+        if self.TO_THE_END and any(said.tone in ("warn", "bad") and said not in self._read for said in self.lines()):
+            raise NotRead("Not decided.")
+        return await decide(self.app.client, self.item, self.WAY, self.key, self.reason)

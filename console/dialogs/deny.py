@@ -2,11 +2,11 @@
 
 from textual.app import ComposeResult
 
-from console.dialogs.deciding import Deciding
+from console.dialogs.deciding import DecidingAtOnce
 from console.widgets.reason_line import ReasonLine
 
 
-class Deny(Deciding):
+class Deny(DecidingAtOnce):
     """Answers with what came of it; what is denied can never be signed."""
 
     TITLE_TEXT = "Deny this?"
@@ -18,7 +18,7 @@ class Deny(Deciding):
 
     def fields(self) -> ComposeResult:
         yield from super().fields()
-        yield ReasonLine("Why? The agent's owner reads it (may stay empty)")
+        yield ReasonLine("Reason, shown to the agent's owner (optional)")
 
     @property
     def reason(self) -> str:

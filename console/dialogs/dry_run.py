@@ -1,4 +1,4 @@
-"""Trying out a typed-in order: what signing would come to now. Nothing is signed or written. Decisions 10."""
+"""Trying out a typed-in order: what signing would come to now. Nothing is signed or written."""
 
 from typing import ClassVar, Final
 
@@ -7,14 +7,14 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Input, TextArea
 
 from console.dialogs.ask import Ask
-from console.orders.surroundings import surroundings
+from console.orders.order_context import fetch_context
 from console.rules.dry_run_in_words import dry_run_in_words, order_of
 from console.rules.typed_order import EVM, SOLANA, TYPED_DATA, BadField, coin_of, field_of, question, said_back
-from console.texts.said import Said
+from console.texts.lines import Line
 from console.widgets.choice import Choice
+from console.widgets.line_view import LineView
 from console.widgets.pasted_text import PastedText
 from console.widgets.plain_text import PlainText
-from console.widgets.said_lines import SaidLines
 from console.widgets.typed_field import TypedField
 from console.wire.failures import Answered, Failure
 from console.wire.shapes import Agent
@@ -23,13 +23,13 @@ from console.wire.shapes_agents import Account, Simulated
 _KINDS: Final = ((EVM, "EVM transaction"), (TYPED_DATA, "typed data"), (SOLANA, "Solana transaction"))
 # Which field says the chain of an amount.
 _AMOUNTS: Final = {"value": (EVM, "chain"), "declared": (SOLANA, "cluster")}
-_OUTDATED: Final = "Something else is typed in now. Enter asks about it."
+_OUTDATED: Final = "The input has changed. Press Enter to simulate it."
 
 
-class DryRun(Ask[list[Said]]):
+class DryRun(Ask[list[Line]]):
     """A form that stays open with the answer beside it, or, in a narrow terminal, over it until Esc."""
 
-    TITLE_TEXT = "Try a transaction: nothing is signed, nothing is written"
+    TITLE_TEXT = "Simulate a transaction: nothing is signed or written"
     CONFIRM = "Try"
     LEAVING = ""
     # In CSS, not DEFAULT_CSS: it must win over what the application says of every question.
@@ -82,11 +82,11 @@ class DryRun(Ask[list[Said]]):
                     yield PlainText("", id="document-wrong", classes="dry-wrong")
                 with Vertical(id="dry-solana", classes="dry-kind"):
                     yield TypedField("transaction", "message", "base64")
-                    yield TypedField("recipient", "to", "the address it pays")
+                    yield TypedField("recipient", "to", "the recipient's address")
                     yield TypedField("declared", "value", "0, 0.5, 0.5 SOL, 20 lamports")
                     yield TypedField("cluster", "chain id", "101 is mainnet, 102 devnet")
             with VerticalScroll(id="dry-answer", can_focus=True):
-                yield SaidLines([Said("The answer will stand here.", "quiet")])
+                yield LineView([Line("The result appears here.", "quiet")])
 
     def on_mount(self) -> None:
         self._show_kind()
@@ -138,7 +138,7 @@ class DryRun(Ask[list[Said]]):
         else:
             super().action_confirm()
 
-    async def perform(self) -> list[Said]:
+    async def perform(self) -> list[Line]:
         self._forget_notes()
         kind, given = self._asked = self._stands
         try:
@@ -147,7 +147,7 @@ class DryRun(Ask[list[Said]]):
             answer = await self.app.client.send("POST", path, Simulated, body)
         except BadField as bad:
             self._point_at(bad.field, bad.sentence)
-            raise Failure("Nothing was asked: see the field.") from None
+            raise Failure("Not sent: correct the marked field.") from None
         except Answered as failure:
             if field := field_of(kind, failure.data):
                 if self._asked != self._stands:
@@ -155,15 +155,15 @@ class DryRun(Ask[list[Said]]):
                 self._point_at(field, failure.sentence)
             raise
         order = order_of(self._agent, body, answer)
-        return dry_run_in_words(order, answer, await surroundings(self.app.client, order))
+        return dry_run_in_words(order, answer, await fetch_context(self.app.client, order))
 
-    def done(self, result: list[Said]) -> None:
+    def done(self, result: list[Line]) -> None:
         if self._asked != self._stands:
             # The fields can be changed while it is asked.
             self._say(_OUTDATED)
             return
         self._say("")
-        self.query_one("#dry-answer SaidLines", SaidLines).show(result)
+        self.query_one("#dry-answer LineView", LineView).show(result)
         self.query_one("#dry-answer").scroll_home(animate=False)
         self.set_class(True, "-answered")
         self._name_enter()
@@ -173,7 +173,7 @@ class DryRun(Ask[list[Said]]):
     def _outdate(self) -> None:
         """An answer stands beside what it was asked for, or not at all."""
         if self.has_class("-answered"):
-            self.query_one("#dry-answer SaidLines", SaidLines).show([Said(_OUTDATED, "warn")])
+            self.query_one("#dry-answer LineView", LineView).show([Line(_OUTDATED, "warn")])
             self.set_class(False, "-answered")
 
     def _name_enter(self) -> None:

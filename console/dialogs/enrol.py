@@ -1,4 +1,4 @@
-"""Setting up an authenticator as one's first second factor, and the recovery codes that come with it. Decisions 5."""
+"""Setting up an authenticator as one's first second factor, and the recovery codes that come with it."""
 
 from typing import Final
 
@@ -80,10 +80,10 @@ class Enrol(Ask[list[str]]):
             return await self.app.client.confirm_authenticator(code)
         except Unproven as refused:
             field.value = ""
-            raise Failure(f"That code was not taken; wait for the next one. {refused.sentence}") from None
+            raise Failure(f"That code was not accepted; wait for the next one. {refused.sentence}") from None
         except (AnswerLost, Malformed) as lost:
             field.value = ""
-            raise Failure(f"{lost.sentence} The authenticator may be set up now: step back and try again.") from None
+            raise Failure(f"{lost.sentence} The authenticator may already be set up: go back and try again.") from None
 
     def _draw_picture(self) -> None:
         picture = self.query_one(Qr)
@@ -91,7 +91,7 @@ class Enrol(Ask[list[str]]):
         room = self.app.size
         fits = width > 0 and room.width >= width + _WORDS_CELLS and height <= int(room.height * _ESSENTIALS_SHARE)
         picture.set_class(not fits, "-empty")
-        where = "It is in the picture, too." if fits else "In a larger window there is a picture of it."
+        where = "Or scan the QR code." if fits else "A larger window shows a QR code."
         self.query_one("#where", PlainText).update(where)
 
 
@@ -99,7 +99,7 @@ class RecoveryCodes(Ask[bool]):
     """Shows recovery codes until the person shows that they are written down; no key leads away before."""
 
     TITLE_TEXT = "Write these down now: they are not shown again"
-    CONFIRM = "They are written down"
+    CONFIRM = "Confirm written down"
     DEFAULT_CSS = """
     RecoveryCodes #codes { text-style: bold; margin: 1 0; }
     RecoveryCodes #cancel { display: none; }
@@ -111,24 +111,24 @@ class RecoveryCodes(Ask[bool]):
 
     def essentials(self) -> ComposeResult:
         yield PlainText(
-            "Each of these recovery codes serves once in place of your authenticator, if you lose it. Whoever ends the "
-            "console before they are written down has lost them."
+            "Each of these recovery codes works once instead of your authenticator, if you lose it. They are lost if "
+            "the console ends before you have written them down."
         )
         yield PlainText("\n".join(self._codes), id="codes")
 
     def fields(self) -> ComposeResult:
-        yield Input(placeholder="type the last of them from your paper", max_length=64, id="written")
+        yield Input(placeholder="type the last one from your paper", max_length=64, id="written")
 
     def on_mount(self) -> None:
         self.query_one("#essentials").styles.max_height = _ESSENTIALS
         self.query_one("#written", Input).focus()
 
     def action_step_back(self) -> None:
-        self.tell("Write them down first, then type the last of them.")
+        self.tell("Write them down first, then type the last one.")
 
     async def perform(self) -> bool:
         if _bare(self.query_one("#written", Input).value) != _bare(self._codes[-1]):
-            raise Failure("That is not the last of them. Write them down, then type the last one.")
+            raise Failure("That is not the last code. Write them down, then type the last one.")
         return True
 
 

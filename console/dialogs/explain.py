@@ -1,4 +1,4 @@
-"""Which credential route a request would fall to. Nothing is sent and nothing is written. Spec 2/4.5."""
+"""Which credential route a request would fall to. Nothing is sent and nothing is written."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -31,7 +31,7 @@ class Explain(Ask[tuple[Request, Explanation]]):
     Explain .field Input { width: 1fr; background: $panel; padding: 0 1; }
     Explain .field Input:focus { background: $primary-darken-1; }
     """
-    TITLE_TEXT = "Which route would a request fall to?"
+    TITLE_TEXT = "Which route would a request match?"
     CONFIRM = "Explain"
     LEAVING = ""
     # The fields in the order of the screen, with the API's names for them.
@@ -42,7 +42,7 @@ class Explain(Ask[tuple[Request, Explanation]]):
         self._request = request
 
     def essentials(self) -> ComposeResult:
-        yield PlainText("Nothing is sent: the proxy's rules are asked what they would do with such a request.")
+        yield PlainText("Nothing is sent: this evaluates the proxy's rules for such a request.")
 
     def fields(self) -> ComposeResult:
         hints = {"agent": "the agent's id", "method": "GET", "url": "https://host/path"}

@@ -61,7 +61,7 @@ class FilterQueue(ModalScreen[View | None]):
                 ],
                 lambda choice: choice.name,
             )
-            yield PlainText("Enter shows them, Esc changes nothing.")
+            yield PlainText("Enter applies, Esc cancels.")
 
     def on_mount(self) -> None:
         self.query_one(Listing).show(self._choices)
@@ -92,5 +92,5 @@ def choices(view: View, items: Sequence[Item]) -> list[Choice]:
 
 
 def _status_name(status: str) -> str:
-    words = {"pending": "Everything that waits", "expired": "What expired", "all": "Everything, decided or not"}
+    words = {"pending": "All pending", "expired": "What expired", "all": "Everything, decided or not"}
     return words.get(status) or f"What was {STATUS_WORDS[status]}"  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Freezing an agent, or the whole tenant, and letting it go on. Decisions 10."""
+"""Freezing an agent, or the whole tenant, and letting it go on."""
 
 from typing import ClassVar, Final
 
@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from console.dialogs.ask import Ask
+from console.texts.lines import Line
 from console.texts.moments import clock, moment
-from console.texts.said import Said
+from console.widgets.line_view import LineView
 from console.widgets.reason_line import ReasonLine
-from console.widgets.said_lines import SaidLines
 from console.wire.failures import Failure
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Frozen, Tenant
@@ -33,11 +33,15 @@ class Freeze(Ask[Frozen]):
         self._agent = agent
 
     def essentials(self) -> ComposeResult:
-        yield SaidLines([
-            *_who(self._agent), Said(""),
-            Said("Nothing is signed for it any more; the proxy refuses its calls.", "bad"),
-            Said("What waits for a person goes on waiting, and can expire."), Said(_WHO_UNFREEZES),
-        ])  # fmt: skip
+        yield LineView(
+            [
+                *_who(self._agent),
+                Line(""),
+                Line("It signs no more orders, and the proxy refuses its calls.", "bad"),
+                Line("Pending approvals stay pending, and can expire."),
+                Line(_WHO_UNFREEZES),
+            ]
+        )
 
     def fields(self) -> ComposeResult:
         yield _reason()
@@ -60,11 +64,15 @@ class Unfreeze(Ask[Frozen]):
 
     def essentials(self) -> ComposeResult:
         reason = self._agent.frozen_reason
-        yield SaidLines([
-            *_who(self._agent), Said(f"frozen   {clock(moment(self._agent.frozen_at))}"),
-            Said(f"reason   {reason or 'none was given'}"), Said(""),
-            Said("From then on what its rules let pass is signed again.", "warn"),
-        ])  # fmt: skip
+        yield LineView(
+            [
+                *_who(self._agent),
+                Line(f"frozen   {clock(moment(self._agent.frozen_at))}"),
+                Line(f"reason   {reason or 'none was given'}"),
+                Line(""),
+                Line("From then on what its rules let pass is signed again.", "warn"),
+            ]
+        )
 
     async def perform(self) -> Frozen:
         path = f"/agents/{self._agent.id}/unfreeze"
@@ -86,11 +94,16 @@ class FreezeTenant(Ask[Frozen]):
         self._tenant, self._agents = tenant, agents
 
     def essentials(self) -> ComposeResult:
-        yield SaidLines([
-            Said(f"tenant   {self._tenant.name}"), Said(f"id       {self._tenant.id}"),
-            Said(f"agents   {self._agents:,}"), Said(""),
-            Said("From then on nothing is signed for any agent of this tenant.", "bad"), Said(_WHO_UNFREEZES),
-        ])  # fmt: skip
+        yield LineView(
+            [
+                Line(f"tenant   {self._tenant.name}"),
+                Line(f"id       {self._tenant.id}"),
+                Line(f"agents   {self._agents:,}"),
+                Line(""),
+                Line("From then on nothing is signed for any agent of this tenant.", "bad"),
+                Line(_WHO_UNFREEZES),
+            ]
+        )
 
     def fields(self) -> ComposeResult:
         yield Input(placeholder="type the tenant's id", id="tenant-id", compact=True)
@@ -100,7 +113,7 @@ class FreezeTenant(Ask[Frozen]):
         line = self.query_one("#tenant-id", Input)
         if line.value.strip() != self._tenant.id:
             line.focus()
-            raise Failure("Type the tenant's id exactly as it stands above; nothing was frozen.")
+            raise Failure("Type the tenant's id exactly as shown above; nothing was frozen.")
         path, body = f"/tenants/{self._tenant.id}/freeze", _typed_reason(self)
         return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, body, key=self.key))
 
@@ -117,27 +130,33 @@ class UnfreezeTenant(Ask[Frozen]):
         self._tenant = tenant
 
     def essentials(self) -> ComposeResult:
-        yield SaidLines([
-            Said(f"tenant   {self._tenant.name}"), Said(f"id       {self._tenant.id}"),
-            Said(f"frozen   {clock(moment(self._tenant.frozen_at))}"), Said(""),
-            Said("From then on what the rules of its agents let pass is signed again.", "warn"),
-            Said("Agents that are frozen themselves stay frozen."),
-        ])  # fmt: skip
+        yield LineView(
+            [
+                Line(f"tenant   {self._tenant.name}"),
+                Line(f"id       {self._tenant.id}"),
+                Line(f"frozen   {clock(moment(self._tenant.frozen_at))}"),
+                Line(""),
+                Line("From then on what the rules of its agents let pass is signed again.", "warn"),
+                Line("Agents that are frozen themselves stay frozen."),
+            ]
+        )
 
     async def perform(self) -> Frozen:
         path = f"/tenants/{self._tenant.id}/unfreeze"
         return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, {}, key=self.key))
 
 
-def _who(agent: Agent) -> list[Said]:
+def _who(agent: Agent) -> list[Line]:
     return [
-        Said(f"agent    {agent.name}"), Said(f"id       {agent.id}"), Said(f"EVM      {agent.wallet_addresses.evm}"),
-        Said(f"Solana   {agent.wallet_addresses.solana}"),
-    ]  # fmt: skip
+        Line(f"agent    {agent.name}"),
+        Line(f"id       {agent.id}"),
+        Line(f"EVM      {agent.wallet_addresses.evm}"),
+        Line(f"Solana   {agent.wallet_addresses.solana}"),
+    ]
 
 
 def _reason() -> ReasonLine:
-    return ReasonLine("why: whoever meets the freeze is told", compact=True)
+    return ReasonLine("reason: shown to refused callers", compact=True)
 
 
 def _typed_reason(dialog: Freeze | FreezeTenant) -> dict[str, str]:

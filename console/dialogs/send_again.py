@@ -1,4 +1,4 @@
-"""Sending an event to a receiver again: the same delivery now, or a new one. Spec 2/3.2, 4.7."""
+"""Sending an event to a receiver again: the same delivery now, or a new one."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -13,10 +13,9 @@ from console.wire.shapes_webhooks import Delivery, Endpoint, delivery_state
 
 # Where another key helps, it is named; the other refusals say it all by themselves.
 MEANINGS = {
-    "delivery_delivered": "This delivery has arrived. To send its event once more, press Esc and y: replay.",
-    "retry_budget_used": "This delivery was tried as often as its webhook allows. To send its event once more, press "
-    "Esc and y: replay.",
-    "delivery_under_way": "This delivery is being sent, or waits for its first attempt. See what becomes of it first.",
+    "delivery_delivered": "This delivery succeeded. To send its event again, press Esc and y (replay).",
+    "retry_budget_used": "This delivery has used all its attempts. To send its event again, press Esc and y (replay).",
+    "delivery_under_way": "This delivery is being sent, or waits for its first attempt. Wait for the result first.",
 }
 
 
@@ -35,9 +34,14 @@ class _SendAgain(Ask[Delivery]):
     def essentials(self) -> ComposeResult:
         delivery = self._delivery
         so_far = f"{delivery_state(delivery, self._now)[0]}, {delivery.attempts} of {delivery.max_attempts} attempts"
-        yield FieldRows([
-            ("Event", delivery.event_type), ("To", self._endpoint.url), ("Delivery", delivery.id), ("So far", so_far),
-        ])  # fmt: skip
+        yield FieldRows(
+            [
+                ("Event", delivery.event_type),
+                ("To", self._endpoint.url),
+                ("Delivery", delivery.id),
+                ("So far", so_far),
+            ]
+        )
         yield PlainText(f"\n{self.MEANS}")
 
     async def perform(self) -> Delivery:
@@ -54,19 +58,16 @@ class Retry(_SendAgain):
     TITLE_TEXT = "Try this delivery again now?"
     CONFIRM = "Retry"
     ACT = "retry"
-    MEANS = (
-        "The same event goes to this address under the same delivery id, at once instead of later. The attempts that "
-        "it has had still count."
-    )
+    MEANS = "The same event is sent to this URL at once, under the same delivery id. Its earlier attempts still count."
 
 
 class Replay(_SendAgain):
     """Send the event of a delivery once more."""
 
-    TITLE_TEXT = "Send this event once more?"
+    TITLE_TEXT = "Send this event again?"
     CONFIRM = "Replay"
     ACT = "replay"
     MEANS = (
-        "A new delivery of the same event goes to this address, with an id, a signature and attempts of its own. The "
-        "receiver will have heard of the event before if the first one arrived."
+        "A new delivery of the same event is sent to this URL, with its own id, signature and attempts. The receiver "
+        "gets the event twice if the first delivery arrived."
     )

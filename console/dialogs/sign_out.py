@@ -25,10 +25,10 @@ class SignOut(Ask[str]):
             await self.app.client.send("POST", "/auth/logout", object, key=self.key)
             sentence = "You have signed out."
         except Failure as failure:
-            # Whoever leaves must be able to: here it is forgotten in any case.
+            # Signing out must always work: the local session is forgotten in any case.
             sentence = (
-                f"You have signed out here, but the service was not told: {failure.sentence} "
-                "The session ends there by itself, or where you end it from another place."
+                f"You have signed out here, but the service could not be informed: {failure.sentence} The session "
+                f"there expires by itself; you can also end it from another device."
             )
         if credential is not None:
             await credential.forget()

@@ -1,4 +1,4 @@
-"""Showing a second factor where the API wants a recent one. Decisions 5."""
+"""Showing a second factor where the API wants a recent one."""
 
 from datetime import timedelta
 from typing import Final
@@ -12,16 +12,14 @@ from console.widgets.plain_text import PlainText
 from console.wire.failures import AnswerLost, Failure, Malformed, MfaRequired, TooFast, Unproven
 
 _TOTP_DIGITS: Final = 6
-_NOT_TAKEN: Final = (
-    "That authenticator's code was not taken: it is wrong, already used, or too old. Wait for the next one."
-)
+_NOT_TAKEN: Final = "That code was not accepted: it is wrong, already used, or too old. Wait for the next one."
 _ELSEWHERE: Final = {"passkey": "A passkey", "sms": "A code by text message"}
 
 
 class StepUp(Ask[bool]):
     """Answers True once the session has a fresh second factor."""
 
-    TITLE_TEXT = "Show a second factor"
+    TITLE_TEXT = "Verify a second factor"
     CONFIRM = "Show it"
     LEAVING = ""
     DEFAULT_CSS = "StepUp #code { margin-top: 1; }"
@@ -62,11 +60,11 @@ class StepUp(Ask[bool]):
             await self.app.client.step_up("totp" if totp else "recovery-codes", code)
         except Unproven as refused:
             field.value = ""
-            raise Failure(f"{_NOT_TAKEN if totp else 'That recovery code was not taken.'} {refused.sentence}") from None
-        except TooFast as refused:
             raise Failure(
-                f"{refused.sentence} It may be tried again in {span(timedelta(seconds=refused.retry_after))}."
+                f"{_NOT_TAKEN if totp else 'That recovery code was not accepted.'} {refused.sentence}"
             ) from None
+        except TooFast as refused:
+            raise Failure(f"{refused.sentence} Try again in {span(timedelta(seconds=refused.retry_after))}.") from None
         except (AnswerLost, Malformed) as lost:
             field.value = ""
             raise Failure(f"{lost.sentence} The code may be used up: type the next one.") from None
@@ -75,8 +73,8 @@ class StepUp(Ask[bool]):
 
 def ways(methods: list[str]) -> str:
     """In words: what this person can show here."""
-    here = {"totp": "a code of your authenticator", "recovery": "a recovery code"}
+    here = {"totp": "a code from your authenticator", "recovery": "a recovery code"}
     can = " or ".join(name for method, name in here.items() if method in methods)
-    first = f"Type {can}." if can else "None of your factors can be shown here: enrol an authenticator beside them."
+    first = f"Type {can}." if can else "The console supports none of your factors: enrol an authenticator as well."
     others = [name for method, name in _ELSEWHERE.items() if method in methods]
-    return " ".join([first, *(f"{name} can be shown in the browser only." for name in others)])
+    return " ".join([first, *(f"{name} works only in the browser." for name in others)])

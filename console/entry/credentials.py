@@ -1,4 +1,4 @@
-"""As whom the console asks: a tenant key, or a person's session that is renewed as it goes. Decisions 11."""
+"""As whom the console asks: a tenant key, or a person's session that is renewed as it goes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
 from console.entry.tokens import Tokens, TokenStore
+from console.tasks import spawn
 from console.texts.moments import local_now
 from console.wire.failures import AnswerLost, Failure, Malformed, SignedOut
 
@@ -105,11 +106,8 @@ class Session:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _whole[Result](self, story: Coroutine[Any, Any, Result]) -> Result:
-        """Run a story to its end although who waits for it may go: tokens got and not kept would end the session."""
-        task = asyncio.create_task(story)  # noqa: TID251 - who waits gets its exception, and `settle` waits for it
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        """Run to completion even if the caller is cancelled: tokens received but not stored would end the session."""
+        return await asyncio.shield(spawn(story, "tokens", self._running))
 
     async def _renewed(self, refused: str, refresh: Refresh) -> bool:
         async with self._turn:
@@ -121,7 +119,7 @@ class Session:
                 kept = await asyncio.to_thread(self._store.read)
                 if kept is not None and kept != self._tokens:
                     if (kept.user, kept.tenant) != (self._tokens.user, self._tokens.tenant):
-                        # Somebody else has signed in to this profile: that is no session of ours.
+                        # Another person has signed in to this profile: that is not our session.
                         return False
                     # Another console has renewed meanwhile; our older refresh token would end both.
                     self._tokens = kept
@@ -135,7 +133,7 @@ class Session:
     async def _advanced(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
         async with self._turn, self._store.alone():
             if await self._was_left():
-                raise SignedOut("This session was left.", status=401, code="", data={})
+                raise SignedOut("You left this session.", status=401, code="", data={})
             await self._take(ask)
 
     async def _was_left(self) -> bool:

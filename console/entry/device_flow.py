@@ -82,10 +82,10 @@ class Asking:
             case "access_denied":
                 raise Ended(f"This sign-in was refused. {refused.sentence}")
             case "expired_token":
-                raise Ended("This code has ended.")
+                raise Ended("This code has expired.")
         if refused.status >= 500:
             return self.interval
-        raise Ended(f"The service takes this code no longer: {refused.sentence}")
+        raise Ended(f"The service no longer accepts this code: {refused.sentence}")
 
 
 def _bounded(seconds: float) -> float:

@@ -33,7 +33,7 @@ class _CurrentSession(msgspec.Struct, frozen=True):
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A person in a tenant, or whoever holds the tenant's key (`user` is None, and the tenant's id is not known)."""
+    """A person in a tenant, or a holder of the tenant's key (`user` is None, and the tenant's id is unknown)."""
 
     user: str | None = None
     name: str | None = None

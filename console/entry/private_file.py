@@ -25,7 +25,7 @@ def read(file: Path, *, secret: bool = True) -> str:
                 f"others can {'read' if secret else 'change'} {file}, so it is not used; run: chmod 600 {file}"
             )
         if state.st_uid not in (os.geteuid(), 0):
-            raise Exposed(f"{file} belongs to somebody else, so it is not used; make one of your own")
+            raise Exposed(f"{file} belongs to another user, so it is not used; create your own")
         content = opened.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         raise ValueError("it is too long")

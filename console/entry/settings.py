@@ -1,4 +1,4 @@
-"""Where the console goes and as whom: arguments, profiles, environment. Decisions 11.
+"""Where the console goes and as whom: arguments, profiles, environment.
 
 A named profile is complete in itself; without one the environment speaks, and where it says nothing the profile
 `default`. What a profile or the environment gives a key for is one address, and it is sent nowhere else. No key is ever
@@ -60,12 +60,12 @@ class _Origin:
 def parser() -> argparse.ArgumentParser:
     """The command line of `custody console`."""
     top = argparse.ArgumentParser(
-        prog="custody console", description="Decide what agents may spend: the approvals queue, and all around it."
+        prog="custody console", description="The approvals queue, and everything needed to decide."
     )
     top.add_argument("--profile", metavar="NAME", help="a profile of console.toml in your configuration folder")
-    top.add_argument("--url", metavar="URL", help="the service to talk to, instead of the profile's or SERVICE_URL")
+    top.add_argument("--url", metavar="URL", help="the service URL, instead of the profile's or SERVICE_URL")
     top.add_argument("--tenant", metavar="ID", help="the tenant to sign in to, instead of the profile's")
-    top.add_argument("--read-only", action="store_true", help="look, and change nothing but your own session")
+    top.add_argument("--read-only", action="store_true", help="read only; change nothing but your own session")
     top.add_argument("--theme", choices=THEMES, help="how it looks")
     top.add_argument("--web", action="store_true", help="show it in a browser on this machine")
     top.add_argument("--port", type=int, default=0, metavar="N", help="the port for --web (a free one)")
@@ -87,13 +87,20 @@ def load(arguments: Sequence[str], environment: Mapping[str, str], folder: Path 
     key, key_from = _key(origin) if not spoken or {"key", "key_file"} & spoken.keys() else _key(profile, beside)
     signing_key = _signing_key(profile, beside)
     if (signing_key and url != home) or (key and url != home and (origin is profile or "url" in spoken)):
-        raise BadSetting(f"--url: {origin.name} has its key for {home}, not for {url}; leave --url or that key out")
+        raise BadSetting(f"--url: {origin.name} has its key for {home}, not for {url}; omit --url or that key")
     return Settings(
-        profile=given.profile or DEFAULT, url=url, folder=folder, key=key, key_from=key_from,
-        tenant=given.tenant or (beside.get("tenant") if url == home else None), signing_key=signing_key,
-        theme=given.theme or profile.said.get("theme", THEMES[0]), read_only=given.read_only, web=given.web,
+        profile=given.profile or DEFAULT,
+        url=url,
+        folder=folder,
+        key=key,
+        key_from=key_from,
+        tenant=given.tenant or (beside.get("tenant") if url == home else None),
+        signing_key=signing_key,
+        theme=given.theme or profile.said.get("theme", THEMES[0]),
+        read_only=given.read_only,
+        web=given.web,
         port=given.port,
-    )  # fmt: skip
+    )
 
 
 def is_loopback(url: str) -> bool:
@@ -117,20 +124,18 @@ def _profile(folder: Path, name: str | None) -> _Origin:
     except FileNotFoundError:
         content = {}
     except private_file.Exposed as problem:
-        # Whoever can change where a profile goes is sent its key.
+        # Anyone who can change the URL of a profile receives its key.
         raise BadSetting(str(problem)) from None
     except (OSError, ValueError) as problem:
         raise BadSetting(f"{file} cannot be read: {problem}") from None
     profiles = content.get("profiles", {})
     if stray := sorted(content.keys() - {"profiles"}):
-        raise BadSetting(f"{file}: {stray[0]!r} stands outside a profile; put it under [profiles.{name or DEFAULT}]")
+        raise BadSetting(f"{file}: {stray[0]!r} is outside of a profile; put it under [profiles.{name or DEFAULT}]")
     if not isinstance(profiles, dict):
         raise BadSetting(f"{file}: profiles must be tables, such as [profiles.{name or DEFAULT}]")
     if name is not None and name not in profiles:
         known = f"it has {', '.join(sorted(profiles))}" if profiles else "it has none"
-        raise BadSetting(
-            f'{file}: there is no profile {name!r}; write [profiles.{name}] with url = "https://…" ({known})'
-        )
+        raise BadSetting(f'{file}: no profile {name!r}; write [profiles.{name}] with url = "https://…" ({known})')
     return _checked(_Origin(f"{file}, profile {name or DEFAULT}", profiles.get(name or DEFAULT, {})))
 
 
@@ -140,9 +145,9 @@ def _checked(profile: _Origin) -> _Origin:
         raise profile.fail(f'it must be a table, such as [profiles.{DEFAULT}] with url = "https://…"')
     for name, value in sorted(said.items()):
         if name == "key":
-            raise profile.fail("a key does not stand in here; put it into a file (0600) and name that as key_file")
+            raise profile.fail("a key must not be in this file; put it into a file (0600) and name that as key_file")
         if name not in _FIELDS:
-            raise profile.fail(f"there is no field {name!r}; there are {', '.join(_FIELDS)}")
+            raise profile.fail(f"unknown field {name!r}; known are {', '.join(_FIELDS)}")
         if not isinstance(value, str) or not value.strip():
             raise profile.fail(f"{name} must be text in quotes")
     if said.get("theme", THEMES[0]) not in THEMES:
@@ -157,9 +162,9 @@ def _address(origin: _Origin, url: str) -> str:
     except ValueError:
         fits = False
     if not fits or parts.username or parts.query or parts.fragment or not url.isprintable():
-        raise origin.fail(f"url {url!r} is not an address of the service; write one such as https://custody.example")
+        raise origin.fail(f"url {url!r} is not a service URL; write one such as https://custody.example")
     if parts.scheme == "http" and not is_loopback(url):
-        raise origin.fail(f"url {url} would send your credential readable by anybody on the way; use https")
+        raise origin.fail(f"url {url} would send your credential unencrypted; use https")
     return url.rstrip("/")
 
 
@@ -170,7 +175,7 @@ def _key(origin: _Origin, said: Mapping[str, str] | None = None) -> tuple[str | 
         return _secret(origin, "key_file", file), file
     if key := said.get("key"):
         if not key.isascii() or not key.isprintable():
-            raise origin.fail("SERVICE_KEY is no key; a key is one line of ASCII")
+            raise origin.fail("SERVICE_KEY is not a key; a key is one line of ASCII")
         return key, "SERVICE_KEY"
     return None, ""
 
@@ -183,7 +188,7 @@ def _signing_key(origin: _Origin, said: Mapping[str, str]) -> SigningKey | None:
     if not key_id or not secret:
         raise origin.fail(f"signing_key_file {file} must hold one line, the key's id and its secret: keyId:secret")
     if not said.get("tenant"):
-        raise origin.fail("signing_key_file needs tenant beside it: the tenant's id is part of what is signed")
+        raise origin.fail("signing_key_file requires tenant: the tenant's id is part of the signed text")
     return SigningKey(key_id, secret)
 
 
@@ -199,5 +204,5 @@ def _secret(origin: _Origin, name: str, path: str) -> str:
     except ValueError:
         text = ""
     if not text or not text.isascii() or not text.isprintable():
-        raise origin.fail(f"{name} {file} holds no key; it must be one line of ASCII")
+        raise origin.fail(f"{name} {file} contains no key; it must be one line of ASCII")
     return text

@@ -1,7 +1,7 @@
-"""Where a person's tokens are kept: in the system's keyring, else in a file that only they can read. Decisions 11.
+"""Where a person's tokens are kept: in the system's keyring, else in a file that only they can read.
 
 A refresh token works once; using it a second time ends the session (that is how theft is noticed). So the consoles of
-one profile renew under one lock, and whoever comes second takes what the first has got.
+one profile renew under one lock, and the second one reuses the tokens of the first.
 """
 
 import asyncio
@@ -116,7 +116,7 @@ class TokenStore:
         except OSError as problem:
             # What was kept before is used up.
             self.forget()
-            self._say(f"The session cannot be kept in {self.file} ({problem.strerror}); it ends with this console.")
+            self._say(f"The session cannot be saved in {self.file} ({problem.strerror}); it ends with this console.")
 
     def forget(self) -> None:
         """Keep nothing any more."""
@@ -128,7 +128,7 @@ class TokenStore:
             except keyring.errors.PasswordDeleteError:
                 pass  # There was nothing.
             except Exception as problem:
-                self._say(f"The system's keyring did not forget the session ({_reason(problem)}).")
+                self._say(f"The system's keyring could not delete the session ({_reason(problem)}).")
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
@@ -137,7 +137,7 @@ class TokenStore:
             self._make_folder()
             lock = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as problem:
-            raise Failure(f"{self._folder} cannot be written ({problem.strerror}); let its owner be you.") from None
+            raise Failure(f"{self._folder} cannot be written ({problem.strerror}); make yourself its owner.") from None
         try:
             await _locked(lock, self._lock_seconds)
             yield
@@ -148,7 +148,7 @@ class TokenStore:
         try:
             return private_file.read(self.file)
         except private_file.Exposed as problem:
-            self._say(f"{str(problem)[0].upper()}{str(problem)[1:]}, or sign in anew.")
+            self._say(f"{str(problem)[0].upper()}{str(problem)[1:]}, or sign in again.")
         except (OSError, ValueError):
             pass
         return None
@@ -159,7 +159,7 @@ class TokenStore:
         try:
             keyring.set_password(_KEYRING_NAME, self._name, text)
         except Exception as problem:  # A backend may raise anything.
-            self._say(f"The system's keyring cannot be used ({_reason(problem)}); the session is kept in {self.file}.")
+            self._say(f"The system's keyring cannot be used ({_reason(problem)}); the session is saved in {self.file}.")
             return False
         self.file.unlink(missing_ok=True)
         return True
@@ -184,7 +184,7 @@ async def _locked(lock: int, seconds: float) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise Away("Another console of this profile renews the session and does not finish.") from None
+                raise Away("Another console of this profile is renewing the session and does not finish.") from None
             await asyncio.sleep(_LOOK_SECONDS)
         else:
             return

@@ -56,7 +56,7 @@ class AddressBook:
         return {
             address: f"agent {quoted(agent.name)} ({agent.id}) of this tenant"
             for address, agent in self._wallets.items()
-        }  # fmt: skip
+        }
 
 
 _books: "WeakKeyDictionary[ApiClient, AddressBook]" = WeakKeyDictionary()
@@ -68,18 +68,34 @@ def book_of(client: ApiClient) -> AddressBook:
 
 
 def listed(rules: list[PolicyRule]) -> dict[str, str]:
-    """Addresses on the lists of an agent's rules, with which list it is."""
+    """Addresses on the lists of an agent's rules, with which list it is; an approved list only if the tenant set it."""
     found: dict[str, str] = {}
     for rule in rules:
-        addresses = rule.config.get("addresses")
-        if rule.type != "approved-addresses" or not rule.enabled or not isinstance(addresses, list):
+        kind = _list_kind(rule)
+        if kind is None or (kind == "approved" and rule.source == "agent"):
             continue
-        kind = "BLOCKED" if rule.config.get("mode") == "blacklist" else "approved"
-        for address in (_key(one) for one in addresses if isinstance(one, str)):
+        for address in _addresses(rule):
             # What is blocked by one list is blocked, whichever others it stands on.
             if kind == "BLOCKED" or address not in found:
                 found[address] = f"on the {kind} list of this agent"
     return found
+
+
+def self_listed(rules: list[PolicyRule]) -> frozenset[str]:
+    """Addresses that the agent itself put on a list of approved ones: nobody else vouches for them."""
+    own = [rule for rule in rules if rule.source == "agent" and _list_kind(rule) == "approved"]
+    return frozenset(address for rule in own for address in _addresses(rule))
+
+
+def _list_kind(rule: PolicyRule) -> str | None:
+    if rule.type != "approved-addresses" or not rule.enabled:
+        return None
+    return "BLOCKED" if rule.config.get("mode") == "blacklist" else "approved"
+
+
+def _addresses(rule: PolicyRule) -> list[str]:
+    addresses = rule.config.get("addresses")
+    return [_key(one) for one in addresses if isinstance(one, str)] if isinstance(addresses, list) else []
 
 
 def _wallets(agent: Agent) -> tuple[str, str]:

@@ -6,40 +6,43 @@ from console.orders.order import Known, Order
 from console.orders.parties import SIGNED, same, token_of
 from console.orders.phrases import nft_number, unlimited
 from console.texts.amounts import amount_of, quoted, whole
+from console.texts.lines import Line
 from console.texts.moments import clock, moment
 from console.texts.plain import clipped
-from console.texts.said import Said
 from console.wire.shapes import Effect, Transaction
 
 _SHOWN: Final = 5
 # How far an earlier order came, and with it whether what it says has happened, can happen, or never did.
 _CAME_TO: Final = {
-    "confirmed": ("confirmed", "did"), "broadcast": ("sent, not yet confirmed", "does"), "signed": ("signed", "does"),
-    "pending_approval": ("waits for a person", "would do"), "rejected": ("was refused", "would have done"),
+    "confirmed": ("confirmed", "did"),
+    "broadcast": ("sent, not yet confirmed", "does"),
+    "signed": ("signed", "does"),
+    "pending_approval": ("waits for a person", "would do"),
+    "rejected": ("was refused", "would have done"),
     "failed": ("failed", "would have done"),
-}  # fmt: skip
+}
 # A verb in each of these forms.
 _FORMS: Final = {
     "send": {"did": "sent", "does": "sends", "would do": "would send", "would have done": "would have sent"},
     "let": {"did": "let", "does": "lets", "would do": "would let", "would have done": "would have let"},
     "call": {"did": "called", "does": "calls", "would do": "would call", "would have done": "would have called"},
     "do": {"did": "did", "does": "does", "would do": "would do", "would have done": "would have done"},
-}  # fmt: skip
+}
 
 
-def before(order: Order, known: Known) -> list[Said]:
+def before(order: Order, known: Known) -> list[Line]:
     """The last few orders to the same destination, and whether it was ever paid."""
     if order.to_address is None:
-        return [Said("It names no destination.", "warn")]
+        return [Line("It names no destination.", "warn")]
     if known.past is None:
-        return [Said("The past with this destination is not known.", "warn")]
-    said: list[Said] = []
+        return [Line("The history with this destination is unknown.", "warn")]
+    said: list[Line] = []
     if not any(earlier.status in SIGNED and _moved(earlier) for earlier in known.past):
-        looked = "" if known.past_complete else " in the orders looked through, which are not all"
-        said.append(Said(f"Never paid before{looked}.", "warn"))
-    said += [Said(_line(earlier, order, known)) for earlier in known.past[:_SHOWN]]
+        looked = "" if known.past_complete else " in the orders searched, which are not all"
+        said.append(Line(f"Never paid before{looked}.", "warn"))
+    said += [Line(_line(earlier, order, known)) for earlier in known.past[:_SHOWN]]
     if (more := len(known.past) - _SHOWN) > 0:
-        said.append(Said(f"and {more:,} more", "quiet"))
+        said.append(Line(f"and {more:,} more", "quiet"))
     return said
 
 
@@ -71,12 +74,12 @@ def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:
             shown = f"NFT number {number}" if number else amount + of
             return ("send", f"it {shown}") if effect.kind == "transfer" else ("let", f"it spend {shown}")
         case "fee":
-            # A fee has met somebody only where it is for him.
+            # A fee has met an address only if it was paid to it.
             what = "rent" if effect.label == "rent" else "a fee"
             return "send", f"it {amount_of(effect.amount, effect.asset or '', earlier.chain_id, None)} as {what}"
         case "opaque":
-            return "do", "something that nobody could decode"
+            return "do", "undecoded data"
         case "call":
             return "call", "it"
         case kind:
-            return "do", f"something that this console does not know ({quoted(kind, 24)})"
+            return "do", f"something this console does not know ({quoted(kind, 24)})"

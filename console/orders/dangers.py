@@ -1,29 +1,42 @@
 """What must not be missed before approving, one line each. Pure."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from console.orders.order import Known, Order
 from console.orders.parties import as_far
 from console.orders.phrases import unlimited
 from console.orders.words import never_paid
-from console.texts.said import Said
+from console.texts.lines import Line
+
+# Each of these lines begins with it, and no other does: the rest is indented or begins with a word.
+_SIGN: Final = "! "
 
 
-def dangers(order: Order, known: Known) -> list[Said]:
+def warned(lines: Sequence[Line]) -> bool:
+    """Whether a danger is among the lines that somebody reads before deciding."""
+    return any(said.tone == "bad" or said.text.startswith(_SIGN) for said in lines)
+
+
+def dangers(order: Order, known: Known) -> list[Line]:
     """The gravest first; empty for a payment to somebody who was paid before."""
     said = []
     if any(unlimited(effect) for effect in order.effects):
-        said.append(Said("! UNLIMITED: whoever is allowed this can take all there is of it, now and later.", "bad"))
-    if any(effect.kind == "opaque" for effect in order.effects):
-        said.append(Said("! Nobody could decode all of this: it may do more than what is said here.", "bad"))
+        said.append(Line("! UNLIMITED: the spender can take the whole balance, now and later.", "bad"))
+    if any(effect.unknown for effect in order.effects):
+        said.append(Line("! Typed data of an unknown kind: read all of it.", "bad"))
+    elif any(effect.kind == "opaque" for effect in order.effects):
+        said.append(Line("! Not fully decoded: it may do more than is shown here.", "bad"))
     if never_paid(order, known):
         said.append(
-            Said(
+            Line(
                 "! First time: this agent has never before paid this destination or let it spend, as this order "
                 f"does{as_far(known)}.",
                 "warn",
             )
         )
     elif known.past is None:
-        said.append(Said("! Whether this destination was paid before is not known yet.", "warn"))
+        said.append(Line("! Earlier payments to this destination are not known yet.", "warn"))
     if known.doubt:
-        said.append(Said(f"! {known.doubt}", "warn"))
+        said.append(Line(f"! {known.doubt}", "warn"))
     return said

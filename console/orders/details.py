@@ -1,4 +1,4 @@
-"""The exact values of an order, for whoever wants to compare them with something: ids, addresses, raw data. Pure."""
+"""The exact values of an order, for comparison: ids, addresses, raw data. Pure."""
 
 from typing import Final
 
@@ -8,49 +8,68 @@ from console.orders.order import Known, Order
 from console.orders.solana_message import Instruction, instructions
 from console.texts.amounts import quoted, whole
 from console.texts.chains import chain_name
+from console.texts.lines import Line
 from console.texts.moments import clock, moment
 from console.texts.plain import clipped
-from console.texts.said import Said
 
 _RAW: Final = 600
 _VALUE: Final = 200
 _MOST_LINES: Final = 200
 # What the service can read, by the first four bytes.
 _CALLS: Final = {
-    "0xa9059cbb": "transfer", "0x23b872dd": "transferFrom", "0x095ea7b3": "approve", "0x39509351": "increaseAllowance",
-    "0xa457c2d7": "decreaseAllowance", "0xd505accf": "permit", "0x8fcbaf0c": "permit",
-    "0xe3ee160e": "transferWithAuthorization", "0xef55bec6": "receiveWithAuthorization", "0x87517c45": "approve",
-    "0x36c78516": "transferFrom", "0x42842e0e": "safeTransferFrom", "0xb88d4fde": "safeTransferFrom",
-    "0xf242432a": "safeTransferFrom", "0x2eb2c2d6": "safeBatchTransferFrom", "0xa22cb465": "setApprovalForAll",
-    "0xac9650d8": "multicall", "0x5ae401dc": "multicall",
-}  # fmt: skip
+    "0xa9059cbb": "transfer",
+    "0x23b872dd": "transferFrom",
+    "0x095ea7b3": "approve",
+    "0x39509351": "increaseAllowance",
+    "0xa457c2d7": "decreaseAllowance",
+    "0xd505accf": "permit",
+    "0x8fcbaf0c": "permit",
+    "0xe3ee160e": "transferWithAuthorization",
+    "0xef55bec6": "receiveWithAuthorization",
+    "0x87517c45": "approve",
+    "0x36c78516": "transferFrom",
+    "0x42842e0e": "safeTransferFrom",
+    "0xb88d4fde": "safeTransferFrom",
+    "0xf242432a": "safeTransferFrom",
+    "0x2eb2c2d6": "safeBatchTransferFrom",
+    "0xa22cb465": "setApprovalForAll",
+    "0xac9650d8": "multicall",
+    "0x5ae401dc": "multicall",
+}
 
 
-def details(order: Order, known: Known) -> list[Said]:
+def details(order: Order, known: Known) -> list[Line]:
     """Everything by its name, and then what is signed as far as it is no longer than a screen or two."""
     transaction = known.transaction
     named = [
-        ("transaction", order.tx_id), ("digest", order.digest), ("kind", order.kind), ("chain", _chain(order)),
-        ("to", order.to_address and spelled(order.to_address)), ("value", _value(order)),
+        ("transaction", order.tx_id),
+        ("digest", order.digest),
+        ("kind", order.kind),
+        ("chain", _chain(order)),
+        ("to", order.to_address and spelled(order.to_address)),
+        ("value", _value(order)),
         ("asked for", clock(moment(order.asked_at))),
         ("nonce", None if transaction is None or transaction.nonce is None else str(transaction.nonce)),
         ("reference", transaction.reference_id if transaction else None),
-        ("broadcast", None if transaction is None else "yes" if transaction.broadcast else "no: the agent does that"),
-    ]  # fmt: skip
-    said = [Said(f"{name:<13}{clipped(value, _VALUE)}") for name, value in named if value]
+        (
+            "broadcast",
+            None if transaction is None else "yes" if transaction.broadcast else "no: the agent broadcasts it",
+        ),
+    ]
+    said = [Line(f"{name:<13}{clipped(value, _VALUE)}") for name, value in named if value]
     return said + data_lines(order.kind, known.data)
 
 
-def data_lines(kind: str, data: object) -> list[Said]:
+def data_lines(kind: str, data: object) -> list[Line]:
     """What is signed: calldata with its first four bytes read, a document in lines, anything else as it is."""
     if not data:
         return []
     if isinstance(data, str):
         if kind == "evm":
-            return [Said(_call(data)), Said(f"  {clipped(data, _RAW)}", "quiet")]
+            return [Line(_call(data)), Line(f"  {clipped(data, _RAW)}", "quiet")]
         name = "Solana message (base64)" if kind == "solana" else "PSBT (base64)" if kind == "bitcoin" else "data"
         called = _instructions(data) if kind == "solana" else []
-        return [*called, Said(f"{name}, {len(data):,} characters:"), Said(f"  {clipped(data, _RAW)}", "quiet")]
+        return [*called, Line(f"{name}, {len(data):,} characters:"), Line(f"  {clipped(data, _RAW)}", "quiet")]
     return document_lines(data)
 
 
@@ -70,19 +89,19 @@ def _call(data: str) -> str:
     return f"calldata, {len(body) // 2:,} bytes, function {selector}" + (f" ({name})" if name else "")
 
 
-def _instructions(data: str) -> list[Said]:
+def _instructions(data: str) -> list[Line]:
     found = instructions(data)
     if found is None:
-        return [Said("instructions: this console cannot decode the message", "warn")]
+        return [Line("instructions: the message cannot be decoded here", "warn")]
     lines = [_instruction(number, one) for number, one in enumerate(found[:_MOST_LINES], 1)]
     if (more := len(found) - _MOST_LINES) > 0:
-        lines.append(Said(f"  …and {more:,} more, which are not shown here.", "warn"))
-    return [Said(f"instructions: {len(found):,}"), *lines]
+        lines.append(Line(f"  …and {more:,} more, not shown here.", "warn"))
+    return [Line(f"instructions: {len(found):,}"), *lines]
 
 
-def _instruction(number: int, one: Instruction) -> Said:
+def _instruction(number: int, one: Instruction) -> Line:
     if one.memo is not None:
-        return Said(f"  {number}. {one.program}: {quoted(one.memo, _VALUE)}")
+        return Line(f"  {number}. {one.program}: {quoted(one.memo, _VALUE)}")
     if not one.known:
-        return Said(f"  {number}. {one.program}: {one.name or 'a program that this console does not know'}", "warn")
-    return Said(f"  {number}. {one.program}: {one.name}")
+        return Line(f"  {number}. {one.program}: {one.name or 'a program unknown to this console'}", "warn")
+    return Line(f"  {number}. {one.program}: {one.name}")

@@ -1,7 +1,7 @@
 """A document to be signed, as indented lines: what it says comes before the types by which it says it. Pure.
 
 All of it is its author's, also how long each part is. So each part has lines of its own, and no other part can use up
-those of the message; what of the message is not shown is said in red, for nobody can judge what he cannot read.
+those of the message; omitted parts of the message are named in red.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,8 +11,8 @@ from typing import Any, Final
 from console.orders.addresses import spelled
 from console.texts.amounts import quoted
 from console.texts.fields import counted
+from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.texts.said import Said
 
 # Those of the signing libraries and of the API, and those of wallets.
 _MESSAGE: Final = ("value", "message")
@@ -30,21 +30,23 @@ _COUNTED: Final = 10_000
 _Field = tuple[int, str, Any]
 
 
-def document_lines(data: object) -> list[Said]:
+def document_lines(data: object) -> list[Line]:
     """All of it as far as it is no longer than a few screens, and of each part how much is not shown."""
     if not isinstance(data, dict):
         return [*_shown(_walked("document", data, 0), _MESSAGE_LINES), *_as_list(unread(data))]
     named = {str(name): value for name, value in data.items()}
     others = [name for name in named if name not in (*_HEAD, *_MESSAGE, _TYPES)]
     return [
-        Said("document:" if named else "document: nothing"),
+        Line("document:" if named else "document: nothing"),
         *_part(named, _HEAD, _HEAD_LINES),
-        *_shown(_fields(named, _MESSAGE), _MESSAGE_LINES), *_as_list(unread(data)),
-        *_part(named, others, _OTHER_LINES), *_part(named, (_TYPES,), _TYPES_LINES),
-    ]  # fmt: skip
+        *_shown(_fields(named, _MESSAGE), _MESSAGE_LINES),
+        *_as_list(unread(data)),
+        *_part(named, others, _OTHER_LINES),
+        *_part(named, (_TYPES,), _TYPES_LINES),
+    ]
 
 
-def unread(data: object) -> Said | None:
+def unread(data: object) -> Line | None:
     """What of its message the details do not show; None where they show it whole."""
     if data is None or isinstance(data, str):
         return None
@@ -55,18 +57,18 @@ def unread(data: object) -> Said | None:
         return None
     parts = [f"{left} left out"] if left else []
     parts += [f"{counted(cut, 'line', 'lines')} cut short"] if cut else []
-    return Said(f"Not all of the message is shown in the details: {', '.join(parts)}.", "bad")
+    return Line(f"Not all of the message is shown in the details: {', '.join(parts)}.", "bad")
 
 
-def _part(named: dict[str, Any], names: Iterable[str], most: int) -> list[Said]:
+def _part(named: dict[str, Any], names: Iterable[str], most: int) -> list[Line]:
     walk = _fields(named, names)
     said = _shown(walk, most)
     left = _left(walk)
-    return [*said, Said(f"  …and {left} more, not shown here.", "warn")] if left else said
+    return [*said, Line(f"  …and {left} more, not shown here.", "warn")] if left else said
 
 
-def _shown(walk: Iterator[_Field], most: int) -> list[Said]:
-    return [Said(_line(*field)[0]) for field in islice(walk, most)]
+def _shown(walk: Iterator[_Field], most: int) -> list[Line]:
+    return [Line(_line(*field)[0]) for field in islice(walk, most)]
 
 
 def _left(walk: Iterator[_Field]) -> str:
@@ -97,5 +99,5 @@ def _line(depth: int, name: str, value: Any) -> tuple[str, bool]:
     return f"{begin} {inner}", len(name) <= _NAME and len(text) <= _VALUE
 
 
-def _as_list(said: Said | None) -> list[Said]:
+def _as_list(said: Line | None) -> list[Line]:
     return [said] if said else []

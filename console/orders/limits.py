@@ -3,28 +3,29 @@
 from typing import Final
 
 from console.orders.order import Known, Order
-from console.orders.parties import gift
 from console.orders.phrases import unlimited
 from console.texts.amounts import amount_of, coins, in_coins, whole
-from console.texts.chains import EVM, native_coin
+from console.texts.chains import EVM, coin_chain, native_coin
+from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.texts.said import Said
 from console.widgets.bars import bar, percent
 from console.wire.shapes import Budget, Effect
 
 _NATIVE: Final = "evm:native"
+_LAMPORTS: Final = "solana:native"
+_RENT: Final = "solana:rent"
 _FAMILIES: Final = {"evm": "evm", "typed_data": "evm", "solana": "solana", "bitcoin": "bitcoin"}
 _WINDOWS: Final = {"day": "24 hours", "week": "7 days"}
 
 
-def limits(order: Order, known: Known) -> list[Said]:
+def limits(order: Order, known: Known) -> list[Line]:
     """Each limit as a bar and in words."""
-    said: list[Said] = []
+    said: list[Line] = []
     related = [budget for budget in known.budgets if _relates(budget, order)]
     for budget in related:
         said += _limit(budget, order, known)
     if len(related) < len(known.budgets):
-        said.append(Said(_others(known.budgets, order), "quiet"))
+        said.append(Line(_others(known.budgets, order), "quiet"))
     return said
 
 
@@ -38,22 +39,27 @@ def _others(budgets: list[Budget], order: Order) -> str:
     # A limit that names no asset holds for the coin of each kind of chain, and the service tells it as EVM's alone.
     if _FAMILIES.get(order.kind) != "evm" and any(budget.asset == _NATIVE for budget in budgets):
         return (
-            "There may be limits for this kind of chain that the service does not tell here: the rules' results above "
-            "have judged the order by them."
+            "This kind of chain may have limits that the service does not report here; the rules above have already "
+            "applied them."
         )
     return "Other limits of this agent are for other kinds of chains."
 
 
 def added(order: Order, asset: str) -> int:
     """What the order counts against limits of an asset: what it sends, lets others spend and gives away."""
-    return sum(whole(effect.amount) or 0 for effect in order.effects if effect.asset == asset and _counts(effect))
+    chain = coin_chain(asset)
+    if chain is not None:
+        return added(order, _NATIVE) if chain == order.chain_id else 0
+    rent = asset == _RENT
+    counted = [one for one in order.effects if one.asset == (_LAMPORTS if rent else asset) and _counts(one)]
+    return sum(whole(one.amount) or 0 for one in counted if not rent or one.label == "rent")
 
 
-def _limit(budget: Budget, order: Order, known: Known) -> list[Said]:
+def _limit(budget: Budget, order: Order, known: Known) -> list[Line]:
     spent, limit = whole(budget.spent), whole(budget.limit)
     window = _WINDOWS.get(budget.window, clipped(budget.window, 24))
     if spent is None or limit is None:
-        return [Said(f"A limit over {window} that cannot be read.", "warn")]
+        return [Line(f"A limit over {window} that cannot be parsed.", "warn")]
     # Once it is signed the order is in what was spent, so nothing is added any more.
     adds = added(order, budget.asset) if order.status in ("", "pending", "pending_approval") else 0
     after = spent + adds
@@ -66,14 +72,14 @@ def _limit(budget: Budget, order: Order, known: Known) -> list[Said]:
     over = after > limit
     head = f"{bar(spent, limit, adds=adds)} {percent(after, limit)} of the limit over {window}"
     short = f": OVER THE LIMIT by {_short(after - limit, budget, order)}" if over else ""
-    said = [Said(head + short, "bad" if over else None)]
-    said.append(Said(f"  spent {shown(spent)}", "quiet"))
+    said = [Line(head + short, "bad" if over else None)]
+    said.append(Line(f"  spent {shown(spent)}", "quiet"))
     if adds:
-        said.append(Said(f"  with this order {shown(after)}"))
+        said.append(Line(f"  with this order {shown(after)}"))
     elif any(effect.asset == budget.asset and unlimited(effect) for effect in order.effects):
-        said.append(Said("  this order allows UNLIMITED spending, which no limit counts", "bad"))
+        said.append(Line("  this order allows UNLIMITED spending, which no limit covers", "bad"))
     together = ", of all EVM chains together" if budget.asset == _NATIVE else ""
-    said.append(Said(f"  limit {shown(limit)}{together}", "quiet"))
+    said.append(Line(f"  limit {shown(limit)}{together}", "quiet"))
     return said
 
 
@@ -85,4 +91,4 @@ def _short(amount: int, budget: Budget, order: Order) -> str:
 def _counts(effect: Effect) -> bool:
     if effect.kind == "approval":
         return not unlimited(effect)
-    return effect.kind == "transfer" or gift(effect) or effect.asset == "bitcoin"
+    return effect.kind == "transfer" or (effect.kind == "fee" and effect.to is not None) or effect.asset == "bitcoin"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from console.wire.shapes import Approval, Budget, Effect, PolicyResult, TokenFunds, Transaction
+from console.wire.shapes import Approval, Budget, Effect, PolicyResult, TokenFunds, Transaction, Votes
 
 
 @dataclass(frozen=True)
@@ -22,27 +22,31 @@ class Order:
     asked_at: str | None = None
     expires_at: str | None = None
     digest: str = ""
+    votes: Votes | None = None
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the console has found out about an order's surroundings; empty where it could not.
+    """What the console has found out about the context of an order; empty where it could not.
 
     `names` are addresses (as in effects; EVM ones in lower case) with what they are called here: an agent of this
     tenant, or an entry of an approved list. `past` are earlier transactions of the agent with the same destination,
     newest first, None while they are not known. `data` is what was signed or is to be: calldata, typed data, message.
+    Lists that the agent itself set give no names: their addresses are `self_listed`, and their rules `own_rules`.
     `names_known` says that an address without a name is a stranger and not only one that could not be looked up;
     `past_complete` that there is no earlier past than the one looked through, which was `looked_through` orders, of
     which `past` are only those with the same parties. `frozen` is a sentence, empty if it is not.
     """
 
     names: dict[str, str] = field(default_factory=dict)
+    self_listed: frozenset[str] = frozenset()
+    own_rules: frozenset[str] = frozenset()
     tokens: dict[str, TokenFunds] = field(default_factory=dict)
     budgets: list[Budget] = field(default_factory=list)
     past: list[Transaction] | None = None
     data: object = None
     trouble: str = ""
-    # The same for whoever decides by it, in a sentence that is each time the same; empty where nothing is in doubt.
+    # The same for a person about to decide, in one fixed sentence; empty if nothing is in doubt.
     doubt: str = ""
     names_known: bool = False
     past_complete: bool = True
@@ -54,16 +58,35 @@ class Known:
 def of_approval(item: Approval) -> Order:
     """The order behind an item of the queue."""
     return Order(
-        item.agent_id, item.kind, item.chain_id, item.to_address, item.value, [*item.effects], [*item.policy_results],
-        agent_name=item.agent_name, tx_id=item.tx_id, status=item.status, asked_at=item.requested_at,
-        expires_at=item.expires_at, digest=item.digest,
-    )  # fmt: skip
+        item.agent_id,
+        item.kind,
+        item.chain_id,
+        item.to_address,
+        item.value,
+        [*item.effects],
+        [*item.policy_results],
+        agent_name=item.agent_name,
+        tx_id=item.tx_id,
+        status=item.status,
+        asked_at=item.requested_at,
+        expires_at=item.expires_at,
+        digest=item.digest,
+        votes=item.votes,
+    )
 
 
 def of_transaction(transaction: Transaction, agent_name: str = "") -> Order:
     """The order behind a transaction."""
     return Order(
-        transaction.agent_id, transaction.kind, transaction.chain_id, transaction.to_address, transaction.value,
-        transaction.effects, transaction.policy_results, agent_name=agent_name, tx_id=transaction.id,
-        status=transaction.status, asked_at=transaction.created_at,
-    )  # fmt: skip
+        transaction.agent_id,
+        transaction.kind,
+        transaction.chain_id,
+        transaction.to_address,
+        transaction.value,
+        transaction.effects,
+        transaction.policy_results,
+        agent_name=agent_name,
+        tx_id=transaction.id,
+        status=transaction.status,
+        asked_at=transaction.created_at,
+    )

@@ -6,8 +6,8 @@ from typing import Final
 from console.orders.addresses import spelled
 from console.orders.order import Known, Order
 from console.texts.amounts import whole
+from console.texts.lines import Line
 from console.texts.plain import clipped, short
-from console.texts.said import Said
 from console.wire.shapes import Effect, Transaction
 
 # An order that got so far has moved something, or was able to.
@@ -17,32 +17,39 @@ IN: Final = "  "
 _ALIKE: Final = {"transfer": ("transfer", "fee"), "fee": ("transfer", "fee"), "approval": ("approval",)}
 
 
-def parties(address: str | None, order: Order, known: Known, *, never: str = "") -> list[Said]:
+def parties(address: str | None, order: Order, known: Known, *, never: str = "") -> list[Line]:
     """An address in full, who that is, and what was never done with it before, if that is to be said."""
     if not address:
-        return [Said(f"{IN}somebody who is not named", "bad")]
-    said = [Said(IN + spelling(address))]
+        return [Line(f"{IN}an unnamed address", "bad")]
+    said = [Line(IN + spelling(address))]
     if any(same(address, effect.from_) for effect in order.effects):
-        said.append(Said(f"{IN}this is the agent's own wallet"))
-    elif name := known.names.get(address.lower() if address[:2].lower() == "0x" else address):
-        said.append(Said(IN + name))
+        said.append(Line(f"{IN}this is the agent's own wallet"))
+    elif name := known.names.get(_key(address)):
+        said.append(Line(IN + name))
     elif known.names_known:
-        said.append(Said(f"{IN}unknown: no agent here, on no approved list", "warn"))
+        whose = " of the tenant" if _key(address) in known.self_listed else ""
+        said.append(Line(f"{IN}unknown: not an agent here, not on an approved list{whose}", "warn"))
+    if _key(address) in known.self_listed:
+        said.append(Line(f"{IN}on a list that the tenant did not set: unverified", "warn"))
     if never:
-        said.append(Said(f"{IN}{never} before{as_far(known)}", "warn"))
+        said.append(Line(f"{IN}{never} before{as_far(known)}", "warn"))
     return said
+
+
+def _key(address: str) -> str:
+    return address.lower() if address[:2].lower() == "0x" else address
 
 
 def as_far(known: Known) -> str:
     """How far back that something never happened is known, where that is not to the beginning."""
-    return "" if known.past_complete else f", as far as the last {known.looked_through} orders to the same place tell"
+    return "" if known.past_complete else f", judging by the last {known.looked_through} orders to the same place"
 
 
 def paid(effect: Effect, known: Known) -> bool | None:
     """Whether the agent has done the like with the same party before; None where that is not known.
 
-    Having sent it nothing, taken something back, or let it spend where it is paid now, is not the like: whoever wants
-    to pass for an old acquaintance would begin with such.
+    Having sent it nothing, taken something back, or let it spend where it is paid now, does not count: an attacker who
+    wants to look familiar would begin with such orders.
     """
     party = effect.spender or effect.to
     if known.past is None or party is None or (effect.kind == "fee" and not gift(effect)):
@@ -83,7 +90,7 @@ def token_of(asset: str | None) -> str | None:
 
 def brief(address: str | None) -> str:
     """An address for a list."""
-    return short(spelled(address)) if address else "somebody not named"
+    return short(spelled(address)) if address else "an unnamed address"
 
 
 def spelling(address: str) -> str:

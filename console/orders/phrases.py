@@ -7,8 +7,8 @@ from console.orders.order import Known, Order
 from console.orders.parties import IN, alike, gift, paid, parties, spelling, token_of
 from console.texts.amounts import UNLIMITED, amount_of, coins, quoted, self_called, tokens, told_decimals, whole
 from console.texts.chains import chain_name, native_coin
+from console.texts.lines import Line, Tone
 from console.texts.plain import clipped
-from console.texts.said import Said, Tone
 from console.wire.shapes import Effect
 
 _NFT: Final = re.compile(r"token ([0-9]{1,78})\Z")
@@ -36,7 +36,7 @@ def rank(effect: Effect, order: Order, known: Known) -> int:
     return 1
 
 
-def phrase(effect: Effect, order: Order, known: Known) -> list[Said]:
+def phrase(effect: Effect, order: Order, known: Known) -> list[Line]:
     """The sentence and its lines."""
     match effect.kind:
         case "transfer":
@@ -48,10 +48,10 @@ def phrase(effect: Effect, order: Order, known: Known) -> list[Said]:
         case "opaque":
             return _opaque(effect, order, known)
         case "call":
-            return [Said("Calls a contract:", "warn"), *parties(effect.to, order, known)]
+            return [Line("Calls a contract:", "warn"), *parties(effect.to, order, known)]
         case kind:
             much = "UNLIMITED: " if unlimited(effect) else ""
-            said = Said(f"{much}Does something that this console does not know ({quoted(kind, 24)}):", "bad")
+            said = Line(f"{much}Does something this console does not know ({quoted(kind, 24)}):", "bad")
             return [said, *_amount_lines(effect, order, known), *parties(effect.to or effect.spender, order, known)]
 
 
@@ -82,84 +82,86 @@ def nft_number(effect: Effect) -> str | None:
     return found[1] if found else None
 
 
-def _transfer(effect: Effect, order: Order, known: Known) -> list[Said]:
+def _transfer(effect: Effect, order: Order, known: Known) -> list[Line]:
     tone: Tone | None = "bad" if unlimited(effect) else None
     to = parties(effect.to, order, known, never=_never(effect, known, "never paid"))
     to += _most_before(effect, order, known, "paid before")
     coin = native_coin(effect.asset, order.chain_id)
     boundless = "UNLIMITED: " if tone else ""
     if coin:
-        return [Said(f"Sends {boundless}{coins(effect.amount, coin)} to", tone), *to]
+        return [Line(f"Sends {boundless}{coins(effect.amount, coin)} to", tone), *to]
     of = _token(effect, order, known)
     if known.data and not nft_number(effect) and _may_be_nft(effect, order, known, _MOVING):
         of.append(_were_it_an_nft(effect, "send"))
-    return [Said(f"Sends {boundless}{_how_much(effect, known)} of", tone), *of, Said("to"), *to]
+    return [Line(f"Sends {boundless}{_how_much(effect, known)} of", tone), *of, Line("to"), *to]
 
 
-def _approval(effect: Effect, order: Order, known: Known) -> list[Said]:
-    of = [Said("of"), *_token(effect, order, known)]
+def _approval(effect: Effect, order: Order, known: Known) -> list[Line]:
+    of = [Line("of"), *_token(effect, order, known)]
     if takes_back(effect, order, known):
         return [_taken_back(order, known), *parties(effect.spender, order, known), *of]
     who = parties(effect.spender, order, known, never=_never(effect, known, "never allowed to spend"))
     if unlimited(effect):
         much = "move EVERY NFT, UNLIMITED," if effect.label == _EVERY_NFT else "spend UNLIMITED amounts"
-        return [Said(f"Lets this address {much} on the agent's behalf, now and later:", "bad"), *who, *of]
+        return [Line(f"Lets this address {much} on the agent's behalf, now and later:", "bad"), *who, *of]
     who += _most_before(effect, order, known, "allowed to spend before")
     if _may_be_nft(effect, order, known, _APPROVING):
         of.append(_were_it_an_nft(effect, "give away"))
     if whole(effect.amount) == 0:
         return [_set_to_nothing(order, known), *who, *of]
     much = _how_much(effect, known) + _MORE[raises(order, known)]
-    return [Said(f"Lets this address spend {much} on the agent's behalf, now and later:", "warn"), *who, *of]
+    return [Line(f"Lets this address spend {much} on the agent's behalf, now and later:", "warn"), *who, *of]
 
 
-def _set_to_nothing(order: Order, known: Known) -> Said:
+def _set_to_nothing(order: Order, known: Known) -> Line:
     spends = "what this address may spend on the agent's behalf"
     added = raises(order, known)
     if added:
-        return Said(f"Adds nothing to {spends}:", "warn")
+        return Line(f"Adds nothing to {spends}:", "warn")
     nothing = "" if added is False else ", or adds nothing"
     if lowers(order, known) is False:
-        return Said(f"Sets {spends} to 0{nothing}:", "warn")
-    return Said(f"Lowers {spends}, or sets it to 0{nothing}:", "warn")
+        return Line(f"Sets {spends} to 0{nothing}:", "warn")
+    return Line(f"Lowers {spends}, or sets it to 0{nothing}:", "warn")
 
 
-def _taken_back(order: Order, known: Known) -> Said:
+def _taken_back(order: Order, known: Known) -> Line:
     lower = lowers(order, known)
     if lower:
-        return Said("Lowers what this address may spend on the agent's behalf, perhaps by very little:")
+        return Line("Lowers what this address may spend on the agent's behalf, perhaps by very little:")
     if lower is None:
-        return Said("Lowers or takes back what this address may spend on the agent's behalf:")
-    return Said("Takes back what this address may spend on the agent's behalf:", "good")
+        return Line("Lowers or takes back what this address may spend on the agent's behalf:")
+    return Line("Takes back what this address may spend on the agent's behalf:", "good")
 
 
-def _fee(effect: Effect, order: Order, known: Known) -> list[Said]:
+def _fee(effect: Effect, order: Order, known: Known) -> list[Line]:
     most = "at most " if effect.label == "at most" else ""
     coin = native_coin(effect.asset, order.chain_id)
     amount = coins(effect.amount, coin) if coin else _how_much(effect, known)
     name = _FEES.get(effect.label, "Fee")
     if not gift(effect):
-        return [Said(f"{name} {most}{amount}.", "quiet")]
-    what = "for somebody else, who may take it out" if effect.label == "rent" else "as a gift to somebody else"
-    return [Said(f"{name} {most}{amount} {what}:", "warn"), *parties(effect.to, order, known)]
+        return [Line(f"{name} {most}{amount}.", "quiet")]
+    what = "for another address, which may withdraw it" if effect.label == "rent" else "as a gift to another address"
+    return [Line(f"{name} {most}{amount} {what}:", "warn"), *parties(effect.to, order, known)]
 
 
-def _opaque(effect: Effect, order: Order, known: Known) -> list[Said]:
-    said = [Said("Nobody could decode what this does: it may move anything the agent has.", "bad")]
+def _opaque(effect: Effect, order: Order, known: Known) -> list[Line]:
+    said = [Line("Cannot be decoded: it may move anything the agent has.", "bad")]
+    if effect.unknown:
+        said = [Line("Typed data of an unknown kind: it may move or hand over anything.", "bad")]
     if effect.label:
-        said.append(Said(f"{IN}a document that calls itself {quoted(effect.label)}"))
+        said.append(Line(f"{IN}a document that calls itself {quoted(effect.label)}"))
     where = "It is for the contract" if effect.label or order.kind == "typed_data" else "It calls"
     if effect.to is None:
-        return [*said, Said(f"{IN}for no contract that it names", "warn")]
-    return [*said, Said(where), *parties(effect.to, order, known, never=_never(effect, known, "never called"))]
+        return [*said, Line(f"{IN}it names no contract", "warn")]
+    return [*said, Line(where), *parties(effect.to, order, known, never=_never(effect, known, "never called"))]
 
 
 def _never(effect: Effect, known: Known, what: str) -> str:
     return what if paid(effect, known) is False else ""
 
 
-def _were_it_an_nft(effect: Effect, does: str) -> Said:
-    return Said(f"{IN}were it an NFT contract, this would {does} its number {clipped(effect.amount, 78)}", "warn")
+def _were_it_an_nft(effect: Effect, does: str) -> Line:
+    return Line(f"{IN}were it an NFT contract, this would {does} its number {clipped(effect.amount, 78)}", "warn")
 
 
 def _may_be_nft(effect: Effect, order: Order, known: Known, calls: tuple[str, ...]) -> bool:
@@ -183,7 +185,7 @@ def _is_call(calls: tuple[str, ...], order: Order, known: Known) -> bool | None:
     return data.startswith(calls)
 
 
-def _most_before(effect: Effect, order: Order, known: Known, what: str) -> list[Said]:
+def _most_before(effect: Effect, order: Order, known: Known, what: str) -> list[Line]:
     """The most that the same party had of the same before, so that a first small payment speaks for no large one."""
     if not effect.asset or nft_number(effect) or not paid(effect, known):
         return []
@@ -191,12 +193,12 @@ def _most_before(effect: Effect, order: Order, known: Known, what: str) -> list[
         one for earlier, one in alike(effect, known) if one.asset == effect.asset and earlier.chain_id == order.chain_id
     ]
     if not same_asset:
-        return [Said(f"{IN}{what}, but never in this coin or token", "warn")]
+        return [Line(f"{IN}{what}, but never in this coin or token", "warn")]
     if any(unlimited(one) for one in same_asset):
-        return [Said(f"{IN}{what}, without limit")]
+        return [Line(f"{IN}{what}, without limit")]
     most = str(max(whole(one.amount) or 0 for one in same_asset))
     return [
-        Said(f"{IN}{what}, at most {amount_of(most, effect.asset, order.chain_id, known.tokens.get(effect.asset))}")
+        Line(f"{IN}{what}, at most {amount_of(most, effect.asset, order.chain_id, known.tokens.get(effect.asset))}")
     ]
 
 
@@ -204,24 +206,24 @@ def _how_much(effect: Effect, known: Known) -> str:
     """An amount of what is no chain's own coin."""
     if number := nft_number(effect):
         count = whole(effect.amount)
-        return f"NFT number {number} ({'how many is not said' if count is None else f'{count:,} of it'})"
+        return f"NFT number {number} ({'amount unknown' if count is None else f'{count:,} of it'})"
     return tokens(effect.amount, known.tokens.get(effect.asset or ""))
 
 
-def _token(effect: Effect, order: Order, known: Known) -> list[Said]:
+def _token(effect: Effect, order: Order, known: Known) -> list[Line]:
     token = token_of(effect.asset)
     if token is None:
-        return [Said(f"{IN}something that is not named", "bad")]
-    said = [Said(f"{IN}token {spelling(token)}")]
+        return [Line(f"{IN}an unnamed asset", "bad")]
+    said = [Line(f"{IN}token {spelling(token)}")]
     if effect.asset and effect.asset.startswith("evm:"):
         chain = effect.asset.split(":")[1]
         if chain != str(order.chain_id):
-            said.append(Said(f"{IN}on another chain: {chain_name(whole(chain))}", "bad"))
+            said.append(Line(f"{IN}on another chain: {chain_name(whole(chain))}", "bad"))
     if own := self_called(known.tokens.get(effect.asset or "")):
-        said.append(Said(IN + own))
+        said.append(Line(IN + own))
     return said
 
 
-def _amount_lines(effect: Effect, order: Order, known: Known) -> list[Said]:
+def _amount_lines(effect: Effect, order: Order, known: Known) -> list[Line]:
     coin = native_coin(effect.asset, order.chain_id)
-    return [Said(IN + (coins(effect.amount, coin) if coin else _how_much(effect, known)))]
+    return [Line(IN + (coins(effect.amount, coin) if coin else _how_much(effect, known)))]

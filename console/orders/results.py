@@ -1,13 +1,13 @@
-"""What each rule said of an order, in words; what refuses first, then what asks for a person. Pure. Spec 1/2.4."""
+"""What each rule said of an order, in words; what refuses first, then what asks for a person. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 from console.texts.amounts import coins
 from console.texts.chains import BTC, SOL, native_coin
+from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.texts.said import Said
 from console.wire.shapes import PolicyResult
 
 # A threshold never refuses: that it did not pass is why somebody is asked, and no fault of the order.
@@ -18,9 +18,15 @@ _REASON_CHARACTERS: Final = 600
 _AMOUNT: Final = re.compile(r"(?<![\w.,:-])([0-9]{1,78}) (wei|lamports|satoshi|sat)\b")
 
 
-def results(found: Sequence[PolicyResult], *, refused: bool, chain_id: int | None = None) -> list[Said]:
-    """One line for each; where the order was not refused, what did not pass has asked for a person."""
-    return [_said(one, chain_id, refused=refused) for one in sorted(found, key=lambda one: _rank(one, refused=refused))]
+def results(
+    found: Sequence[PolicyResult], *, refused: bool, chain_id: int | None = None, own: Set[str] = frozenset()
+) -> list[Line]:
+    """One line for each; where the order was not refused, what did not pass has asked for a person.
+
+    `own` are the ids of rules that the agent itself set, which vouch for nothing.
+    """
+    ranked = sorted(found, key=lambda one: _rank(one, refused=refused))
+    return [_said(one, chain_id, refused=refused, is_own=one.policy_id in own) for one in ranked]
 
 
 def readable(sentence: str, chain_id: int | None) -> str:
@@ -42,11 +48,12 @@ def _asks(result: PolicyResult, *, refused: bool) -> bool:
     return result.type == _SOFT or not refused
 
 
-def _said(result: PolicyResult, chain_id: int | None, *, refused: bool) -> Said:
+def _said(result: PolicyResult, chain_id: int | None, *, refused: bool, is_own: bool) -> Line:
     reason = clipped(readable(result.reason, chain_id), _REASON_CHARACTERS)
-    text = f"{clipped(result.type, _TYPE_CHARACTERS)}: {reason}"
+    whose = " (not set by the tenant)" if is_own else ""
+    text = f"{clipped(result.type, _TYPE_CHARACTERS)}{whose}: {reason}"
     if result.passed:
-        return Said(f"✓ passed  {text}", "good")
+        return Line(f"✓ passed  {text}", None if is_own else "good")
     if _asks(result, refused=refused):
-        return Said(f"? asks for a person  {text}", "warn")
-    return Said(f"✗ FAILED  {text}", "bad")
+        return Line(f"? needs approval  {text}", "warn")
+    return Line(f"✗ FAILED  {text}", "bad")

@@ -90,12 +90,12 @@ def _instruction(program: str, data: bytes) -> Instruction:
     if program in _MEMOS:
         return Instruction(_MEMOS[program], memo=plain(data.decode("utf-8", "backslashreplace")))
     if program not in _PROGRAMS:
-        return Instruction(program or "a program that the message does not name", known=False)
+        return Instruction(program or "a program missing from the message", known=False)
     title, width, words = _PROGRAMS[program]
     names = words.split()
     if not data and title == _BARE:
         return Instruction(title, names[0])
     tag = int.from_bytes(data[:width], "little")
     if len(data) < width or tag >= len(names):
-        return Instruction(title, "an instruction that is not known", known=False)
+        return Instruction(title, "an unknown instruction", known=False)
     return Instruction(title, names[tag])

@@ -12,15 +12,31 @@ def fields(now: Callable[[], datetime]) -> dict[str, filters.Reader]:
     """Each word before a colon, with how its value is read."""
     return {
         "status": filters.one_of(
-            "status", "status", waiting="pending_approval", refused="rejected", rejected="rejected", signed="signed",
-            sent="broadcast", broadcast="broadcast", confirmed="confirmed", failed="failed",
+            "status",
+            "status",
+            waiting="pending_approval",
+            refused="rejected",
+            rejected="rejected",
+            signed="signed",
+            sent="broadcast",
+            broadcast="broadcast",
+            confirmed="confirmed",
+            failed="failed",
         ),
         "chain": filters.exactly("chainId"),
         "kind": filters.one_of(
-            "kind", "kind", evm="evm", document="typed_data", typed_data="typed_data", solana="solana",
+            "kind",
+            "kind",
+            evm="evm",
+            document="typed_data",
+            typed_data="typed_data",
+            solana="solana",
             bitcoin="bitcoin",
         ),
-        "ref": filters.exactly("referenceId"), "hash": filters.exactly("txHash"), "id": filters.exactly("txId"),
-        "to": filters.exactly("toAddress"), "since": filters.time("since", "from", now),
+        "ref": filters.exactly("referenceId"),
+        "hash": filters.exactly("txHash"),
+        "id": filters.exactly("txId"),
+        "to": filters.exactly("toAddress"),
+        "since": filters.time("since", "from", now),
         "until": filters.time("until", "to", now, end=True),
-    }  # fmt: skip
+    }

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from console.orders.order import Known, Order
 from console.texts.amounts import whole, written
+from console.texts.lines import Line
 from console.texts.moments import clock
-from console.texts.said import Said
 
 # Nobody lives to see a later end. 1 January 2100.
 _FOR_EVER: Final = 4_102_444_800
@@ -26,7 +26,7 @@ _MOST_DEPTH: Final = 6
 _MOST_FIELDS: Final = 2_000
 
 
-def validity(order: Order, known: Known) -> list[Said]:
+def validity(order: Order, known: Known) -> list[Line]:
     """Until when it can be used, and how long what it allows lasts; nothing while the document is not known."""
     message = _message(known.data) if order.kind == "typed_data" else None
     if message is None or not order.effects:
@@ -40,31 +40,31 @@ def validity(order: Order, known: Known) -> list[Said]:
     return said
 
 
-def _own_account(message: dict[str, Any]) -> Said:
+def _own_account(message: dict[str, Any]) -> Line:
     found = _fields(message, depth=_MOST_DEPTH)
     ends = _ends(found, (*_UNTIL, *_OTHER))
     if not ends:
-        return Said("It names no end that this console knows: the signature may be of use for ever.", "warn")
-    return _until("By its own account the", ends, _begins(found))
+        return Line("It names no expiry known to this console: the signature may be valid forever.", "warn")
+    return _until("According to the document, the", ends, _begins(found))
 
 
-def _until(whose: str, ends: list[int], begins: int) -> Said:
+def _until(whose: str, ends: list[int], begins: int) -> Line:
     # Of several ends the last counts, for until then some of it can be used.
     end = max(ends, default=_FOR_EVER)
     start = f" from {_clock(begins)}" if begins else ""
     if end >= _FOR_EVER:
-        return Said(f"{whose} signature can be used for ever{start and ','}{start}.", "warn")
-    return Said(f"{whose} signature can be used{start} until {_clock(end)}.")
+        return Line(f"{whose} signature can be used forever{start and ','}{start}.", "warn")
+    return Line(f"{whose} signature can be used{start} until {_clock(end)}.")
 
 
-def _lasts(found: list[tuple[str, int]]) -> Said:
+def _lasts(found: list[tuple[str, int]]) -> Line:
     """How long the allowance stays once the signature was used; only Permit2 knows an end of that."""
     ends = [number for name, number in found if name == "expiration"]
     if not ends or max(ends) >= _FOR_EVER:
-        return Said("Once it was used, what it allows has no end: it stays until it is spent or taken back.", "warn")
+        return Line("Once used, the permission it grants does not expire: it stays until spent or revoked.", "warn")
     if max(ends) == 0:
-        return Said("What it allows ends with the block in which it is used.")
-    return Said(f"What it allows ends {_clock(max(ends))}.")
+        return Line("The permission ends with the block in which it is used.")
+    return Line(f"The permission ends {_clock(max(ends))}.")
 
 
 def _ends(found: list[tuple[str, int]], names: tuple[str, ...]) -> list[int]:

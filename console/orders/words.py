@@ -1,14 +1,14 @@
 """What an order does, in words a person can decide by. Pure.
 
-Said from the effects, which the service decoded from the very bytes it will sign, never from what the agent claims.
+Line from the effects, which the service decoded from the very bytes it will sign, never from what the agent claims.
 What is dangerous comes first. An address is never shortened here and stands on a line of its own, so that no line
 break can fall into it; what others have named themselves stands in quotation marks.
 """
 
 from typing import Final
 
-from console.orders.briefly import labelled
 from console.orders.document import unread
+from console.orders.one_line import labelled
 from console.orders.order import Known, Order
 from console.orders.parties import brief, paid, parties, same, token_of
 from console.orders.phrases import phrase, rank
@@ -16,34 +16,36 @@ from console.orders.solana_message import instructions
 from console.orders.validity import validity
 from console.texts.amounts import coins, quoted, whole
 from console.texts.chains import CHAINS, chain_name, native_coin
+from console.texts.lines import Line, Tone
 from console.texts.moments import clock, moment
-from console.texts.said import Said, Tone
 
-__all__ = ["Said", "Tone", "essentials", "summary"]
+__all__ = ["Line", "Tone", "essentials", "summary"]
 
 _MEMO: Final = 200
 
 
-def essentials(order: Order, known: Known) -> list[Said]:
-    """What must be read before deciding: who, what, how much, to whom, on which chain; what is dangerous first."""
-    said = [Said(_asks(order))]
-    if known.frozen:
-        said.append(Said(known.frozen, "bad"))
+def essentials(order: Order, known: Known) -> list[Line]:
+    """What must be read before deciding: what, how much, to whom, on which chain; what is dangerous first.
+
+    Who asks comes after it: an agent's name is its own words, and may be long.
+    """
+    said = [Line(known.frozen, "bad")] if known.frozen else []
     said += [*_document(order, known), *validity(order, known)]
     effects = sorted(order.effects, key=lambda effect: rank(effect, order, known))
     several = sum(effect.kind != "fee" for effect in effects)
     if several > 1:
-        said.append(Said(f"It does {several} things:"))
+        said.append(Line(f"It does {several} things:"))
     for effect in effects:
         said += phrase(effect, order, known)
-    return [*said, *_besides(order, known), *_chain(order), *_declared(order, known), *_expiry(order)]
+    said += [*_besides(order, known), *_chain(order), *_declared(order, known)]
+    return [*said, Line(_asks(order)), *_expiry(order)]
 
 
 def summary(order: Order, known: Known) -> str:
     """The same in one short line, for a list: the gravest effect, and how many more there are."""
     effects = sorted(order.effects, key=lambda effect: rank(effect, order, known))
     if not effects:
-        what = "Signs a document" if order.kind == "typed_data" else "Does what nobody said"
+        what = "Signs a document" if order.kind == "typed_data" else "Effect unknown"
         return f"{what} for {brief(order.to_address)}" if order.to_address else what
     more = sum(effect.kind != "fee" for effect in effects[1:])
     return labelled(effects[0], order, known) + (f", and {more} more" if more else "")
@@ -51,18 +53,18 @@ def summary(order: Order, known: Known) -> str:
 
 def _asks(order: Order) -> str:
     name = f"{quoted(order.agent_name)} ({order.agent_id})" if order.agent_name else order.agent_id
-    return f"Agent {name} asks for this:"
+    return f"Agent {name} asks for this."
 
 
-def _document(order: Order, known: Known) -> list[Said]:
+def _document(order: Order, known: Known) -> list[Line]:
     """What is signed where that is no transaction; and that nothing is known of what is done, where it is so."""
     if order.kind != "typed_data":
-        return [] if order.effects else [Said("Nobody said what this order does.", "bad")]
+        return [] if order.effects else [Line("The effects of this order are unknown.", "bad")]
     label = next((effect.label for effect in order.effects if effect.label), None) or _primary_type(known.data)
     named = f", {quoted(label)}" if label else ""
-    said = [Said(f"Signs a document{named}: whoever holds the signature may use it, now or later.", "warn")]
+    said = [Line(f"Signs a document{named}: anyone who holds the signature may use it, now or later.", "warn")]
     if not order.effects:
-        said.append(Said("Nothing in it is known to move value.", "warn"))
+        said.append(Line("No known effect of it moves value.", "warn"))
     if lacking := unread(known.data):
         said.append(lacking)
     return said
@@ -73,42 +75,42 @@ def _primary_type(data: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _besides(order: Order, known: Known) -> list[Said]:
+def _besides(order: Order, known: Known) -> list[Line]:
     """What a Solana message carries that is no effect: memos, which anybody may read for ever."""
     found = (instructions(known.data) if order.kind == "solana" else None) or []
-    said = [Said(f"Also: a memo: {quoted(one.memo, _MEMO)}") for one in found if one.memo is not None]
+    said = [Line(f"Also: a memo: {quoted(one.memo, _MEMO)}") for one in found if one.memo is not None]
     unknown = sum(not one.known for one in found)
     if unknown:
-        said.append(Said(f"Also: instructions that this console does not know: {unknown}. See the details.", "warn"))
+        said.append(Line(f"Also: unknown instructions: {unknown}. See the details.", "warn"))
     return said
 
 
-def _chain(order: Order) -> list[Said]:
+def _chain(order: Order) -> list[Line]:
     if order.chain_id is None:
         if order.kind == "bitcoin":
-            return [Said("On Bitcoin.")]
+            return [Line("On Bitcoin.")]
         if order.kind == "evm":
             # Only one that is tried out, with no chain typed in.
-            return [Said("On the service's own chain.")]
+            return [Line("On the service's own chain.")]
         where = "The document names no chain" if order.kind == "typed_data" else "No chain is named"
-        return [Said(f"{where}: what it allows may hold on any.", "warn")]
+        return [Line(f"{where}: the permission may be valid on any chain.", "warn")]
     if order.kind == "typed_data":
         # The agent wrote the number, and a contract may not heed it. Those of Solana are none for a document.
         chain = CHAINS.get(order.chain_id)
         name = chain_name(order.chain_id) if chain and chain.coin.smallest == "wei" else f"chain {order.chain_id}"
-        return [Said(f"The document says that it is for {name}.")]
+        return [Line(f"The document says that it is for {name}.")]
     if order.chain_id not in CHAINS:
-        return [Said(f"On {chain_name(order.chain_id)}, which this console does not know.", "warn")]
-    return [Said(f"On {chain_name(order.chain_id)}.")]
+        return [Line(f"On {chain_name(order.chain_id)}, which this console does not know.", "warn")]
+    return [Line(f"On {chain_name(order.chain_id)}.")]
 
 
-def _declared(order: Order, known: Known) -> list[Said]:
+def _declared(order: Order, known: Known) -> list[Line]:
     """Where the order goes and what it carries, as far as the effects have not said it."""
-    said: list[Said] = []
+    said: list[Line] = []
     places = [effect.to for effect in order.effects] + [token_of(effect.asset) for effect in order.effects]
     if order.to_address and not any(same(order.to_address, place) for place in places):
         what = "The document is for the contract" if order.kind == "typed_data" else "The order goes to"
-        said += [Said(what), *parties(order.to_address, order, known)]
+        said += [Line(what), *parties(order.to_address, order, known)]
     if order.value is None:
         return said
     natives = [effect for effect in order.effects if effect.kind == "transfer" and native_coin(effect.asset, None)]
@@ -116,13 +118,13 @@ def _declared(order: Order, known: Known) -> list[Said]:
     if whole(order.value) != sum(amount or 0 for amount in amounts):
         coin = native_coin("solana:native" if order.kind == "solana" else "evm:native", order.chain_id)
         shown = coins(order.value, coin) if coin and order.kind != "bitcoin" else quoted(order.value)
-        said.append(Said(f"It says itself that it sends {shown}, which is not what it does.", "bad"))
+        said.append(Line(f"It claims to send {shown}, which is not what it does.", "bad"))
     return said
 
 
-def _expiry(order: Order) -> list[Said]:
+def _expiry(order: Order) -> list[Line]:
     expires = moment(order.expires_at)
-    return [Said(f"This request expires {clock(expires)}.")] if expires else []
+    return [Line(f"This request expires {clock(expires)}.")] if expires else []
 
 
 def never_paid(order: Order, known: Known) -> bool:

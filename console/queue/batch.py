@@ -12,27 +12,34 @@ from console.wire.shapes import Effect
 
 _ONE_BY_ONE: Final = "Decide them one by one."
 # The kinds of effect that are summed.
-_SAID: Final = {"transfer": "In all {}", "approval": "In all {} to spend for others", "fee": "Fees in all at most {}"}
+_SAID: Final = {"transfer": "In all {}", "approval": "{} in total for others to spend", "fee": "Total fees at most {}"}
 
 
 def refusal(items: Sequence[Item]) -> str:
     """Why these cannot be approved at once, in a sentence; empty if they can.
 
     At once goes only what is the same thing several times: on one chain, the same to the same, only the amounts
-    differ. Whoever has read one has then read all of them.
+    differ. Reading one then means having read all of them.
     """
     effects = [effect for item in items for effect in item.approval.effects]
     if any(effect.kind not in ("transfer", "fee") or effect.nft or unlimited(effect) for effect in effects):
-        return f"Only payments are approved at once, and among these is something else. {_ONE_BY_ONE}"
+        return f"Only payments can be approved together, and one of these is not a payment. {_ONE_BY_ONE}"
     if any(len(_recipients(item)) > 1 for item in items):
-        return f"Among these is one that pays several destinations at once. {_ONE_BY_ONE}"
+        return f"One of these pays several destinations at once. {_ONE_BY_ONE}"
     if any(not item.approval.effects for item in items):
-        return f"Of some of these nobody said what they do. {_ONE_BY_ONE}"
+        return f"The effects of some of these are unknown. {_ONE_BY_ONE}"
     if len({item.approval.chain_id for item in items}) > 1:
-        return f"These are not all on the same chain. {_ONE_BY_ONE}"
+        return f"These are on different chains. {_ONE_BY_ONE}"
     if len({_destination(item) for item in items}) > 1:
-        return f"These do not all pay the same to the same destination. {_ONE_BY_ONE}"
+        return f"These differ in destination, amount or asset. {_ONE_BY_ONE}"
     return ""
+
+
+def left_out(number: int) -> str:
+    """What is said of those among several that need votes."""
+    if number == 1:
+        return "One of these needs votes and is left out: vote on it by itself, with a."
+    return f"{number:,} of these need votes and are left out: vote on each by itself, with a."
 
 
 def totals(items: Sequence[Item]) -> list[str]:
@@ -48,8 +55,8 @@ def totals(items: Sequence[Item]) -> list[str]:
                 unread += amount is None
     order = sorted(sums.items(), key=lambda one: one[0][0] == "fee")
     lines = [_total(kind, asset, chain, amount) for (kind, asset, chain), amount in order]
-    lines += [f"UNLIMITED: no amount bounds {boundless:,} of these."] if boundless else []
-    return lines + ([f"Not in these sums: {unread:,} of which no amount can be read."] if unread else [])
+    lines += [f"UNLIMITED: {boundless:,} of these have no maximum amount."] if boundless else []
+    return lines + ([f"Not in these sums: {unread:,} whose amount is unknown."] if unread else [])
 
 
 def _total(kind: str, asset: str | None, chain: int | None, amount: int) -> str:

@@ -1,4 +1,4 @@
-"""Sends a person's decision, and reads what the API answers to it. Spec 1/4.7, decisions 4.
+"""Sends a person's decision, and reads what the API answers to it.
 
 That somebody else was faster, or that time ran out, is no error: it is what the item is now, and is shown as such.
 """
@@ -8,25 +8,26 @@ from typing import Any, Final, Literal
 import msgspec
 
 from console.entry.person import Person
-from console.queue.queue import PAGE, WORDS, Item, Outcome, outcome_of
+from console.queue.queue import Item, Outcome, outcome_of
 from console.texts.moments import moment
 from console.texts.plain import clipped
+from console.wire.answers import typed
 from console.wire.api_client import ApiClient
 from console.wire.failures import Absent, Answered, Conflicted, Failure
-from console.wire.shapes import Approval, Transaction
+from console.wire.shapes import Approval, Votes
+from console.wire.shapes_votes import VoteTaken
 
 Way = Literal["approve", "deny"]
 _DONE: Final[dict[Way, Literal["approved", "denied"]]] = {"approve": "approved", "deny": "denied"}
 _REASON_CHARACTERS: Final = 500
-_RESENT: Final = "It is signed but could not be sent just now; the service sends it again by itself."
-_ABSENT: Final = "There is no such item any more; its agent may have been deleted."
-_CHANGED: Final = (
-    "Nothing was decided: the service says that the order is not the one shown here. Go back, reload with r and read "
-    "it again."
-)
+# A vote that was taken while more are needed.
+_DEFERRED: Final = 202
+_RESENT: Final = "Signed, but not broadcast yet; the service retries automatically."
+_ABSENT: Final = "This item no longer exists; its agent may have been deleted."
+_CHANGED: Final = "Not decided: the order has changed since it was shown. Go back, reload with r and read it again."
 _STALE: Final = (
-    "It can not be approved any more: others have signed this message too, and its blockhash cannot be renewed. "
-    "Deny it, and let the agent ask again."
+    "It can no longer be approved: the message has other signers, so its blockhash cannot be renewed. Deny it, and "
+    "let the agent send it again."
 )
 
 
@@ -63,24 +64,33 @@ async def decide(client: ApiClient, item: Item, way: Way, key: str, reason: str 
     return Outcome(_DONE[way], moment(answer.resolved_at), "you", reason, answer.tx_hash or "")
 
 
-async def became(client: ApiClient, item: Item, me: str | None) -> Outcome:
-    """What became of an item that waits no more: by whom too, as long as it is among the newest."""
-    page = await client.get_page("/approvals", Approval, status="all", limit=PAGE)
-    for approval in page.items:
-        if approval.id == item.id:
-            return outcome_of(approval, me) or Outcome("gone")
-    one = await client.get(f"/vault/{item.approval.agent_id}/transactions/{item.approval.tx_id}", Transaction)
-    if one.status == "rejected":
-        return Outcome(WORDS["expired" if one.status_detail == "approval_expired" else "rejected"])
-    if one.status == "pending_approval":
-        return Outcome("gone")
-    return Outcome("approved", moment(one.signed_at), tx_hash=one.tx_hash or "")
+async def send_vote(client: ApiClient, item: Item, evidence: dict[str, str], key: str) -> Outcome | Votes:
+    """Vote for exactly the order that was shown: what became of it, or the votes so far where more are needed."""
+    body = {"digest": item.approval.digest, "vote": evidence}
+    try:
+        answer = await client.send("POST", f"/approvals/{item.id}/approve", _Decided, body, key=key)
+    except Absent:
+        raise Over(_ABSENT, Outcome("gone")) from None
+    except Conflicted as failure:
+        raise await _conflict(client, item, failure) from None
+    except Answered as failure:
+        if failure.status == _DEFERRED and "votes" in failure.data:
+            return typed(failure.data, VoteTaken).votes
+        if isinstance(signed := failure.data.get("txHash"), str) and failure.data.get("status") == "signed":
+            return Outcome("approved", None, "you", "", signed, _RESENT)
+        raise _refusal(failure) from None
+    return Outcome("approved", moment(answer.resolved_at), "you", "", answer.tx_hash or "")
+
+
+async def find_outcome(client: ApiClient, item: Item, me: str | None) -> Outcome:
+    """What became of an item that waits no more, and by whom."""
+    return outcome_of(await client.get(f"/approvals/{item.id}", Approval), me) or Outcome("gone")
 
 
 def why_not(person: Person | None, *, read_only: bool) -> str:
     """Why somebody cannot decide here, in a sentence; empty if they can."""
     if read_only:
-        return "This console is read-only: others decide."
+        return "This console is read-only."
     if person is not None and not person.may_decide:
         return f"Your role ({person.role}) sees the queue; owners and admins decide."
     return ""
@@ -89,11 +99,11 @@ def why_not(person: Person | None, *, read_only: bool) -> str:
 async def _conflict(client: ApiClient, item: Item, failure: Conflicted) -> Failure:
     match failure.code:
         case "approval_resolved":
-            outcome = await _became(client, item)
-            return Over(f"{outcome.sentence} You have decided nothing.", outcome)
+            outcome = await _find_outcome(client, item)
+            return Over(f"{outcome.sentence} Your decision was not recorded.", outcome)
         case "approval_expired":
             outcome = Outcome("expired", item.expires)
-            return Over(f"{outcome.sentence} Nothing was decided; the agent has to ask again.", outcome)
+            return Over(f"{outcome.sentence} Not decided; the agent must send the request again.", outcome)
         case "approval_changed":
             return Over(_CHANGED)
         case "approval_stale":
@@ -102,9 +112,9 @@ async def _conflict(client: ApiClient, item: Item, failure: Conflicted) -> Failu
             return failure
 
 
-async def _became(client: ApiClient, item: Item) -> Outcome:
+async def _find_outcome(client: ApiClient, item: Item) -> Outcome:
     try:
-        return await became(client, item, None)
+        return await find_outcome(client, item, None)
     except Failure:
         return Outcome("gone")
 
@@ -115,8 +125,9 @@ def _refusal(failure: Answered) -> Failure:
     results = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     reasons = [
         f"{clipped(str(one.get('type')), 40)}: {clipped(str(one.get('reason')), _REASON_CHARACTERS)}"
-        for one in results if not one.get("passed")
-    ]  # fmt: skip
+        for one in results
+        if not one.get("passed")
+    ]
     if not reasons:
         return failure
-    return Refused("\n".join(["Today's rules refuse it, so nothing was signed and it still waits:", *reasons]))
+    return Refused("\n".join(["Today's rules refuse it, so it was not signed and stays pending:", *reasons]))

@@ -13,8 +13,9 @@ from typing import Final, Literal
 
 from console.orders.order import Known, of_approval
 from console.orders.phrases import unlimited
+from console.orders.votes import brief
 from console.orders.words import summary
-from console.texts.amounts import quoted, whole
+from console.texts.amounts import human, quoted, whole
 from console.texts.chains import BTC, CHAINS, ETH, SOL, Coin, chain_name
 from console.texts.moments import clock, moment, span
 from console.wire.shapes import Approval
@@ -29,9 +30,12 @@ MOST_ENDED: Final = 10_000
 LATE: Final = timedelta(minutes=2)
 _COIN_DECIMALS: Final = 18
 _REASON_CHARACTERS: Final = 120
+_NAME_CHARACTERS: Final = 60
 _NOTHING: Final = Known()
 
 Word = Literal["approved", "denied", "expired", "gone"]
+# What a person says with a decision.
+SAID: Final[dict[str, str]] = {"approved": "Comment", "denied": "Reason"}
 WORDS: Final[dict[str, Word]] = {"approved": "approved", "rejected": "denied", "expired": "expired"}
 
 
@@ -62,11 +66,12 @@ class Outcome:
     def sentence(self) -> str:
         """The same for a person."""
         if self.word == "gone":
-            return "This waits no longer; what became of it is not known yet."
+            return "This is no longer pending; its outcome is not known yet."
         by = f" by {self.by}" if self.by else ""
         at = f" at {clock(self.at)}" if self.at else ""
         said = f"{self.word.capitalize()}{by}{at}."
-        said += f" Reason: {quoted(self.reason, _REASON_CHARACTERS)}." if self.reason and self.word == "denied" else ""
+        if self.reason and self.word in SAID:
+            said += f" {SAID[self.word]}: {quoted(self.reason, _REASON_CHARACTERS)}."
         said += f" Transaction {self.tx_hash}." if self.tx_hash else ""
         return f"{said} {self.note}".rstrip()
 
@@ -126,12 +131,19 @@ class Item:
         """What it asks for, in one line of the list."""
         return summary(of_approval(self.approval), _NOTHING)
 
+    @property
+    def voted(self) -> str:
+        """How many votes it has of how many, for the list; empty where nobody's vote is asked for."""
+        votes = self.approval.votes
+        return f"{brief(votes)}, " if votes is not None and self.outcome is None else ""
+
     @cached_property
     def text(self) -> str:
         """What a search looks through, in lower case."""
         one = self.approval
         parts = [one.agent_name, one.agent_id, one.to_address, one.value, one.id, one.tx_id, one.reason, one.status]
-        parts += [self.summary, chain_name(one.chain_id)]
+        parts += [one.reference_id, one.resolved_by_name, one.comment]
+        parts += [self.summary, human(self.native, self.coin.decimals), chain_name(one.chain_id)]
         for effect in one.effects:
             parts += [effect.to, effect.spender, effect.asset, effect.label, effect.amount]
         return "\n".join(part for part in parts if part).lower()
@@ -150,7 +162,7 @@ class Item:
         if self.expires is None:
             return "never expires"
         if self.expires <= now and self.clock_is_wrong:
-            return "waits by the service's clock, though it is over by this machine's"
+            return "pending by the service's clock, expired by this machine's"
         return f"expires in {span(self.expires - now)}"
 
 
@@ -159,16 +171,19 @@ def outcome_of(approval: Approval, me: str | None = None) -> Outcome | None:
     word = WORDS.get(approval.status)
     if word is None:
         return None
-    by = "nobody in time" if word == "expired" else decider(approval.resolved_by, approval.resolved_by_user_id, me)
+    by = "" if word == "expired" else decider(approval, me)
     at = moment(approval.resolved_at if word != "expired" else approval.resolved_at or approval.expires_at)
-    return Outcome(word, at, "" if word == "expired" else by, approval.reason or "")
+    return Outcome(word, at, by, (approval.comment if word == "approved" else approval.reason) or "")
 
 
-def decider(resolved_by: str | None, user: str | None, me: str | None) -> str:
-    """Who decided."""
-    if user:
-        return "you" if user == me else f"user {user}"
-    return "the holder of the tenant key" if resolved_by == "manual" else resolved_by or ""
+def decider(approval: Approval, me: str | None) -> str:
+    """Who decided: a person by name while the tenant knows one, else by id."""
+    if user := approval.resolved_by_user_id:
+        if user == me:
+            return "you"
+        # In quotes, or somebody could be called "you".
+        return quoted(approval.resolved_by_name, _NAME_CHARACTERS) if approval.resolved_by_name else f"user {user}"
+    return "a holder of the tenant key" if approval.resolved_by == "manual" else approval.resolved_by or ""
 
 
 @dataclass
@@ -184,6 +199,8 @@ class Queue:
     more: bool = False
     # One item that is shown stays in its place after its end, until the person has moved on.
     kept: Item | None = None
+    # More than so many are not read.
+    most: int = MOST_WAITING
     _began: bool = False
 
     @property
@@ -224,12 +241,12 @@ class Queue:
 
     def merge_sweep(self, page: Sequence[Approval], now: datetime) -> None:
         """Take a page from further down."""
-        full = len(self.items) >= MOST_WAITING
+        full = len(self.items) >= self.most
         self._take([one for one in page if one.id in self.items] if full else page, now)
 
     def conclude(self, sweep: "Sweep") -> None:
         """A sweep is through: what it did not meet waits no more, unless it was cut short."""
-        self.more = sweep.cut or len(self.items) >= MOST_WAITING
+        self.more = sweep.cut or len(self.items) >= self.most
         self.whole = not self.more
         for key in () if sweep.cut else sweep.missed():
             if key in self.items:
@@ -296,7 +313,8 @@ class Queue:
 class Sweep:
     """One way through all pages: which one to ask for next, and what was met."""
 
-    def __init__(self, before: Collection[str] = ()) -> None:
+    def __init__(self, before: Collection[str] = (), most: int = MOST_WAITING) -> None:
+        self._most = most
         self._before = frozenset(before)
         self._met: set[str] = set()
         self._pages = 0
@@ -316,7 +334,7 @@ class Sweep:
         else:
             # More have left than pages overlap: between the last page and this one something may have slipped by.
             self.offset = max(0, self.offset - PAGE)
-        if not self.done and self._pages >= MOST_WAITING // (PAGE - OVERLAP):
+        if not self.done and self._pages >= self._most // (PAGE - OVERLAP):
             self.done = self.cut = True
 
     def missed(self) -> frozenset[str]:

@@ -11,8 +11,12 @@ Sorting = Literal["newest first", "oldest first", "soonest to expire", "largest 
 Status = Literal["pending", "approved", "rejected", "expired", "all"]
 STATUSES: Final[tuple[Status, ...]] = ("pending", "approved", "rejected", "expired", "all")
 STATUS_WORDS: Final[dict[Status, str]] = {
-    "pending": "waiting", "approved": "approved", "rejected": "denied", "expired": "expired", "all": "all",
-}  # fmt: skip
+    "pending": "waiting",
+    "approved": "approved",
+    "rejected": "denied",
+    "expired": "expired",
+    "all": "all",
+}
 _NEVER: Final = float("inf")
 
 

@@ -9,6 +9,7 @@ import gc
 import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,29 +20,42 @@ from console.wire.failures import Away, Failure, SignedOut, TooFast
 from console.wire.shapes import Approval
 
 GLANCE_SECONDS: Final = 1.0
-# However quiet it is, the first page is read so often.
-READ_SECONDS: Final = 10.0
-# However loud the bell is, the list is not asked for more often.
-_LEAST_SECONDS: Final = 0.2
 # The service says something on the stream every 15 seconds; and the list usually answers in a hundredth of these.
 QUIET_SECONDS: Final = 20.0
 UNANSWERED_SECONDS: Final = 5.0
-# A sweep that finds the count still different is not begun again before this; one that was cut short, not before that.
-_SWEEP_SECONDS: Final = 10.0
+# A sweep that was cut short is not begun again before this.
 _CUT_SECONDS: Final = 600.0
 _MANY: Final = 1_000
-# Of a long queue not every page is told at once: to sort and draw it anew each time would be felt.
+# A long queue is not redrawn after every page: sorting and drawing each time would be noticeable.
 _TELL_SECONDS: Final = 0.5
 _WORDS: Final[dict[str, Any]] = {"tx.approved": "approved", "tx.denied": "denied"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rests:
+    """How long the watch rests between two looks, in seconds."""
+
+    glance: float = GLANCE_SECONDS
+    # However quiet it is, the first page is read so often; and however loud the bell is, not more often than `least`.
+    read: float = 10.0
+    least: float = 0.2
+    # A sweep that finds the count still different is not begun again before this.
+    sweep: float = 10.0
 
 
 class Watch:
     """Reads the queue of one tenant until the credential is no good any more."""
 
     def __init__(
-        self, client: ApiClient, queue: Queue, now: Callable[[], datetime], *,
-        changed: Callable[[list[Item]], None], away: Callable[[float], None],
-    ) -> None:  # fmt: skip
+        self,
+        client: ApiClient,
+        queue: Queue,
+        now: Callable[[], datetime],
+        *,
+        changed: Callable[[list[Item]], None],
+        away: Callable[[float], None],
+        rests: Rests = Rests(),
+    ) -> None:
         self.queue = queue
         # Whether the stream is there, and what is wrong with the list, in a sentence.
         self.live = False
@@ -50,6 +64,7 @@ class Watch:
         self._now = now
         self._changed = changed
         self._away = away
+        self._rests = rests
         self._rung = asyncio.Event()
         self._seen = asyncio.Event()
         self._sweep: Sweep | None = None
@@ -79,7 +94,7 @@ class Watch:
 
     def sweep(self) -> None:
         """Read all of it again."""
-        self._sweep = self._sweep or Sweep(self.queue.items.keys())
+        self._sweep = self._sweep or Sweep(self.queue.items.keys(), self.queue.most)
         self._rung.set()
 
     async def run(self) -> SignedOut:
@@ -109,7 +124,7 @@ class Watch:
             else:
                 failures = 0
                 self._say("")
-                wait = 0.0 if self._sweep else GLANCE_SECONDS
+                wait = 0.0 if self._sweep else self._rests.glance
             if self.queue.expire(self._now()):
                 self._changed([])
             with suppress(TimeoutError):
@@ -119,11 +134,11 @@ class Watch:
         """One question, or two: the newest, and the next page of a sweep."""
         now = time.monotonic()
         rung = self._rung.is_set()
-        if rung or now - self._read_at >= READ_SECONDS:
-            await asyncio.sleep(max(0.0, self._read_at + _LEAST_SECONDS - now))
+        if rung or now - self._read_at >= self._rests.read:
+            await asyncio.sleep(max(0.0, self._read_at + self._rests.least - now))
             self._rung.clear()
             await self._first_page()
-        elif now - self._looked_at >= GLANCE_SECONDS * 0.9:
+        elif now - self._looked_at >= self._rests.glance * 0.9:
             self._looked_at = now
             if await self._glanced() != self._glance:
                 await self._first_page()
@@ -140,9 +155,9 @@ class Watch:
         self._glance = (page.items[0].id if page.items else None, page.total)
         self._seen.set()
         came = self.queue.merge_first(page.items, page.total, self._now())
-        rested = self._read_at - self._swept_at >= (_CUT_SECONDS if self.queue.more else _SWEEP_SECONDS)
+        rested = self._read_at - self._swept_at >= (_CUT_SECONDS if self.queue.more else self._rests.sweep)
         if len(page.items) == PAGE and self._sweep is None and rested and (self.queue.differs or not self.queue.whole):
-            self._sweep = Sweep(self.queue.items.keys())
+            self._sweep = Sweep(self.queue.items.keys(), self.queue.most)
         self._changed(came)
 
     async def _next_page(self, sweep: Sweep) -> None:
@@ -189,7 +204,7 @@ class Watch:
         self._last_event = event.id or self._last_event
         if event.name == "reset":
             self.sweep()
-        elif event.name == "tx.pending":
+        elif event.name in ("tx.pending", "approval.voted"):
             self.ring()
         elif event.name in _WORDS:
             key, outcome = told(event)
@@ -213,7 +228,7 @@ def told(event: Event) -> tuple[str, Outcome]:
     data = event.data.get("data")
     data = data if isinstance(data, dict) else {}
     at = moment(str(event.data.get("timestamp") or ""))
-    reason = str(data.get("reason") or "")
+    reason = str(data.get("comment" if event.name == "tx.approved" else "reason") or "")
     if event.name == "tx.denied" and reason == "expired" and data.get("resolvedBy") == "system":
         return str(data.get("approvalId")), Outcome("expired", at)
     # An event does not name the person; the list does, and is asked when somebody looks at the item.

@@ -9,20 +9,21 @@ from console.orders.results import results
 from console.orders.words import essentials
 from console.texts.amounts import coins, whole, written
 from console.texts.chains import native_coin
+from console.texts.lines import Heading, Line
 from console.texts.plain import clipped
-from console.texts.said import Heading, Said
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Simulated
 
 _DECISIONS: Final = {
-    "sign": Said("It would be SIGNED now. No person would be asked.", "good"),
-    "queue": Said("It would WAIT FOR A PERSON. Nothing would be signed before somebody approves.", "warn"),
-    "refuse": Said("It would be REFUSED. Nobody could approve it.", "bad"),
+    "sign": Line("It would be SIGNED now, without approval.", "good"),
+    "queue": Line("It would be QUEUED. It would be signed only after a person approves.", "warn"),
+    "refuse": Line("It would be REFUSED. No approval is possible.", "bad"),
 }
 _NEEDED: Final = {
-    "approval": "a person's approval", "funds": "money: the wallet holds too little for it",
-    "rpc": "a node: none answers for its chain, so it could not be sent",
-}  # fmt: skip
+    "approval": "a person's approval",
+    "funds": "funds: the wallet balance is too low",
+    "rpc": "a node: none responds for its chain, so it could not be broadcast",
+}
 _TEXT: Final = 1_000
 # The one the service takes where none is named.
 _SOLANA: Final = 101
@@ -33,9 +34,15 @@ def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order
     request, kind = question["request"], question["kind"]
     typed = kind == "typed_data"
     return Order(
-        agent.id, kind, _chain(kind, request, answer), None if typed else request["to"],
-        None if typed else request["value"], answer.effects, answer.results, agent_name=agent.name,
-    )  # fmt: skip
+        agent.id,
+        kind,
+        _chain(kind, request, answer),
+        None if typed else request["to"],
+        None if typed else request["value"],
+        answer.effects,
+        answer.results,
+        agent_name=agent.name,
+    )
 
 
 def _chain(kind: str, request: dict[str, Any], answer: Simulated) -> int | None:
@@ -51,23 +58,23 @@ def _chain(kind: str, request: dict[str, Any], answer: Simulated) -> int | None:
     return written(request.get("chainId", next(iter(tokens), None)))
 
 
-def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Said]:
+def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Line]:
     """All of it, the decision first."""
     decision = _DECISIONS.get(answer.decision)
-    lines = [decision or Said(f"This console does not know the decision {clipped(answer.decision, 40)}.", "bad")]
-    lines += [Said(f"Needed: {_NEEDED.get(one, clipped(one, 40))}", "warn") for one in answer.needed]
+    lines = [decision or Line(f"This console does not know the decision {clipped(answer.decision, 40)}.", "bad")]
+    lines += [Line(f"Needed: {_NEEDED.get(one, clipped(one, 40))}", "warn") for one in answer.needed]
     lines += _headed("What it does", essentials(order, known))
     lines += _headed(
-        "What the rules say",
+        "Rule results",
         results(answer.results, refused=answer.decision == "refuse", chain_id=order.chain_id)
-        or [Said("  no rule was asked")],
+        or [Line("  no rule was evaluated")],
     )
     if answer.fee is not None and not any(effect.kind == "fee" for effect in answer.effects):
         coin = native_coin(answer.fee.asset, order.chain_id)
         most = coins(answer.fee.max, coin) if coin else clipped(answer.fee.max, _TEXT)
-        lines += _headed("Fee", [Said(f"  at most {most}")])
+        lines += _headed("Fee", [Line(f"  at most {most}")])
     return [*lines, *_headed("Limits", limits(order, replace(known, budgets=answer.budgets)))]
 
 
-def _headed(title: str, lines: list[Said]) -> list[Said]:
-    return [Said(""), Heading(title), *lines] if lines else []
+def _headed(title: str, lines: list[Line]) -> list[Line]:
+    return [Line(""), Heading(title), *lines] if lines else []

@@ -5,13 +5,13 @@ from typing import Any, Final
 from console.rules.rule_limits import amounts_of
 from console.rules.rule_places import chain_shown
 from console.rules.rule_terms import Terms, is_text, shown
+from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.texts.said import Said
 
 # Calls that nearly every token has; others are shown by their selector alone.
 _CALLS: Final = {"0xa9059cbb": "transfer", "0x23b872dd": "transferFrom", "0x095ea7b3": "approve"}
 _PARTIES: Final = (
-    ("recipientAllowlist", "only to:", "to nobody: its list is empty"),
+    ("recipientAllowlist", "only to:", "to no address: its list is empty"),
     ("recipientBlocklist", "never to:", "its list of blocked recipients is empty"),
     ("spenderAllowlist", "only with these as spender:", "with nobody as spender: its list is empty"),
     ("spenderBlocklist", "never with these as spender:", "its list of blocked spenders is empty"),
@@ -19,50 +19,50 @@ _PARTIES: Final = (
 _SELECTOR_CHARACTERS: Final = 64
 
 
-def contract_allowlist(terms: Terms) -> list[Said]:
+def contract_allowlist(terms: Terms) -> list[Line]:
     """Each contract with its calls; whatever is not listed is refused."""
     contracts = terms.items("contracts", lambda entry: isinstance(entry, dict))
     if contracts is None:
         return []
     if not contracts:
-        return [Said("no contract may be called: its list is empty", "warn")]
-    lines = [Said("may call only:")]
+        return [Line("no contract may be called: its list is empty", "warn")]
+    lines = [Line("may call only:")]
     for entry in contracts:
-        lines += [Said(f"  {line.text}", line.tone) for line in _contract(Terms(entry, terms.names))]
+        lines += [Line(f"  {line.text}", line.tone) for line in _contract(Terms(entry, terms.names))]
     return lines
 
 
-def _contract(entry: Terms) -> list[Said]:
+def _contract(entry: Terms) -> list[Line]:
     address, chain = entry.text("address"), entry.number("chainId")
     where = "on every EVM chain" if chain is None else f"on {chain_shown(chain)}"
-    lines = [Said(f"{entry.names.address(address) if address is not None else 'a contract without address'} {where}")]
+    lines = [Line(f"{entry.names.address(address) if address is not None else 'a contract without address'} {where}")]
     constraints = {_normal(name): value for name, value in entry.table("constraints").items()}
     for selector in entry.items("selectors", is_text) or ():
         lines += _call(_normal(selector), constraints.pop(_normal(selector), {}), entry)
     # A constraint of a call that is not listed, or one that is no object, is shown as it is.
     left = [
-        Said(f"  {clipped(name, _SELECTOR_CHARACTERS)}: {shown(value)}", "warn") for name, value in constraints.items()
+        Line(f"  {clipped(name, _SELECTOR_CHARACTERS)}: {shown(value)}", "warn") for name, value in constraints.items()
     ]
-    return [*lines, *left, *(Said(f"  {line.text}", line.tone) for line in entry.rest())]
+    return [*lines, *left, *(Line(f"  {line.text}", line.tone) for line in entry.rest())]
 
 
-def _call(selector: str, constraint: Any, entry: Terms) -> list[Said]:
+def _call(selector: str, constraint: Any, entry: Terms) -> list[Line]:
     name = _CALLS.get(selector)
     shown_selector = clipped(selector, _SELECTOR_CHARACTERS) + (f" ({name})" if name else "")
     if not isinstance(constraint, dict):
-        return [Said(f"  call {shown_selector}, under: {shown(constraint)}", "warn")]
+        return [Line(f"  call {shown_selector}, under: {shown(constraint)}", "warn")]
     if not constraint:
-        return [Said(f"  call {shown_selector}, whatever it does")]
-    terms, lines = Terms(constraint, entry.names), [Said(f"  call {shown_selector}")]
+        return [Line(f"  call {shown_selector}, whatever it does")]
+    terms, lines = Terms(constraint, entry.names), [Line(f"  call {shown_selector}")]
     for field, head, empty in _PARTIES:
         if (listed := terms.items(field, is_text)) is not None:
-            lines.append(Said(f"    {head if listed else empty}", None if listed else "warn"))
-            lines += [Said(f"      {terms.names.address(address)}") for address in listed]
+            lines.append(Line(f"    {head if listed else empty}", None if listed else "warn"))
+            lines += [Line(f"      {terms.names.address(address)}") for address in listed]
     if (amount := terms.amount("maxAmount")) is not None:
-        lines.append(Said(f"    at most {amounts_of(amount, None, terms.names)[0]} of its token each time"))
+        lines.append(Line(f"    at most {amounts_of(amount, None, terms.names)[0]} of its token each time"))
     if (value := terms.amount("maxNativeValueWei")) is not None:
-        lines.append(Said(f"    with at most {amounts_of(value, 'evm:native', terms.names)[0]} each time"))
-    return [*lines, *(Said(f"    {line.text}", line.tone) for line in terms.rest())]
+        lines.append(Line(f"    with at most {amounts_of(value, 'evm:native', terms.names)[0]} each time"))
+    return [*lines, *(Line(f"    {line.text}", line.tone) for line in terms.rest())]
 
 
 def _normal(selector: str) -> str:

@@ -5,52 +5,57 @@ from typing import Final
 from console.rules.rule_places import chain_shown
 from console.rules.rule_terms import NAME_CHARACTERS, Names, Terms, is_number
 from console.texts.amounts import coins, human, malformed, self_called, tokens, whole
-from console.texts.chains import BTC, EVM, SOL
+from console.texts.chains import BTC, EVM, SOL, coin_chain, native_coin
+from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.texts.said import Said
 
 # What a rule counts that names no asset.
 _NATIVES: Final = ""
 # A thousand million SOL; about six hundred million have been made.
 _MORE_LAMPORTS_THAN_THERE_ARE: Final = 10**18
 _WINDOWS: Final = (
-    ("maxPerTransaction", "in one transaction"), ("maxPerTx", "in one transaction"),
-    ("maxPerDay", "in any 24 hours"), ("maxPerWeek", "in any 7 days"),
-)  # fmt: skip
+    ("maxPerTransaction", "in one transaction"),
+    ("maxPerTx", "in one transaction"),
+    ("maxPerDay", "in any 24 hours"),
+    ("maxPerWeek", "in any 7 days"),
+)
 
 
-def spending_limit(terms: Terms) -> list[Said]:
+def spending_limit(terms: Terms) -> list[Line]:
     """How much of one asset may move."""
     asset = terms.text("asset", _NATIVES)
-    lines = [Said(f"counts {_counted(asset, terms.names)}")]
+    lines = [Line(f"counts {_counted(asset, terms.names)}")]
     for name, window in _WINDOWS:
         if (amount := terms.amount(name)) is not None:
-            lines += [Said(f"at most {text} {window}") for text in amounts_of(amount, asset, terms.names)]
+            lines += [Line(f"at most {text} {window}") for text in amounts_of(amount, asset, terms.names)]
             lines += _without_effect(amount, asset, f"limits nothing {window}")
+    if (rent := terms.amount("maxRentPerDay")) is not None:
+        lines.append(Line(f"at most {coins(rent, SOL)} of rent for new token accounts in any 24 hours"))
+        lines.append(Line("up to that, no approval is needed for the rent", "quiet"))
     if (percents := terms.items("alertPercents", is_number)) is not None:
         told = " and ".join(f"{one}%" for one in percents)
         lines.append(
-            Said(f"tells the tenant's webhooks at {told}" if told else "tells no webhook as it fills", "quiet")
+            Line(f"notifies the tenant's webhooks at {told}" if told else "sends no webhook as it fills", "quiet")
         )
     return lines
 
 
-def auto_approve_threshold(terms: Terms) -> list[Said]:
+def auto_approve_threshold(terms: Terms) -> list[Line]:
     """Above which amount a person is asked."""
     asset, amount = terms.text("asset", _NATIVES), terms.amount("threshold")
-    lines = [Said(f"counts {_counted(asset, terms.names)}")]
+    lines = [Line(f"counts {_counted(asset, terms.names)}")]
     if amount is not None:
-        lines += [Said(f"above {text} a person must approve") for text in amounts_of(amount, asset, terms.names)]
+        lines += [Line(f"above {text} a person must approve") for text in amounts_of(amount, asset, terms.names)]
         lines += _without_effect(amount, asset, "asks nobody")
-        lines.append(Said("up to that this rule asks nobody", "quiet"))
+        lines.append(Line("up to that, no approval is needed by this rule", "quiet"))
     return lines
 
 
-def rate_limit(terms: Terms) -> list[Said]:
+def rate_limit(terms: Terms) -> list[Line]:
     """How many orders there may be."""
     found = [(terms.number("maxTxPerHour"), "hour"), (terms.number("maxTxPerDay"), "day")]
-    lines = [Said(f"at most {_orders(most)} in any {window}") for most, window in found if most is not None]
-    return [*lines, Said("counts what was signed and what was laid before a person", "quiet")]
+    lines = [Line(f"at most {_orders(most)} in any {window}") for most, window in found if most is not None]
+    return [*lines, Line("counts signed and queued orders", "quiet")]
 
 
 def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
@@ -65,15 +70,17 @@ def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
             return [coins(text, SOL)]
         case "bitcoin":
             return [coins(text, BTC)]
+        case _ if (chain := coin_chain(asset)) is not None:
+            return [coins(text, native_coin("evm:native", chain) or EVM)]
         case _:
             return [tokens(text, names.tokens.get(asset or "")) if whole(text) is not None else malformed(text)]
 
 
-def _without_effect(text: str, asset: str | None, what: str) -> list[Said]:
+def _without_effect(text: str, asset: str | None, what: str) -> list[Line]:
     """Of a number that was meant in wei the same number of lamports says nothing."""
     if asset != _NATIVES or not _beyond(text):
         return []
-    return [Said(f"on Solana it {what}: {human(whole(text) or 0, SOL.decimals)} SOL is more than there is", "quiet")]
+    return [Line(f"on Solana it {what}: {human(whole(text) or 0, SOL.decimals)} SOL is more than there is", "quiet")]
 
 
 def _beyond(text: str) -> bool:
@@ -83,15 +90,18 @@ def _beyond(text: str) -> bool:
 def _counted(asset: str | None, names: Names) -> str:
     match asset:
         case None:
-            return "something that is not understood here"
+            return "something this console cannot interpret"
         case "":
-            return "the chains' own coins: of all EVM chains together, of Solana apart"
+            return "native coins: all EVM chains together, Solana separately"
         case "evm:native":
-            return "the own coins of all EVM chains (ETH and the like) together"
+            return "native coins of all EVM chains (ETH and others) together"
         case "solana:native":
             return "SOL"
         case "bitcoin":
             return "BTC, with the network's fee"
+        case _ if (number := coin_chain(asset)) is not None:
+            coin = native_coin("evm:native", number) or EVM
+            return f"{coin.symbol} on {chain_shown(str(number))}"
     family, _, rest = asset.partition(":")
     chain, _, address = rest.partition(":")
     called = self_called(names.tokens.get(asset))

@@ -5,29 +5,29 @@ from typing import Final
 
 from console.rules.rule_terms import NAME_CHARACTERS, Terms, is_number, is_text
 from console.texts.chains import CHAINS
+from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.texts.said import Said
 
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _LAST_START, _LAST_END = 23, 24
 _CHAIN_DIGITS: Final = 16
 _HEADS: Final = {
-    "whitelist": ("may pay, and allow to spend, only:", "may pay nobody: its list is empty"),
-    "blacklist": ("may not pay, call, or allow to spend:", "blocks nobody: its list is empty"),
+    "whitelist": ("may pay, and allow to spend, only:", "may pay no address: its list is empty"),
+    "blacklist": ("may not pay, call, or allow to spend:", "blocks no address: its list is empty"),
 }
 
 
-def approved_addresses(terms: Terms) -> list[Said]:
+def approved_addresses(terms: Terms) -> list[Line]:
     """Who may receive, or who may not. A mode that is not known is not read as either."""
     listed, mode = terms.items("addresses", is_text), terms.text("mode", "whitelist")
-    some, none = _HEADS.get(mode or "", ("lists, in a mode that is not known here:",) * 2)
-    lines = [] if listed is None else [Said(some if listed else none, None if listed and mode in _HEADS else "warn")]
+    some, none = _HEADS.get(mode or "", ("lists, in an unknown mode:",) * 2)
+    lines = [] if listed is None else [Line(some if listed else none, None if listed and mode in _HEADS else "warn")]
     if mode is not None and mode not in _HEADS:
-        lines.append(Said(f"its mode: {clipped(mode, NAME_CHARACTERS)}", "warn"))
-    return lines + [Said(f"  {terms.names.address(address)}") for address in listed or ()]
+        lines.append(Line(f"its mode: {clipped(mode, NAME_CHARACTERS)}", "warn"))
+    return lines + [Line(f"  {terms.names.address(address)}") for address in listed or ()]
 
 
-def time_window(terms: Terms) -> list[Said]:
+def time_window(terms: Terms) -> list[Line]:
     """At which hours and on which days."""
     hours, days = terms.items("allowedHours", _is_span), terms.items("allowedDays", _is_day)
     zone = terms.text("timezone", "UTC")
@@ -35,20 +35,20 @@ def time_window(terms: Terms) -> list[Said]:
     named = [_DAYS[day] for day in sorted(set(days or ()), key=lambda day: (day - 1) % len(_DAYS))]
     lines = []
     if not terms.unread("allowedHours"):
-        lines.append(Said(f"hours: {', '.join(map(_span, hours)) if hours else 'any'}"))
+        lines.append(Line(f"hours: {', '.join(map(_span, hours)) if hours else 'any'}"))
     if not terms.unread("allowedDays"):
-        lines.append(Said(f"days: {', '.join(named) or 'any'}"))
-    return lines if zone is None else [*lines, Said(f"on the clocks of {clipped(zone, NAME_CHARACTERS)}")]
+        lines.append(Line(f"days: {', '.join(named) or 'any'}"))
+    return lines if zone is None else [*lines, Line(f"on the clocks of {clipped(zone, NAME_CHARACTERS)}")]
 
 
-def allowed_chains(terms: Terms) -> list[Said]:
+def allowed_chains(terms: Terms) -> list[Line]:
     """On which chains."""
     chains = terms.items("chains", lambda chain: is_number(chain) or is_text(chain))
     if chains is None:
         return []
     if not chains:
-        return [Said("on no chain: its list is empty", "warn")]
-    return [Said("only on:"), *(Said(f"  {chain_shown(chain)}") for chain in chains)]
+        return [Line("on no chain: its list is empty", "warn")]
+    return [Line("only on:"), *(Line(f"  {chain_shown(chain)}") for chain in chains)]
 
 
 def chain_shown(chain: int | str) -> str:

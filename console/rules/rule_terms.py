@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from console.texts.amounts import whole
+from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.texts.said import Said
 from console.wire.shapes import TokenFunds
 
 _VALUE_CHARACTERS: Final = 2_000
@@ -67,10 +67,10 @@ class Terms:
         """A field that is an object; empty where it is none."""
         return self._left.pop(name) if isinstance(self._left.get(name), dict) else {}
 
-    def rest(self) -> list[Said]:
+    def rest(self) -> list[Line]:
         """What was not understood."""
         return [
-            Said(f"stored as well, and not known here: {clipped(name, NAME_CHARACTERS)} = {shown(value)}", "warn")
+            Line(f"also stored, unknown to this console: {clipped(name, NAME_CHARACTERS)} = {shown(value)}", "warn")
             for name, value in self._left.items()
         ]
 

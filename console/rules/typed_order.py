@@ -11,7 +11,7 @@ from console.texts.chains import CHAINS, Coin
 from console.texts.chains import EVM as EVM_COINS
 
 EVM, TYPED_DATA, SOLANA = "evm", "typed_data", "solana"
-# What the API calls a field, and which of ours it is.
+# The API's name of a field, and the input it belongs to.
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     EVM: {"to": "to", "value": "value", "chainId": "chain", "data": "data"},
     TYPED_DATA: dict.fromkeys(("domain", "types", "primaryType", "value", "request"), "document"),
@@ -19,10 +19,12 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 # What is refused before it is judged names no field, but its code says which it is.
 _CODES: Final = {
-    "unknown_chain": {EVM: "chain", SOLANA: "cluster"}, "bad_typed_data": {TYPED_DATA: "document"},
-    "solana_malformed": {SOLANA: "transaction"}, "solana_unsupported": {SOLANA: "transaction"},
+    "unknown_chain": {EVM: "chain", SOLANA: "cluster"},
+    "bad_typed_data": {TYPED_DATA: "document"},
+    "solana_malformed": {SOLANA: "transaction"},
+    "solana_unsupported": {SOLANA: "transaction"},
     "declared_mismatch": {SOLANA: "declared"},
-}  # fmt: skip
+}
 _AMOUNT: Final = re.compile(r"([0-9]{1,80})(?:\.([0-9]{1,80}))?(?: ?([A-Za-z]{1,12}))?\Z")
 _GWEI: Final = 9
 
@@ -88,13 +90,13 @@ def amount(field: str, text: str, coin: Coin) -> int:
         )
     places, fraction = units[unit], (found[2] or "").rstrip("0")
     if len(fraction) > places:
-        raise BadField(field, f"It has more decimals than {places}, so it is no whole number of {coin.smallest}.")
+        raise BadField(field, f"It has more decimals than {places}, so it is not a whole number of {coin.smallest}.")
     return int(found[1] + fraction.ljust(places, "0"))
 
 
 def _evm(given: Mapping[str, str]) -> dict[str, Any]:
     value = amount("value", given["value"], coin_of(EVM, given["chain"]))
-    request: dict[str, Any] = {"to": _needed(given, "to", "the address it goes to"), "value": str(value)}
+    request: dict[str, Any] = {"to": _needed(given, "to", "the destination address"), "value": str(value)}
     if given["chain"]:
         request["chainId"] = _chain("chain", given["chain"])
     return request | ({"data": given["data"]} if given["data"] else {})
@@ -104,7 +106,7 @@ def _typed_data(given: Mapping[str, str]) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(_needed(given, "document", "the document as JSON"), type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as problem:
-        raise BadField("document", f"This is no JSON object: {problem}.") from None
+        raise BadField("document", f"Not a JSON object: {problem}.") from None
     # Wallets call it `message`; the API has the word of the signing libraries.
     if "message" in document and "value" not in document:
         document["value"] = document.pop("message")

@@ -1,4 +1,4 @@
-"""The agents: who there is, who is frozen, and one at a glance. Spec 1/4.10, decisions 10."""
+"""The agents: who there is, who is frozen, and one at a glance."""
 
 from typing import ClassVar, Final
 
@@ -7,23 +7,24 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from console.agents.agent_in_words import agent_in_words, frozen_words
-from console.agents.agent_pages import Everybody
-from console.agents.glance import Glance, glance
+from console.agents.agent_pages import AllAgents
+from console.agents.agent_summary import AgentSummary, fetch_summary
 from console.dialogs.ask import Ask
 from console.dialogs.freeze import Freeze, FreezeTenant, Unfreeze, UnfreezeTenant
 from console.screens.by_agent import ByAgent
+from console.screens.signers import Signers
+from console.texts.lines import Line
 from console.texts.moments import ago, moment
-from console.texts.said import Said
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Frozen
 
-_SIGN_IN: Final = "Unfreezing is for people who have signed in; you use the tenant key. Press i to sign in."
+_SIGN_IN: Final = "Unfreezing requires a signed-in person; you use the tenant key. Press i to sign in."
 
 
-class Agents(ByAgent[Glance]):
+class Agents(ByAgent[AgentSummary]):
     """A list of all agents, and beside it the one under the cursor once it rests there."""
 
     PLACE = "agents"
@@ -33,6 +34,7 @@ class Agents(ByAgent[Glance]):
         Binding("z", "unfreeze", "Unfreeze"),
         Binding("Z", "freeze_tenant", "Freeze all", key_display="Z"),
         Binding("Z", "unfreeze_tenant", "Unfreeze all", key_display="Z"),
+        Binding("u", "signers", "Signers"),
         Binding("t", "go('transactions')", "Transactions", show=False),
         Binding("p", "go('policies')", "Policies", show=False),
         Binding("slash", "search", "Search", key_display="/"),
@@ -54,13 +56,17 @@ class Agents(ByAgent[Glance]):
 
     def body(self) -> ComposeResult:
         with Horizontal(id="agents"):
-            yield AgentList([
-                Column("Agent", lambda agent: agent.name, 12, share=3),
-                Column("Id", lambda agent: agent.id, 10, share=2, wide=True),
-                Column("State", self._state, 8, share=2),
-                Column("Waits", self._waits, 5, right=True),
-                Column("Made", lambda agent: ago(moment(agent.created_at), self.app.now()), 5, right=True, wide=True),
-            ])  # fmt: skip
+            yield AgentList(
+                [
+                    Column("Agent", lambda agent: agent.name, 12, share=3),
+                    Column("Id", lambda agent: agent.id, 10, share=2, wide=True),
+                    Column("State", self._state, 8, share=2),
+                    Column("Waits", self._waits, 5, right=True),
+                    Column(
+                        "Made", lambda agent: ago(moment(agent.created_at), self.app.now()), 5, right=True, wide=True
+                    ),
+                ]
+            )
             yield AgentPane()
 
     def on_agent_list_chosen(self, event: AgentList.Chosen) -> None:
@@ -69,7 +75,7 @@ class Agents(ByAgent[Glance]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("freeze", "unfreeze", "freeze_tenant", "unfreeze_tenant"):
-            person, tenant = self.app.person, self.everybody.tenant if self.everybody else None
+            person, tenant = self.app.person, self.all_agents.tenant if self.all_agents else None
             one = tenant if action.endswith("tenant") else self._shown()
             frozen = one is not None and one.frozen_at is not None
             may = not self.app.client.read_only and person is not None and person.may_decide
@@ -78,6 +84,11 @@ class Agents(ByAgent[Glance]):
 
     def action_go(self, place: str) -> None:
         self.app.action_go(place)
+
+    def action_signers(self) -> None:
+        """Who else must agree to what the agent in the pane asks for."""
+        if (agent := self._shown()) is not None:
+            self.app.push_screen(Signers(agent))
 
     def action_freeze(self) -> None:
         """Freeze the agent that the pane shows."""
@@ -91,16 +102,16 @@ class Agents(ByAgent[Glance]):
 
     def action_freeze_tenant(self) -> None:
         """Freeze all agents at once."""
-        known = self.everybody
+        known = self.all_agents
         if known is None or known.tenant is None:
-            self.app.tell("There is no agent yet, so this key does not say whose tenant it is.", "warning")
+            self.app.tell("The tenant of this key is unknown, because it has no agent yet.", "warning")
         else:
             self._ask(FreezeTenant(known.tenant, known.total), "The whole tenant is frozen.")
 
     def action_unfreeze_tenant(self) -> None:
         """Let all agents go on that are not frozen themselves."""
-        if self.everybody is not None and self.everybody.tenant is not None and self._has_session():
-            self._ask(UnfreezeTenant(self.everybody.tenant), "The tenant is no longer frozen.")
+        if self.all_agents is not None and self.all_agents.tenant is not None and self._has_session():
+            self._ask(UnfreezeTenant(self.all_agents.tenant), "The tenant is no longer frozen.")
 
     def _has_session(self) -> bool:
         """Whether somebody has signed in; if not, that is said."""
@@ -120,20 +131,20 @@ class Agents(ByAgent[Glance]):
 
     def _shown(self) -> Agent | None:
         """The agent that the pane shows: what is done is done to it, wherever the cursor went since."""
-        agents = self.everybody.agents if self.everybody else ()
+        agents = self.all_agents.agents if self.all_agents else ()
         return next((agent for agent in agents if agent.id == self.query_one(AgentPane).of), None)
 
-    async def find(self, agent_id: str) -> Glance:
-        return await glance(self.app.client, agent_id)
+    async def find(self, agent_id: str) -> AgentSummary:
+        return await fetch_summary(self.app.client, agent_id)
 
     def draw(self) -> None:
         agent, pane = self.agent, self.query_one(AgentPane)
         if agent is None:
-            pane.show(None, [Said("No agent is selected.", "quiet")])
+            pane.show(None, [Line("No agent is selected.", "quiet")])
             return
         trouble = self.kept.trouble(agent.id)
-        note = [Said(f"! {trouble}", "warn")] if trouble else []
-        frozen = bool(self.everybody and self.everybody.tenant and self.everybody.tenant.frozen_at)
+        note = [Line(f"! {trouble}", "warn")] if trouble else []
+        frozen = bool(self.all_agents and self.all_agents.tenant and self.all_agents.tenant.frozen_at)
         seen = self.kept.get(agent.id)
         pane.show(agent.id, [*note, *agent_in_words(agent, seen, self.app.now(), tenant_frozen=frozen)])
         if (agent.frozen_at is not None, frozen) != self._states_shown:
@@ -145,13 +156,13 @@ class Agents(ByAgent[Glance]):
         return (frozen_words(agent), "bad") if agent.frozen_at else "active"
 
     def _waits(self, agent: Agent) -> Cell:
-        known = self.everybody
+        known = self.all_agents
         number = known.waiting[agent.id] if known else 0
         # Where not everything was read there may be more.
         more = "" if known is None or known.waiting_complete else "+"
         return (f"{number}{more}", "warn") if number or more else ("-", "quiet")
 
-    def note(self, known: Everybody) -> str:
+    def note(self, known: AllAgents) -> str:
         frozen = bool(known.tenant and known.tenant.frozen_at)
         parts = ["THE WHOLE TENANT IS FROZEN" if frozen else ""]
         if known.total > len(known.agents):

@@ -1,8 +1,9 @@
-"""The queue of what waits for a person, and what the item that one looks at does. Spec 1/2.6, 4.7, decisions 11."""
+"""The queue of what waits for a person, and what the item that one looks at does."""
 
 from dataclasses import replace
 from typing import ClassVar
 
+import msgspec
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,6 +13,8 @@ from console.dialogs.approve import Approve
 from console.dialogs.batch import BatchDecision
 from console.dialogs.deny import Deny
 from console.dialogs.filter_queue import FilterQueue
+from console.dialogs.vote import Vote
+from console.orders.votes import counted, why_no_vote
 from console.queue import batch
 from console.queue.decisions import Way, why_not
 from console.queue.history import History
@@ -22,7 +25,7 @@ from console.widgets.listing import Listing
 from console.widgets.order_pane import OrderPane
 from console.widgets.queue_list import QueueList
 from console.widgets.shown_item import ShownItem
-from console.wire.shapes import Approval
+from console.wire.shapes import Approval, Votes
 
 
 class Approvals(Page):
@@ -60,7 +63,7 @@ class Approvals(Page):
     async def load(self) -> None:
         self.queue.explain(self._why_not())
         if (history := self._history) is None:
-            await self.app.lookout.watch.looked()
+            await self.app.queue_monitor.watch.looked()
         else:
             await self._read_history(history, 0)
             if self._more:
@@ -82,12 +85,16 @@ class Approvals(Page):
         if not self.is_mounted:
             return
         self.queue.show(self.view, self._history)
-        self.trouble(self.app.lookout.watch.trouble)
+        self.trouble(self.app.queue_monitor.watch.trouble)
         item = self.shown.item
         if item is not None:
             # The same order stays in the pane, as it was read; what has become of it is said there.
-            now = self.app.lookout.queue.latest(item)
-            self.shown.show(replace(item, outcome=now.outcome, clock_is_wrong=now.clock_is_wrong))
+            now = self.app.queue_monitor.queue.latest(item)
+            approval = item.approval
+            if now.approval.digest == approval.digest and now.approval.votes != approval.votes:
+                # Votes come while one reads; the order is the same.
+                approval = msgspec.structs.replace(approval, votes=now.approval.votes)
+            self.shown.show(Item(approval, now.outcome, now.clock_is_wrong))
 
     @on(Listing.Highlighted)
     def _moved(self, event: Listing.Highlighted) -> None:
@@ -101,7 +108,7 @@ class Approvals(Page):
 
     def _look_at(self, item: Item | None) -> None:
         self.shown.show(item)
-        if self._history is None and self.app.lookout.queue.keep(item):
+        if self._history is None and self.app.queue_monitor.queue.keep(item):
             self.redraw()
 
     @on(Listing.Chosen)
@@ -124,19 +131,39 @@ class Approvals(Page):
 
     def _ask_about(self, way: Way, item: Item) -> None:
         known = self.shown.known_of(item)
+        votes = item.approval.votes
+        if way == "approve" and votes is not None:
+            if why := why_no_vote(votes, self._me):
+                self.app.tell(why, "warning")
+            else:
+                self.app.push_screen(Vote(item, known), self._voted)
+            return
         self.app.push_screen(Approve(item, known) if way == "approve" else Deny(item, known), self._decided)
 
     def _decide_marked(self, way: Way, marked: list[Item]) -> None:
         waiting = [item for item in marked if item.outcome is None and not item.is_due(self.app.now())]
+        if way == "approve" and len(waiting) > 1 and (voted := [one for one in waiting if one.approval.votes]):
+            # Each vote is a touch of a key for one order.
+            waiting = [item for item in waiting if not item.approval.votes]
+            self.app.tell(f"{batch.left_out(len(voted))}", "warning")
+            if not waiting:
+                return
         why = batch.refusal(waiting) if way == "approve" and len(waiting) > 1 else ""
         if len(waiting) == 1:
             # One is one, however it was chosen: all of it is read, and known around it.
             self._ask_about(way, waiting[0])
         elif why or not waiting:
-            self.app.tell(why or "Nothing of what is marked waits any longer.", "warning")
+            self.app.tell(why or "None of the marked items is still pending.", "warning")
         else:
             question = BatchDecision(way, waiting, self.shown.learn)
             self.app.push_screen(question, lambda left: None if left is None else self.queue.unmark(but=left))
+
+    def _voted(self, found: Outcome | Votes | None) -> None:
+        if isinstance(found, Outcome):
+            self._decided(found)
+        elif found is not None:
+            self.queue.unmark()
+            self.app.tell(f"Your vote was taken: {counted(found, self._me)}. The order is not signed yet.")
 
     def _decided(self, outcome: Outcome | None) -> None:
         if outcome is not None:
@@ -153,7 +180,7 @@ class Approvals(Page):
 
     def action_reload(self) -> None:
         """Read all of it again; what has ended goes."""
-        self.app.lookout.watch.sweep()
+        self.app.queue_monitor.watch.sweep()
         if self.shown.item is not None and self.shown.item.outcome is not None and self._history is None:
             self._turn_to(self.view)
         else:
@@ -161,7 +188,7 @@ class Approvals(Page):
         self.reload()
 
     def action_filter(self) -> None:
-        waiting = [*self.app.lookout.queue.items.values()]
+        waiting = [*self.app.queue_monitor.queue.items.values()]
         self.app.push_screen(FilterQueue(self.view, waiting), self._turn_to)
 
     def action_search(self) -> None:
@@ -187,12 +214,11 @@ class Approvals(Page):
         if view is None:
             return
         if view.status != self.view.status:
-            me = self.app.person.user if self.app.person else None
-            self._history = None if view.status == "pending" else History(view.status, me)
+            self._history = None if view.status == "pending" else History(view.status, self._me)
             self._more = False
             self.reload()
         self.view = view
-        self.app.lookout.queue.keep(None)
+        self.app.queue_monitor.queue.keep(None)
         self.redraw()
         self._look_at(self.queue.listing.row)
 
@@ -212,12 +238,16 @@ class Approvals(Page):
             return self.queue.searching
         return not self._why_not() if action == "decide" else super().check_action(action, parameters)
 
+    @property
+    def _me(self) -> str | None:
+        return self.app.person.user if self.app.person else None
+
     def _why_not(self) -> str:
         return why_not(self.app.person, read_only=self.app.settings.read_only)
 
     def _second(self) -> None:
         """Ages and what is left of time; only what reads otherwise than a second ago is drawn."""
-        if self.app.lookout.queue.expire(self.app.now()):
-            self.app.lookout.changed()
+        if self.app.queue_monitor.queue.expire(self.app.now()):
+            self.app.queue_monitor.changed()
         self.queue.tick()
         self.shown.tick()

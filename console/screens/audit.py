@@ -1,4 +1,4 @@
-"""The audit trail: searched by what one types, page by page. Spec 2/10, decisions 7."""
+"""The audit trail: searched by what one types, page by page."""
 
 from typing import Any, ClassVar
 
@@ -53,7 +53,7 @@ class Audit(GuardedPage):
         self._more = False
 
     def inside(self) -> ComposeResult:
-        yield FilterLine("/ searches: action:tx.* actor:user:ID resource:agent:ID from:7d to:1d meta.kind:evm")
+        yield FilterLine("/ filters: action:tx.* actor:user:ID resource:agent:ID from:7d to:1d meta.kind:evm")
         yield PlainText("", id="caption")
         with Container(id="both"):
             yield Listing[AuditEvent](
@@ -64,8 +64,10 @@ class Audit(GuardedPage):
                     Column("Actor", lambda row: f"{row.actor_type} {row.actor_id}", 12, 3),
                     Column("Resource", lambda row: f"{row.resource_type} {row.resource_id}", 10, 2),
                 ],
-                lambda row: str(row.seq), empty="Loading…", id="rows",
-            )  # fmt: skip
+                lambda row: str(row.seq),
+                empty="Loading…",
+                id="rows",
+            )
             with VerticalScroll(id="row-pane", can_focus=True):
                 yield PlainText("", id="row")
 
@@ -161,7 +163,7 @@ class Audit(GuardedPage):
 
     def _show(self) -> None:
         listing = self._listing
-        listing.empty = "No row fits the search." if self._query else "No rows."
+        listing.empty = "No row matches the filter." if self._query else "No rows."
         listing.show([self._rows[seq] for seq in sorted(self._rows, reverse=True)])
         least = "at least " if self._total >= COUNTED else ""
         count = f"{least}{counted(self._total, 'row', 'rows')}, newest first"

@@ -1,6 +1,8 @@
 """What the places share in which one goes from agent to agent."""
 
-from console.agents.agent_pages import Everybody, everybody
+from abc import abstractmethod
+
+from console.agents.agent_pages import AllAgents, all_agents
 from console.screens.page import Page
 from console.widgets.agent_list import AgentList
 from console.wire.failures import SignedOut
@@ -15,19 +17,19 @@ class ByAgent[Seen](Page):
 
     def __init__(self) -> None:
         super().__init__()
-        self.everybody: Everybody | None = None
+        self.all_agents: AllAgents | None = None
         self.kept = Kept[Seen]()
         self._arriving = True
 
+    @abstractmethod
     async def find(self, agent_id: str) -> Seen:
         """Ask the service about one agent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self) -> None:
         """Show what is known of the agent under the cursor."""
-        raise NotImplementedError
 
-    def note(self, known: Everybody) -> str:
+    def note(self, known: AllAgents) -> str:
         """What is said below the list beside its length."""
         return ""
 
@@ -41,7 +43,7 @@ class ByAgent[Seen](Page):
         self._arriving = True
 
     async def load(self) -> None:
-        known = self.everybody = await everybody(self.app.client, self.app.person, self.app.lookout.queue)
+        known = self.all_agents = await all_agents(self.app.client, self.app.person, self.app.queue_monitor.queue)
         agents = self.query_one(AgentList)
         agents.show(known.agents, known.waiting, note=self.note(known))
         if self._arriving and self.app.chosen_agent:

@@ -1,5 +1,6 @@
-"""A place that only people see, after a recent second factor. Spec 2/4.7, 10."""
+"""A place that only people see, after a recent second factor."""
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,12 +13,12 @@ from console.wire.failures import Failure, Forbidden, MfaRequired
 
 
 class GuardedPage(Page):
-    """What it shows is hidden behind a sentence until the API shows it to whoever is signed in."""
+    """A screen whose content is hidden behind a sentence until the API permits it for this session."""
 
     WHAT: ClassVar[str] = ""
     # A list that is not seen must not get the keys.
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "show_factor", "Show a second factor")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "show_factor", "Verify a second factor")]
     DEFAULT_CSS = """
     GuardedPage #guarded { height: 1fr; }
     GuardedPage.-closed #guarded { display: none; }
@@ -33,13 +34,13 @@ class GuardedPage(Page):
         with Vertical(id="guarded"):
             yield from self.inside()
 
+    @abstractmethod
     def inside(self) -> ComposeResult:
         """What is shown to whom the API lets."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def ask(self) -> None:
         """Ask for what is shown, and show it."""
-        raise NotImplementedError
 
     async def load(self) -> None:
         notice, credential = self.query_one(SessionNeeded), self.app.client.credential
@@ -80,7 +81,7 @@ class GuardedPage(Page):
             self.reload()
 
     def _refresh_keys(self) -> None:
-        """Draw the footer anew where a key came or went, and not at every look: it is gone for a moment meanwhile."""
+        """Redraw the footer only when a key appears or disappears: it flickers meanwhile."""
         keys = frozenset(self.active_bindings)
         if keys != self._keys:
             self._keys = keys

@@ -9,6 +9,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
 from console.dialogs.ask import Ask
+from console.dialogs.careful import Careful
 from console.texts.fields import Field
 from console.widgets.field_rows import FieldRows
 from console.widgets.heading import PLACES
@@ -19,31 +20,36 @@ if TYPE_CHECKING:
     from console.app import Console
 
 WORDS = (
-    ("pending", "waits for a person; nothing is signed before somebody approves"),
+    ("pending", "waiting for a decision; not signed unless a person approves"),
     (
         "digest",
-        "a fingerprint of exactly the order that is shown; each decision carries it, so nothing else is decided",
+        "a fingerprint of exactly the order shown; each decision includes it, so it applies to no other order",
     ),
-    ("hard rule", "an order that fails it is refused at once; nobody can approve it"),
-    ("soft rule", "an order that fails it waits for a person"),
-    ("UNLIMITED", "an approval for all that the wallet has or will ever have of a token: take it for what it says"),
-    ("raw", "an amount in the smallest unit, as the chain counts it; the readable one is made from it"),
-    ("opaque", "bytes whose meaning nobody here can tell; approve them only if you can"),
-    ("frozen", "nothing is signed for an agent, and nothing goes out through the proxy; what waits, waits on"),
-    ("expired", "nobody decided in time; the order counts as denied"),
-    ("delivery", "one event on its way to one webhook, over all its attempts"),
-    ("retry", "the same delivery once more, under the same id"),
+    ("hard rule", "an order that fails it is refused at once; approval is not possible"),
+    ("soft rule", "an order that fails it needs approval"),
+    (
+        "votes",
+        "named people agree, each with a key of their own on their own machine; below the number nothing is signed",
+    ),
+    ("signer", "somebody else who must agree to what an agent asks; the API makes and changes them, u lists them"),
+    ("UNLIMITED", "a permission to spend all of a token that the wallet has or will ever have"),
+    ("raw", "an amount in the smallest unit of the chain; the readable amount is derived from it"),
+    ("opaque", "bytes that cannot be decoded here; approve them only if you know their meaning"),
+    ("frozen", "no order is signed and no request is proxied; pending approvals stay pending"),
+    ("expired", "not decided in time; the order counts as denied"),
+    ("delivery", "one event sent to one webhook, with all its attempts"),
+    ("retry", "the same delivery again, under the same id"),
     ("replay", "the same event as a new delivery"),
-    ("credential route", "says into which requests of agents the proxy puts a secret, and where"),
-    ("second factor", "a code or key beside the sign-in; some things want one that was shown lately"),
+    ("credential route", "defines into which requests the proxy puts a secret, and where"),
+    ("second factor", "a code or passkey besides the sign-in; some actions require a recent one"),
 )
 NEVER = (
-    "It never holds a key that signs, and cannot have one shown.",
-    "It never shows the value of a secret: the service has no way to ask for one.",
-    "It never decides anything but the order on the screen, and never without a question.",
-    "It never obeys what is written in a name or a reason: what a terminal would obey is written out, like \\x1b.",
+    "It never holds a signing key, and cannot display one.",
+    "It never shows the value of a secret: the service has no API for that.",
+    "It never decides anything but the order on the screen, and always asks first.",
+    "It never interprets text in a name or a reason: terminal control codes are printed, like \\x1b.",
     "With --read-only it changes nothing; you sign in and out, and show a second factor, all the same.",
-    "It never acts by itself: it only looks again, every few seconds.",
+    "It never acts on its own: it only refreshes every few seconds.",
 )
 
 
@@ -82,7 +88,7 @@ class Help(ModalScreen[None]):
             yield f"{name} (you are here)", keys
         yield "Everywhere", self._keys(_bindings(type(self.app)))
         yield "In lists", self._keys(_bindings(Listing))
-        yield "In questions", self._keys(_bindings(Ask))
+        yield "In questions", self._keys([*_bindings(Ask), *_bindings(Careful)])
         yield from (part for part in places.values() if part[1])
         yield "Words", WORDS
 

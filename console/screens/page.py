@@ -1,6 +1,7 @@
 """What every screen shares: heading, navigation, banner, footer, and how it gets what it shows."""
 
 import asyncio
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class Page(Screen[None]):
     """A place of the navigation. It loads when one comes to it, and again every `EVERY_SECONDS` while it is seen.
 
-    What is on the screen stays while the service is away or faulty, and the banner says how old it is.
+    What is on the screen stays while the service is away or faulty, and the banner says how old it is. Textual's
+    metaclass is not `ABCMeta`, so it is mypy that refuses an instance without the abstract methods.
     """
 
     PLACE: ClassVar[str] = ""
@@ -41,15 +43,15 @@ class Page(Screen[None]):
         yield KeyLine(show_command_palette=False)
         yield TooSmall()
 
+    @abstractmethod
     def body(self) -> ComposeResult:
         """What this screen shows."""
-        raise NotImplementedError
 
     async def load(self) -> None:
         """Ask for what is shown, and show it; a Failure goes to the banner."""
 
     def on_mount(self) -> None:
-        self.set_interval(self.EVERY_SECONDS, self._tick)
+        self.set_interval(self.app.every or self.EVERY_SECONDS, self._tick)
 
     def on_screen_resume(self) -> None:
         fit(self)
@@ -60,7 +62,7 @@ class Page(Screen[None]):
         self.reload()
 
     def reload(self) -> Worker[None]:
-        """Load anew; what was being loaded is given up."""
+        """Load again; cancel a load in progress."""
         return self.run_worker(self._loaded, group="load", exclusive=True)
 
     def trouble(self, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The rules of one agent in words, and what would become of an order under them. Spec 1/2.4, decisions 3 and 10."""
+"""The rules of one agent in words, and what would become of an order under them."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,14 +8,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from console.agents.agent_in_words import frozen_words
-from console.agents.glance import token_facts
+from console.agents.agent_summary import token_facts
 from console.dialogs.dry_run import DryRun
 from console.orders.address_book import book_of
 from console.rules.rule_terms import Names
 from console.rules.rules_in_words import rules_in_words
 from console.screens.by_agent import ByAgent
+from console.texts.lines import Heading, Line
 from console.texts.plain import clipped
-from console.texts.said import Heading, Said
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
@@ -56,9 +56,12 @@ class Policies(ByAgent[Rules]):
 
     def body(self) -> ComposeResult:
         with Horizontal(id="policies"):
-            yield AgentList([
-                Column("Agent", lambda agent: agent.name, 12, share=3), Column("State", _state, 8, share=2),
-            ])  # fmt: skip
+            yield AgentList(
+                [
+                    Column("Agent", lambda agent: agent.name, 12, share=3),
+                    Column("State", _state, 8, share=2),
+                ]
+            )
             yield AgentPane()
 
     def on_agent_list_chosen(self) -> None:
@@ -83,16 +86,16 @@ class Policies(ByAgent[Rules]):
     def draw(self) -> None:
         agent, pane = self.agent, self.query_one(AgentPane)
         if agent is None:
-            pane.show(None, [Said("No agent is selected.", "quiet")])
+            pane.show(None, [Line("No agent is selected.", "quiet")])
             return
         lines = [
-            Heading(f"Rules of {clipped(agent.name, 200)} ({agent.id}), in the order in which they are judged"),
-            Said(""),
+            Heading(f"Rules of {clipped(agent.name, 200)} ({agent.id}), in evaluation order"),
+            Line(""),
         ]
         if trouble := self.kept.trouble(agent.id):
-            lines.append(Said(f"! {trouble}", "warn"))
+            lines.append(Line(f"! {trouble}", "warn"))
         if (found := self.kept.get(agent.id)) is None:
-            lines.append(Said("Asking…", "quiet"))
+            lines.append(Line("Asking…", "quiet"))
         else:
             lines += rules_in_words(found.rules, found.names, raw=self._raw)
         pane.show(agent.id, lines)

@@ -1,4 +1,4 @@
-"""Secrets and credential routes: what is known of them, which is never a value. Spec 2/4.5, decisions 8."""
+"""Secrets and credential routes: what is known of them, which is never a value."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.shapes_secrets import CredentialRoute, Explanation, Secret, expiry, injection, target, told
 
-NEVER_SHOWN = "Values are sealed: no one can have them shown, here or anywhere. Only the proxy puts them into requests."
+NEVER_SHOWN = "Values are sealed and cannot be displayed. Only the proxy puts them into requests."
 
 
 class Secrets(Page):
@@ -47,19 +47,23 @@ class Secrets(Page):
                 Column("Expires in", lambda one: expiry(one, self.app.now()), 10, right=True),
                 Column("Rotated", lambda one: self._ago(one.rotated_at), 7, right=True),
             ],
-            lambda one: one.id, empty="No secrets.", id="secrets",
-        )  # fmt: skip
+            lambda one: one.id,
+            empty="No secrets.",
+            id="secrets",
+        )
         yield PlainText("Credential routes", id="routes-caption", classes="caption")
         yield Listing[CredentialRoute](
             [
                 Column("Request", target, 20, 3),
-                Column("What is put in", injection, 16, 3),
+                Column("Inserted text", injection, 16, 3),
                 Column("Secret", self._secret_of, 10, 1),
                 Column("Priority", lambda one: f"{one.priority:,}", 8, right=True),
                 Column("State", lambda one: "enabled" if one.enabled else ("disabled", "warn"), 8),
             ],
-            lambda one: one.id, empty="No credential routes: the proxy lets nothing out.", id="routes",
-        )  # fmt: skip
+            lambda one: one.id,
+            empty="No credential routes: the proxy forwards nothing.",
+            id="routes",
+        )
 
     async def load(self) -> None:
         secrets = await self.app.client.get_page("/secrets", Secret)
@@ -69,7 +73,7 @@ class Secrets(Page):
         # In the order in which the proxy tries them: the highest priority, then the oldest, which comes last.
         self._routes.show(sorted(routes.items, key=lambda one: one.priority)[::-1])
         most = "" if len(routes.items) == routes.total else f"; the newest {len(routes.items):,} of {routes.total:,}"
-        self.query_one("#routes-caption", PlainText).update(f"Credential routes, in the order of trying{most}")
+        self.query_one("#routes-caption", PlainText).update(f"Credential routes, in evaluation order{most}")
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         if isinstance(event.row, Secret):
@@ -95,21 +99,29 @@ class Secrets(Page):
     def _secret_text(self, secret: Secret) -> list[Field]:
         shown = expiry(secret, self.app.now())
         return [
-            ("Name", secret.name), ("Description", clipped(secret.description or "-", 1_000)),
-            ("Version", str(secret.version)), ("Expires", clock(moment(secret.expires_at))),
-            ("Expires in", shown if isinstance(shown, str) else shown[0]), ("Made", clock(moment(secret.created_at))),
-            ("Rotated", clock(moment(secret.rotated_at))), ("Id", secret.id),
-            ("Value", "sealed; it is shown to no one"),
-        ]  # fmt: skip
+            ("Name", secret.name),
+            ("Description", clipped(secret.description or "-", 1_000)),
+            ("Version", str(secret.version)),
+            ("Expires", clock(moment(secret.expires_at))),
+            ("Expires in", shown if isinstance(shown, str) else shown[0]),
+            ("Made", clock(moment(secret.created_at))),
+            ("Rotated", clock(moment(secret.rotated_at))),
+            ("Id", secret.id),
+            ("Value", "sealed; never displayed"),
+        ]
 
     def _route_text(self, route: CredentialRoute) -> list[Field]:
         return [
-            ("Host", route.host_pattern), ("Path", route.path_pattern),
+            ("Host", route.host_pattern),
+            ("Path", route.path_pattern),
             ("Method", "any" if route.method == "*" else route.method),
-            ("Put in", injection(route)), ("Secret", self._secret_of(route)), ("Priority", f"{route.priority:,}"),
-            ("State", "enabled" if route.enabled else "disabled"), ("Made", clock(moment(route.created_at))),
+            ("Put in", injection(route)),
+            ("Secret", self._secret_of(route)),
+            ("Priority", f"{route.priority:,}"),
+            ("State", "enabled" if route.enabled else "disabled"),
+            ("Made", clock(moment(route.created_at))),
             ("Id", route.id),
-        ]  # fmt: skip
+        ]
 
     def _secret_of(self, route: CredentialRoute) -> str:
         return self._names.get(route.secret_id, "deleted, or not loaded")

@@ -1,4 +1,4 @@
-"""Signing in: with what is there, else by a code that one approves in a browser. RFC 8628, decisions 11."""
+"""Signing in: with what is there, else by a code that one approves in a browser. RFC 8628."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
@@ -11,8 +11,8 @@ from textual.widgets import Footer, Input
 
 from console.dialogs.closing import Closing
 from console.entry.device_flow import DeviceCode, Ended
-from console.entry.entrance import Door, Entrance, TenantUnknown, Way
 from console.entry.settings import is_loopback
+from console.entry.sign_in_flow import SignedIn, SignInFlow, TenantUnknown, Way
 from console.texts.moments import span
 from console.widgets.heading import Heading
 from console.widgets.plain_text import PlainText
@@ -32,11 +32,14 @@ _LINES = ("lead", "reason", "status", "code", "address", "until", "trouble", "sm
 State = Literal["asking", "code", "ended", "refused", "tenant"]
 # Where a key does something; elsewhere the footer does not show it.
 _KEYS: Final[dict[str, tuple[State, ...]]] = {
-    "new_code": ("ended",), "with_code": ("refused",), "again": ("refused",), "copy": ("code",),
-}  # fmt: skip
+    "new_code": ("ended",),
+    "with_code": ("refused",),
+    "again": ("refused",),
+    "copy": ("code",),
+}
 
 
-class SignIn(Closing[Entrance | None]):
+class SignIn(Closing[SignedIn | None]):
     """Answers who has signed in; None where one may step back, and does."""
 
     # The field that is mostly hidden must not swallow the keys.
@@ -121,11 +124,11 @@ class SignIn(Closing[Entrance | None]):
 
     @work(exclusive=True, group="sign-in")
     async def _sign_in(self, ways: tuple[Way, ...], tenant: str = "") -> None:
-        self._become("asking", "Asking the service…")
+        self._become("asking", "Contacting the service…")
         settings = self.app.settings
         client = ApiClient(settings.url, read_only=settings.read_only, patience=self.app.client.patience)
         try:
-            entrance = await self._entered(Door(settings, self.app.store, client, self._wait), ways, tenant)
+            signed_in = await self._entered(SignInFlow(settings, self.app.store, client, self._wait), ways, tenant)
         except TenantUnknown as unknown:
             self.query_one("#tenant", Input).value = unknown.named
             self._become("tenant", unknown.sentence)
@@ -134,22 +137,22 @@ class SignIn(Closing[Entrance | None]):
         except Failure as failure:
             self._become("refused", f"{failure.sentence} Press r to try again, or c to sign in with a code.")
         else:
-            self.close(entrance)
+            self.close(signed_in)
         finally:
             await client.close()
 
-    async def _entered(self, door: Door, ways: tuple[Way, ...], tenant: str) -> Entrance:
-        if entrance := await door.with_what_is_there(ways):
-            return entrance
-        self._reason = self._reason or door.reason
-        code = await door.code(tenant)
+    async def _entered(self, flow: SignInFlow, ways: tuple[Way, ...], tenant: str) -> SignedIn:
+        if signed_in := await flow.with_stored_credential(ways):
+            return signed_in
+        self._reason = self._reason or flow.reason
+        code = await flow.code(tenant)
         self._show(code)
-        return await door.with_code(code)
+        return await flow.with_code(code)
 
     async def _wait(self, seconds: float, trouble: str) -> None:
         now = self.app.now()
         if self._ends_at is not None and now >= self._ends_at:
-            raise Ended("This code has ended.")
+            raise Ended("This code has expired.")
         self._again = (trouble, now + timedelta(seconds=seconds)) if trouble else None
         self._draw_times()
         await self.app.wait(seconds)
@@ -192,9 +195,9 @@ class SignIn(Closing[Entrance | None]):
             self._write("trouble", "")
         else:
             trouble, at = self._again
-            self._write("trouble", f"{trouble} Asking again in {span(at - now + _ROUNDED_UP)}.")
+            self._write("trouble", f"{trouble} Retrying in {span(at - now + _ROUNDED_UP)}.")
         if self._ends_at is not None:
-            self._write("until", f"This code ends in {span(self._ends_at - now)}.")
+            self._write("until", f"This code expires in {span(self._ends_at - now)}.")
 
     def _draw_picture(self) -> None:
         picture = self.query_one(Qr)
@@ -202,7 +205,7 @@ class SignIn(Closing[Entrance | None]):
         fits = self.size.width >= width + _WORDS_CELLS and self.size.height >= height + _FRAME_CELLS
         shown = self._state == "code" and width > 0
         picture.set_class(not (shown and fits), "-empty")
-        self._write("small", "In a larger window there is a QR code of the address." if shown and not fits else "")
+        self._write("small", "A larger window shows a QR code of the address." if shown and not fits else "")
 
     def _write(self, name: str, text: str) -> None:
         line = self.query_one(f"#{name}", PlainText)

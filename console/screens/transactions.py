@@ -1,4 +1,4 @@
-"""The transactions: what agents asked for, what it did, and what became of it. Spec 1/4.6."""
+"""The transactions: what agents asked for, what it did, and what became of it."""
 
 import asyncio
 from typing import Any, ClassVar, Final
@@ -9,9 +9,9 @@ from textual.containers import Container
 
 from console.dialogs.choose_agent import ChooseAgent
 from console.orders.address_book import book_of
-from console.orders.became import state
 from console.orders.merged import Merged
 from console.orders.order import Known, of_transaction
+from console.orders.outcome_lines import state
 from console.orders.transaction_filters import HINT, fields
 from console.orders.words import summary
 from console.screens.page import Page
@@ -72,8 +72,10 @@ class Transactions(Page):
                     Column("Agent", lambda row: self._called(row.agent_id), 10, share=1),
                     Column("Chain", lambda row: chain_name(row.chain_id), 10, share=1, wide=True),
                 ],
-                lambda row: row.id, empty="Loading…", id="transactions",
-            )  # fmt: skip
+                lambda row: row.id,
+                empty="Loading…",
+                id="transactions",
+            )
             yield TransactionPane()
 
     def on_mount(self) -> None:
@@ -103,7 +105,7 @@ class Transactions(Page):
             self._merged = Merged(agents)
         else:
             if agents:
-                self._listing.empty = "No transaction fits the filter." if self._query else "No transactions yet."
+                self._listing.empty = "No transaction matches the filter." if self._query else "No transactions yet."
         self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -1,4 +1,4 @@
-"""Webhooks: where events go, what became of each delivery, and sending one again. Spec 2/2.13, 4.7."""
+"""Webhooks: where events go, what became of each delivery, and sending one again."""
 
 from typing import Any, ClassVar
 
@@ -24,10 +24,10 @@ from console.wire.shapes_webhooks import (
     endpoint_state,
     endpoint_text,
     pause,
-)  # fmt: skip
+)
 
 # The list's own line for nothing needs more room than a list without rows takes.
-NO_ENDPOINTS = "No endpoints: nobody is told of events. POST /webhooks makes one."
+NO_ENDPOINTS = "No endpoints: no events are delivered. Create one with POST /webhooks."
 PAGE = 100
 # Beyond this a filter finds what one looks for, and looking live would ask for too much.
 MOST = 2_000
@@ -76,8 +76,10 @@ class Webhooks(GuardedPage):
                 Column("Retries", pause, 16, wide=True),
                 Column("Made", lambda one: self._ago(one.created_at), 5, right=True),
             ],
-            lambda one: one.id, empty="", id="endpoints",
-        )  # fmt: skip
+            lambda one: one.id,
+            empty="",
+            id="endpoints",
+        )
         yield PlainText("", id="caption", classes="caption")
         yield FilterLine("/ filters: status:failed event:tx.signed error:yes")
         yield Listing[Delivery](
@@ -90,8 +92,10 @@ class Webhooks(GuardedPage):
                 Column("Delivered", lambda one: self._ago(one.delivered_at), 9, right=True, wide=True),
                 Column("Replay of", lambda one: short(one.replayed_from_delivery_id or "-"), 14, wide=True),
             ],
-            lambda one: one.id, empty="Loading…", id="deliveries",
-        )  # fmt: skip
+            lambda one: one.id,
+            empty="Loading…",
+            id="deliveries",
+        )
 
     def on_mount(self) -> None:
         self.watch(self._deliveries, "scroll_y", self._look_ahead, init=False)
@@ -113,8 +117,8 @@ class Webhooks(GuardedPage):
             if self._refused:
                 self._refused = False
                 self.query_one(FilterLine).trouble("")
-        none_yet = "Nothing was sent there yet." if self._endpoint else ""
-        self._deliveries.empty = "No delivery fits the filter." if self._query and self._endpoint else none_yet
+        none_yet = "No deliveries yet." if self._endpoint else ""
+        self._deliveries.empty = "No delivery matches the filter." if self._query and self._endpoint else none_yet
         self._deliveries.show(deliveries)
         self._draw_caption()
 
@@ -181,7 +185,7 @@ class Webhooks(GuardedPage):
     async def action_send_again(self, act: str) -> None:
         delivery, endpoint = self._deliveries.row, self._endpoint
         if delivery is None or endpoint is None:
-            self.app.tell("There is no delivery under the cursor.")
+            self.app.tell("No delivery is selected.")
             return
         question = (Retry if act == "retry" else Replay)(delivery, endpoint, self.app.now())
         self.app.push_screen(question, self._sent_again)
@@ -189,7 +193,7 @@ class Webhooks(GuardedPage):
     def _sent_again(self, answer: Delivery | None) -> None:
         if answer is not None:
             new = answer.replayed_from_delivery_id is not None
-            self.app.tell("A new delivery is on its way." if new else "The delivery is tried again now.")
+            self.app.tell("A new delivery was queued." if new else "The delivery is being retried.")
             self.reload()
 
     def _start_anew(self) -> None:

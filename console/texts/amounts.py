@@ -19,6 +19,9 @@ _AMOUNT: Final = re.compile(r"[0-9]{1,100}\Z")
 _MOST_DECIMALS: Final = 77
 _SYMBOL_CHARACTERS: Final = 24
 UNLIMITED: Final = 2**128
+# In a list: more digits before the point than these are counted; of those behind it so many stay.
+_MOST_WHOLE: Final = 15
+_SHOWN_BEHIND: Final = 6
 
 
 def whole(text: object) -> int | None:
@@ -42,6 +45,22 @@ def human(amount: int, decimals: int) -> str:
     digits = str(amount).rjust(decimals + 1, "0")
     fraction = digits[-decimals:].rstrip("0")
     return f"{int(digits[:-decimals]):,}" + (f".{fraction}" if fraction else "")
+
+
+def short_amount(shown: str) -> str:
+    """The same amount for a list, which has no room for all of it: what was left out is said, and never its size.
+
+    All digits before the point stay, unless there are too many to compare; then their number is said. Of those behind
+    it six stay, or so many that the first which is not 0 is among them, and an ellipsis for the others.
+    """
+    before, _, behind = shown.partition(".")
+    digits = before.replace(",", "")
+    if len(digits) > _MOST_WHOLE:
+        return f"{','.join(before.split(',')[:2])}{ELLIPSIS}({len(digits)} digits)"
+    kept = max(_SHOWN_BEHIND, len(behind) - len(behind.lstrip("0")) + 1)
+    if len(behind) <= kept + 1:
+        return shown
+    return f"{before}.{behind[:kept]}{ELLIPSIS}"
 
 
 def coins(text: object, coin: Coin) -> str:
@@ -101,7 +120,7 @@ def quoted(text: str, most: int = 64) -> str:
 
 def malformed(text: object) -> str:
     """An amount that is none."""
-    return f"an amount that is no number ({quoted(str(text), 24)})"
+    return f"an amount that is not a number ({quoted(str(text), 24)})"
 
 
 def _spelled(letter: str) -> str:

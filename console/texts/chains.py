@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _TEST: Final = " (test network)"
+_CHAIN_DIGITS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -79,5 +80,15 @@ def native_coin(asset: str | None, chain_id: int | None) -> Coin | None:
             return SOL
         case "bitcoin":
             return BTC
+        case "solana:rent":
+            return SOL
         case _:
-            return None
+            return native_coin("evm:native", number) if (number := coin_chain(asset)) is not None else None
+
+
+def coin_chain(asset: str | None) -> int | None:
+    """The EVM chain whose coin alone an asset is, such as 137 of `evm:137:native`; None for every other asset."""
+    family, _, rest = (asset or "").partition(":")
+    number, _, kind = rest.partition(":")
+    known = family == "evm" and kind == "native" and number.isascii() and number.isdecimal()
+    return int(number) if known and len(number) <= _CHAIN_DIGITS else None

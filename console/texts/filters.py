@@ -34,9 +34,11 @@ def read(line: str, fields: Mapping[str, Reader]) -> dict[str, str]:
         start = name[: name.index(".") + 1] if "." in name else name
         reader = fields.get(name) or fields.get(start)
         if not colon or reader is None:
-            raise BadFilter(f"{word[:40]} is no filter here. There are {', '.join(_shown(one) for one in fields)}.")
+            raise BadFilter(
+                f"{word[:40]} is not a filter here. Known filters: {', '.join(_shown(one) for one in fields)}."
+            )
         if not value:
-            raise BadFilter(f"{name}: write a value behind the colon.")
+            raise BadFilter(f"{name}: write a value after the colon.")
         given = {f"{parameter}{name[len(start) :]}": one for parameter, one in reader(value).items()}
         if twice := sorted(found.keys() & given.keys()):
             raise BadFilter(f"{name}: there is already a filter for {twice[0]}.")
@@ -54,7 +56,7 @@ def one_of(name: str, parameter: str, **choices: str) -> Reader:
 
     def reader(value: str) -> dict[str, str]:
         if value not in choices:
-            raise BadFilter(f"{name}: {value[:40]} is none of {', '.join(choices)}.")
+            raise BadFilter(f"{name}: {value[:40]} is not one of {', '.join(choices)}.")
         return {parameter: choices[value]}
 
     return reader

@@ -8,7 +8,7 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 def local_now() -> datetime:
     """This machine's time."""
-    return datetime.now(UTC)  # noqa: TID251 - the console imports none of ours
+    return datetime.now(UTC)  # noqa: TID251 - the console imports nothing of Custody
 
 
 def moment(text: str | None) -> datetime | None:

@@ -17,10 +17,13 @@ _BLANK: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U00013441\U00013442\U00016fe4\U0001d159"
 )
 _RANGES: Final = (
-    (0xFE00, 0xFE0F), (0xE0100, 0xE01EF),  # variation selectors
-    (0x1160, 0x11FF), (0xD7B0, 0xD7FF),  # parts of Korean syllables, which have no width of their own
-    (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF),  # halves of flags, colours of skin: drawn into their neighbour
-)  # fmt: skip
+    (0xFE00, 0xFE0F),
+    (0xE0100, 0xE01EF),  # variation selectors
+    (0x1160, 0x11FF),
+    (0xD7B0, 0xD7FF),  # parts of Korean syllables, which have no width of their own
+    (0x1F1E6, 0x1F1FF),
+    (0x1F3FB, 0x1F3FF),  # halves of flags, colours of skin: drawn into their neighbour
+)
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "AN"})
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # More marks over one letter than any language needs; they would run into the lines above.
@@ -49,7 +52,7 @@ def plain(text: str) -> str:
     marks = _MARKS
     for letter in text:
         kind = _kind(letter)
-        # A mark belongs to a letter; on anything else it would change a sign of ours or stand in the air.
+        # A mark belongs to a letter; on anything else it would change one of our characters or stand alone.
         marks = marks + 1 if kind == "mark" else 0 if kind == "letter" else _MARKS
         hidden = kind == "hidden" or (kind == "mark" and marks > _MARKS)
         shown.append(_written_out(letter) if hidden else letter)
@@ -61,9 +64,12 @@ def _kind(letter: str) -> str:
     """Whether a character is hidden, a mark over the letter before it, a letter, or another sign."""
     code, category = ord(letter), unicodedata.category(letter)
     if (
-        not letter.isprintable() or letter in _BLANK or category == "Me"
-        or unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT or any(low <= code <= high for low, high in _RANGES)
-    ):  # fmt: skip
+        not letter.isprintable()
+        or letter in _BLANK
+        or category == "Me"
+        or unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT
+        or any(low <= code <= high for low, high in _RANGES)
+    ):
         return "hidden"
     return "mark" if category in ("Mn", "Mc") else "letter" if category.startswith("L") else "sign"
 

@@ -1,7 +1,7 @@
 """The tenant's agents in a list that one searches and sorts, and a word when the cursor has come to rest."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,8 +15,8 @@ from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.shapes import Agent
 
-# Whoever runs down a list passes each row in less; who looks at one waits no more than this.
-REST_SECONDS = 0.15
+if TYPE_CHECKING:
+    from console.app import Console
 
 
 class AgentList(Vertical):
@@ -27,6 +27,7 @@ class AgentList(Vertical):
     AgentList Input { display: none; border: none; height: 1; padding: 0 1; background: $panel; }
     AgentList Input.-shown { display: block; }
     """
+    app: "Console"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave_search", "Back", show=False)]
 
     class Rested(Message):
@@ -103,7 +104,7 @@ class AgentList(Vertical):
         event.stop()
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(REST_SECONDS, self._rested)
+        self._rest = self.set_timer(self.app.rest, self._rested)
 
     def on_listing_chosen(self, event: "Listing.Chosen") -> None:
         event.stop()

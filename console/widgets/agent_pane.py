@@ -6,8 +6,8 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from console.texts.said import Said
-from console.widgets.said_lines import SaidLines
+from console.texts.lines import Line
+from console.widgets.line_view import LineView
 
 
 class AgentPane(VerticalScroll, can_focus=True):
@@ -24,11 +24,11 @@ class AgentPane(VerticalScroll, can_focus=True):
         """What the lines are about."""
 
     def compose(self) -> ComposeResult:
-        yield SaidLines()
+        yield LineView()
 
-    def show(self, of: str | None, lines: Sequence[Said]) -> None:
+    def show(self, of: str | None, lines: Sequence[Line]) -> None:
         """Show these lines; `of` names what they are about."""
-        self.query_one(SaidLines).show(lines)
+        self.query_one(LineView).show(lines)
         if of != self.of:
             self.of = of
             self.scroll_home(animate=False)

@@ -58,7 +58,7 @@ class Banner(PlainText):
         sentence = self.away or (self._trouble and with_next_try(self._trouble, self._again_at, now))
         age = now - self.known_at if self.known_at is not None else _NEW
         if sentence and age > _NEW:
-            sentence = f"{sentence} What you see is {span(age)} old."
+            sentence = f"{sentence} The data shown is {span(age)} old."
         shown = f"! {sentence}" if sentence else ""
         if shown != self._said:
             self._said = shown
@@ -71,4 +71,4 @@ def with_next_try(sentence: str, again_at: datetime | None, now: datetime) -> st
     if again_at is None:
         return sentence
     wait = -((now - again_at) // timedelta(seconds=1))
-    return f"{sentence} Asking again in {span(timedelta(seconds=wait))}." if wait > 0 else f"{sentence} Asking again."
+    return f"{sentence} Retrying in {span(timedelta(seconds=wait))}." if wait > 0 else f"{sentence} Asking again."

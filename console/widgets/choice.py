@@ -21,8 +21,9 @@ class Choice(PlainText, can_focus=True):
     Choice:focus { background: $primary-darken-1; color: $text; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "choose(-1)", "Before", show=False), Binding("right,space", "choose(1)", "Next", show=False),
-    ]  # fmt: skip
+        Binding("left", "choose(-1)", "Before", show=False),
+        Binding("right,space", "choose(1)", "Next", show=False),
+    ]
 
     class Changed(Message):
         """Another one is chosen."""

@@ -1,12 +1,13 @@
 """The columns of a list: what stands in them, how wide they are, and how a line is laid out. Pure."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
+from console.texts.lines import Tone
 from console.texts.plain import ELLIPSIS
-from console.texts.said import Tone
 
 GAP = 2
 _LEAST = 4
@@ -14,6 +15,10 @@ _LEAST = 4
 _LETTERS_A_CELL = 4
 # From so many cells on the `wide` columns are shown too.
 WIDE = 100
+
+# An amount as the words of an order hold one: thousands separated, with a unit behind it.
+_AMOUNT_BEGUN = re.compile(r"(?<![^ ])[0-9][0-9,]*\Z")
+_AMOUNT_GOES_ON = re.compile(r"[0-9,]")
 
 # A tone only repeats in colour what the text says.
 Cell = str | tuple[str, Tone]
@@ -47,10 +52,14 @@ def widths[Row](columns: Sequence[Column[Row]], width: int) -> list[int]:
 
 
 def fitted(text: str, width: int, *, right: bool) -> str:
-    """Exactly so many cells; what does not fit ends in an ellipsis."""
+    """Exactly so many cells; what does not fit ends in an ellipsis, which never stands for the end of an amount."""
     # Of ten thousand letters only those are measured that could be seen.
     text = text[: width * _LETTERS_A_CELL + 1]
     wide = len(text) if text.isascii() else cell_len(text)
     if wide > width:
-        return f"{set_cell_size(text, width - 1)}{ELLIPSIS}"
+        seen = set_cell_size(text, width - 1)
+        # The first digits of an amount would say another, smaller one.
+        if (begun := _AMOUNT_BEGUN.search(seen)) and _AMOUNT_GOES_ON.match(text, len(seen)):
+            seen = set_cell_size(seen[: begun.start()], width - 1)
+        return f"{seen}{ELLIPSIS}"
     return " " * (width - wide) + text if right else text + " " * (width - wide)

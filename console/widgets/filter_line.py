@@ -37,7 +37,7 @@ class FilterLine(Vertical):
         self._hint = hint
 
     def compose(self) -> ComposeResult:
-        # Whoever comes back to the line goes on with what stands there.
+        # Returning to the line continues with its text.
         yield Input(placeholder=self._hint, select_on_focus=False, compact=True, id="filter")
         yield PlainText("", id="filter-trouble")
 

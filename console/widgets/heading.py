@@ -10,9 +10,14 @@ from console.widgets.plain_text import PlainText
 
 # In the order of their keys, 1 and on.
 PLACES = (
-    ("approvals", "Approvals"), ("agents", "Agents"), ("transactions", "Transactions"), ("policies", "Policies"),
-    ("webhooks", "Webhooks"), ("secrets", "Secrets"), ("audit", "Audit"),
-)  # fmt: skip
+    ("approvals", "Approvals"),
+    ("agents", "Agents"),
+    ("transactions", "Transactions"),
+    ("policies", "Policies"),
+    ("webhooks", "Webhooks"),
+    ("secrets", "Secrets"),
+    ("audit", "Audit"),
+)
 
 # Cells beside a name.
 _AROUND = 2

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from console.texts.said import Tone
+from console.texts.lines import Tone
 from console.widgets.columns import GAP, WIDE, Cell, Column, fitted, fitting, widths
 
 __all__ = ["WIDE", "Cell", "Column", "Listing"]
@@ -40,9 +40,15 @@ class Listing[Row](ScrollView, can_focus=True):
     Listing > .listing--quiet { color: $text-muted; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "listing--heading", "listing--cursor", "listing--marked", "listing--empty", "listing--bad", "listing--warn",
-        "listing--good", "listing--quiet",
-    }  # fmt: skip
+        "listing--heading",
+        "listing--cursor",
+        "listing--marked",
+        "listing--empty",
+        "listing--bad",
+        "listing--warn",
+        "listing--good",
+        "listing--quiet",
+    }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),
@@ -79,9 +85,14 @@ class Listing[Row](ScrollView, can_focus=True):
             return self.listing
 
     def __init__(
-        self, columns: Sequence[Column[Row]], key: Callable[[Row], str], *, empty: str = "Nothing here.",
-        mark: bool = False, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        columns: Sequence[Column[Row]],
+        key: Callable[[Row], str],
+        *,
+        empty: str = "Nothing here.",
+        mark: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self.columns = list(columns)
         self.key_of = key

@@ -10,9 +10,10 @@ from console.orders.details import details
 from console.orders.limits import limits
 from console.orders.order import Known, Order
 from console.orders.results import results
+from console.orders.votes import votes_section
 from console.orders.words import essentials
-from console.texts.said import Heading, Said
-from console.widgets.said_lines import SaidLines
+from console.texts.lines import Heading, Line
+from console.widgets.line_view import LineView
 
 
 class OrderPane(VerticalScroll, can_focus=True):
@@ -31,16 +32,23 @@ class OrderPane(VerticalScroll, can_focus=True):
         """What was known around it."""
 
     def compose(self) -> ComposeResult:
-        yield SaidLines([Said("Nothing is selected.", "quiet")], id="order")
+        yield LineView([Line("Nothing is selected.", "quiet")], id="order")
 
-    def show(self, order: Order | None, known: Known | None = None, *, became: list[Said] | None = None) -> None:
+    def show(
+        self,
+        order: Order | None,
+        known: Known | None = None,
+        *,
+        outcome: list[Line] | None = None,
+        me: str | None = None,
+    ) -> None:
         """Show this order, and what became of it meanwhile."""
-        lines = self.query_one(SaidLines)
+        lines = self.query_one(LineView)
         again = order is not None and self.order is not None and _which(order) == _which(self.order)
         place, below = lines.place_of(round(self.scroll_y)) if again else (0, 0)
         reading = lines.said[place] if again and self.scroll_y and lines.said else None
         self.order, self.known = order, known
-        lines.show(_sections(order, known, became or []))
+        lines.show(_sections(order, known, outcome or [], me))
         if not again:
             self.scroll_home(animate=False)
         elif reading in lines.said:
@@ -49,37 +57,42 @@ class OrderPane(VerticalScroll, can_focus=True):
             self.call_after_refresh(self.scroll_to, y=lines.line_of(found) + below, animate=False)
 
 
-def sections(order: Order, known: Known | None, *, became: list[Said] | None = None) -> list[Said]:
-    """All that is known of an order, section by section."""
+def sections(
+    order: Order, known: Known | None, *, outcome: list[Line] | None = None, me: str | None = None
+) -> list[Line]:
+    """All that is known of an order, section by section; `me` is the person who reads it."""
     found = known or Known()
     said = [Heading("What it does"), *essentials(order, found)]
-    if became:
-        said += [Said(""), Heading("What became of it"), *became]
-    said += [Said(""), Heading("Rules"), *rules(order)]
+    if outcome:
+        said += [Line(""), Heading("Outcome"), *outcome]
+    said += [*votes_section(order.votes, me), Line(""), Heading("Rules"), *rules(order, found)]
     if known is None:
-        return [*said, Said(""), Said("Asking what is known around it…", "quiet")]
-    said += [Said(""), Heading("Limits"), *(limits(order, found) or [Said("No rolling limit of this agent is known.")])]
-    said += [Said(""), Heading("Before"), *before(order, found)]
-    said += [Said(""), Heading("Details"), *details(order, found)]
+        return [*said, Line(""), Line("Loading context…", "quiet")]
+    said += [Line(""), Heading("Limits"), *(limits(order, found) or [Line("No rolling limit of this agent is known.")])]
+    said += [Line(""), Heading("Before"), *before(order, found)]
+    said += [Line(""), Heading("Details"), *details(order, found)]
     return said
 
 
-def rules(order: Order) -> list[Said]:
+def rules(order: Order, known: Known) -> list[Line]:
     """What each rule said."""
     if not order.policy_results:
-        return [Said("No rule said anything.", "warn")]
+        return [Line("No rule results.", "warn")]
     # An item of the queue was never refused by a rule, whatever a person made of it.
     return results(
-        order.policy_results, refused=order.status == "rejected" and not order.digest, chain_id=order.chain_id
+        order.policy_results,
+        refused=order.status == "rejected" and not order.digest,
+        chain_id=order.chain_id,
+        own=known.own_rules,
     )
 
 
-def _sections(order: Order | None, known: Known | None, became: list[Said]) -> list[Said]:
+def _sections(order: Order | None, known: Known | None, outcome: list[Line], me: str | None) -> list[Line]:
     if order is None:
-        return [Said("Nothing is selected.", "quiet")]
-    said = sections(order, known, became=became)
+        return [Line("Nothing is selected.", "quiet")]
+    said = sections(order, known, outcome=outcome, me=me)
     if known and known.trouble:
-        said = [Said(f"! {known.trouble}", "warn"), Said(""), *said]
+        said = [Line(f"! {known.trouble}", "warn"), Line(""), *said]
     return said
 
 

@@ -62,7 +62,7 @@ class QueueList(Vertical):
 
     def show(self, view: View, history: History | None) -> None:
         """Show what there is now; the cursor stays on its item."""
-        queue = self.app.lookout.queue
+        queue = self.app.queue_monitor.queue
         # What is read of a long queue, or asked for, comes in too, but is no news.
         news = self._was_whole and history is None and (view, history) == (self._view, self._history)
         self._view, self._history, self._was_whole = view, history, queue.whole
@@ -123,13 +123,18 @@ class QueueList(Vertical):
         if self._history is not None:
             line.of_history(self._view, self._history, shown=shown)
         else:
-            lookout, marked = self.app.lookout, len(self.listing.marks)
+            queue_monitor, marked = self.app.queue_monitor, len(self.listing.marks)
             shown -= sum(item.outcome is not None for item in self.listing.rows)
             line.of_waiting(
-                self._view, lookout.queue, lookout.watch, shown=shown, marked=marked, above=self.listing.new_above
+                self._view,
+                queue_monitor.queue,
+                queue_monitor.watch,
+                shown=shown,
+                marked=marked,
+                above=self.listing.new_above,
             )
 
     def _empty(self) -> str:
         if self._view.narrowed:
-            return "Nothing like this is here."
-        return "Nothing waits for you." if self.app.lookout.queue.whole else "Reading the queue…"
+            return "No matching approvals."
+        return "No pending approvals." if self.app.queue_monitor.queue.whole else "Reading the queue…"

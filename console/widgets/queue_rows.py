@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from console.queue.queue import Item
 from console.texts.chains import chain_name
+from console.texts.lines import Tone
 from console.texts.moments import ago, span
-from console.texts.said import Tone
 from console.widgets.listing import Cell, Column
 
 # From here on the time that is left is worth a second look.
@@ -30,7 +30,8 @@ class QueueRows:
         ]
 
     def _summary(self, item: Item) -> Cell:
-        return _dim(item, item.summary, "bad" if item.summary.startswith("UNLIMITED") else None)
+        text = f"{item.voted}{item.summary}"
+        return _dim(item, text, "bad" if item.summary.startswith("UNLIMITED") else None)
 
     def _left(self, item: Item) -> Cell:
         if item.outcome is not None:

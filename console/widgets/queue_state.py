@@ -15,7 +15,7 @@ class QueueState(PlainText):
     def of_waiting(self, view: View, queue: Queue, watch: Watch, *, shown: int, marked: int, above: int) -> None:
         """What waits."""
         reading = f" · {len(queue.items):,} of {queue.waiting:,} read" if queue.total and not queue.whole else ""
-        current = "live" if watch.current else "NOT live: no answer" if watch.live else "asked every second"
+        current = "live" if watch.current else "NOT live: no response" if watch.live else "polled every second"
         new = f" · {above:,} new above" if above else ""
         self.update(f"{view.sentence(shown, marked)}{new}{reading} · {current}")
 

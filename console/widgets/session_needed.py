@@ -17,15 +17,15 @@ class SessionNeeded(PlainText):
         self._what = what
 
     def for_key(self) -> None:
-        """Whoever holds the tenant key is no person; `i` signs in."""
+        """A tenant key is not a person; `i` signs in."""
         self._say(
-            f"{self._what} for people who have signed in; you use the tenant key.\n\n"
-            "Press i to sign in. The key is left aside until the console is started anew."
+            f"{self._what} for signed-in people only; you use the tenant key.\n\n"
+            "Press i to sign in. The key is ignored until the console restarts."
         )
 
     def for_person(self, failure: Forbidden) -> None:
         """This person may not, or not before a second factor; the API says why."""
-        cure = "\n\nPress Enter to show a second factor." if isinstance(failure, MfaRequired) else ""
+        cure = "\n\nPress Enter to verify a second factor." if isinstance(failure, MfaRequired) else ""
         self._say(f"{failure.sentence}{cure}")
 
     def open(self) -> None:

@@ -10,21 +10,18 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from console.orders.order import Known, of_approval
-from console.orders.surroundings import surroundings
-from console.queue.acquaintance import Acquaintance
-from console.queue.decisions import became
-from console.queue.queue import Item
+from console.orders.order_context import fetch_context
+from console.queue.context_cache import ContextCache
+from console.queue.decisions import find_outcome
+from console.queue.queue import SAID, Item
+from console.texts.lines import Line
 from console.texts.moments import span
-from console.texts.said import Said
 from console.widgets.order_pane import OrderPane
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Failure
 
 if TYPE_CHECKING:
     from console.app import Console
-
-# Whoever runs through the list with a finger on the key asks for nothing on the way.
-_REST_SECONDS = 0.15
 
 
 class ShownItem(Vertical):
@@ -41,7 +38,7 @@ class ShownItem(Vertical):
         super().__init__()
         self.item: Item | None = None
         self.known: Known | None = None
-        self._around = Acquaintance()
+        self._around = ContextCache()
 
     def compose(self) -> ComposeResult:
         yield PlainText("", id="shown-state")
@@ -65,7 +62,7 @@ class ShownItem(Vertical):
     def known_of(self, item: Item) -> Callable[[], Known | None]:
         """What is known around an item, each time one looks; more may come to be known while it is asked about.
 
-        It begins with nothing that is old, and what has grown old meanwhile is asked anew.
+        It starts without stale data, and refreshes what has become stale meanwhile.
         """
         self._around.recent(item.id, self.app.now())
 
@@ -112,7 +109,7 @@ class ShownItem(Vertical):
         if item.outcome is not None:
             return item.outcome.sentence
         if item.is_due(now):
-            return "Expired: nobody decided in time."
+            return "Expired: not decided in time."
         since = f"Has waited {span(now - item.asked)}" if item.asked else "Waits"
         return f"{since}, {item.until(now)}."
 
@@ -122,24 +119,25 @@ class ShownItem(Vertical):
         if order is not None and self.item is not None and self.item.outcome is not None:
             # It waits no more: what was spent has it already, or never will.
             order = replace(order, status=self.item.outcome.word)
-        self.query_one(OrderPane).show(order, self.known, became=self._became())
+        me = self.app.person.user if self.app.person else None
+        self.query_one(OrderPane).show(order, self.known, outcome=self._outcome_lines(), me=me)
 
-    def _became(self) -> list[Said]:
+    def _outcome_lines(self) -> list[Line]:
         outcome = self.item.outcome if self.item else None
         if outcome is None:
             return []
         # The line above says all of it but a long reason, which it clips.
-        whole = f'Reason: "{outcome.reason}"'
-        return [Said(whole)] if outcome.reason and whole not in outcome.sentence else []
+        whole = f'{SAID.get(outcome.word, "Reason")}: "{outcome.reason}"'
+        return [Line(whole)] if outcome.reason and whole not in outcome.sentence else []
 
-    @work(group="surroundings", exclusive=True)
+    @work(group="context", exclusive=True)
     async def _ask_around(self, item: Item) -> None:
-        await asyncio.sleep(_REST_SECONDS)
+        await asyncio.sleep(self.app.rest)
         try:
             await self._learn(item)
             if item.outcome is not None and item.outcome.wants_a_name:
                 me = self.app.person.user if self.app.person else None
-                self.app.lookout.has_ended(item.id, await became(self.app.client, item, me))
+                self.app.queue_monitor.has_ended(item.id, await find_outcome(self.app.client, item, me))
         except Failure as failure:
             # Away is said by the banner; what is not known is said to be so in the pane.
             if not self.app.signed_out(failure) and self.item is not None and self.item.id == item.id:
@@ -161,7 +159,7 @@ class ShownItem(Vertical):
         asked = self.app.now()
         self._around.ask(item.id, asked)
         try:
-            known = await surroundings(self.app.client, of_approval(item.approval))
+            known = await fetch_context(self.app.client, of_approval(item.approval))
         except asyncio.CancelledError:
             # The answer goes unheard.
             self._around.give_up(item.id)

@@ -29,9 +29,7 @@ class TooSmall(PlainText):
 
     def on_resize(self, event: events.Resize) -> None:
         """Say how much is missing."""
-        self.update(
-            f"{event.size.width}x{event.size.height} is too small for this. Make it {LEAST.width}x{LEAST.height}."
-        )
+        self.update(f"{event.size.width}x{event.size.height} is too small. Make it {LEAST.width}x{LEAST.height}.")
 
 
 def fit(screen: Screen[Any]) -> None:

@@ -1,21 +1,18 @@
 """The pane of one transaction: what it does, what became of it, and what is known around it once one rests there."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from textual.timer import Timer
 
-from console.orders.became import became
 from console.orders.order import Known, of_transaction
-from console.orders.surroundings import surroundings
+from console.orders.order_context import fetch_context
+from console.orders.outcome_lines import outcome_lines
 from console.widgets.order_pane import OrderPane
 from console.wire.failures import Failure
 from console.wire.shapes import Transaction
 
 if TYPE_CHECKING:
     from console.app import Console
-
-# Whoever runs down the list passes each row in less.
-REST_SECONDS: Final = 0.15
 
 
 class TransactionPane(OrderPane):
@@ -37,10 +34,10 @@ class TransactionPane(OrderPane):
         self._draw()
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(REST_SECONDS, self._ask)
+        self._rest = self.set_timer(self.app.rest, self._ask)
 
     def look_again(self) -> None:
-        """Ask anew for what is known around it."""
+        """Fetch its context again."""
         self._found = None
         self._ask()
 
@@ -51,7 +48,7 @@ class TransactionPane(OrderPane):
 
     async def _asked(self, row: Transaction) -> None:
         try:
-            known = await surroundings(self.app.client, of_transaction(row))
+            known = await fetch_context(self.app.client, of_transaction(row))
         except Failure as failure:
             if self.app.signed_out(failure):
                 return
@@ -68,4 +65,4 @@ class TransactionPane(OrderPane):
         if asked_for.id != row.id:
             known = None
         newest = known.transaction if known and known.transaction and asked_for == row else row
-        self.show(of_transaction(newest, self._agent_name), known, became=became(newest))
+        self.show(of_transaction(newest, self._agent_name), known, outcome=outcome_lines(newest))

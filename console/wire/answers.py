@@ -12,7 +12,7 @@ from console.wire.failures import AnswerLost, Away, Failure, Malformed, answered
 
 _SENTENCE_CHARACTERS: Final = 500
 _REQUEST_ID_CHARACTERS: Final = 128
-# Whoever names a longer wait than this is asked again all the same.
+# A longer Retry-After than this is cut to it.
 _LONGEST_WAIT_SECONDS: Final = 900
 # Behind a gateway the service is away, whatever page the gateway shows meanwhile.
 _OF_A_GATEWAY: Final = frozenset({502, 503, 504})
@@ -28,6 +28,8 @@ class Answer(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     content: bytes
     changing: bool = False
+    # Strings as they were sent, for what is computed over and never shown.
+    exact: bool = False
 
     def __repr__(self) -> str:
         return f"Answer({self.status})"
@@ -35,20 +37,23 @@ class Answer(msgspec.Struct, frozen=True):
 
 def data_of(answer: Answer) -> Any:
     """The data of an answer that says yes; raises the failure that any other one is."""
-    envelope = _envelope(answer.content)
+    envelope = _envelope(answer.content, exact=answer.exact)
     if envelope is None:
         raise _foreign(answer)
     if 200 <= answer.status < 300 and envelope["ok"]:
         return envelope.get("data")
     # Where RFC 8628 has its code, its sentence stands beside it.
     said = envelope.get("error_description") or envelope.get("error")
-    sentence = said if isinstance(said, str) and said else f"The service answered {answer.status}."
+    sentence = said if isinstance(said, str) and said else f"The service responded with status {answer.status}."
     data = envelope.get("data")
     extra = {name: value for name, value in envelope.items() if name not in ("ok", "data")}
     raise answered(
-        answer.status, clipped(sentence, _SENTENCE_CHARACTERS), extra | (data if isinstance(data, dict) else {}),
-        retry_after=wait_of(answer.headers), request_id=request_of(answer.headers),
-    )  # fmt: skip
+        answer.status,
+        clipped(sentence, _SENTENCE_CHARACTERS),
+        extra | (data if isinstance(data, dict) else {}),
+        retry_after=wait_of(answer.headers),
+        request_id=request_of(answer.headers),
+    )
 
 
 def typed[Shape](data: Any, shape: type[Shape]) -> Shape:
@@ -57,7 +62,7 @@ def typed[Shape](data: Any, shape: type[Shape]) -> Shape:
         return msgspec.convert(data, shape)
     except (msgspec.ValidationError, RecursionError) as problem:
         what = clipped(str(problem), _SENTENCE_CHARACTERS)
-        raise Malformed(f"The service answered something that this console does not understand ({what}).") from None
+        raise Malformed(f"The service's response cannot be parsed ({what}).") from None
 
 
 def total_of(headers: Mapping[str, str], at_least: int) -> int:
@@ -90,9 +95,12 @@ def ahead_of(headers: Mapping[str, str], now: datetime) -> timedelta:
     return ahead if abs(ahead) > timedelta(seconds=2) else timedelta()
 
 
-def _envelope(content: bytes) -> dict[str, Any] | None:
+def _envelope(content: bytes, *, exact: bool) -> dict[str, Any] | None:
     try:
-        found = harmless(msgspec.json.decode(content))
+        found = msgspec.json.decode(content)
+        # What says no is shown, always.
+        exact = exact and isinstance(found, dict) and found.get("ok") is True
+        found = found if exact else harmless(found)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) and isinstance(found.get("ok"), bool) else None
@@ -102,12 +110,15 @@ def _foreign(answer: Answer) -> Failure:
     """Not of this service: a gateway's page, something else at this address, or a half of something."""
     if answer.status in _OF_A_GATEWAY:
         kind = AnswerLost if answer.changing else Away
-        return kind(f"{answer.url} answered {answer.status}: the service behind it is away.")
+        return kind(f"{answer.url} responded with {answer.status}: the service behind it is unavailable.")
     if answer.status >= 500:
         return answered(
-            answer.status, f"{answer.url} answered {answer.status}.", {}, request_id=request_of(answer.headers)
+            answer.status,
+            f"{answer.url} responded with status {answer.status}.",
+            {},
+            request_id=request_of(answer.headers),
         )
-    return Malformed(f"{answer.url} answered {answer.status} with something that is not of this service.")
+    return Malformed(f"{answer.url} responded with {answer.status}, but not like this service.")
 
 
 def _number(text: str, otherwise: int) -> int:

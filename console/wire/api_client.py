@@ -49,9 +49,13 @@ class ApiClient:
     """A service at one address, asked with one credential."""
 
     def __init__(
-        self, url: str, credential: Credential | None = None, *, read_only: bool = False,
+        self,
+        url: str,
+        credential: Credential | None = None,
+        *,
+        read_only: bool = False,
         patience: Patience | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.url = url
         self.credential = credential
         self.read_only = read_only
@@ -67,7 +71,9 @@ class ApiClient:
         self._ahead = timedelta()
         self._told_of_clock = False
         self._http = httpx.AsyncClient(
-            base_url=url, limits=_CONNECTIONS, follow_redirects=False,
+            base_url=url,
+            limits=_CONNECTIONS,
+            follow_redirects=False,
             # A proxy of the environment must not see what is meant for this machine.
             trust_env=not is_loopback(url),
             # Reading the certificates that this machine trusts takes a fifth of a second; without TLS nobody asks them.
@@ -76,7 +82,7 @@ class ApiClient:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             # Nothing compressed: a kilobyte that becomes a gigabyte would be collected before it could be counted.
             headers={"Accept-Encoding": "identity"},
-        )  # fmt: skip
+        )
         self._connections = Connections()
         self._connections.serve(self._http)
 
@@ -98,6 +104,10 @@ class ApiClient:
         """Ask for one thing."""
         return (await self._asked("GET", path, shape, query=query))[0]
 
+    async def get_exact[Shape](self, path: str, shape: type[Shape]) -> Shape:
+        """Ask for one thing with its texts exactly as they were sent: to compute with, never to be shown."""
+        return (await self._asked("GET", path, shape, exact=True))[0]
+
     async def get_page[Shape](self, path: str, shape: type[Shape], **query: Any) -> Page[Shape]:
         """Ask for some of a list."""
         items, headers = await self._asked("GET", path, list[shape], query=query)  # type: ignore[valid-type]
@@ -110,8 +120,9 @@ class ApiClient:
         if self.read_only and path not in _SESSION and not path.endswith(_ONLY_ASKED):
             raise ReadOnly
         headers = {
-            "Idempotency-Key": key or new_key(), "X-Service-Request-Timestamp": str(int(self.now().timestamp())),
-        }  # fmt: skip
+            "Idempotency-Key": key or new_key(),
+            "X-Service-Request-Timestamp": str(int(self.now().timestamp())),
+        }
         return (await self._asked(method, path, shape, body={} if body is None else body, headers=headers))[0]
 
     async def events(self, last_id: str | None = None) -> AsyncGenerator[Event]:
@@ -173,7 +184,7 @@ class ApiClient:
                     "text/event-stream"
                 ):
                     data_of(Answer(self.url, answer.status_code, answer.headers, await _content(answer)))
-                    raise Malformed(f"{self.url} has no stream of events.")
+                    raise Malformed(f"{self.url} has no event stream.")
                 self.stream_heard_at = time.monotonic()
                 yield Event(last_id or "", "open", {})
                 async for chunk in answer.aiter_raw():
@@ -181,14 +192,22 @@ class ApiClient:
                     for event in reader.feed(chunk):
                         yield event
         except httpx.HTTPError as problem:
-            raise Away(f"The stream of events from {self.url} broke off ({type(problem).__name__}).") from None
+            raise Away(f"The event stream from {self.url} broke off ({type(problem).__name__}).") from None
 
-    async def _asked[Shape](
-        self, method: str, path: str, shape: type[Shape], *, query: Any = None, body: Any = None, headers: Any = None
+    async def _asked[Shape](  # noqa: PLR0913 - everything that a request is
+        self,
+        method: str,
+        path: str,
+        shape: type[Shape],
+        *,
+        query: Any = None,
+        body: Any = None,
+        headers: Any = None,
+        exact: bool = False,
     ) -> tuple[Shape, Mapping[str, str]]:
         query = {name: value for name, value in (query or {}).items() if value is not None}
-        request = _Request(method, path, query, body, headers or {})
-        # What is asked twice is asked twice as the same person, whoever signs in meanwhile.
+        request = _Request(method, path, query, body, headers or {}, exact)
+        # A retried request keeps its identity, even if another person signs in meanwhile.
         credential = self.credential
         if credential is not None:
             await credential.freshen(self._refreshed)
@@ -227,7 +246,7 @@ class ApiClient:
         self._ahead = timedelta()
         if not self._told_of_clock:
             self._told_of_clock = True
-            self.say("The service's clock is more than a day off. Times are counted by this machine's.")
+            self.say("The service's clock is more than a day off; this console uses the local clock.")
 
     async def _answer(self, request: "_Request", who: dict[str, str]) -> Answer:
         lost = Away if request.method == "GET" else AnswerLost
@@ -237,24 +256,29 @@ class ApiClient:
             async with (
                 asyncio.timeout(patience.answer),
                 self._http.stream(
-                    request.method, request.path, params=request.query, content=request.content(),
-                    headers=request.headers() | self._signed(request) | who, timeout=timeout,
+                    request.method,
+                    request.path,
+                    params=request.query,
+                    content=request.content(),
+                    headers=request.headers() | self._signed(request) | who,
+                    timeout=timeout,
                 ) as answer,
-            ):  # fmt: skip
+            ):
                 content = await _content(answer)
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
             # Nothing was sent.
             trusted = "CERTIFICATE" not in str(problem)
             raise Away(
-                f"{self.url} cannot be reached." if trusted else f"{self.url} shows a certificate that is not trusted."
+                f"{self.url} cannot be reached." if trusted else f"{self.url} has an untrusted certificate."
             ) from None
         except httpx.PoolTimeout:
-            raise Away(f"{self.url} did not answer what was asked before this.") from None
+            raise Away(f"{self.url} has not responded to earlier requests.") from None
         except (httpx.TimeoutException, TimeoutError):
-            raise lost(f"{self.url} did not answer in time.") from None
+            raise lost(f"{self.url} did not respond in time.") from None
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            raise lost(f"{self.url} broke off the answer ({type(problem).__name__}).") from None
-        return Answer(self.url, answer.status_code, answer.headers, content, changing=request.method != "GET")
+            raise lost(f"{self.url} broke off the response ({type(problem).__name__}).") from None
+        changing = request.method != "GET"
+        return Answer(self.url, answer.status_code, answer.headers, content, changing, request.exact)
 
     def _signed(self, request: "_Request") -> dict[str, str]:
         if self.signer is None or request.method == "GET" or request.path.startswith("/auth/"):
@@ -275,6 +299,7 @@ class _Request(msgspec.Struct, frozen=True):
     query: dict[str, Any]
     body: Any
     extra: dict[str, str]
+    exact: bool = False
 
     def content(self) -> bytes | None:
         return None if self.body is None else msgspec.json.encode(self.body)
@@ -318,7 +343,7 @@ def _who(credential: Credential | None) -> dict[str, str]:
 
 def new_key() -> str:
     """A key under which something happens once, however often it is sent."""
-    return f"console-{secrets.token_hex(16)}"  # noqa: TID251 - the console imports none of ours
+    return f"console-{secrets.token_hex(16)}"  # noqa: TID251 - the console imports nothing of Custody
 
 
 def _read[Shape](answer: Answer, shape: type[Shape]) -> Shape:
@@ -328,10 +353,10 @@ def _read[Shape](answer: Answer, shape: type[Shape]) -> Shape:
 async def _content(answer: httpx.Response) -> bytes:
     """The bytes of an answer as they come, and no more of them than this console reads."""
     if answer.headers.get("Content-Encoding", "identity") != "identity":
-        raise Malformed("The answer is compressed, which this console does not ask for.")
+        raise Malformed("The response is compressed, which this console did not request.")
     content = bytearray()
     async for chunk in answer.aiter_raw():
         content += chunk
         if len(content) > MAX_ANSWER_BYTES:
-            raise Malformed("The answer is longer than this console reads.")
+            raise Malformed("The response is too long for this console.")
     return bytes(content)

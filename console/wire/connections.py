@@ -1,4 +1,4 @@
-"""Connections that are either made or not: none is left half open by whoever stopped waiting for it.
+"""Connections that are either open or closed: a cancelled caller leaves none half open.
 
 What a screen asks is given up when one looks elsewhere, perhaps in the middle of connecting; there anyio loses the
 socket. So connecting is never cut off, and a connection that nobody waits for any more is closed.
@@ -10,13 +10,16 @@ from typing import Any
 
 import httpcore
 
+from console.tasks import spawn
+
 
 class Connections(httpcore.AnyIOBackend):
     """How the client connects."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._unwanted: set[asyncio.Task[None]] = set()
+        self._connecting: set[asyncio.Task[Any]] = set()
+        self._unwanted: set[asyncio.Task[Any]] = set()
 
     def serve(self, client: Any) -> None:
         """Make an httpx client connect this way. It has no setting for that; httpcore, below it, has."""
@@ -26,18 +29,20 @@ class Connections(httpcore.AnyIOBackend):
         pool._network_backend = self
 
     async def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:  # fmt: skip
-        connecting = asyncio.ensure_future(
-            super().connect_tcp(host, port, timeout, local_address, socket_options)
-        )  # fmt: skip
+    ) -> httpcore.AsyncNetworkStream:
+        connecting = spawn(
+            super().connect_tcp(host, port, timeout, local_address, socket_options), "connect", self._connecting
+        )
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            closing = asyncio.ensure_future(_closed(connecting))
-            self._unwanted.add(closing)
-            closing.add_done_callback(self._unwanted.discard)
+            spawn(_closed(connecting), "close", self._unwanted)
             raise
 
     async def settle(self) -> None:

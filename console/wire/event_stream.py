@@ -38,7 +38,7 @@ class EventReader:
         *lines, self._rest = _LINE_END.split(self._rest + chunk)
         found = [event for line in lines if (event := self._read(line)) is not None]
         if len(self._rest) + sum(map(len, self._lines)) > MAX_EVENT_BYTES:
-            raise Away("The stream of events sends something without an end.")
+            raise Away("The event stream sends an endless message.")
         return found
 
     def _read(self, line: bytes) -> Event | None:

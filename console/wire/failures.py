@@ -96,7 +96,7 @@ class ReadOnly(Failure):
     """This console was started with --read-only."""
 
     def __init__(self) -> None:
-        super().__init__("This console is read-only; start it without --read-only to change something.")
+        super().__init__("This console is read-only; start it without --read-only to make changes.")
 
 
 # 401 with one of these says nothing of the session: signing in again would not help.
@@ -107,7 +107,7 @@ _KINDS: Final[dict[int, type[Answered]]] = {401: SignedOut, 403: Forbidden, 404:
 def answered(
     status: int, sentence: str, data: dict[str, Any], *, retry_after: int = 1, request_id: str = ""
 ) -> Answered:
-    """The failure that an answer is. A 5xx without words of its own names the request, for whoever reads the log."""
+    """The failure of a response. A 5xx without a message names the request, for readers of the log."""
     code = str(data.get("code", ""))
     kind = MfaRequired if status == 403 and code == "mfa_required" else _KINDS.get(status)
     if status == 401 and code.startswith(_BESIDE):
@@ -123,11 +123,11 @@ def answered(
 
 
 def broken(problem: BaseException) -> str:
-    """What is said of a mistake in the console itself: its kind and place for whoever mends it, never a value."""
+    """The message about a bug in the console: its kind and place, for developers; never a value."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     place = problem.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
-    return f"Something in this console is broken ({type(problem).__name__}{where})."
+    return f"Internal error of the console ({type(problem).__name__}{where})."

@@ -27,7 +27,7 @@ class Kept[Value]:
     async def ask(self, question: Callable[[str], Awaitable[Value]], changed: Callable[[], None]) -> None:
         """Ask for what is wanted, one thing at a time, until that is there; what is passed by is never asked for.
 
-        Whoever runs down a list so has one question under way, not one for each row. Raises SignedOut.
+        So scrolling through a list keeps one request in flight, not one for each row. Raises SignedOut.
         """
         self._asking = True
         try:
@@ -67,5 +67,5 @@ class Kept[Value]:
         return self._trouble[1] if self._trouble[0] == key else ""
 
     def forget(self) -> None:
-        """Everything is asked for anew."""
+        """Fetch everything again."""
         self._kept.clear()

@@ -22,6 +22,7 @@ class Effect(msgspec.Struct, frozen=True, gc=False):
     unlimited: bool = False
     nft: bool = False
     label: str | None = None
+    unknown: bool = False
 
 
 class PolicyResult(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -31,6 +32,22 @@ class PolicyResult(msgspec.Struct, frozen=True, rename="camel", gc=False):
     passed: bool
     reason: str
     policy_id: str | None = None
+
+
+class VoteGiven(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """Who voted, and when."""
+
+    user_id: str
+    voted_at: str
+
+
+class Votes(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """How many named people voted, and who must still."""
+
+    have: int
+    need: int
+    by: tuple[VoteGiven, ...] = ()
+    waiting_for: tuple[str, ...] = ()
 
 
 class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
@@ -47,13 +64,18 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=Fal
     resolved_at: str | None = None
     resolved_by: str | None = None
     resolved_by_user_id: str | None = None
+    resolved_by_name: str | None = None
     reason: str | None = None
+    comment: str | None = None
+    reference_id: str | None = None
     expires_at: str | None = None
     to_address: str | None = None
     value: str | None = None
     chain_id: int | None = None
     effects: tuple[Effect, ...] = ()
     policy_results: tuple[PolicyResult, ...] = ()
+    # None where nobody's vote is asked for.
+    votes: Votes | None = None
 
 
 class Transaction(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -65,6 +87,7 @@ class Transaction(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     status: str
     created_at: str
     status_detail: str | None = None
+    reason: str | None = None
     to_address: str | None = None
     value: str | None = None
     data: Any = None
@@ -115,6 +138,8 @@ class PolicyRule(msgspec.Struct, frozen=True):
     enabled: bool
     config: dict[str, Any]
     id: str | None = None
+    # `agent` where the agent's own token set it.
+    source: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Budget(msgspec.Struct, frozen=True, rename="camel"):

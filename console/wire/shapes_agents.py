@@ -75,7 +75,7 @@ class Frozen(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Fee(msgspec.Struct, frozen=True):
-    """The most that the network can take, in the smallest unit."""
+    """The highest possible network fee, in the smallest unit."""
 
     asset: str
     max: str

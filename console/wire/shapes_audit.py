@@ -1,4 +1,4 @@
-"""What the API says of audit rows, and the same in lines. Spec 2/2.14, 10. Pure."""
+"""What the API says of audit rows, and the same in lines. Pure."""
 
 from typing import Any
 
@@ -24,6 +24,8 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str | None
     request_id: str | None
     created_at: str
+    # Fields that hold what lies there as text, because it is no time or no JSON, or is too long.
+    unreadable: list[str] = []
 
 
 class Pagination(msgspec.Struct, frozen=True, rename="camel"):
@@ -43,13 +45,23 @@ class AuditPage(msgspec.Struct, frozen=True):
 
 def in_full(row: AuditEvent) -> str:
     """Every field of a row, its metadata as indented lines: first what happened, then where it came from."""
-    what = laid_out([
-        ("Number", f"{row.seq:,}"), ("Time", clock(moment(row.created_at))), ("Action", row.action),
-        ("Actor", f"{row.actor_type} {row.actor_id}"), ("Resource", f"{row.resource_type} {row.resource_id}"),
-    ])  # fmt: skip
-    whence = laid_out([
-        ("Address", row.ip_address or "-"), ("Program", clipped(row.user_agent or "-", 300)),
-        ("Request", row.request_id or "-"), ("Id", row.id),
-    ])  # fmt: skip
+    what = laid_out(
+        [
+            ("Number", f"{row.seq:,}"),
+            ("Time", clock(moment(row.created_at))),
+            ("Action", row.action),
+            ("Actor", f"{row.actor_type} {row.actor_id}"),
+            ("Resource", f"{row.resource_type} {row.resource_id}"),
+        ]
+    )
+    whence = laid_out(
+        [
+            ("Address", row.ip_address or "-"),
+            ("Program", clipped(row.user_agent or "-", 300)),
+            ("Request", row.request_id or "-"),
+            ("Id", row.id),
+        ]
+    )
+    odd = ["", f"Unreadable in this row: {clipped(', '.join(row.unreadable), 300)}"] if row.unreadable else []
     metadata = [f"  {line}" for line in indented(row.metadata) or ["none"]]
-    return "\n".join([what, "", "Metadata", *metadata, "", whence])
+    return "\n".join([what, *odd, "", "Metadata", *metadata, "", whence])

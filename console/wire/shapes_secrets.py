@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from console.texts.lines import Tone
 from console.texts.moments import moment, span
-from console.texts.said import Tone
 
 SOON_DAYS: Final = 7
 
@@ -56,8 +56,8 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 VERDICTS: Final = {
-    "matched": "The request would go out with the secret of this route.",
-    "no_route": "No route is for this request: the proxy would refuse it.",
+    "matched": "The request would be forwarded with the secret of this route.",
+    "no_route": "No route matches: the proxy would refuse the request.",
     "agent_frozen": "The agent is frozen: the proxy would refuse the request.",
     "tenant_frozen": "The tenant is frozen: the proxy would refuse the request.",
     "secret_deleted": "A route matches, but its secret was deleted: the proxy would refuse the request.",
@@ -65,9 +65,9 @@ VERDICTS: Final = {
 }
 REASONS: Final = {
     "matched": "it matches",
-    "lower_priority": "it matches too, but another is tried before it",
+    "lower_priority": "matches too, but another route wins",
     "disabled": "it is disabled",
-    "broken": "its patterns cannot be read",
+    "broken": "its patterns cannot be parsed",
     "host": "it is for another host",
     "port": "it is for another port",
     "path": "it is for another path",
@@ -104,7 +104,7 @@ def told(found: Explanation, routes: Mapping[str, CredentialRoute], names: Mappi
     if (route := found.matched) is not None:
         secret = names.get(route.secret_id, route.secret_id)
         lines += ["", f"  {target(route)}", f"  {injection(route)}", f"  secret {secret}"]
-    lines += ["", "In the order in which routes are tried:" if found.considered else "There are no routes at all."]
+    lines += ["", "In evaluation order:" if found.considered else "There are no routes."]
     for number, one in enumerate(found.considered, 1):
         known = routes.get(one.route_id)
         what = target(known) if known else one.route_id

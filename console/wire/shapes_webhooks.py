@@ -1,4 +1,4 @@
-"""What the API says of webhooks, and the same in words. Spec 2/2.13. Pure."""
+"""What the API says of webhooks, and the same in words. Pure."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -6,10 +6,21 @@ from typing import Final
 import msgspec
 
 from console.texts.fields import Field
+from console.texts.lines import Tone
 from console.texts.moments import clock, moment, span
 from console.texts.plain import clipped
-from console.texts.said import Tone
 
+# The events of orders, for people; others are shown by their names alone.
+_EVENTS: Final = {
+    "tx.pending": "an order waits for a person",
+    "tx.approved": "a person approved an order",
+    "tx.denied": "an order was denied, or expired",
+    "tx.signed": "an order was signed",
+    "tx.confirmed": "the chain confirmed an order",
+    "tx.failed": "an order failed on the chain",
+    "spend.threshold": "a share of a limit was reached",
+    "policy.violation": "a rule refused an order",
+}
 _LONGEST_PAUSE_MS: Final = 365 * 86_400_000
 
 
@@ -57,12 +68,12 @@ def delivery_state(delivery: Delivery, now: datetime) -> tuple[str, Tone]:
         case "failed":
             again = moment(delivery.next_retry_at)
             if again is None:
-                return "failed for good", "bad"
-            return f"failed, tried again {f'in {span(again - now)}' if again > now else 'now'}", "warn"
+                return "failed permanently", "bad"
+            return f"failed, retried {f'in {span(again - now)}' if again > now else 'now'}", "warn"
         case "pending":
-            return "not tried yet", "quiet"
+            return "not sent yet", "quiet"
         case "processing":
-            return "an attempt is under way", "quiet"
+            return "an attempt is in progress", "quiet"
         case other:
             return other, "quiet"
 
@@ -78,18 +89,32 @@ def pause(endpoint: Endpoint) -> str:
 def endpoint_text(endpoint: Endpoint) -> list[Field]:
     """Everything about an endpoint."""
     return [
-        ("Address", endpoint.url), ("State", endpoint_state(endpoint)[0]), ("Events", ", ".join(endpoint.events)),
-        ("Retries", pause(endpoint)), ("Description", clipped(endpoint.description or "-", 1_000)),
-        ("Made", clock(moment(endpoint.created_at))), ("Id", endpoint.id),
-    ]  # fmt: skip
+        ("Address", endpoint.url),
+        ("State", endpoint_state(endpoint)[0]),
+        ("Events", ", ".join(endpoint.events)),
+        ("Retries", pause(endpoint)),
+        ("Description", clipped(endpoint.description or "-", 1_000)),
+        ("Made", clock(moment(endpoint.created_at))),
+        ("Id", endpoint.id),
+    ]
+
+
+def event_text(name: str) -> str:
+    """An event by its name, and in words where they are known."""
+    return f"{name}: {_EVENTS[name]}" if name in _EVENTS else name
 
 
 def delivery_text(delivery: Delivery, url: str, now: datetime) -> list[Field]:
     """Everything about a delivery to an address."""
     return [
-        ("Event", delivery.event_type), ("To", url), ("Delivery", delivery.id),
-        ("State", delivery_state(delivery, now)[0]), ("Attempts", f"{delivery.attempts} of {delivery.max_attempts}"),
+        ("Event", event_text(delivery.event_type)),
+        ("To", url),
+        ("Delivery", delivery.id),
+        ("State", delivery_state(delivery, now)[0]),
+        ("Attempts", f"{delivery.attempts} of {delivery.max_attempts}"),
         ("Error", "the last attempt failed" if delivery.has_error else "none"),
-        ("Next attempt", clock(moment(delivery.next_retry_at))), ("Made", clock(moment(delivery.created_at))),
-        ("Delivered", clock(moment(delivery.delivered_at))), ("Replay of", delivery.replayed_from_delivery_id or "-"),
-    ]  # fmt: skip
+        ("Next attempt", clock(moment(delivery.next_retry_at))),
+        ("Made", clock(moment(delivery.created_at))),
+        ("Delivered", clock(moment(delivery.delivered_at))),
+        ("Replay of", delivery.replayed_from_delivery_id or "-"),
+    ]

@@ -1,58 +1,55 @@
-"""The native balance of an agent's wallet. Spec 1/4.1."""
+"""The native balance of an agent's wallet."""
+
+from typing import Annotated
 
 import msgspec
 
-from custody.agents import store
-from custody.chains.evm import rpc as evm_rpc
-from custody.chains.solana import rpc as solana_rpc
-from custody.chains.table import Chain
-from custody.kit.errors import Invalid
+from custody.agents import shown
+from custody.chains.family import Chain
+from custody.chains.nodes import nodes_of
+from custody.kit.described import described
 from custody.kit.refs import AgentRef
 from custody.kit.shapes import ChainId
 from custody.ports import Ports
-
-
-class UnknownChain(Invalid):
-    """This chain is not configured here."""
+from custody.protocol.signer.refusals import UnknownChain
 
 
 class ChainQuery(msgspec.Struct, frozen=True, rename="camel"):
     """Which chain; the server's active one if none is named."""
 
-    chain_id: ChainId | None = None
+    chain_id: Annotated[ChainId | None, described("The chain; without it the active one of the deployment.")] = None
 
 
 class Balances(msgspec.Struct, frozen=True, rename="camel"):
-    """A native balance in the smallest unit, and readable."""
+    """A native balance in the smallest unit, and formatted for reading."""
 
-    native: str
-    native_formatted: str
-    chain_id: int
-    symbol: str
+    native: Annotated[str, described("The balance in the smallest unit, such as wei.")]
+    native_formatted: Annotated[str, described("The same in whole coins, cut to six places.")]
+    chain_id: Annotated[int, described("The chain that was asked.")]
+    symbol: Annotated[str, described("The symbol of the coin, such as `ETH`.")]
 
 
 class AgentBalance(msgspec.Struct, frozen=True, rename="camel"):
     """One wallet's balance on one chain."""
 
-    agent_id: str
-    wallet_address: str
-    balances: Balances
+    agent_id: Annotated[str, described("The agent.")]
+    wallet_address: Annotated[str, described("The agent's address on this chain.")]
+    balances: Annotated[Balances, described("What the wallet holds.")]
 
 
 async def balance(ports: Ports, ref: AgentRef, query: ChainQuery) -> AgentBalance:
     """Ask a node; raises RpcUnavailable (502) when none answers."""
     chain = ports.chains.active if query.chain_id is None else ports.chains.find(query.chain_id)
     if chain is None:
-        raise UnknownChain(f"Chain {query.chain_id} is not known here.")
-    agent = await store.get(ports.pool, ref)
-    address = agent.wallet_addresses.evm if chain.family == "evm" else agent.wallet_addresses.solana
+        raise UnknownChain(f"Chain {query.chain_id} is not configured here.")
+    agent = await shown.get(ports, ref)
+    address = agent.wallet_addresses.of(chain.family)
     return AgentBalance(ref.agent, address, await native(ports, chain, address))
 
 
 async def native(ports: Ports, chain: Chain, address: str) -> Balances:
     """The native balance of any address."""
-    ask = evm_rpc.balance if chain.family == "evm" else solana_rpc.balance
-    amount = await ask(ports.rpc, chain, address)
+    amount = await nodes_of(chain).balance(ports.rpc.brief, chain, address)
     return Balances(str(amount), formatted(amount, chain.decimals), chain.id, chain.symbol)
 
 

@@ -1,16 +1,65 @@
-"""Replace an agent's policies. Spec 1/4.1; the signer judges, seals and stores them."""
+"""Replace an agent's policies; the signer judges, seals and stores them."""
 
-from typing import Any
+from typing import Annotated
 
+import msgspec
+
+from custody.kit.answers import Answered, Deferred
 from custody.kit.callers import AgentCaller, TenantCaller
+from custody.kit.described import described
 from custody.kit.refs import AgentRef
-from custody.policies.types import PolicyRule
+from custody.policies.kinds import PolicyRule
+from custody.policies.rules import check_size
 from custody.ports import Ports
-from custody.protocol.client import asked
-from custody.protocol.messages import ReplacePolicies
+from custody.protocol.signer.orders import Vote, VoteGiven
+from custody.protocol.signer.policies import PoliciesVoted, ReplacePolicies, VotePolicies
 
 
-async def replace(ports: Ports, caller: TenantCaller | AgentCaller, ref: AgentRef, rules: list[PolicyRule]) -> Any:
+async def replace(
+    ports: Ports, caller: TenantCaller | AgentCaller, ref: AgentRef, rules: list[PolicyRule]
+) -> Answered[list[PolicyRule]]:
     """Replace the whole set under its next version."""
-    data = await asked(ports.signer, ReplacePolicies(ref.agent, rules), caller)
-    return data.replayed_or(data["policies"])
+    check_size(rules)
+    return await ports.workers.ask(ReplacePolicies(ref.agent, rules), caller)
+
+
+class PolicyVoteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A set of rules, and a vote for it."""
+
+    policies: Annotated[list[PolicyRule], described("The whole set, each rule with its `id`.")]
+    vote: Annotated[Vote, described("Your vote over this set (docs/votes.md).")]
+
+
+class PolicyVotes(msgspec.Struct, frozen=True):
+    """The set is in force."""
+
+    policies: Annotated[list[PolicyRule], described("The rules as they are now.")]
+    have: Annotated[int, described("How many votes there were.")]
+    need: Annotated[int, described("How many were needed.")]
+    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+
+
+class PolicyVotesTaken(msgspec.Struct, frozen=True):
+    """The vote was taken; the set is not in force yet."""
+
+    have: Annotated[int, described("How many votes there are for this set, this one included.")]
+    need: Annotated[int, described("How many are needed.")]
+    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+
+
+async def vote(
+    ports: Ports, caller: TenantCaller, ref: AgentRef, body: PolicyVoteBody
+) -> Answered[PolicyVotes | Deferred[PolicyVotesTaken]]:
+    """Vote for a looser set."""
+    check_size(body.policies)
+    answered = await ports.workers.ask(VotePolicies(ref.agent, body.policies, body.vote), caller)
+    return answered.to(_told)
+
+
+def _told(voted: PoliciesVoted) -> PolicyVotes | Deferred[PolicyVotesTaken]:
+    if voted.policies is not None:
+        return PolicyVotes(voted.policies, voted.have, voted.need, voted.by)
+    return Deferred(
+        PolicyVotesTaken(voted.have, voted.need, voted.by),
+        "Your vote was taken. The set needs more votes to replace the old one.",
+    )

@@ -2,11 +2,18 @@
 
 from typing import Any
 
-from custody.agents.types import Agent, AgentAbsent, WalletAddresses
+import msgspec
+
+from custody.agents.types import AgentQuery
+from custody.chains.families import WALLETS
 from custody.kit import clock
-from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page
+from custody.kit.db import Pool
+from custody.kit.paging import Listed
 from custody.kit.refs import AgentRef
+from custody.protocol.signer.agents import Agent, WalletAddresses
+from custody.protocol.signer.refusals import AgentAbsent
+
+_decode_addresses = msgspec.json.Decoder(dict[str, str]).decode
 
 
 async def get(pool: Pool, ref: AgentRef) -> Agent:
@@ -17,23 +24,39 @@ async def get(pool: Pool, ref: AgentRef) -> Agent:
     return _agent(ref.tenant, row)
 
 
-async def all_of(pool: Pool, tenant: str, page: Page) -> Listed:
-    """A tenant's agents, newest first."""
-    async with tenant_scope(pool, tenant) as connection:
-        rows = await connection.fetch(
-            "SELECT * FROM agents WHERE tenant_id = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3",
-            tenant,
-            page.limit,
-            page.offset,
-        )
-        total = await connection.fetchval("SELECT count(*) FROM agents WHERE tenant_id = $1", tenant)
-    return Listed([_agent(tenant, row) for row in rows], total)
+async def exists(pool: Pool, ref: AgentRef) -> bool:
+    """Whether there is such an agent."""
+    return await pool.fetchrow("SELECT * FROM agent_get($1, $2)", ref.tenant, ref.agent) is not None
+
+
+async def token_standing(pool: Pool, ref: AgentRef) -> tuple[str, int] | None:
+    """The incarnation and epoch that a living token of this agent names; None if there is no such agent."""
+    row = await pool.fetchrow("SELECT incarnation, token_epoch FROM agent_get($1, $2)", ref.tenant, ref.agent)
+    return None if row is None else (str(row["incarnation"]), row["token_epoch"])
+
+
+async def all_of(pool: Pool, tenant: str, query: AgentQuery) -> Listed[Agent]:
+    """A tenant's agents, newest first, in one round trip."""
+    rows = await pool.fetch(
+        "SELECT * FROM agents_page($1, $2, $3, $4)", tenant, query.platform_id, query.limit, query.offset
+    )
+    return Listed([_agent(tenant, row) for row in rows if row["id"] is not None], rows[0]["total"])
+
+
+def _addresses(text: str | None) -> WalletAddresses:
+    # A row that is gone leaves an address that is not that of its key; who checks it says so.
+    known = _decode_addresses(text or "{}")
+    return WalletAddresses(**{family: known.get(family, "") for family in WALLETS})
 
 
 def _agent(tenant: str, row: Any) -> Agent:
     return Agent(
-        id=row["id"], name=row["name"], platform_id=row["platform_id"], tenant_id=tenant,
-        wallet_addresses=WalletAddresses(row["evm_address"], row["solana_address"]),
+        id=row["id"],
+        name=row["name"],
+        platform_id=row["platform_id"],
+        tenant_id=tenant,
+        wallet_addresses=_addresses(row["wallets"]),
         created_at=clock.iso(row["created_at"]),
-        frozen_at=clock.iso(row["frozen_at"]) if row["frozen_at"] else None, frozen_reason=row["frozen_reason"],
-    )  # fmt: skip
+        frozen_at=clock.iso(row["frozen_at"]) if row["frozen_at"] else None,
+        frozen_reason=row["frozen_reason"],
+    )

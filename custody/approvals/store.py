@@ -4,11 +4,24 @@ from typing import Any
 
 import msgspec
 
-from custody.approvals.types import Approval, ApprovalQuery, ApprovalStats
-from custody.kit import clock
+from custody.approvals.shown_votes import shown
+from custody.approvals.types import (
+    AmountWithoutAsset,
+    Approval,
+    ApprovalInFull,
+    ApprovalQuery,
+    ApprovalStats,
+    UnknownAsset,
+)
+from custody.kit import clock, cursors
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.paging import Listed
+from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
+from custody.kit.tenant_semaphore import TenantSemaphore
+from custody.policies.assets import parse_asset
+from custody.policies.types import InvalidPolicy, decode_results
+from custody.protocol.signer.refusals import ApprovalAbsent
 from custody.transactions.store import number
 
 # An item whose time is up is expired from that moment on, whether or not somebody has written it down yet.
@@ -25,7 +38,35 @@ _WHERE = {
 # One moment for all rows, so that none is asked for as waiting and shown as expired.
 _CLOCK = "WITH clock AS MATERIALIZED (SELECT service_now() AS now)"
 _OF_TENANT = "FROM approvals p, clock WHERE p.tenant_id = $1 AND"
+_WITH_ORDER = (
+    "FROM clock, approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
+    "WHERE p.tenant_id = $1 AND"
+)
 _ORDER = "ORDER BY p.requested_at DESC, p.id"
+# What an order takes of one asset, as its effects say it. Null: nothing of it.
+_AMOUNT = (
+    "(SELECT sum((e ->> 'amount')::numeric) FROM json_array_elements(t.effects::json) e "
+    "WHERE e ->> 'kind' IN ('transfer', 'approval') AND e ->> 'asset' = ${asset})"
+)
+# What belongs to the items of a page `p` is looked up for those alone. A person is named while they are a member.
+_SHOWN = (
+    "SELECT p.*, a.name AS agent_name, t.kind, t.to_address, t.value, t.chain_id, t.status AS tx_status, "
+    "t.reference_id, t.effects, t.policy_results, d.name AS resolved_by_name, "
+    # A rule that asks for votes is rare: only then is a vote looked for.
+    "(SELECT json_agg(json_build_array(r.id, r.config)) FROM policy_rules r WHERE r.tenant_id = $1 "
+    "AND r.agent_id = p.agent_id AND r.enabled AND r.type LIKE 'approval-quorum%')::text AS quorums, "
+    "(SELECT json_agg(json_build_array(v.user_id, k.fingerprint, v.voted_at) ORDER BY v.voted_at) "
+    "FROM approval_votes v JOIN approver_keys k ON k.tenant_id = $1 AND k.id = v.key_id AND k.revoked_at IS NULL "
+    "WHERE v.tenant_id = $1 AND v.kind = 'approval' AND v.subject = p.id::text "
+    "AND (p.status <> 'pending' OR v.until > service_now()))::text AS votes, t.order_text "
+    "FROM p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
+    "JOIN agents a ON a.tenant_id = p.tenant_id AND a.id = p.agent_id "
+    "LEFT JOIN (SELECT m.user_id::text AS user_id, COALESCE(u.name, u.email, u.wallet) AS name "
+    "FROM memberships m, user_profile(m.user_id) u WHERE m.tenant_id = $1 "
+    "AND m.user_id::text IN (SELECT resolved_by_user_id FROM p)) d ON d.user_id = p.resolved_by_user_id"
+)
+# Behind a place: the first condition is the one that an index serves.
+_BEHIND = "p.requested_at <= ${at} AND (p.requested_at < ${at} OR p.id > ${id})"
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -36,22 +77,75 @@ class Asked(msgspec.Struct, frozen=True):
     order_text: str
 
 
-async def all_of(pool: Pool, tenant: str, query: ApprovalQuery) -> Listed:
-    """The queue, newest first."""
-    where = _WHERE[query.status]
-    # What belongs to the items is looked up for those of the page alone, however many come before it.
+async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: ApprovalQuery) -> Listed[Approval]:
+    """The queue, newest first. What an order says is in no index of the queue, so looking for it is a search."""
+    walk = cursors.walk(tenant, ("approvals",), query)
+    place = cursors.begun(walk, query)
+    arguments: list[Any] = [tenant]
+    # Only texts of this file; every value is a parameter.
+    where = " AND ".join([_WHERE[query.status], *_filters(query, arguments)])
+    of_order = (query.kind, query.reference_id, query.asset) != (None, None, None)
+    source = _WITH_ORDER if of_order else _OF_TENANT
+    counted = f"{_CLOCK} SELECT count(*) {source} {where}", *arguments
+    if place is not None:
+        where += " AND " + _BEHIND.format(at=len(arguments) + 1, id=len(arguments) + 2)
+        arguments += [place.at, place.id]
     page = (
-        f"{_CLOCK}, p AS MATERIALIZED (SELECT p.*, {_STATUS} AS shown_status {_OF_TENANT} {where} {_ORDER} "
-        f"LIMIT {int(query.limit)} OFFSET {int(query.offset)}) "
-        "SELECT p.*, a.name AS agent_name, t.kind, t.to_address, t.value, t.chain_id, t.status AS tx_status, "
-        "t.effects, t.policy_results "
-        "FROM p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
-        f"JOIN agents a ON a.tenant_id = p.tenant_id AND a.id = p.agent_id {_ORDER}"
+        f"{_CLOCK}, p AS MATERIALIZED (SELECT p.*, {_STATUS} AS shown_status {source} {where} {_ORDER} "
+        f"LIMIT {int(query.limit) + 1} OFFSET {int(query.offset)}) {_SHOWN} {_ORDER}"
     )
+    async with reading(pool, share, tenant) if of_order else tenant_scope(pool, tenant) as connection:
+        found = await connection.fetch(page, *arguments)
+        total = await connection.fetchval(*counted) if place is None else place.total
+    rows, before = found[: query.limit], place.before if place else query.offset
+    return Listed(
+        [_approval(row) for row in rows],
+        total,
+        cursors.onwards(walk, "requested_at", rows, more=len(found) > len(rows), before=before, total=total),
+    )
+
+
+async def get(pool: Pool, tenant: str, approval_id: str) -> ApprovalInFull:
+    """One item, or ApprovalAbsent."""
+    one = f"{_CLOCK}, p AS MATERIALIZED (SELECT p.*, {_STATUS} AS shown_status {_OF_TENANT} p.id = $2) {_SHOWN}"
     async with tenant_scope(pool, tenant) as connection:
-        rows = await connection.fetch(page, tenant)
-        total = await connection.fetchval(f"{_CLOCK} SELECT count(*) {_OF_TENANT} {where}", tenant)
-    return Listed([_approval(row) for row in rows], total)
+        row = await connection.fetchrow(one, tenant, approval_id)
+    if row is None:
+        raise ApprovalAbsent
+    item = msgspec.structs.asdict(_approval(row))
+    return ApprovalInFull(**item, order=row["order_text"])
+
+
+def _filters(query: ApprovalQuery, arguments: list[Any]) -> list[str]:
+    """The conditions beside the status; their values are appended to the arguments."""
+
+    def value(given: Any) -> str:
+        arguments.append(given)
+        return f"${len(arguments)}"
+
+    found = []
+    if query.agent_id is not None:
+        found.append(f"p.agent_id = {value(query.agent_id)}")
+    if query.kind is not None:
+        found.append(f"t.kind = {value(query.kind)}")
+    if query.reference_id is not None:
+        found.append(f"t.reference_id = {value(query.reference_id)}")
+    if query.asset is not None:
+        amount = _AMOUNT.format(asset=value(_asset(query.asset))[1:])
+        least, most = query.min_amount, query.max_amount
+        found.append(f"{amount} >= {value(least or '0')}::text::numeric")
+        if most is not None:
+            found.append(f"{amount} <= {value(most)}::text::numeric")
+    elif query.min_amount is not None or query.max_amount is not None:
+        raise AmountWithoutAsset
+    return found
+
+
+def _asset(text: str) -> str:
+    try:
+        return parse_asset(text)
+    except InvalidPolicy:
+        raise UnknownAsset from None
 
 
 async def find_asked(
@@ -64,8 +158,11 @@ async def find_asked(
             "p.tenant_id AND t.id = p.tx_id "
             "WHERE p.tenant_id = $1 AND (p.id = $2 OR ($2 IS NULL AND p.tx_id = $3)) AND ($4::text IS NULL OR "
             "p.agent_id = $4)",
-            tenant, approval_id, tx_id, agent,
-        )  # fmt: skip
+            tenant,
+            approval_id,
+            tx_id,
+            agent,
+        )
     return None if row is None else Asked(AgentRef(tenant, row["agent_id"]), row["kind"], row["order_text"])
 
 
@@ -90,14 +187,33 @@ async def stats(pool: Pool, tenant: str) -> ApprovalStats:
 
 def _approval(row: Any) -> Approval:
     return Approval(
-        id=str(row["id"]), tx_id=str(row["tx_id"]), agent_id=row["agent_id"], agent_name=row["agent_name"],
+        id=str(row["id"]),
+        tx_id=str(row["tx_id"]),
+        agent_id=row["agent_id"],
+        agent_name=row["agent_name"],
         status=row["shown_status"],
         requested_at=clock.iso(row["requested_at"]),
         resolved_at=clock.iso(row["resolved_at"]) if row["resolved_at"] else None,
-        resolved_by=row["resolved_by"], resolved_by_user_id=row["resolved_by_user_id"], reason=row["reason"],
-        expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None, kind=row["kind"],
+        resolved_by=row["resolved_by"],
+        resolved_by_user_id=row["resolved_by_user_id"],
+        resolved_by_name=row["resolved_by_name"],
+        reason=row["reason"],
+        comment=row["comment"],
+        expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None,
+        kind=row["kind"],
+        reference_id=row["reference_id"],
         to_address=row["to_address"],
-        value=number(row["value"]), chain_id=row["chain_id"], tx_status=row["tx_status"],
+        value=number(row["value"]),
+        chain_id=row["chain_id"],
+        tx_status=row["tx_status"],
         effects=msgspec.json.decode(row["effects"]),
-        policy_results=msgspec.json.decode(row["policy_results"]), digest=row["digest"].hex(),
-    )  # fmt: skip
+        policy_results=decode_results(row["policy_results"]),
+        digest=row["digest"].hex(),
+        votes=shown(row),
+    )
+
+
+async def due(pool: Pool, limit: int) -> list[Any]:
+    """Pending items of all tenants whose time is up."""
+    rows: list[Any] = await pool.fetch("SELECT * FROM due_approvals($1)", limit)
+    return rows

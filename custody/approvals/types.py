@@ -1,99 +1,231 @@
-"""The approval queue as people see it. Spec 1/2.6, 4.7, decisions 4."""
+"""The approval queue as people see it."""
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from custody.kit.shapes import Digest, Reason
+from custody.kit.cursors import Cursor
+from custody.kit.described import Id, Instant, described
+from custody.kit.errors import Invalid
+from custody.kit.paging import Offset
+from custody.kit.shapes import AgentId, ApproverRpId, DecimalAmount, Digest, DisplayName, Reason, ReferenceId
+from custody.policies.types import Result
+from custody.protocol.signer.orders import Vote, VoteGiven
+from custody.transactions.types import Kind, Status
+
+ApprovalStatus = Literal["pending", "approved", "rejected", "expired"]
+
+
+class UnknownAsset(Invalid):
+    """An asset is written `evm:native`, `evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`."""
+
+
+class AmountWithoutAsset(Invalid):
+    """`minAmount` and `maxAmount` are in the smallest unit of `asset`: send `asset` too, such as `evm:native`."""
+
+
+class Votes(msgspec.Struct, frozen=True, rename="camel"):
+    """How many named people voted, and who must still."""
+
+    have: Annotated[int, described("How many votes there are.")]
+    need: Annotated[int, described("How many are needed.")]
+    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+    waiting_for: Annotated[list[str], described("The named people who have not voted, by their user ids.")]
+
+
+class VotesTaken(msgspec.Struct, frozen=True, rename="camel"):
+    """How many named people voted."""
+
+    have: Annotated[int, described("How many votes there are, this one included.")]
+    need: Annotated[int, described("How many are needed.")]
+    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+
+
+class VoteTaken(msgspec.Struct, frozen=True, rename="camel"):
+    """The vote was taken; the item waits for more."""
+
+    approval_id: Annotated[Id, described("The approval.")]
+    tx_id: Annotated[Id, described("The transaction that waits.")]
+    votes: Annotated[VotesTaken, described("The votes so far.")]
+    status: Annotated[Literal["pending"], described("Always `pending`.")] = "pending"
+
+
+class ApprovalRefused(msgspec.Struct, frozen=True, rename="camel"):
+    """The order is not signed, and the item stays: a hard rule refuses it today (`policy_refused`), or only votes are
+    missing, and a named approver must send theirs (`quorum_needed`).
+    """
+
+    tx_id: Annotated[Id, described("The transaction that waits.")]
+    results: Annotated[list[Result], described("What each rule said of the order.")]
+    code: Annotated[
+        Literal["policy_refused", "quorum_needed"], Meta(description="The word for programs; it never changes.")
+    ] = "policy_refused"
+
+
+class NewApproverKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A key that was made on the approver's own machine."""
+
+    name: Annotated[DisplayName, described("Your name for the key.")]
+    rp_id: Annotated[
+        ApproverRpId,
+        described(
+            "The rp id that the key was made for: `approver.custody.localhost`, or `localhost` where a browser does "
+            "not know it."
+        ),
+    ]
+    credential_id: Annotated[
+        str,
+        Meta(min_length=2, max_length=1364, pattern=r"^[A-Za-z0-9_-]+\Z"),
+        described("The authenticator's id of the key, in base64url without padding."),
+    ]
+    public_key: Annotated[
+        str,
+        Meta(min_length=124, max_length=124, pattern=r"^[A-Za-z0-9+/]+={0,2}\Z"),
+        described("The P-256 public key as SPKI in standard base64, as `getPublicKey()` of the response gives it."),
+    ]
 
 
 class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """One item of the queue; `digest` names exactly the order that was shown."""
+    """One item of the queue; `digest` identifies exactly this order."""
 
-    id: str
-    tx_id: str
-    agent_id: str
-    agent_name: str
-    status: str
-    requested_at: str
-    resolved_at: str | None
-    resolved_by: str | None
-    resolved_by_user_id: str | None
-    reason: str | None
-    expires_at: str | None
-    kind: str
-    to_address: str | None
-    value: str | None
-    chain_id: int | None
-    tx_status: str
-    effects: list[dict[str, Any]]
-    policy_results: list[dict[str, Any]]
-    digest: str
+    id: Annotated[Id, described("The approval's own id, for the approve and deny routes.")]
+    tx_id: Annotated[Id, described("The transaction that waits.")]
+    agent_id: Annotated[str, described("The agent that asked.")]
+    agent_name: Annotated[str, described("The agent's name.")]
+    status: Annotated[ApprovalStatus, described("What was decided.")]
+    requested_at: Annotated[Instant, described("When the agent asked.")]
+    resolved_at: Annotated[Instant | None, described("When it was decided.")]
+    resolved_by: Annotated[
+        Literal["manual", "system"] | None,
+        described("Who decided: a person or key (`manual`), or the service (`system`)."),
+    ]
+    resolved_by_user_id: Annotated[Id | None, described("The person who decided; null if a key did.")]
+    resolved_by_name: Annotated[
+        str | None,
+        described(
+            "The person's name, else e-mail address, else wallet. Null if a key decided, and for a person who is no "
+            "member of the tenant any more."
+        ),
+    ]
+    reason: Annotated[str | None, described("The reason that was given with a denial; its agent reads it too.")]
+    comment: Annotated[str | None, described("What the person said who approved it.")]
+    expires_at: Annotated[Instant | None, described("When it expires undecided; null if never.")]
+    kind: Annotated[Kind, described("What kind of order it is.")]
+    reference_id: Annotated[str | None, described("The caller's own reference, as it came with the order.")]
+    to_address: Annotated[str | None, described("The address that the order goes to.")]
+    value: Annotated[str | None, described("The native amount in the smallest unit.")]
+    chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
+    tx_status: Annotated[Status, described("The status of the transaction.")]
+    effects: Annotated[list[dict[str, Any]], described("What the order does, decoded from the bytes to be signed.")]
+    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
+    digest: Annotated[str, described("Identifies exactly this order; send it with a decision.")]
+    votes: Annotated[Votes | None, described("The votes on it; null where no approval-quorum rule asks for some.")] = (
+        None
+    )
 
 
-class ApprovalQuery(msgspec.Struct, frozen=True):
+class ApprovalInFull(Approval, frozen=True, kw_only=True):
+    """One item with the order itself."""
+
+    order: Annotated[str, described("The order as it is stored: JSON, from which the digest is made (docs/votes.md).")]
+
+
+_OF_AMOUNT = (
+    "Decimal, in the smallest unit of `asset` (wei, lamports, a token's base units). What counts is the sum that the "
+    "order pays or approves in `asset`, without network fees."
+)
+
+
+class ApprovalQuery(msgspec.Struct, frozen=True, rename="camel"):
     """Filter and page of the queue."""
 
-    status: Literal["pending", "approved", "rejected", "expired", "all"] = "pending"
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
-    offset: Annotated[int, Meta(ge=0, le=2**31)] = 0
+    status: Annotated[ApprovalStatus | Literal["all"], described("Which items.")] = "pending"
+    limit: Annotated[int, Meta(ge=1, le=200), described("How many at most.")] = 50
+    offset: Annotated[Offset, described("How many to skip.")] = 0
+    cursor: Annotated[
+        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
+    ] = None
+    agent_id: Annotated[AgentId | None, described("Only items of this agent.")] = None
+    kind: Annotated[Kind | None, described("Only orders of this kind.")] = None
+    reference_id: Annotated[ReferenceId | None, described("Only orders that came with this reference.")] = None
+    asset: Annotated[
+        Annotated[str, Meta(max_length=128)] | None,
+        described(
+            "Only orders that pay or approve some of this asset, written as in `effects`: `evm:native`, "
+            "`evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`."
+        ),
+    ] = None
+    min_amount: Annotated[DecimalAmount | None, described(f"At least so much. Needs `asset`. {_OF_AMOUNT}")] = None
+    max_amount: Annotated[DecimalAmount | None, described(f"At most so much. Needs `asset`. {_OF_AMOUNT}")] = None
 
 
 class ApprovalStats(msgspec.Struct, frozen=True, rename="camel"):
-    """The queue in figures; the wait is from request to decision."""
+    """The queue in figures; waiting times are from request to decision."""
 
-    pending: int
-    approved: int
-    rejected: int
-    expired: int
-    total: int
-    avg_wait_seconds: float
+    pending: Annotated[int, described("How many wait.")]
+    approved: Annotated[int, described("How many were approved.")]
+    rejected: Annotated[int, described("How many were denied.")]
+    expired: Annotated[int, described("How many expired undecided.")]
+    total: Annotated[int, described("How many there were in all.")]
+    avg_wait_seconds: Annotated[float, described("The average time from request to decision.")]
 
 
 class ApproveBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Optionally the digest of what was seen; another one is refused."""
+    """Optionally the digest of the order that was reviewed; a different digest is refused."""
 
-    digest: Digest | None = None
+    digest: Annotated[
+        Digest | None, described("The `digest` of the item that was reviewed; another one is refused.")
+    ] = None
+    comment: Annotated[
+        Reason | None, described("A note to those who read the queue and the audit log; the agent does not read it.")
+    ] = None
+    vote: Annotated[
+        Vote | None, described("Your vote, where an approval-quorum rule names you: an assertion by your approver key.")
+    ] = None
 
 
 class DenyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why, for the event; and optionally the digest of what was seen."""
+    """The reason; and optionally the digest of the order that was reviewed."""
 
-    reason: Reason | None = None
-    digest: Digest | None = None
+    reason: Annotated[
+        Reason | None, described("Why, for the queue, the event `tx.denied` and the agent, on its transaction.")
+    ] = None
+    digest: Annotated[
+        Digest | None, described("The `digest` of the item that was reviewed; another one is refused.")
+    ] = None
 
 
 class Approved(msgspec.Struct, frozen=True, rename="camel"):
-    """An approval that became a signature; `tx_hash` is null for typed data."""
+    """An approved and signed item; `tx_hash` is null for typed data."""
 
-    approval_id: str
-    status: str
-    tx_hash: str | None
-    resolved_at: str
+    approval_id: Annotated[Id, described("The approval.")]
+    status: Annotated[Literal["approved"], described("Always `approved`.")]
+    tx_hash: Annotated[str | None, described("The hash of the signed transaction; null for typed data.")]
+    resolved_at: Annotated[Instant, described("When it was approved.")]
 
 
 class ApprovedTransaction(msgspec.Struct, frozen=True, rename="camel"):
-    """The same, as the vault route answers it."""
+    """The same, in the form of the vault route."""
 
-    tx_id: str
-    tx_hash: str | None
+    tx_id: Annotated[Id, described("The transaction.")]
+    tx_hash: Annotated[str | None, described("The hash of the signed transaction; null for typed data.")]
 
 
 class Denied(msgspec.Struct, frozen=True, rename="camel"):
-    """An approval that was denied."""
+    """A denied item."""
 
-    approval_id: str
-    status: str
-    resolved_at: str
-    resolved_by: str
+    approval_id: Annotated[Id, described("The approval.")]
+    status: Annotated[Literal["rejected"], described("Always `rejected`.")]
+    resolved_at: Annotated[Instant, described("When it was denied.")]
+    resolved_by: Annotated[Literal["manual"], described("Always `manual`.")]
 
 
 class RejectedTransaction(msgspec.Struct, frozen=True, rename="camel"):
-    """The same, as the vault route answers it."""
+    """The same, in the form of the vault route."""
 
-    tx_id: str
-    approval_id: str
-    status: str
-    resolved_at: str
-    resolved_by: str
+    tx_id: Annotated[Id, described("The transaction.")]
+    approval_id: Annotated[Id, described("The approval.")]
+    status: Annotated[Literal["rejected"], described("Always `rejected`.")]
+    resolved_at: Annotated[Instant, described("When it was rejected.")]
+    resolved_by: Annotated[Literal["manual"], described("Always `manual`.")]

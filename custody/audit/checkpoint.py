@@ -53,7 +53,7 @@ def signed(checkpoint: Checkpoint, public: bytes, sign: Callable[[bytes], bytes]
 
 
 def read(note: str) -> Checkpoint:
-    """What a note says, whoever signed it. Raises BadCheckpoint."""
+    """The content of a note, without checking its signature. Raises BadCheckpoint."""
     return _parts(note)[0]
 
 

@@ -1,14 +1,14 @@
-"""What a search for audit rows may ask for, beyond what the shapes of its parameters say. Spec 2/8, 10. Pure."""
+"""What a search for audit rows may ask for, beyond what the shapes of its parameters say. Pure."""
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
 from custody.audit.types import AuditFilter
-from custody.identity.instants import read_instant
 from custody.kit.errors import Invalid
+from custody.kit.instants import first_moment, last_moment
 
 MOST_PATHS = 5
 MOST_SEGMENTS = 5
@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class BadFilter(Invalid):
-    """A filter is not one that audit rows can be searched by."""
+    """Audit events cannot be filtered by this parameter."""
 
 
 class Path(msgspec.Struct, frozen=True):
@@ -49,26 +49,14 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def wanted(given: AuditFilter) -> Wanted:
-    """The filter, or BadFilter with the parameter's name."""
-    until = _instant("dateTo", given.date_to)
-    if until is not None and until.microsecond % 1000 == 0:
-        # Rows show milliseconds; the bound is inclusive for the time that a row shows.
-        until += timedelta(microseconds=999)
-    return Wanted(given, _instant("dateFrom", given.date_from), until, _paths(given.metadata))
-
-
-def _instant(name: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    found = read_instant(text)
-    if found is None or found.year == 9999:
-        raise BadFilter(f"{name} must be a date and time with a zone, such as 2026-01-31T12:00:00Z.", fields=[name])
-    return found
+    """The filter; BadTime or BadFilter with the parameter's name."""
+    since, until = first_moment("dateFrom", given.date_from), last_moment("dateTo", given.date_to)
+    return Wanted(given, since, until, _paths(given.metadata))
 
 
 def _paths(metadata: Mapping[str, str]) -> tuple[Path, ...]:
     if len(metadata) > MOST_PATHS:
-        raise BadFilter(f"At most {MOST_PATHS} metadata filters are taken.", fields=["metadata"])
+        raise BadFilter(f"At most {MOST_PATHS} metadata filters are accepted.", fields=["metadata"])
     return tuple(_path(name, text) for name, text in metadata.items())
 
 

@@ -15,6 +15,20 @@ class RowLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     row: Row
 
 
+class RawRowLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row with a column outside its bounds. `unreadable` names them; `hash` is the leaf as the log has it.
+
+    The leaf is that of the row shown, unless the row was sealed before there were bounds: then the log holds its place,
+    and this line cannot show what it said.
+    """
+
+    type: Literal["raw_row"] = "raw_row"
+    index: int
+    hash: str
+    unreadable: list[str]
+    row: Row
+
+
 class LastLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The newest checkpoint, and the hashes that lead from the rows, and from an earlier checkpoint, to it.
 
@@ -32,12 +46,12 @@ class LastLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     consistency: list[str]
 
 
-def written(line: RowLine | LastLine) -> bytes:
+def written(line: RowLine | RawRowLine | LastLine) -> bytes:
     """The line with its end."""
     return msgspec.json.encode(line) + b"\n"
 
 
-def read[T: (RowLine, LastLine)](line: bytes, shape: type[T]) -> T | None:
+def read[T: (RowLine, RawRowLine, LastLine)](line: bytes, shape: type[T]) -> T | None:
     """The line, or None for what `written` would not write: one meaning has one spelling, so no key comes twice."""
     try:
         found = msgspec.json.decode(line, type=shape)

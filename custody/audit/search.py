@@ -1,64 +1,68 @@
-"""A page of audit rows, and the checkpoints of the log that they are in. Spec 2/10."""
+"""A page of audit rows, and the checkpoints of the log that they are in."""
 
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
-import msgspec
-
-from custody.audit import filters, leaf, store
+from custody.audit import filters, shown, store
 from custody.audit.filters import BadFilter
-from custody.audit.types import AuditCheckpoint, AuditEvent, AuditPage, AuditQuery, Pagination
-from custody.kit import clock
+from custody.audit.types import AuditCheckpoint, AuditPage, AuditQuery, Pagination
+from custody.kit import clock, cursors
+from custody.kit.alone import Alone
+from custody.kit.cursors import Place
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.errors import TooMany
 from custody.kit.paging import Listed, Page
+from custody.kit.reading import reading
+from custody.kit.tenant_semaphore import TenantSemaphore
 
 _MOST_PAGES = 5000
 # A page so many rows behind the first takes as long as a file does.
 _FAR = 10_000
-_reading: set[str] = set()
+# Of files, too.
+alone = Alone()
 
 
 class TooWide(BadFilter):
-    """That would read more rows than one request may; narrow it with dateFrom, dateTo or another filter."""
+    """This search would read more rows than one request may; narrow it with dateFrom, dateTo or another filter."""
 
 
-class ReadingAlready(TooMany):
-    """A file or a page far back is being read for this tenant; ask again when it has come."""
-
-
-@contextmanager
-def alone(tenant: str) -> Iterator[None]:
-    """One long read of a tenant at a time, so that nobody takes the connections of all. Raises ReadingAlready."""
-    if tenant in _reading:
-        raise ReadingAlready(retry_after=1)
-    _reading.add(tenant)
-    try:
-        yield
-    finally:
-        _reading.discard(tenant)
-
-
-async def page(pool: Pool, tenant: str, query: AuditQuery) -> AuditPage:
+async def page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQuery) -> AuditPage:
     """Rows, newest first."""
-    wanted, offset = filters.wanted(query), (query.page - 1) * query.limit
-    with alone(tenant) if offset >= _FAR else nullcontext():
-        return await _page(pool, tenant, wanted, query, offset)
+    with alone.of(tenant) if (query.page - 1) * query.limit >= _FAR else nullcontext():
+        return await _page(pool, share, tenant, query)
 
 
-async def _page(pool: Pool, tenant: str, wanted: filters.Wanted, query: AuditQuery, offset: int) -> AuditPage:
-    async with tenant_scope(pool, tenant) as connection:
+async def _page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQuery) -> AuditPage:
+    wanted, walk = filters.wanted(query), cursors.walk(tenant, ("audit",), query)
+    place = cursors.begun(walk, query)
+    before = place.before if place else (query.page - 1) * query.limit
+    skipped, below = (0, place.number) if place else (before, None)
+    async with reading(pool, share, tenant) as connection:
         try:
-            rows = await store.page(connection, tenant, wanted, offset, query.limit)
+            found = await store.page(connection, tenant, wanted, skipped, query.limit, below=below)
         except store.TooWide:
             raise TooWide from None
-        total = await store.count(connection, tenant, wanted, offset + query.limit + store.COUNTED_BEHIND)
-    pages = min(-(-total // query.limit), _MOST_PAGES)
-    return AuditPage([_event(row) for row in rows], Pagination(query.page, query.limit, total, pages))
+        counted = await store.count(
+            connection, tenant, wanted, skipped + query.limit + store.COUNTED_BEHIND, below=below
+        )
+    total = counted.rows if place is None or counted.everything else before + counted.rows
+    pages = -(-total // query.limit)
+    onwards = None
+    if found.more and found.rows:
+        behind = Place(found.rows[-1].row.seq, before=before + len(found.rows), total=total)
+        onwards = cursors.written(walk, behind)
+    pagination = Pagination(
+        before // query.limit + 1,
+        query.limit,
+        total,
+        min(pages, _MOST_PAGES),
+        not counted.exact,
+        not counted.exact or pages > _MOST_PAGES,
+        onwards,
+    )
+    return AuditPage([shown.event(read) for read in found.rows], pagination)
 
 
-async def checkpoints(pool: Pool, tenant: str, query: Page) -> Listed:
+async def checkpoints(pool: Pool, tenant: str, query: Page) -> Listed[AuditCheckpoint]:
     """The checkpoints over rows that this tenant may see, newest first."""
     async with tenant_scope(pool, tenant) as connection:
         first = await store.first_index(connection, tenant)
@@ -67,15 +71,6 @@ async def checkpoints(pool: Pool, tenant: str, query: Page) -> Listed:
         rows = await store.checkpoints(connection, tenant, first, query.limit, query.offset)
         total = await store.count_checkpoints(connection, tenant, first)
     return Listed([_checkpoint(row) for row in rows], total)
-
-
-def _event(row: leaf.Row) -> AuditEvent:
-    return AuditEvent(
-        id=str(row.seq), seq=row.seq, actor_type=row.actor_type, actor_id=row.actor_id, action=row.action,
-        resource_type=row.resource_type, resource_id=row.resource_id, metadata=msgspec.json.decode(row.metadata),
-        ip_address=row.ip_address, user_agent=row.user_agent, request_id=row.request_id,
-        created_at=row.created_at[:-4] + "Z",
-    )  # fmt: skip
 
 
 def _checkpoint(stored: store.Stored) -> AuditCheckpoint:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from custody.audit import leaf
+from custody.audit import columns, leaf
 from custody.audit.filters import Wanted
 from custody.audit.tree import Place
 from custody.kit.db import Connection
@@ -14,16 +14,24 @@ from custody.kit.db import Connection
 MOST_READ = 100_000
 # How far behind a page rows are counted.
 COUNTED_BEHIND = 1_000
-_COLUMNS = ", ".join(f"a.{name}" for name in leaf.COLUMNS)
-# A tenant made anew under an id must not see rows of the one before it: those of a tenant begin with its own making.
+# Of one file or page: half of what answers of one tenant may hold. A row is bounded, so a page never comes near; a
+# file goes on at its cursor.
+MAX_BYTES = 8 * 1024 * 1024
+# A tenant made again under an id must not see rows of the one before it: those of a tenant begin with its own making.
 # Materialized, or it could be planned as a walk back over all rows until one fits.
 _BEGAN = (
     "WITH made AS MATERIALIZED (SELECT seq FROM audit WHERE tenant_id = $1 AND action = 'tenant.created' "
     "AND resource_id = $1) SELECT max(seq) FROM made"
 )
+# One statement, for a row is sealed in between.
+_ALL = (
+    "SELECT (SELECT COALESCE(max(log_index) + 1, 0) FROM audit_leaves WHERE tenant_id = $1)"
+    " + (SELECT count(*) FROM audit_unsealed WHERE tenant_id = $1) AS rows,"
+    " (SELECT min(seq) FROM audit WHERE tenant_id = $1) AS first"
+)
 _BEGAN_INDEX = "SELECT log_index FROM audit_leaves WHERE tenant_id = $1 AND seq = $2"
 _LOG = (
-    f"SELECT l.log_index, {_COLUMNS} FROM audit_leaves l JOIN audit a ON a.tenant_id = l.tenant_id AND a.seq = l.seq "
+    "SELECT l.log_index, l.hash, a.* FROM audit_leaves l JOIN audit a ON a.tenant_id = l.tenant_id AND a.seq = l.seq "
     "WHERE l.tenant_id = $1 AND l.log_index >= $2 AND l.log_index < $3"
 )
 # Every combination of what has few values, one step of the index for each.
@@ -60,10 +68,26 @@ SELECT min(low) AS low, max(high) AS high FROM (
 
 
 class Sealed(msgspec.Struct, frozen=True):
-    """A row with its place in the log."""
+    """A row with its place in the log, and its leaf as it is kept."""
 
     index: int
-    row: leaf.Row
+    hash: bytes
+    read: leaf.Read
+
+
+class Rows[T](msgspec.Struct, frozen=True):
+    """Rows that were found; `more` says that not all of them are here."""
+
+    rows: list[T]
+    more: bool
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How many rows were counted, whether that is all, and whether of the whole log instead of what is below."""
+
+    rows: int
+    exact: bool
+    everything: bool = False
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -92,36 +116,50 @@ async def first_index(connection: Connection, tenant: str) -> int | None:
 
 async def page(
     connection: Connection, tenant: str, wanted: Wanted, offset: int, limit: int, *, below: int | None = None
-) -> list[leaf.Row]:
-    """Rows, newest first; `below` a seq. Raises TooWide."""
+) -> Rows[leaf.Read]:
+    """At most `limit` rows and MAX_BYTES, newest first; `below` a seq. Raises TooWide."""
     found = await _visible(connection, tenant, wanted)
     if below is not None:
         found.add("a.seq < {}", below)
     plain = list(found.values)
-    rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM {found.rows(wanted, offset + limit)} ORDER BY a.seq DESC LIMIT {limit:d} "
-        f"OFFSET {offset:d}",
-        *found.values,
-    )
-    if wanted.paths and len(rows) < limit:
+    begin = f"SELECT a.* FROM {found.rows(wanted, offset + limit + 1)} ORDER BY a.seq DESC LIMIT {limit + 1:d}"
+    rows = await connection.fetch(_bounded(f"{begin} OFFSET {offset:d}", "a.seq DESC", limit), *found.values)
+    if wanted.paths and _found(rows) < limit:
         read = await connection.fetchval(f"SELECT count(*) FROM ({found.newest(MOST_READ + 1)}) c", *plain)
         if read > MOST_READ:
             raise TooWide
-    return [leaf.of_record(row) for row in rows]
+    return Rows([leaf.of_record(row) for row in rows], _found(rows) > len(rows))
 
 
-async def count(connection: Connection, tenant: str, wanted: Wanted, most: int) -> int:
-    """How many rows there are, counting no further than `most`."""
+async def count(connection: Connection, tenant: str, wanted: Wanted, most: int, *, below: int | None = None) -> Counted:
+    """How many rows there are, counting no further than `most`; all rows of a tenant are known without counting."""
+    if wanted.everything and (known := await _count_all(connection, tenant)) is not None:
+        return Counted(known, exact=True, everything=True)
     found = await _visible(connection, tenant, wanted)
-    return await connection.fetchval(  # type: ignore[no-any-return]
-        f"SELECT count(*) FROM (SELECT FROM {found.rows(wanted, most)} LIMIT {most:d}) c", *found.values
+    if below is not None:
+        found.add("a.seq < {}", below)
+    plain = list(found.values)
+    counted = await connection.fetchval(
+        f"SELECT count(*) FROM (SELECT FROM {found.rows(wanted, most + 1)} LIMIT {most + 1:d}) c", *found.values
     )
+    exact = counted <= most
+    if exact and wanted.paths:
+        read = await connection.fetchval(f"SELECT count(*) FROM ({found.newest(MOST_READ + 1)}) c", *plain)
+        exact = read <= MOST_READ
+    return Counted(min(counted, most), exact=exact)
 
 
-async def log(
-    connection: Connection, tenant: str, wanted: Wanted, begin: int, end: int, limit: int
-) -> Sequence[Sealed]:
-    """Sealed rows from one place of the log to before another, in its order. Raises TooWide."""
+async def _count_all(connection: Connection, tenant: str) -> int | None:
+    """All rows under this id: those in the log, which has no gaps, and those to be sealed.
+
+    None where some are of an earlier tenant with the same id.
+    """
+    row = await connection.fetchrow(_ALL, tenant)
+    return row["rows"] if await first_seq(connection, tenant) <= (row["first"] or 0) else None
+
+
+async def log(connection: Connection, tenant: str, wanted: Wanted, begin: int, end: int, limit: int) -> Rows[Sealed]:
+    """Sealed rows from one place of the log to before another, in its order; bounded as a page is. Raises TooWide."""
     found = _Statement(tenant, begin, end)
     await found.where(connection, tenant, wanted)
     found.of_kind(wanted)
@@ -129,12 +167,15 @@ async def log(
     inner = f"{_LOG}{found.text} ORDER BY l.log_index"
     if wanted.paths:
         inner = f"SELECT * FROM ({inner} LIMIT {MOST_READ}) a WHERE true{found.says(wanted)} ORDER BY log_index"
-    rows = await connection.fetch(f"{inner} LIMIT {limit:d}", *found.values)
-    if wanted.paths and len(rows) < limit:
+    rows = await connection.fetch(
+        _bounded(f"{inner} LIMIT {limit + 1:d}", "a.log_index", limit, "a.log_index, a.hash, "), *found.values
+    )
+    if wanted.paths and _found(rows) < limit:
         read = await connection.fetchval(f"SELECT count(*) FROM ({_LOG}{found.text} LIMIT {MOST_READ + 1}) c", *plain)
         if read > MOST_READ:
             raise TooWide
-    return [Sealed(row["log_index"], leaf.of_record(row)) for row in rows]
+    sealed = [Sealed(row["log_index"], row["hash"], leaf.of_record(row)) for row in rows]
+    return Rows(sealed, _found(rows) > len(rows))
 
 
 async def newest_checkpoint(connection: Connection, tenant: str) -> Stored | None:
@@ -148,8 +189,11 @@ async def checkpoints(connection: Connection, tenant: str, above: int, limit: in
     rows = await connection.fetch(
         "SELECT size, root, note, created_at FROM audit_checkpoints WHERE tenant_id = $1 AND size > $2 "
         "ORDER BY size DESC LIMIT $3 OFFSET $4",
-        tenant, above, limit, offset,
-    )  # fmt: skip
+        tenant,
+        above,
+        limit,
+        offset,
+    )
     return [Stored(**row) for row in rows]
 
 
@@ -182,15 +226,32 @@ async def hashes(connection: Connection, tenant: str, places: Iterable[Place]) -
         if level == 0:
             rows = await connection.fetch(
                 "SELECT log_index AS position, hash FROM audit_leaves WHERE tenant_id = $1 AND log_index = ANY ($2)",
-                tenant, positions,
-            )  # fmt: skip
+                tenant,
+                positions,
+            )
         else:
             rows = await connection.fetch(
                 "SELECT position, hash FROM audit_nodes WHERE tenant_id = $1 AND level = $2 AND position = ANY ($3)",
-                tenant, level, positions,
-            )  # fmt: skip
+                tenant,
+                level,
+                positions,
+            )
         found |= {(level, row["position"]): row["hash"] for row in rows}
     return found
+
+
+def _bounded(rows: str, order: str, limit: int, more: str = "") -> str:
+    """The first of these rows as they are read, at most `limit` and MAX_BYTES of them, but one if there is any."""
+    return (
+        f"SELECT a.found, {more}{columns.READ} FROM (SELECT a.*, {columns.SIZE} AS size, count(*) OVER () AS found,"
+        f" row_number() OVER w AS place, sum({columns.SIZE}) OVER w AS upto"
+        f" FROM ({rows}) a WINDOW w AS (ORDER BY {order})) a WHERE a.place <= {limit:d}"
+        f" AND a.upto - a.size < {MAX_BYTES:d} ORDER BY a.place"
+    )
+
+
+def _found(rows: Sequence[Any]) -> int:
+    return rows[0]["found"] if rows else 0
 
 
 async def _visible(connection: Connection, tenant: str, wanted: Wanted) -> "_Statement":
@@ -256,10 +317,12 @@ class _Statement:
             " AND "
             + self._placed(
                 "CASE WHEN strpos(a.metadata, {}) > 0 THEN audit_says(a.metadata, {}::text[], {}) ELSE false END",
-                path.needle, list(path.segments), path.text,
+                path.needle,
+                list(path.segments),
+                path.text,
             )
             for path in wanted.paths
-        )  # fmt: skip
+        )
 
     def rows(self, wanted: Wanted, most: int) -> str:
         """What to select the newest `most` from; with metadata they are looked for in as many as we read."""

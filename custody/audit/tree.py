@@ -145,11 +145,6 @@ def hash_of(low: int, high: int, known: Callable[[Place], bytes]) -> bytes:
     return root([_computed(place, known) for place in _complete(low, high)])
 
 
-def frontier_places(size: int) -> list[Place]:
-    """The complete subtrees that a tree of this size is made of, largest first."""
-    return list(_complete(0, size))
-
-
 def _complete(low: int, high: int) -> Iterator[Place]:
     while low < high:
         level = (high - low).bit_length() - 1

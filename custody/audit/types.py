@@ -1,29 +1,33 @@
-"""Audit rows, pages and checkpoints as answers show them. Spec 2/2.14, 10."""
+"""Audit rows, pages and checkpoints as answers show them."""
 
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
+
+from custody.kit.cursors import Cursor as PageCursor
+from custody.kit.cursors import NextCursor
+from custody.kit.described import Instant, described
+from custody.kit.instants import Bound
 
 # What is compared with a column: no control characters, for Postgres keeps no NUL in any text.
 _Word = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+\Z")]
 _Action = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.:-]+\Z")]
-_Instant = Annotated[str, Meta(min_length=20, max_length=35)]
 _Cursor = Annotated[str, Meta(min_length=1, max_length=18, pattern=r"^(0|[1-9][0-9]*)\Z")]
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Which rows; all that is given must hold. `metadata.<path>` is compared as text."""
 
-    action: _Action | None = None
-    action_prefix: _Action | None = None
-    actor_type: Literal["user", "agent", "system"] | None = None
-    actor_id: _Word | None = None
-    resource_type: _Word | None = None
-    resource_id: _Word | None = None
-    request_id: _Word | None = None
-    date_from: _Instant | None = None
-    date_to: _Instant | None = None
+    action: Annotated[_Action | None, described("Exactly this action, such as `tx.signed`.")] = None
+    action_prefix: Annotated[_Action | None, described("Actions that begin so, such as `tx.`.")] = None
+    actor_type: Annotated[Literal["user", "agent", "system"] | None, described("What kind of actor did it.")] = None
+    actor_id: Annotated[_Word | None, described("Who did it.")] = None
+    resource_type: Annotated[_Word | None, described("What kind of thing it was done to.")] = None
+    resource_id: Annotated[_Word | None, described("What it was done to.")] = None
+    request_id: Annotated[_Word | None, described("The `X-Request-Id` of the request.")] = None
+    date_from: Annotated[Bound | None, described("Not before this time, RFC 3339 with a zone, or this date.")] = None
+    date_to: Annotated[Bound | None, described("Not after this time, RFC 3339 with a zone, or this date.")] = None
     # Every parameter that begins so; their paths and values are looked at in `filters`.
     metadata: dict[str, str] = msgspec.field(name="metadata.", default_factory=dict)
 
@@ -31,55 +35,80 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class AuditQuery(AuditFilter, frozen=True, kw_only=True, rename="camel"):
     """Which rows, and which page of them."""
 
-    page: Annotated[int, Meta(ge=1, le=5000)] = 1
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+    page: Annotated[int, Meta(ge=1, le=5000), described("Which page, from 1.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=200), described("How many rows a page has.")] = 50
+    cursor: Annotated[
+        PageCursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
+    ] = None
 
 
 class AuditExportQuery(AuditFilter, frozen=True, kw_only=True, rename="camel"):
     """Which rows, in which form, and where to go on. `since`: the size of a checkpoint that one already has."""
 
-    format: Literal["csv", "ndjson"] = "ndjson"
-    cursor: _Cursor | None = None
-    since: Annotated[int, Meta(ge=1, le=2**62)] | None = None
+    format: Annotated[Literal["csv", "ndjson"], described("The form of the file.")] = "ndjson"
+    cursor: Annotated[_Cursor | None, described("`X-Next-Cursor` of the part before.")] = None
+    since: Annotated[
+        Annotated[int, Meta(ge=1, le=2**62)] | None,
+        described("The size of a checkpoint that you have: rows after it, with a proof that the log only grew."),
+    ] = None
 
 
 class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One row."""
+    """One row. `unreadable` names fields that could not be read: they hold the raw text, or its digest."""
 
-    id: str
-    seq: int
-    actor_type: str
-    actor_id: str
-    action: str
-    resource_type: str
-    resource_id: str
-    metadata: dict[str, Any]
-    ip_address: str | None
-    user_agent: str | None
-    request_id: str | None
-    created_at: str
+    id: Annotated[str, described("The row's id.")]
+    seq: Annotated[int, described("Its number in the tenant's log.")]
+    actor_type: Annotated[str, described("What kind of actor did it.")]
+    actor_id: Annotated[str, described("Who did it.")]
+    action: Annotated[str, described("What was done, such as `tx.signed`.")]
+    resource_type: Annotated[str, described("What kind of thing it was done to.")]
+    resource_id: Annotated[str, described("What it was done to.")]
+    metadata: Annotated[dict[str, Any], described("Details of the action.")]
+    ip_address: Annotated[str | None, described("The address that the request came from.")]
+    user_agent: Annotated[str | None, described("What the client says of itself.")]
+    request_id: Annotated[str | None, described("The `X-Request-Id` of the request.")]
+    created_at: Annotated[Instant, described("When it happened.")]
+    unreadable: Annotated[
+        list[str] | UnsetType, described("Fields that could not be read; they hold the raw text, or its digest.")
+    ] = UNSET
 
 
 class Pagination(msgspec.Struct, frozen=True, rename="camel"):
-    """Where the page lies. Rows are counted up to a thousand behind the page; where more follow, `total` ends there."""
+    """The position of the page, and the cursor of the next."""
 
-    page: int
-    limit: int
-    total: int
-    total_pages: int
+    page: Annotated[int, described("This page, from 1.")]
+    limit: Annotated[int, described("How many rows a page has.")]
+    total: Annotated[
+        int,
+        Meta(
+            description="How many rows there are. With a filter they are counted up to a thousand beyond the page; "
+            "where there are more, `totalIsEstimate` is true and this is the least there are."
+        ),
+    ]
+    total_pages: Annotated[int, Meta(description="How many pages `page` reaches, at most 5,000.")]
+    total_is_estimate: Annotated[bool, Meta(description="Whether there may be more rows than `total`.")]
+    total_pages_is_estimate: Annotated[
+        bool, Meta(description="Whether there may be more pages than `totalPages`; `nextCursor` reaches them all.")
+    ]
+    next_cursor: Annotated[NextCursor, described("Where the next page begins, for `cursor`; null on the last one.")]
 
 
 class AuditPage(msgspec.Struct, frozen=True):
     """One page of rows, newest first."""
 
-    data: list[AuditEvent]
-    pagination: Pagination
+    data: Annotated[list[AuditEvent], described("The rows, newest first.")]
+    pagination: Annotated[Pagination, described("Where this page is.")]
+
+    @property
+    def next_cursor(self) -> str | None:
+        """The cursor of the next page."""
+        return self.pagination.next_cursor
 
 
 class AuditCheckpoint(msgspec.Struct, frozen=True, rename="camel"):
-    """A checkpoint; `checkpoint` is the signed note, the rest is what it says."""
+    """A checkpoint; `checkpoint` is the signed note, the other fields are its content."""
 
-    size: int
-    root: str
-    checkpoint: str
-    created_at: str
+    size: Annotated[int, described("How many rows the log has.")]
+    root: Annotated[str, described("The root hash of the tree over them.")]
+    checkpoint: Annotated[str, described("The signed note.")]
+    created_at: Annotated[Instant, described("When it was signed.")]

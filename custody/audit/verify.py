@@ -1,6 +1,6 @@
 """Checking an export against its checkpoint, offline: this opens no file, no network, no database. docs/audit.md.
 
-Whoever wants to be sure writes this again from the page; it is short on purpose.
+A cautious reader can rewrite this from the page; it is short on purpose.
 """
 
 import base64
@@ -11,7 +11,7 @@ import msgspec
 
 from custody.audit import checkpoint, leaf, tree
 from custody.audit.checkpoint import BadCheckpoint, Checkpoint
-from custody.audit.lines import LastLine, RowLine, read
+from custody.audit.lines import LastLine, RawRowLine, RowLine, read
 
 
 class Wrong(Exception):
@@ -23,7 +23,11 @@ class Unprovable(Exception):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """What an export was found to be. `signed` is false where no key was given to check the signature with."""
+    """What an export was found to be. `signed` is false where no key was given to check the signature with.
+
+    `raw`: indexes of rows with columns outside their bounds; `unshown`: those of them whose hash stands in the log, and
+    whose columns are not the ones that it was made from.
+    """
 
     checkpoint: Checkpoint
     rows: int
@@ -33,6 +37,8 @@ class Verified(msgspec.Struct, frozen=True):
     next: str | None
     signed: bool
     goes_on_from: int | None = None
+    raw: tuple[int, ...] = ()
+    unshown: tuple[int, ...] = ()
 
 
 def verify(content: bytes, keys: Sequence[bytes] | None, earlier: str | None = None) -> Verified:
@@ -42,23 +48,32 @@ def verify(content: bytes, keys: Sequence[bytes] | None, earlier: str | None = N
     """
     *lines, end = _split(content)
     last = read(end, LastLine)
-    if last is None and (not lines or read(lines[0], RowLine) is None):
-        raise Unprovable("This is no NDJSON export; is it the CSV, or an error that was answered instead?")
+    if last is None and not (lines and (read(lines[0], RowLine) or read(lines[0], RawRowLine))):
+        raise Unprovable("Not an NDJSON export; is it the CSV, or an error response?")
     if last is None:
-        raise Wrong("The last line is no checkpoint: the file is cut off, or no export of a log.")
+        raise Wrong("The last line is not a checkpoint: the file is truncated, or not an export of a log.")
     head = _opened(last.checkpoint, keys, "The checkpoint")
-    leaves = _leaves([_row(line, number) for number, line in enumerate(lines, 1)], head, last)
+    rows = [_row(line, number) for number, line in enumerate(lines, 1)]
+    leaves = _leaves(rows, head, last)
     try:
         root = tree.root_of(head.size, leaves, _hashes(last.proof))
     except tree.BadProof:
-        raise Wrong("The proof does not fit the rows: a row was left out, put in, or given another index.") from None
+        raise Wrong("The proof does not match the rows: a row was removed, inserted, or renumbered.") from None
     if root != head.root:
-        raise Wrong("The rows do not lead to the checkpoint's root: a row, its place or the proof was changed.")
+        raise Wrong("The rows do not hash to the checkpoint's root: a row, its position or the proof was changed.")
     goes_on_from = None if earlier is None else _goes_on(earlier, keys, head, leaves, last)
     return Verified(
-        head, len(leaves), min(leaves, default=None), max(leaves, default=None), last.filtered, last.next,
-        keys is not None, goes_on_from,
-    )  # fmt: skip
+        head,
+        len(leaves),
+        min(leaves, default=None),
+        max(leaves, default=None),
+        last.filtered,
+        last.next,
+        keys is not None,
+        goes_on_from,
+        tuple(row.index for row in rows if isinstance(row, RawRowLine)),
+        tuple(row.index for row in rows if isinstance(row, RawRowLine) and leaf.raw_hash_of(row.row) != _leaf(row)),
+    )
 
 
 def checkpoint_keys(jwks: bytes) -> list[bytes]:
@@ -67,7 +82,7 @@ def checkpoint_keys(jwks: bytes) -> list[bytes]:
         keys = msgspec.json.decode(jwks, type=_Jwks).keys
         found = [base64.urlsafe_b64decode(key.x + "==") for key in keys if key.use == "checkpoint" and key.kty == "OKP"]
     except (msgspec.MsgspecError, ValueError):
-        raise Unprovable("The key file is no JWK set.") from None
+        raise Unprovable("The key file is not a JWK set.") from None
     if not found:
         raise Unprovable("The key file has no key whose use is checkpoint.")
     return found
@@ -88,11 +103,15 @@ def _split(content: bytes) -> list[bytes]:
     return content.removesuffix(b"\n").split(b"\n") if content.endswith(b"\n") else [*content.split(b"\n"), b""]
 
 
-def _row(line: bytes, number: int) -> RowLine:
-    found = read(line, RowLine)
+def _row(line: bytes, number: int) -> RowLine | RawRowLine:
+    found = read(line, RowLine) or read(line, RawRowLine)
     if found is None:
-        raise Wrong(f"Line {number} is no row as an export has it.")
+        raise Wrong(f"Line {number} is not a row of an export.")
     return found
+
+
+def _leaf(row: RowLine | RawRowLine) -> bytes:
+    return _hashes([row.hash])[0] if isinstance(row, RawRowLine) else leaf.hash_of(row.row)
 
 
 def _opened(note: str, keys: Sequence[bytes] | None, what: str) -> Checkpoint:
@@ -103,19 +122,19 @@ def _opened(note: str, keys: Sequence[bytes] | None, what: str) -> Checkpoint:
         raise Wrong(f"{what} is malformed{signed}.") from None
 
 
-def _leaves(rows: Iterable[RowLine], head: Checkpoint, last: LastLine) -> dict[int, bytes]:
+def _leaves(rows: Iterable[RowLine | RawRowLine], head: Checkpoint, last: LastLine) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     before = last.begin - 1
     for row in rows:
         if not head.origin.endswith(f"/audit/{row.row.tenant_id}"):
-            raise Wrong(f"Row {row.index} belongs to another log than the checkpoint.")
+            raise Wrong(f"Row {row.index} belongs to a different log than the checkpoint.")
         if row.index <= before:
-            raise Wrong(f"Row {row.index} stands behind row {before}: the rows are not in the order of the log.")
+            raise Wrong(f"Row {row.index} follows row {before}: the rows are not in the order of the log.")
         if not last.filtered and row.index != before + 1:
             raise Wrong(f"Rows {before + 1} to {row.index - 1} of the log are missing.")
         if row.index >= head.size:
-            raise Wrong(f"Row {row.index} lies behind the checkpoint, which covers {head.size} rows.")
-        before, found[row.index] = row.index, leaf.hash_of(row.row)
+            raise Wrong(f"Row {row.index} is beyond the checkpoint, which covers {head.size} rows.")
+        before, found[row.index] = row.index, _leaf(row)
     if not last.filtered and last.next is None and before != head.size - 1:
         raise Wrong(f"Rows {before + 1} to {head.size - 1} are missing at the end.")
     return found
@@ -142,7 +161,7 @@ def _goes_on(
         except tree.BadProof:
             good = False
     if not good:
-        raise Wrong(f"The log does not go on from the earlier checkpoint: its first {old.size} rows are not the same.")
+        raise Wrong(f"The log does not extend the earlier checkpoint: its first {old.size} rows differ.")
     return old.size
 
 
@@ -150,7 +169,7 @@ def _hashes(encoded: Iterable[str]) -> list[bytes]:
     try:
         found = [base64.b64decode(one, validate=True) for one in encoded]
     except (binascii.Error, ValueError):
-        raise Wrong("The proof is not made of base64 hashes.") from None
+        raise Wrong("A hash or the proof is not base64.") from None
     if any(len(one) != 32 for one in found):
-        raise Wrong("The proof is not made of hashes of 32 bytes.")
+        raise Wrong("A hash, or one of the proof, does not have 32 bytes.")
     return found

@@ -1,10 +1,14 @@
-"""What an agent asks to have signed, and what a node was asked beforehand. Spec 1/4.3, decisions 4."""
+"""What an agent asks to have signed, what a node was asked beforehand, and what a signing route answers.
 
-from typing import Annotated, Any
+A new kind adds its order, its answer, and its question, which `Question` lists; `ORDERS` follows from that list.
+"""
+
+from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
+from custody.kit.described import Id, described
 from custody.kit.shapes import Calldata, ChainId, DecimalAmount, EvmAddress, ReferenceId, SolanaAddress, Uuid
 
 Nonce = Annotated[int, Meta(ge=0, le=2**53)]
@@ -13,16 +17,32 @@ Nonce = Annotated[int, Meta(ge=0, le=2**53)]
 class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """An EVM transaction to sign: built by the signer from these fields, never from raw bytes."""
 
-    to: EvmAddress
-    value: DecimalAmount
-    data: Calldata | None = None
-    chain_id: ChainId | None = None
-    broadcast: bool = True
-    nonce: Nonce | None = None
-    gas_limit: DecimalAmount | None = None
-    max_fee_per_gas: DecimalAmount | None = None
-    max_priority_fee_per_gas: DecimalAmount | None = None
-    reference_id: ReferenceId | None = None
+    to: Annotated[EvmAddress, described("The recipient, or the contract that is called.")]
+    value: Annotated[DecimalAmount, described("The amount in wei.")]
+    data: Annotated[Calldata | None, described("The calldata in hex.")] = None
+    chain_id: Annotated[ChainId | None, described("The chain; without it the active one of the deployment.")] = None
+    broadcast: Annotated[
+        bool, described("Whether the service sends the signed transaction to a node; false returns it.")
+    ] = True
+    nonce: Annotated[Nonce | None, described("The nonce; without it the next one.")] = None
+    gas_limit: Annotated[DecimalAmount | None, described("The gas limit; without it an estimate.")] = None
+    max_fee_per_gas: Annotated[
+        DecimalAmount | None, described("The highest price of gas in wei; without it what a node suggests.")
+    ] = None
+    max_priority_fee_per_gas: Annotated[
+        DecimalAmount | None, described("The highest tip in wei; without it what a node suggests.")
+    ] = None
+    reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
+
+
+class EvmSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A signed EVM transaction; with its bytes if it was not broadcast."""
+
+    tx_id: Annotated[Id, described("The transaction.")]
+    tx_hash: Annotated[str, described("The hash of the transaction.")]
+    signed_transaction: Annotated[
+        str | None, described("The signed bytes in hex, if the service did not broadcast them.")
+    ] = None
 
 
 class EvmReplacement(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -31,67 +51,143 @@ class EvmReplacement(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="
     replaces: Uuid
 
 
-class ReplacementFees(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What a caller wants a replacement to pay; absent: what a node suggests, and enough to be taken."""
+class WalletAction(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a wallet action does, in the caller's terms: the transaction that it becomes may name only a contract.
 
-    max_fee_per_gas: DecimalAmount | None = None
-    max_priority_fee_per_gas: DecimalAmount | None = None
+    `throttled`: a rate limit refused it, so its reference is free for the same action to be asked for again.
+    """
+
+    type: Literal["transfer"]
+    recipient: str
+    amount: str
+    token: str | None = None
+    throttled: bool = False
+
+
+class TransferOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A payment in a chain's own coin, or in an ERC-20 token; the signer builds the transaction."""
+
+    to: Annotated[
+        EvmAddress, described("Who receives the amount; of a token, too, the recipient and not the contract.")
+    ]
+    value: Annotated[
+        DecimalAmount | None, described("The amount in wei, or in the smallest unit of the token; or `amountWei`.")
+    ] = None
+    amount_wei: Annotated[DecimalAmount | None, described("Another name for `value`; if both are sent, equal.")] = None
+    token: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=42)] | None,
+        described("`native`, or the address of the ERC-20 token; without it `native`."),
+    ] = None
+    chain_id: Annotated[ChainId | None, described("The EVM chain; without it the active one of the deployment.")] = None
+    broadcast: Annotated[
+        bool, described("Whether the service sends the transaction to a node. Then `referenceId` is required.")
+    ] = True
+    reference_id: Annotated[
+        ReferenceId | None,
+        described("Your own reference: a transfer is made once under it, however often it is asked for."),
+    ] = None
+    sponsor: Annotated[bool, described("Whether somebody else pays the fee; true is refused in this version.")] = False
+
+
+class EvmTransfer(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A transfer as the transaction that it becomes, and as what was asked for. Made by the signer alone."""
+
+    action: WalletAction
+
+
+class ReplacementFees(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The fees of a replacement; if absent, those a node suggests, raised enough to be accepted."""
+
+    max_fee_per_gas: Annotated[DecimalAmount | None, described("The highest price of gas in wei.")] = None
+    max_priority_fee_per_gas: Annotated[DecimalAmount | None, described("The highest tip in wei.")] = None
 
 
 class TypedDataField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One field of an EIP-712 struct type."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=128)]
-    type: Annotated[str, Meta(min_length=1, max_length=128)]
+    name: Annotated[str, Meta(min_length=1, max_length=128), described("The field's name.")]
+    type: Annotated[str, Meta(min_length=1, max_length=128), described("The field's type, such as `uint256`.")]
 
 
 class TypedDataOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """An EIP-712 document with eth_signTypedData_v4 semantics."""
 
-    domain: dict[str, Any]
-    types: dict[str, list[TypedDataField]]
-    primary_type: Annotated[str, Meta(min_length=1, max_length=128)]
-    value: dict[str, Any]
-    reference_id: ReferenceId | None = None
+    domain: Annotated[dict[str, Any], described("The EIP-712 domain.")]
+    types: Annotated[
+        dict[str, list[TypedDataField]], described("The struct types by name; `EIP712Domain` may be left out.")
+    ]
+    primary_type: Annotated[str, Meta(min_length=1, max_length=128), described("The name of the type of `value`.")]
+    value: Annotated[dict[str, Any], described("The message to sign.")]
+    reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
+
+
+class TypedDataSigned(msgspec.Struct, frozen=True, rename="camel"):
+    """An EIP-712 signature: 65 bytes, r s v."""
+
+    signature: Annotated[str, described("The signature in hex, 65 bytes.")]
+    tx_id: Annotated[Id, described("The transaction.")]
 
 
 class SolanaOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A serialized Solana transaction, and what the caller says it does; the two must agree."""
+    """A serialized Solana transaction, and the caller's statement of what it does; the two must agree."""
 
-    transaction: Annotated[str, Meta(min_length=4, max_length=1_644)]
-    to: SolanaAddress
-    value: DecimalAmount
-    chain_id: ChainId = 101
-    broadcast: bool = True
-    reference_id: ReferenceId | None = None
+    transaction: Annotated[
+        str, Meta(min_length=4, max_length=1_644), described("The serialized transaction in base64.")
+    ]
+    to: Annotated[SolanaAddress, described("The recipient, as the transaction has it.")]
+    value: Annotated[DecimalAmount, described("The amount in lamports, as the transaction has it.")]
+    chain_id: Annotated[ChainId, described("101 for mainnet, 103 for devnet.")] = 101
+    broadcast: Annotated[
+        bool, described("Whether the service sends the signed transaction to a node; false returns it.")
+    ] = True
+    reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
+
+
+class SolanaSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A signed Solana transaction."""
+
+    tx_id: Annotated[Id, described("The transaction.")]
+    signature: Annotated[str, described("The signature in base58, which is also the transaction's id.")]
+    broadcast: Annotated[bool, described("Whether the service sends it.")]
+    chain_id: Annotated[int, described("The chain: its EIP-155 number, or 101 for Solana.")]
+    caip2: Annotated[str, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
+    signed_transaction: Annotated[
+        str | None, described("The signed bytes in base64, if the service did not broadcast them.")
+    ] = None
 
 
 class _Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """An order that is only asked about; its kind says which of the signing routes it would go to."""
+    """An order with its kind beside it: asked for to be signed, or only what signing would come to."""
 
 
 class EvmQuestion(_Question, frozen=True, tag="evm"):
-    """What would become of an EVM transaction."""
+    """The simulation of an EVM transaction."""
 
-    request: EvmOrder
+    request: Annotated[EvmOrder, described("The order, as the signing route takes it.")]
 
 
 class TypedDataQuestion(_Question, frozen=True, tag="typed_data"):
-    """What would become of an EIP-712 document."""
+    """The simulation of an EIP-712 document."""
 
-    request: TypedDataOrder
+    request: Annotated[TypedDataOrder, described("The order, as the signing route takes it.")]
+
+
+class TransferQuestion(_Question, frozen=True, tag="transfer"):
+    """The simulation of a transfer."""
+
+    request: Annotated[TransferOrder, described("The order, as the route of transfers takes it.")]
 
 
 class SolanaQuestion(_Question, frozen=True, tag="solana"):
-    """What would become of a Solana transaction."""
+    """The simulation of a Solana transaction."""
 
-    request: SolanaOrder
-
-
-Question = EvmQuestion | TypedDataQuestion | SolanaQuestion
+    request: Annotated[SolanaOrder, described("The order, as the signing route takes it.")]
 
 
-class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+Question = EvmQuestion | TypedDataQuestion | SolanaQuestion | TransferQuestion
+
+
+class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="evm"):
     """What a node suggested for an EVM order. Untrusted: the signer caps every figure.
 
     `base_fee` None means the chain has no EIP-1559 blocks; then `max_fee` is the legacy gas price.
@@ -104,20 +200,39 @@ class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     legacy: bool = False
 
 
-class SolanaPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SolanaPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="solana"):
     """A recent blockhash (base58) and the last block height at which it is valid. Untrusted."""
 
     blockhash: str
     last_valid_height: int
 
 
+type Order = EvmOrder | TypedDataOrder | SolanaOrder
+type Asked = Order | TransferOrder
+# What a node suggested; each kind of order takes its own.
+Prepared = EvmPrepared | SolanaPrepared
+# The kinds as rows, answers and receipts name them. A transfer is kept as the EVM transaction that it becomes.
+ORDERS: Final[dict[str, type[EvmOrder | TypedDataOrder | SolanaOrder]]] = {
+    str(question.__struct_config__.tag): get_type_hints(question)["request"]
+    for question in get_args(Question)
+    if question is not TransferQuestion
+}
+
+
 class _Names(msgspec.Struct):
-    """Which of the two kinds of EVM order a stored text is."""
+    """Which of the kinds of EVM order a stored text is."""
 
     replaces: str | None = None
+    action: dict[str, Any] | None = None
 
 
-def stored_evm(text: str) -> EvmOrder:
-    """An EVM order as it was kept: an `EvmReplacement` if it names what it replaces."""
-    kind = EvmReplacement if msgspec.json.decode(text, type=_Names).replaces else EvmOrder
-    return msgspec.json.decode(text, type=kind)
+def stored(kind: str, text: str) -> Order:
+    """An order as it was kept: an `EvmReplacement` if it names what it replaces, an `EvmTransfer` if an action."""
+    names = msgspec.json.decode(text, type=_Names)
+    order = EvmReplacement if names.replaces else EvmTransfer if names.action is not None else ORDERS[kind]
+    return msgspec.json.decode(text, type=order)
+
+
+def kind_of(order: Order) -> str:
+    """The name of an order's kind."""
+    return next(kind for kind, order_type in ORDERS.items() if isinstance(order, order_type))

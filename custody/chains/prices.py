@@ -1,4 +1,4 @@
-"""The operator's list of prices in USD, and what an amount is worth by it. Decisions 2 (SERVICE_PRICES_FILE).
+"""The operator's list of prices in USD, and what an amount is worth by it.
 
 Amounts and prices are decimals, never floats. A price under the whole name of an asset, such as `evm:1:0xa0b8...` or
 `solana:<mint>`, counts before one under its symbol: anybody can give a contract any symbol.

@@ -1,22 +1,31 @@
-"""JSON-RPC to blockchain nodes, none of which is trusted. Spec 1/4.3, decisions 4.
+"""JSON-RPC to blockchain nodes, none of which is trusted.
 
 An address of a node often carries a key, so only its host is ever shown; what a node says is cut and cleaned before
 it reaches an error.
 """
 
 import asyncio
+import copy
 import itertools
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
+from custody.chains.orders import Prepared
 from custody.kit.errors import UpstreamFailed
 
 CONNECT_SECONDS, READ_SECONDS = 2.0, 10.0
+# What `brief` waits for, all nodes of a chain together.
+BRIEF_SECONDS = 1.5
+# So long `brief` leaves a node out that did not answer in time.
+SILENT_SECONDS = 10.0
+# Work that callers choose, which can take a healthy node long: it is no evidence of silence, or one tenant's token
+# could hide a node from all others.
+_HEAVY = frozenset({"eth_call", "eth_estimateGas", "getTokenAccountsByOwner", "simulateTransaction"})
 MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_MESSAGE = 300
 METHOD_NOT_FOUND = -32601
@@ -34,20 +43,34 @@ class RpcUnavailable(UpstreamFailed):
 
 
 class RpcNonsense(RpcUnavailable):
-    """The node answered, and the answer cannot be understood."""
+    """The node's response cannot be parsed."""
+
+
+class RpcSilent(RpcUnavailable):
+    """The node did not answer in time."""
 
 
 class RpcRefused(UpstreamFailed):
     """The node refused the request."""
 
-    def __init__(self, message: str, *, rpc_code: int = 0, data: object = None) -> None:
+    def __init__(self, message: str | None = None, *, rpc_code: int = 0, data: object = None) -> None:
         super().__init__(message)
         self.rpc_code = rpc_code
         self.data = data
 
 
 class BroadcastRefused(UpstreamFailed):
-    """The node did not take the transaction."""
+    """The node did not accept the transaction."""
+
+
+class NotExecutable(UpstreamFailed):
+    """The transaction would fail as it stands. `prepared` is what the node knows all the same."""
+
+    prepared: Prepared | None = None
+
+
+class InsufficientFunds(NotExecutable):
+    """The wallet does not have the funds for this transaction."""
 
 
 class _Failure(msgspec.Struct):
@@ -73,6 +96,9 @@ class Rpc:
         self._http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False)
         self._total_seconds = connect_seconds + read_seconds
         self._ids = itertools.count(1)
+        self._is_brief = False
+        # Until when each node counts as silent, on the loop's clock. Addresses come from settings, so they are few.
+        self._silent: dict[str, float] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -84,6 +110,16 @@ class Rpc:
         """Close every connection."""
         await self._http.aclose()
 
+    @property
+    def brief(self) -> "Rpc":
+        """The same pool for what somebody looks at: it waits 1.5 s at most, and leaves silent nodes out for 10 s.
+
+        What is prepared or sent asks them all the same, for its own longer time; the first answer ends the silence.
+        """
+        brief = copy.copy(self)
+        brief._total_seconds, brief._is_brief = min(BRIEF_SECONDS, self._total_seconds), True
+        return brief
+
     async def call(self, urls: Sequence[str], method: str, params: list[Any]) -> Any:
         """Ask one thing; give the result, or raise RpcUnavailable or RpcRefused."""
         [answer] = await self.batch(urls, [(method, params)])
@@ -94,9 +130,21 @@ class Rpc:
     async def batch(self, urls: Sequence[str], queries: Sequence[Query]) -> list[Any]:
         """Ask several things in one request; each place holds its result or the RpcRefused it met."""
         last = RpcUnavailable("No node address is configured for this chain.")
-        for url in urls:
+        now = asyncio.get_running_loop().time
+        ordered = sorted(urls, key=lambda url: self._silent.get(url, 0.0) > now())
+        end = now() + self._total_seconds
+        for place, url in enumerate(ordered):
             try:
-                return await self._ask(url, queries)
+                if not self._is_brief:
+                    return await self._ask(url, queries, self._total_seconds)
+                if self._silent.get(url, 0.0) > now():
+                    last = _unavailable(url, f"did not answer lately and is asked again within {SILENT_SECONDS:.0f} s")
+                    continue
+                seconds = max(0.0, end - now()) / (len(ordered) - place)
+                if url in self._silent:
+                    # One asks whether it is back, and the others do not wait for that.
+                    self._silent[url] = now() + seconds
+                return await self._ask(url, queries, seconds)
             except RpcUnavailable as problem:
                 last = problem
         raise last
@@ -123,42 +171,62 @@ class Rpc:
         middle = len(queries) // 2
         return [*await self._halved(urls, queries[:middle]), *await self._halved(urls, queries[middle:])]
 
-    async def _ask(self, url: str, queries: Sequence[Query]) -> list[Any]:
+    async def _ask(self, url: str, queries: Sequence[Query], seconds: float) -> list[Any]:
         ids = [next(self._ids) for _ in queries]
         requests = [
             {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
             for id_, (method, params) in zip(ids, queries, strict=True)
         ]
         # A single question is not wrapped: some nodes take no batches.
-        body = await self._post(url, msgspec.json.encode(requests if len(requests) > 1 else requests[0]))
+        content = msgspec.json.encode(requests if len(requests) > 1 else requests[0])
+        try:
+            body = await self._post(url, content, seconds)
+        except RpcSilent:
+            if all(method not in _HEAVY for method, _ in queries):
+                self._silent[url] = asyncio.get_running_loop().time() + SILENT_SECONDS
+            raise
+        self._silent.pop(url, None)
         try:
             decoded = _DECODER.decode(body)
         except (msgspec.MsgspecError, RecursionError) as problem:
-            raise _unavailable(url, "gave an answer that is not JSON-RPC", RpcNonsense) from problem
+            raise _unavailable(url, "gave a response that is not JSON-RPC", RpcNonsense) from problem
         found = {one.id: one for one in (decoded if isinstance(decoded, list) else [decoded])}
         # Without an id the node did not get as far as our questions.
         if None in found and (refusal := found[None].error):
             return [_refused(refusal)] * len(ids)
         if any(id_ not in found for id_ in ids):
-            raise _unavailable(url, "left a question unanswered", RpcNonsense)
+            raise _unavailable(url, "left a request unanswered", RpcNonsense)
         return [_refused(one.error) if one.error else one.result for one in map(found.__getitem__, ids)]
 
-    async def _post(self, url: str, content: bytes) -> bytes:
+    async def _post(self, url: str, content: bytes, seconds: float) -> bytes:
         headers = {"content-type": "application/json"}
+        began = asyncio.get_running_loop().time()
+        waited: float | None = None
+
+        async def connected(_event: str, _about: Mapping[str, Any]) -> None:
+            nonlocal waited
+            # The first event comes when one of our connections is free.
+            waited = asyncio.get_running_loop().time() - began if waited is None else waited
+
         try:
             # The reading limit alone would let a node drip its answer for ever.
             async with (
-                asyncio.timeout(self._total_seconds),
-                self._http.stream("POST", url, content=content, headers=headers) as response,
+                asyncio.timeout(seconds),
+                self._http.stream(
+                    "POST", url, content=content, headers=headers, extensions={"trace": connected}
+                ) as response,
             ):
                 body = await _read(url, response)
         except (TimeoutError, httpx.TimeoutException):
-            raise _unavailable(url, "did not answer in time") from None
+            if waited is None or waited > seconds / 2:
+                # Our own connections were in use for most of the time, which says nothing about the node.
+                raise _unavailable(url, "could not be asked in time") from None
+            raise _unavailable(url, "did not answer in time", RpcSilent) from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError):
             # The cause may quote the whole address; it stays behind.
             raise _unavailable(url, "could not be reached") from None
         if response.status_code == httpx.codes.TOO_MANY_REQUESTS or response.is_server_error:
-            raise _unavailable(url, f"answered with status {response.status_code}")
+            raise _unavailable(url, f"responded with status {response.status_code}")
         return body
 
 
@@ -167,7 +235,7 @@ async def _read(url: str, response: httpx.Response) -> bytes:
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > MAX_RESPONSE_BYTES:
-            raise _unavailable(url, "gave an answer that is too long", RpcNonsense)
+            raise _unavailable(url, "gave a response that is too long", RpcNonsense)
     return bytes(body)
 
 

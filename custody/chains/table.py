@@ -1,4 +1,4 @@
-"""The chains this deployment knows: built in, from SERVICE_CHAINS_FILE, and SERVICE_RPC_URL_<id>. Decisions 2.
+"""The chains this deployment knows: built in, from SERVICE_CHAINS_FILE, and SERVICE_RPC_URL_<id>.
 
 Fee caps protect against a node that lies: whatever it suggests, no signature pays more than the table allows.
 """
@@ -6,58 +6,18 @@ Fee caps protect against a node that lies: whatever it suggests, no signature pa
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
-GWEI = 10**9
+from custody.chains.families import FAMILIES, WALLETS
+from custody.chains.family import Chain
+from custody.chains.units import Unit, Units
+from custody.kit.errors import Invalid
 
-
-class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One chain. Fees in wei (EVM) or lamports (Solana); `max_fee_per_transaction` caps gas limit times price."""
-
-    id: int
-    family: Literal["evm", "solana"] = "evm"
-    name: str
-    symbol: str
-    decimals: int = 18
-    rpc_urls: tuple[str, ...] = ()
-    confirmations: int = 12
-    max_fee_per_gas: int = 500 * GWEI
-    max_priority_fee_per_gas: int = 50 * GWEI
-    max_fee_per_transaction: int = 10**17
-    default_gas: int = 100_000
-    default_max_fee_per_gas: int = 50 * GWEI
-    default_priority_fee_per_gas: int = 1 * GWEI
-    active: bool = False
-    caip2_reference: str | None = None
-
-    @property
-    def caip2(self) -> str:
-        """The CAIP-2 name, such as `eip155:1`."""
-        return f"eip155:{self.id}" if self.family == "evm" else f"solana:{self.caip2_reference or self.id}"
-
-
-def _solana(chain_id: int, name: str, reference: str) -> Chain:
-    return Chain(
-        id=chain_id, family="solana", name=name, symbol="SOL", decimals=9, confirmations=1,
-        max_fee_per_transaction=10_000_000, caip2_reference=reference,
-    )  # fmt: skip
-
-
-BUILT_IN: tuple[Chain, ...] = (
-    Chain(id=1, name="Ethereum", symbol="ETH"),
-    Chain(id=10, name="OP Mainnet", symbol="ETH"),
-    Chain(id=56, name="BNB Smart Chain", symbol="BNB"),
-    Chain(id=137, name="Polygon", symbol="POL", max_fee_per_gas=5_000 * GWEI, max_priority_fee_per_gas=1_000 * GWEI),
-    Chain(id=8453, name="Base", symbol="ETH"),
-    Chain(id=42161, name="Arbitrum One", symbol="ETH", default_gas=1_000_000),
-    Chain(id=11155111, name="Sepolia", symbol="ETH"),
-    Chain(id=84532, name="Base Sepolia", symbol="ETH"),
-    Chain(id=31337, name="Local chain", symbol="ETH", confirmations=1),
-    _solana(101, "Solana", "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
-    _solana(102, "Solana Devnet", "EtWTRABZaYq6iMfeYKouRu166VU2xqa1"),
-)
+# As each family lists its own.
+BUILT_IN: Final = tuple(chain for family in WALLETS.values() for chain in family.chains)
 
 
 class ChainTable:
@@ -68,14 +28,39 @@ class ChainTable:
         if active_id not in self._chains:
             raise ValueError(f"SERVICE_DEFAULT_CHAIN_ID {active_id} is not in the chains table")
         self.active = self._chains[active_id]
+        self.units = _units(self._chains)
 
     def find(self, chain_id: int) -> Chain | None:
         """The chain, or None."""
         return self._chains.get(chain_id)
 
+    @property
+    def all(self) -> list[Chain]:
+        """Every chain."""
+        return list(self._chains.values())
+
     def all_of(self, family: str) -> list[Chain]:
         """Every chain of a family."""
         return [chain for chain in self._chains.values() if chain.family == family]
+
+
+def _units(chains: Mapping[int, Chain]) -> Units:
+    """How amounts of the coins and tokens of these chains are written."""
+    coins = {chain.id: Unit(chain.symbol, chain.decimals, FAMILIES[chain.family].unit) for chain in chains.values()}
+    tokens: dict[str, Unit] = {}
+    for chain in chains.values():
+        family = WALLETS[chain.family]
+        for token in chain.tokens:
+            try:
+                asset = family.parse_asset(family.token_asset(chain.id, token.address))
+            except Invalid:
+                asset = None
+            if asset is None:
+                raise ValueError(
+                    f"SERVICE_CHAINS_FILE: token {token.address} of chain {chain.id} is not a token address"
+                )
+            tokens[asset] = Unit(token.symbol, token.decimals)
+    return Units(coins, tokens)
 
 
 def load(environment: Mapping[str, str]) -> ChainTable:
@@ -90,12 +75,23 @@ def load(environment: Mapping[str, str]) -> ChainTable:
         reference = name.removeprefix(prefix)
         if not reference.isdigit() or int(reference) not in chains:
             raise ValueError(f"{name}: no chain with that id; add it to SERVICE_CHAINS_FILE first")
+        if not _is_web_address(url):
+            # Not repeated: many a provider's address has a key in it.
+            raise ValueError(f"{name}: must look like https://node.example.com")
         chains[int(reference)] = msgspec.structs.replace(chains[int(reference)], rpc_urls=(url,))
     declared = [chain.id for chain in chains.values() if chain.active]
     default = environment.get("SERVICE_DEFAULT_CHAIN_ID") or str(declared[0] if declared else 1)
     if not default.isdigit():
         raise ValueError("SERVICE_DEFAULT_CHAIN_ID must be a number")
     return ChainTable(chains, int(default))
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _from_file(path: Path, known: Mapping[int, Chain]) -> dict[int, Chain]:
@@ -111,5 +107,11 @@ def _from_file(path: Path, known: Mapping[int, Chain]) -> dict[int, Chain]:
             chain = msgspec.convert(merged, Chain)
         except msgspec.ValidationError as problem:
             raise ValueError(f"SERVICE_CHAINS_FILE: {problem}") from problem
+        if chain.family not in WALLETS:
+            raise ValueError(f"SERVICE_CHAINS_FILE: family of chain {chain.id} must be one of {', '.join(WALLETS)}")
+        if not all(map(_is_web_address, chain.rpc_urls)):
+            raise ValueError(
+                f"SERVICE_CHAINS_FILE: rpc_urls of chain {chain.id} must look like https://node.example.com"
+            )
         found[chain.id] = chain
     return found

@@ -1,4 +1,4 @@
-"""What an order does, in words every chain shares. Spec 1/4.3, decisions on effects.
+"""What an order does, in words every chain shares.
 
 An effect is decoded from the bytes that will be signed, never from what the caller says they do (promise P6).
 """
@@ -7,8 +7,6 @@ from typing import Literal
 
 import msgspec
 
-EVM_NATIVE = "evm:native"
-SOLANA_NATIVE = "solana:native"
 # An approval of this much or more is treated as unlimited: a person decides.
 UNLIMITED = 2**128
 
@@ -34,8 +32,8 @@ class Effect(msgspec.Struct, frozen=True):
     `asset` is `evm:native`, `evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`; amounts are
     integers in the smallest unit. A revocation is an approval of 0. `call` names the contract call the effect came
     from, if any, so that a contract-allowlist can vouch for it. An `opaque` effect is one nobody could decode.
-    A fee whose `to` is somebody else is a gift, and counts as spend. `nft` says the amount is a token id or count that
-    no limit can judge.
+    `unknown` says that it is typed data of a kind that is on no list here. A fee whose `to` is somebody else is a gift,
+    and counts as spend. `nft` says the amount is a token id or count that no limit can judge.
     """
 
     kind: EffectKind
@@ -46,6 +44,7 @@ class Effect(msgspec.Struct, frozen=True):
     spender: str | None = None
     unlimited: bool = False
     nft: bool = False
+    unknown: bool = False
     label: str | None = None
     call: Call | None = None
 
@@ -54,14 +53,16 @@ class Subject(msgspec.Struct, frozen=True):
     """What a rule judges: the effects of one order and where it would happen.
 
     `destination` is the address the bytes go to (the contract, for a call); `chain_id` is None for typed data
-    whose domain names no chain; `caip2` names the chain family even then as well as it is known.
+    whose domain names no chain; `caip2` names the chain family even then as well as it is known. `bounded`: it is
+    refused unless a contract-allowlist bounds the amount and the recipients of each call.
     """
 
-    family: Literal["evm", "solana", "bitcoin"]
-    kind: Literal["evm", "typed_data", "solana", "bitcoin"]
+    family: str
+    kind: str
     chain_id: int | None
     caip2: str | None
     destination: str | None
     effects: tuple[Effect, ...]
     calls: tuple[Call, ...] = ()
     verifying_contract: str | None = None
+    bounded: bool = False

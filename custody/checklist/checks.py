@@ -1,4 +1,4 @@
-"""One function for each item of the security checklist: pure, from facts to what is said of them. Spec 2/4.3.
+"""One function for each item of the security checklist: pure, from facts to what is said of them.
 
 A warning is something to decide on, a failure something that an attacker could use.
 """
@@ -34,10 +34,10 @@ def mfa_policy(facts: Facts) -> Item:
     longest = max([policy.max_age_seconds, *policy.max_age_for.values()])
     cure = "Set authAbuseConfig.mfa in PUT /tenants/:id/config."
     status: Status = "pass"
-    found = f"Every sensitive action asks for a second factor of the last {longest} seconds."
+    found = f"Every sensitive action requires a second factor verified within the last {longest} seconds."
     if off:
         status = "fail" if set(off) & set(_WEIGHTY) else "warning"
-        found = f"No recent second factor is asked for: {', '.join(off)}."
+        found = f"No recent second factor is required for: {', '.join(off)}."
     elif longest > LONGEST_FRESHNESS:
         status, found = "warning", f"A second factor counts as recent for up to {longest} seconds."
     return _item("mfa-policy", "MFA policy", status, found, cure)
@@ -61,7 +61,7 @@ def second_factors(facts: Facts) -> Item:
 def request_signing_keys(facts: Facts) -> Item:
     """Whether requests can be signed, with a key that is not old."""
     made = facts.newest_signing_key
-    cure = "Make a new one: POST /tenants/:id/request-signing-keys. The present one goes on working for seven days."
+    cure = "Make a new one: POST /tenants/:id/request-signing-keys. The current key keeps working for seven days."
     if made is None:
         return _item("request-signing-keys", "Request-signing keys", "warning", "No key is active.", cure)
     status, age = _age(made, facts, SIGNING_KEY_DAYS)
@@ -75,7 +75,11 @@ def hardening(facts: Facts) -> Item:
         "SERVICE_REQUIRE_AUTH_SIGNATURE": facts.deployment.require_auth_signature,
     }
     off = [name for name, on in switches.items() if not on]
-    found = f"Not demanded: {', '.join(off)}." if off else "Every change must bring a time and a signature."
+    found = (
+        f"Not demanded: {', '.join(off)}."
+        if off
+        else "Every request that changes something must have a time and a signature."
+    )
     cure = "Sign requests (docs/request-signature.md), then have the operator set the variables to true."
     return _item("request-hardening", "Request hardening", "warning" if off else "pass", found, cure)
 
@@ -113,7 +117,7 @@ def app_client_origins(facts: Facts) -> Item:
 
 def app_secrets(facts: Facts) -> Item:
     """Whether an app client's secret is old."""
-    cure = "Rotate it: POST /tenants/:id/app-clients/:clientId/secrets. The old one goes on working for 24 hours."
+    cure = "Rotate it: POST /tenants/:id/app-clients/:clientId/secrets. The old secret keeps working for 24 hours."
     made = facts.oldest_app_secret
     if made is None:
         return _item("app-secrets", "Secrets of app clients", "pass", "There is none.", cure)
@@ -124,7 +128,7 @@ def app_secrets(facts: Facts) -> Item:
 def approvals_expire(facts: Facts) -> Item:
     """Whether what nobody decides on ends by itself."""
     seconds = facts.judging.auto_expire_seconds
-    found = f"An approval waits for {seconds} seconds." if seconds else "An approval waits for ever."
+    found = f"An approval waits for {seconds} seconds." if seconds else "Approvals never expire."
     cure = "Set approvalConfig.autoExpireSeconds in PUT /tenants/:id/config."
     return _item("approval-expiry", "Expiry of approvals", "pass" if seconds else "warning", found, cure)
 
@@ -139,13 +143,26 @@ def uncovered_effects(facts: Facts) -> Item:
 
 
 def tenant_key(facts: Facts) -> Item:
-    """Whether the tenant's API key is old."""
-    cure = "Ask the operator for a new tenant key, and keep this one where few can read it."
+    """Whether the tenant's active API key is old."""
+    cure = "Replace it: POST /tenants/:id/api-keys. The current key keeps working for 24 hours."
     made = facts.oldest_tenant_key
     if made is None:
         return _item("tenant-key", "Age of the tenant key", "pass", "There is none.", cure)
     status, age = _age(made, facts, TENANT_KEY_DAYS)
     return _item("tenant-key", "Age of the tenant key", status, f"The key is {age}.", cure)
+
+
+def approver_keys(facts: Facts) -> Item:
+    """Whether votes are given by keys that any program on an approver's machine may ask."""
+    count = facts.loose_approver_keys
+    found = (
+        f"Rules approval-quorum name {_counted(count, 'key')} of localhost, which any program on the approver's "
+        "machine may ask for a vote."
+        if count
+        else "No rule approval-quorum names a key of localhost."
+    )
+    cure = "Have each approver enrol a key in the console, then name that key in the rule (docs/votes.md)."
+    return _item("approver-keys", "Keys of approvers", "warning" if count else "pass", found, cure)
 
 
 def public_url(facts: Facts) -> Item:
@@ -175,10 +192,23 @@ def platform_scopes(facts: Facts) -> Item:
 
 
 CHECKS: Final[tuple[Callable[[Facts], Item], ...]] = (
-    mfa_policy, owners, second_factors, request_signing_keys, hardening, empty_policy, agents_without_rules,
-    app_client_origins, app_secrets, approvals_expire, uncovered_effects, tenant_key, public_url, secret_routes,
+    mfa_policy,
+    owners,
+    second_factors,
+    request_signing_keys,
+    hardening,
+    empty_policy,
+    agents_without_rules,
+    app_client_origins,
+    app_secrets,
+    approvals_expire,
+    uncovered_effects,
+    tenant_key,
+    approver_keys,
+    public_url,
+    secret_routes,
     platform_scopes,
-)  # fmt: skip
+)
 
 
 def _age(made: datetime, facts: Facts, most_days: int) -> tuple[Status, str]:

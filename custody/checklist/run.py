@@ -1,4 +1,4 @@
-"""Look through a tenant's security. Spec 2/4.3."""
+"""Look through a tenant's security."""
 
 from collections import Counter
 

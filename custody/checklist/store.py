@@ -8,8 +8,9 @@ from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.deployment import Deployment
 from custody.policies.kinds import KINDS
+from custody.policies.sources import both_types
 
-_SOFT = [name for name, kind in KINDS.items() if not kind.hard]
+_SOFT = both_types([name for name, kind in KINDS.items() if not kind.hard])
 _FACTS = """
 SELECT (SELECT c.judging FROM tenant_config c WHERE c.tenant_id = $1) AS judging,
        (SELECT count(*) FROM memberships m WHERE m.tenant_id = $1 AND m.role = 'owner') AS owners,
@@ -25,7 +26,10 @@ SELECT (SELECT c.judging FROM tenant_config c WHERE c.tenant_id = $1) AS judging
        (SELECT min(s.created_at) FROM app_secrets s WHERE s.tenant_id = $1 AND s.revoked_at IS NULL
            AND (s.retires_at IS NULL OR s.retires_at > service_now())) AS oldest_app_secret,
        (SELECT min(k.created_at) FROM tenant_keys k WHERE k.tenant_id = $1
-           AND k.revoked_at IS NULL) AS oldest_tenant_key
+           AND k.revoked_at IS NULL AND k.retires_at IS NULL) AS oldest_tenant_key,
+       (SELECT count(*) FROM approver_keys k WHERE k.tenant_id = $1 AND k.rp_id = 'localhost' AND k.revoked_at IS NULL
+           AND EXISTS (SELECT FROM policy_rules r WHERE r.tenant_id = $1 AND r.enabled
+              AND r.type LIKE 'approval-quorum%' AND strpos(r.config, k.fingerprint) > 0)) AS loose_approver_keys
 """
 
 
@@ -34,10 +38,16 @@ async def facts(pool: Pool, tenant: str, deployment: Deployment) -> Facts:
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(_FACTS, tenant, _SOFT)
     return Facts(
-        now=clock.now(), deployment=deployment,
+        now=clock.now(),
+        deployment=deployment,
         judging=msgspec.json.decode(row["judging"], type=Judging) if row["judging"] else Judging(),
-        owners=row["owners"], admins=row["admins"], admins_without_factor=row["admins_without_factor"],
-        newest_signing_key=row["newest_signing_key"], agents_without_hard_rule=row["agents_without_hard_rule"],
+        owners=row["owners"],
+        admins=row["admins"],
+        admins_without_factor=row["admins_without_factor"],
+        newest_signing_key=row["newest_signing_key"],
+        agents_without_hard_rule=row["agents_without_hard_rule"],
         app_clients=tuple(msgspec.json.decode(client, type=AppClient) for client in row["app_clients"] or ()),
-        oldest_app_secret=row["oldest_app_secret"], oldest_tenant_key=row["oldest_tenant_key"],
-    )  # fmt: skip
+        oldest_app_secret=row["oldest_app_secret"],
+        oldest_tenant_key=row["oldest_tenant_key"],
+        loose_approver_keys=row["loose_approver_keys"],
+    )

@@ -1,13 +1,14 @@
-"""What the checklist looks at, and what it says. Spec 2/4.3."""
+"""What the checklist looks at, and what it says."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from custody.identity.app_clients import AppClient
 from custody.identity.mfa import MfaPolicy
 from custody.kit.deployment import Deployment
+from custody.kit.described import Instant, described
 
 Status = Literal["pass", "warning", "fail"]
 
@@ -34,31 +35,34 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     agents_without_hard_rule: int = 0
     app_clients: tuple[AppClient, ...] = ()
     oldest_app_secret: datetime | None = None
+    # Of the active ones, again.
     oldest_tenant_key: datetime | None = None
+    # Of the origin `localhost`, and pinned by an enabled rule `approval-quorum`.
+    loose_approver_keys: int = 0
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One thing that was looked at; `remediation` says what to do, and is empty where nothing need be done."""
+    """One check; `remediation` says what to do, and is empty if nothing needs to be done."""
 
-    id: str
-    label: str
-    status: Status
-    description: str
-    remediation: str
+    id: Annotated[str, described("The check.")]
+    label: Annotated[str, described("Its name for people.")]
+    status: Annotated[Status, described("What came out.")]
+    description: Annotated[str, described("What was found.")]
+    remediation: Annotated[str, described("What to do; empty if nothing needs to be done.")]
 
 
 class Summary(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
-    """How many items came out how."""
+    """The number of items by state."""
 
-    passed: int
-    warning: int
-    fail: int
+    passed: Annotated[int, described("How many passed.")]
+    warning: Annotated[int, described("How many warn.")]
+    fail: Annotated[int, described("How many failed.")]
 
 
 class Checklist(msgspec.Struct, frozen=True, rename="camel"):
-    """The whole list, at one moment."""
+    """The whole checklist at one moment."""
 
-    tenant_id: str
-    generated_at: str
-    summary: Summary
-    items: list[Item]
+    tenant_id: Annotated[str, described("The tenant.")]
+    generated_at: Annotated[Instant, described("When it was looked at.")]
+    summary: Annotated[Summary, described("The items counted by status.")]
+    items: Annotated[list[Item], described("Every check.")]

@@ -1,1 +1,1 @@
-"""Credential routes as pure rules: what a route may say, and which one a request falls to. Spec 2/2.12, 4.5."""
+"""Credential routes as pure rules: what a route may say, and which one a request falls to."""

@@ -1,4 +1,4 @@
-"""Host and path patterns, compiled once and matched in linear time. Spec 2/2.12, decisions 8.
+"""Host and path patterns, compiled once and matched in linear time.
 
 No regular expression is made from what a tenant writes: a pattern is cut at its stars, and the pieces are looked for
 from left to right, which never goes back.
@@ -20,7 +20,7 @@ _REMEMBERED: Final = 20_000
 
 
 class InvalidPattern(Invalid):
-    """This is not a pattern."""
+    """Not a valid pattern."""
 
 
 class HostPattern(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What a credential route may say, and which values it can carry. Spec 2/2.12, 4.5, decisions 8."""
+"""What a credential route may say, and which values it can carry."""
 
 import re
 from collections.abc import Callable
@@ -64,7 +64,9 @@ def _read_host(text: str, allow_broad: bool) -> HostPattern:
     pattern = compile_host(text)
     labels = pattern.text.partition(":")[0].split(".")
     if not allow_broad and any(STAR in label for label in labels[-2:]):
-        raise _Complaint("A * in the last two labels matches hosts of strangers, and this service does not allow it.")
+        raise _Complaint(
+            "A * in the last two labels matches hosts of other owners, and this service does not allow it."
+        )
     return pattern
 
 
@@ -82,9 +84,9 @@ def _check_key(fields: RouteFields, allow_cookies: bool) -> None:
             raise _Complaint("The name must be of printable ASCII characters.")
         return
     if not _TOKEN.match(key):
-        raise _Complaint("This is not the name of a header.")
+        raise _Complaint("Not a valid header name.")
     if restricted(key, allow_cookies=allow_cookies):
-        raise _Complaint(f"No route may set the header {key}.")
+        raise _Complaint(f"A credential route must not set the header {key}.")
 
 
 def _check_format(text: str) -> None:

@@ -1,11 +1,13 @@
-"""How hosts and paths are spelled, in requests and in patterns alike. Decisions 8.
+"""How hosts and paths are spelled, in requests and in patterns alike.
 
 Whatever two programs could read in two ways is refused, so that the path a route was chosen by is the path that the
 upstream sees: an encoded slash, a dot segment, an address in one of its many notations.
 """
 
 import re
+import unicodedata
 from typing import Final
+from urllib.parse import quote, unquote
 
 from custody.kit.errors import Invalid
 
@@ -26,7 +28,6 @@ _WILD_ADDRESS = re.compile(r"[0-9.*]*[0-9][0-9.*]*\Z")
 
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
-_ESCAPES = re.compile(r"(?:%[0-9A-F]{2})+")
 _CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
 _SLASH = re.compile(r"%(?:2F|5C)")
 _TWICE = re.compile(r"%25(?:25)*(?:2[EF]|5C)", re.IGNORECASE)
@@ -38,13 +39,26 @@ _DOTS = re.compile(
     r"/(?:\.|%(?:25)*(?:20|[01][0-9A-F]|7F))+(?:/|;|%(?:25)*(?:3B|3F|23)|\Z)",
     re.IGNORECASE,
 )
+# Slashes and dots that have no compatible form, and that conversions to older character sets make plain all the same.
+_LOOK_ALIKE: Final = str.maketrans(
+    {
+        "\u2044": "/",
+        "\u2215": "/",
+        "\u29f8": "/",
+        "\u2216": "\\",
+        "\u29f5": "\\",
+        "\u29f9": "\\",
+        "\u3002": ".",
+        "\uff61": ".",
+    }
+)
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 _ADDRESS: Final = "The host is an IP address; write a name."
 
 
 class Misspelled(Invalid):
-    """This is not spelled as a host or a path."""
+    """Not a valid host or path."""
 
 
 def read_host(text: str, *, wild: bool = False) -> tuple[str, int | None]:
@@ -118,13 +132,27 @@ def _without_needless_escapes(path: str) -> str:
     # Looked for after decoding: %25%32%65 is the same as %252e.
     if _TWICE.search(path):
         raise Misspelled("The path has a dot, slash or backslash that is encoded twice.")
-    for run in _ESCAPES.findall(path):
-        # An overlong form such as %C0%AE is a dot to a careless decoder.
-        try:
-            bytes.fromhex(run.replace("%", "")).decode()
-        except UnicodeDecodeError:
-            raise Misspelled("The path has escapes that are not UTF-8.") from None
+    # An overlong form such as %C0%AE is a dot to a careless decoder.
+    try:
+        text = unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        raise Misspelled("The path has escapes that are not UTF-8.") from None
+    if not text.isascii():
+        _insist_on_one_shape(text)
     return path
+
+
+def _insist_on_one_shape(text: str) -> None:
+    """Refuse letters that become a slash or a dot segment where a server brings text into its compatible form.
+
+    Full-width dots and slashes are the best known; NFKC makes one letter of each, or several.
+    """
+    plain = unicodedata.normalize("NFKC", text.translate(_LOOK_ALIKE))
+    if any(plain.count(slash) > text.count(slash) for slash in "/\\"):
+        raise Misspelled("The path has a character that some servers read as a slash or a backslash.")
+    spelled = quote(plain, safe="/;")
+    if _EMPTY.search(spelled) or _DOTS.search(spelled) or _TWICE.search(spelled):
+        raise Misspelled("The path has characters that some servers read as a dot segment.")
 
 
 def _plain(escape: re.Match[str]) -> str:

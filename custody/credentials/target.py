@@ -1,4 +1,4 @@
-"""Where a request wants to go, read strictly. Spec 2/4.6, decisions 8."""
+"""Where a request wants to go, read strictly."""
 
 import re
 
@@ -13,7 +13,7 @@ _HTTP_PORT = 80
 
 
 class MalformedTarget(Invalid):
-    """This host or path cannot be read in only one way."""
+    """This host or path is ambiguous."""
 
 
 class Target(msgspec.Struct, frozen=True):

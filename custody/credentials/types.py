@@ -1,4 +1,4 @@
-"""A credential route as everybody knows it: which secret goes where, and how it is put in. Spec 2/2.12."""
+"""A credential route as everybody knows it: which secret goes where, and how it is put in."""
 
 from typing import Annotated, Literal
 

@@ -1,24 +1,34 @@
-"""Balance, symbol and decimals of ERC-20 tokens, asked of contracts that may say anything. Spec 1/4.1.
+"""Balance, symbol and decimals of ERC-20 tokens, asked of contracts that may say anything.
 
-A contract is asked with little gas, which bounds how much it can answer; what it says is cut, cleaned, or taken for
-unknown. Each token is asked for by itself, so that one of them spoils nothing but its own line.
+A contract is asked with little gas, which bounds how much it can answer; its answers are read strictly, or the value
+stays unknown. Each token is asked by itself, so that a hostile one spoils nothing but its own line.
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from custody.chains.evm.address import BadAddress, parse_address
+from custody.chains.family import Chain
 from custody.chains.rpc import Rpc, RpcRefused, RpcUnavailable
-from custody.chains.table import Chain
-from custody.funds.types import Held
+from custody.funds.types import BadToken, Held
 
 _BALANCE_OF, _SYMBOL, _DECIMALS = "0x70a08231", "0x95d89b41", "0x313ce567"
 _GAS = hex(400_000)
 _WORD = 32
 _MOST_DECIMALS = 77
-_LONGEST_STRING = 1024
-_LONGEST_SYMBOL = 32
+MAX_SYMBOL = 32
+_SYMBOL_TEXT = re.compile(rb"[\x21-\x7e]{1,%d}" % MAX_SYMBOL)
 _AT_ONCE = 8
+
+
+def token_address(text: str) -> str:
+    """The address of a token in lower case, or BadToken."""
+    try:
+        return parse_address(text)
+    except BadAddress as problem:
+        raise BadToken(f"{text[:64]!r} is not a token address on an EVM chain. {problem}") from None
 
 
 async def held(rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str]) -> list[Held]:
@@ -39,8 +49,8 @@ async def _held(rpc: Rpc, chain: Chain, owner: str, token: str, gate: asyncio.Se
             return Held(token, note=problem.message)
     balance, symbol, decimals = map(_bytes, answers)
     if balance is None or len(balance) != _WORD:
-        return Held(token, note="There is no token at this address that tells a balance.")
-    return Held(token, _symbol(symbol), int.from_bytes(balance), _decimals(decimals))
+        return Held(token, note="No token at this address reports a balance.")
+    return Held(token, symbol_of(symbol), int.from_bytes(balance), _decimals(decimals))
 
 
 def _bytes(answer: Any) -> bytes | None:
@@ -61,26 +71,22 @@ def _decimals(answer: bytes | None) -> int | None:
     return found if found <= _MOST_DECIMALS else None
 
 
-def _symbol(answer: bytes | None) -> str | None:
-    """A string, or the 32 bytes that early tokens gave in its place."""
+def symbol_of(answer: bytes | None) -> str | None:
+    """The symbol a token claims, or None if it is not short printable ASCII.
+
+    ASCII only: look-alike letters and direction marks have dressed worthless tokens up as known ones. Nothing is cut
+    out or cut off either, because what is left could be the name of another token.
+    """
     if answer is None:
         return None
+    # Early tokens return 32 bytes in place of a string.
     content = answer.rstrip(b"\0") if len(answer) == _WORD else _string(answer)
-    return None if content is None else cleaned(content)
+    return content.decode("ascii") if _SYMBOL_TEXT.fullmatch(content) else None
 
 
-def _string(answer: bytes) -> bytes | None:
+def _string(answer: bytes) -> bytes:
     if len(answer) < 2 * _WORD or int.from_bytes(answer[:_WORD]) != _WORD:
-        return None
+        return b""
+    content = answer[2 * _WORD :]
     length = int.from_bytes(answer[_WORD : 2 * _WORD])
-    content = answer[2 * _WORD : 2 * _WORD + length] if length <= _LONGEST_STRING else b""
-    return content if len(content) == length else None
-
-
-def cleaned(content: bytes) -> str | None:
-    """A symbol that can be shown: a few printable characters of UTF-8, without what turns a line around."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return None
-    return "".join(letter for letter in text if letter.isprintable()).strip()[:_LONGEST_SYMBOL] or None
+    return content[:length] if length <= len(content) else b""

@@ -1,30 +1,28 @@
-"""What an agent holds on one chain, as far as nodes tell. Spec 1/4.1 (account, tokens), decision record 0032.
+"""What an agent holds on one chain, as far as nodes tell. Decision 0032.
 
 Best effort: what no node tells is null with a note beside it, and the rest is answered all the same.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from solders.pubkey import Pubkey
 
-from custody.agents import store
-from custody.agents.balance import UnknownChain, formatted
-from custody.agents.types import Agent
+from custody.agents import shown
+from custody.agents.balance import formatted
 from custody.chains import prices
-from custody.chains.evm import rpc as evm_rpc
-from custody.chains.evm.address import BadAddress, parse_address
-from custody.chains.solana import rpc as solana_rpc
-from custody.chains.table import Chain
+from custody.chains.families import WALLETS
+from custody.chains.family import Chain
+from custody.chains.nodes import nodes_of
+from custody.chains.rpc import Rpc
 from custody.funds import erc20, spl
 from custody.funds.types import (
     MAX_TOKENS,
     AgentAccount,
     AgentTokens,
-    BadToken,
     FundsQuery,
     Held,
     NativeFunds,
@@ -39,10 +37,26 @@ from custody.funds.types import (
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
+from custody.protocol.signer.agents import Agent
+from custody.protocol.signer.refusals import UnknownChain
 
 # Of one wallet, whatever its node and its tokens do.
 SECONDS = 15.0
-CAPABILITIES = ("sign", "sign-typed-data", "sign-solana")
+CAPABILITIES = tuple(name for family in WALLETS.values() for name in family.capabilities)
+
+
+class TokenReader(Protocol):
+    """A module that knows the tokens of one family."""
+
+    def token_address(self, text: str, /) -> str:
+        """The address of a token in its one spelling, or BadToken."""
+
+    async def held(self, rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str], /) -> list[Held]:
+        """What a wallet holds of the tokens named, or of all it has where a node can tell."""
+
+
+# Which tokens a wallet of a family holds; none where a family has no tokens.
+TOKENS: Final[Mapping[str, TokenReader]] = {"evm": erc20, "solana": spl}
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -61,12 +75,15 @@ async def tokens(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentTokens:
     found = await _found(ports, ref, query)
     native = found.native
     return AgentTokens(
-        agent_id=ref.agent, wallet_address=found.address, chain_id=found.chain.id,
-        native=None if native.amount is None
+        agent_id=ref.agent,
+        wallet_address=found.address,
+        chain_id=found.chain.id,
+        native=None
+        if native.amount is None
         else NativeFunds(found.chain.symbol, str(native.amount), formatted(native.amount, found.chain.decimals)),
         tokens=[_token(one) for one in found.tokens],
         note=found.note,
-    )  # fmt: skip
+    )
 
 
 async def account(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentAccount:
@@ -74,27 +91,31 @@ async def account(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentAccoun
     found = await _found(ports, ref, query)
     agent = found.agent
     return AgentAccount(
-        id=agent.id, type="agent", agent_id=agent.id, wallet_address=found.address,
-        wallets=[Wallet("evm", agent.wallet_addresses.evm), Wallet("solana", agent.wallet_addresses.solana)],
+        id=agent.id,
+        type="agent",
+        agent_id=agent.id,
+        wallet_address=found.address,
+        wallets=[Wallet(family, agent.wallet_addresses.of(family)) for family in WALLETS],
         portfolio=_portfolio(found, ports.prices),
-        capabilities=[] if agent.frozen_at else list(CAPABILITIES), sponsorship=Sponsorship(enabled=False),
-    )  # fmt: skip
+        capabilities=[] if agent.frozen_at else list(CAPABILITIES),
+        sponsorship=Sponsorship(enabled=False),
+    )
 
 
 async def _found(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
     chain = ports.chains.active if query.chain_id is None else ports.chains.find(query.chain_id)
     if chain is None:
-        raise UnknownChain(f"Chain {query.chain_id} is not known here.")
-    named = _named(query.tokens, _evm_token if chain.family == "evm" else _mint)
-    agent = await store.get(ports.pool, ref)
-    address = agent.wallet_addresses.evm if chain.family == "evm" else agent.wallet_addresses.solana
-    ask = evm_rpc.balance if chain.family == "evm" else solana_rpc.balance
-    ask_tokens = erc20.held if chain.family == "evm" else spl.held
+        raise UnknownChain(f"Chain {query.chain_id} is not configured here.")
+    tokens = TOKENS.get(chain.family)
+    named = _named(query.tokens, tokens.token_address) if tokens else []
+    agent = await shown.get(ports, ref)
+    address = agent.wallet_addresses.of(chain.family)
     native, held, notes = Held(""), [Held(token) for token in named], []
     try:
         async with asyncio.timeout(SECONDS):
-            native = Held("", amount=await ask(ports.rpc, chain, address), decimals=chain.decimals)
-            held = await ask_tokens(ports.rpc, chain, address, named)
+            rpc = ports.rpc.brief
+            native = Held("", amount=await nodes_of(chain).balance(rpc, chain, address), decimals=chain.decimals)
+            held = await tokens.held(rpc, chain, address, named) if tokens else []
     except UpstreamFailed as problem:
         notes.append(problem.message)
     except TimeoutError:
@@ -108,24 +129,10 @@ async def _found(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
 
 def _named(given: str | None, parse: Callable[[str], str]) -> list[str]:
     """The tokens that were named, each once."""
-    texts = [text.strip() for text in given.split(",")] if given else []
+    texts = [text.strip() for text in given.split(",")] if given is not None else []
     if len(texts) > MAX_TOKENS:
         raise TooManyTokens
     return list(dict.fromkeys(parse(text) for text in texts))
-
-
-def _evm_token(text: str) -> str:
-    try:
-        return parse_address(text)
-    except BadAddress as problem:
-        raise BadToken(f"{text[:64]!r} is no address of a token on an EVM chain. {problem}") from None
-
-
-def _mint(text: str) -> str:
-    try:
-        return str(Pubkey.from_string(text))
-    except ValueError:
-        raise BadToken(f"{text[:64]!r} is no address of a mint.") from None
 
 
 def _token(held: Held) -> TokenFunds:
@@ -143,22 +150,28 @@ def _amount(held: Held) -> tuple[str | None, str | None]:
 
 def _portfolio(found: _Found, listed: prices.Prices) -> Portfolio:
     chain, native = found.chain, None
+    family = WALLETS[chain.family]
     worths: list[Decimal] = []
     if found.native.amount is not None:
-        usd = _worth(listed, f"{chain.family}:native", chain.symbol, found.native, worths)
+        usd = _worth(listed, family.native_asset, chain.symbol, found.native, worths)
         native = NativeWorth(chain.symbol, formatted(found.native.amount, chain.decimals), usd)
-    prefix = f"evm:{chain.id}:" if chain.family == "evm" else "solana:"
     shown = [
         TokenWorth(
-            one.address, one.symbol, *_amount(one), _worth(listed, prefix + one.address, one.symbol, one, worths),
+            one.address,
+            one.symbol,
+            *_amount(one),
+            _worth(listed, family.token_asset(chain.id, one.address), one.symbol, one, worths),
             one.note or UNSET,
         )
         for one in found.tokens
-    ]  # fmt: skip
+    ]
     return Portfolio(
-        chain_id=chain.id, native=native, tokens=shown, note=found.note,
+        chain_id=chain.id,
+        native=native,
+        tokens=shown,
+        note=found.note,
         total_usd_text=prices.text(prices.total(worths)) if worths else UNSET,
-    )  # fmt: skip
+    )
 
 
 def _worth(listed: prices.Prices, asset: str, symbol: str | None, held: Held, worths: list[Decimal]) -> str | UnsetType:

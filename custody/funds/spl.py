@@ -1,4 +1,4 @@
-"""What a Solana wallet holds of SPL tokens, summed over its accounts of each mint. Spec 1/4.1.
+"""What a Solana wallet holds of SPL tokens, summed over its accounts of each mint.
 
 A mint has no symbol of its own; what calls itself one is somebody's page, so the symbol is unknown.
 """
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from solders.pubkey import Pubkey
 
+from custody.chains.family import Chain
 from custody.chains.rpc import Rpc, RpcRefused, RpcUnavailable
-from custody.chains.table import Chain
-from custody.funds.types import Held
+from custody.funds.types import BadToken, Held
 
 PROGRAMS = ("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb")
 _PARSED = {"encoding": "jsonParsed", "commitment": "confirmed"}
@@ -49,6 +50,14 @@ class _Answer(msgspec.Struct):
     value: list[_Entry]
 
 
+def token_address(text: str) -> str:
+    """The address of a mint, or BadToken."""
+    try:
+        return str(Pubkey.from_string(text))
+    except ValueError:
+        raise BadToken(f"{text[:64]!r} is not a mint address.") from None
+
+
 async def held(rpc: Rpc, chain: Chain, owner: str, mints: Sequence[str]) -> list[Held]:
     """What a wallet holds: of the mints named, or of all it has; raises RpcUnavailable when no node answers."""
     filters = [{"mint": mint} for mint in mints] or [{"programId": program} for program in PROGRAMS]
@@ -66,7 +75,7 @@ async def held(rpc: Rpc, chain: Chain, owner: str, mints: Sequence[str]) -> list
 
 def _of(mint: str, answer: Any, owner: str) -> Held:
     if isinstance(answer, RpcRefused):
-        return Held(mint, note="There is no token at this address that tells a balance.")
+        return Held(mint, note="No token at this address reports a balance.")
     # Without an account there is nothing of it, and nobody says how many decimals nothing has.
     return next((one for one in _summed(answer, owner) if one.address == mint), Held(mint, amount=0))
 
@@ -76,7 +85,7 @@ def _summed(answer: Any, owner: str) -> list[Held]:
     try:
         accounts = [entry.account.data.parsed.info for entry in msgspec.convert(answer, _Answer).value]
     except msgspec.ValidationError:
-        raise RpcUnavailable("The node gave an answer that makes no sense.") from None
+        raise RpcUnavailable("The node's response is not valid.") from None
     found: dict[str, Held] = {}
     for account in accounts:
         amount = account.token_amount

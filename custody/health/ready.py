@@ -1,54 +1,64 @@
-"""What `/ready` looks at: each part with its own answer, so that an operator sees which one is missing. Decisions 1."""
+"""What `/ready` looks at: each part with its own answer, so that an operator sees which one is missing."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import asyncpg
 import msgspec
 
+from custody.database import texts
+from custody.health import store
 from custody.kit import clock
-from custody.kit.answers import Outcome
+from custody.kit.answers import NotReady
 from custody.kit.callers import Origin
+from custody.kit.described import described
 from custody.kit.errors import CustodyError
-from custody.migrations import newest
+from custody.kit.schema_version import newest
 from custody.ports import Ports
-from custody.protocol.messages import Done, PublicKeys, Status
+from custody.protocol.command import WorkerName
+from custody.protocol.common import PublicKeys, Status
 
 _SECONDS = 2.0
 _ORIGIN = Origin("ready")
+_WORKERS: tuple[WorkerName, ...] = ("signer", "identity")
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """`ready` or `not_ready`, and every check."""
+    """`ready` or `not_ready`, and the result of every check."""
 
-    status: str
-    checks: dict[str, Any]
+    status: Annotated[Literal["ready", "not_ready"], described("Whether everything needed for signing is available.")]
+    checks: Annotated[dict[str, Any], described("The result of every check by name.")]
 
 
-async def ready(ports: Ports) -> Any:
-    """200 when all is there, 503 otherwise, and as soon as this process was told to stop."""
+async def ready(ports: Ports) -> Ready | NotReady[Ready]:
+    """Ready when all is there, and not once this process was told to stop."""
     if ports.leaving.is_set():
         stopping = Ready("not_ready", {"stopping": {"ok": False}})
-        return Outcome(503, stopping, "This process is about to stop.", {"Retry-After": "1"})
-    database, schema = await _database(ports)
+        return NotReady(stopping, "This process is shutting down.", retry_after=1)
+    (database, schema), (signer, room), (identity, room_too) = await asyncio.gather(
+        _database(ports), _worker(ports, "signer"), _worker(ports, "identity")
+    )
+    room = room and room_too
     checks: dict[str, Any] = {
-        "database": {"ok": database}, "schema": {"ok": schema}, "signer": {"ok": await _signer(ports)},
+        # While its disk is full every order is refused, for nothing is signed that cannot be written down.
+        "database": {"ok": database and room} | ({} if room else {"full": True}),
+        "schema": {"ok": schema},
+        "signer": {"ok": signer},
+        "identity": {"ok": identity},
         # Import sessions are rows of the same database, never this process' memory.
         "importSessionStore": {"ok": database, "source": "database"},
         "jobs": await _jobs(ports) if schema else {},
-    }  # fmt: skip
+    }
     good = all(check.get("ok", True) for name, check in checks.items() if name != "jobs")
-    return (
-        Ready("ready", checks)
-        if good
-        else Outcome(503, Ready("not_ready", checks), "The service is not ready.", {"Retry-After": "1"})
-    )
+    if not good:
+        return NotReady(Ready("not_ready", checks), "The service is not ready.", retry_after=1)
+    return Ready("ready", checks)
 
 
 async def _database(ports: Ports) -> tuple[bool, bool]:
     try:
         async with asyncio.timeout(_SECONDS):
-            return True, await ports.pool.fetchval("SELECT schema_version()") == newest()
+            return True, await store.schema_version(ports.pool) == (newest(), texts.current())
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return False, False
 
@@ -57,26 +67,23 @@ async def _jobs(ports: Ports) -> dict[str, dict[str, str | None]]:
     """When each job last ended well: told, never judged, for what matters less than signing must not stop it."""
     try:
         async with asyncio.timeout(_SECONDS):
-            rows = await ports.pool.fetch("SELECT name, last_success_at FROM jobs ORDER BY name")
+            ended = await store.jobs(ports.pool)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return {}
-    return {
-        row["name"]: {"lastSuccessAt": clock.iso(row["last_success_at"]) if row["last_success_at"] else None}
-        for row in rows
-    }
+    return {name: {"lastSuccessAt": clock.iso(at) if at else None} for name, at in ended.items()}
 
 
-async def _signer(ports: Ports) -> bool:
+async def _worker(ports: Ports, name: WorkerName) -> tuple[bool, bool]:
+    """Whether it answers, and whether it finds room to write; of a silent one nothing bad is said of the room."""
     try:
         async with asyncio.timeout(_SECONDS):
-            return isinstance((await ports.signer.tell(Status(), _ORIGIN)).outcome, Done)
+            health = await ports.workers.only(name).tell(Status(), _ORIGIN)
     except (CustodyError, TimeoutError):
-        return False
+        return False, True
+    return True, health.room
 
 
 async def public_keys(ports: Ports) -> list[dict[str, str]]:
-    """The public token keys, from the signer."""
-    outcome = (await ports.signer.tell(PublicKeys(), _ORIGIN)).outcome
-    assert isinstance(outcome, Done)  # noqa: S101 - the protocol says so
-    keys: list[dict[str, str]] = outcome.data["keys"]
-    return keys
+    """The public keys of tokens and statements, from the two workers that have the private ones."""
+    found = [await ports.workers.only(name).tell(PublicKeys(), _ORIGIN) for name in _WORKERS]
+    return [key for one in found for key in one.keys]

@@ -7,17 +7,24 @@ import asyncio
 from collections import Counter as Tally
 from typing import Any, Literal
 
-import msgspec
-
+from custody.idempotency import store
 from custody.kit.db import Pool
 
 Counter = Literal[
-    "observed", "reserved", "completed", "replayed", "conflicts", "in_flight_conflicts", "suppressed_auth_responses",
-    "invalid_keys", "store_errors", "skipped_unsafe_context", "released_on_error",
-]  # fmt: skip
+    "observed",
+    "reserved",
+    "completed",
+    "replayed",
+    "conflicts",
+    "in_flight_conflicts",
+    "suppressed_auth_responses",
+    "invalid_keys",
+    "store_errors",
+    "skipped_unsafe_context",
+    "released_on_error",
+]
 # Of how many tenants figures are kept between two flushes; what more of them do in that second goes uncounted.
 _MOST_TENANTS = 10_000
-_ADD = "SELECT add_idempotency_counts($1)"
 
 
 class Counts:
@@ -39,7 +46,7 @@ class Counts:
     async def flush(self, pool: Pool) -> None:
         """Add everything to the database, in one statement; what could not be written is kept for the next time.
 
-        Whoever comes while others write waits for them: what was counted before he came is then in the database.
+        A caller that arrives during a write waits for it: earlier counts are then in the database.
         """
         async with self._flushing:
             await self._flush(pool)
@@ -50,7 +57,7 @@ class Counts:
             return
         rows = [{"tenant": tenant, **found} for tenant, found in taken.items()]
         try:
-            await pool.execute(_ADD, msgspec.json.encode(rows).decode())
+            await store.add(pool, rows)
         except BaseException:
             self._take_back(taken)
             raise

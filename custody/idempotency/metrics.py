@@ -1,4 +1,4 @@
-"""The figures of a tenant, what this process still holds included. Spec 2/4.3."""
+"""The figures of a tenant, what this process still holds included."""
 
 import csv
 import io
@@ -8,6 +8,7 @@ import msgspec
 from custody.idempotency import store
 from custody.idempotency.counts import Counts
 from custody.idempotency.types import IdempotencyMetrics
+from custody.kit.answers import Document, file_name
 from custody.kit.db import Pool
 
 
@@ -17,18 +18,20 @@ async def read(pool: Pool, counts: Counts, tenant: str) -> IdempotencyMetrics:
     return await store.get(pool, tenant)
 
 
-async def export(pool: Pool, counts: Counts, tenant: str) -> str:
+async def export(pool: Pool, counts: Counts, tenant: str) -> Document:
     """The same as CSV: one row of times and figures."""
-    return as_csv(await read(pool, counts, tenant))
+    return Document(as_csv(await read(pool, counts, tenant)), "text/csv", name=file_name("idempotency-metrics", "csv"))
 
 
 def as_csv(metrics: IdempotencyMetrics) -> str:
     """A line of names and a line of values; a time that is not there is empty."""
     row = {
-        "generated_at": metrics.generated_at, "window_started_at": metrics.window_started_at,
-        "last_seen_at": metrics.last_seen_at, "ttl_ms": metrics.ttl_ms,
+        "generated_at": metrics.generated_at,
+        "window_started_at": metrics.window_started_at,
+        "last_seen_at": metrics.last_seen_at,
+        "ttl_ms": metrics.ttl_ms,
         **msgspec.structs.asdict(metrics.counters),
-    }  # fmt: skip
+    }
     text = io.StringIO()
     writer = csv.DictWriter(text, row)
     writer.writeheader()

@@ -1,5 +1,9 @@
 """Queries of idempotency figures."""
 
+from typing import Any
+
+import msgspec
+
 from custody.idempotency.types import TTL_MS, Counters, IdempotencyMetrics
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
@@ -17,3 +21,8 @@ async def get(pool: Pool, tenant: str) -> IdempotencyMetrics:
     counters = Counters(**{name: row[name] for name in _NAMES})
     times = clock.iso(row["window_started_at"]), clock.iso(row["last_seen_at"])
     return IdempotencyMetrics(tenant, now, *times, TTL_MS, counters)
+
+
+async def add(pool: Pool, counted: list[dict[str, Any]]) -> None:
+    """Add figures of several tenants, in one statement."""
+    await pool.execute("SELECT add_idempotency_counts($1)", msgspec.json.encode(counted).decode())

@@ -1,4 +1,4 @@
-"""E-mail addresses and telephone numbers that a code is sent to. Spec 1/5, decisions 5.
+"""E-mail addresses and telephone numbers that a code is sent to.
 
 Narrower than the standards: what no mail program writes (quoted names, comments, address literals, other alphabets)
 is refused, so that one mailbox is one account and nothing can break out of a header. So are `=` and `?`, with which
@@ -6,9 +6,7 @@ a header spells other letters (RFC 2047): who reads `=?utf-8?q?=76ictim?=@bank.c
 """
 
 import re
-from typing import Annotated, Final
-
-from msgspec import Meta
+from typing import Final
 
 from custody.kit.errors import Invalid
 
@@ -18,22 +16,18 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/^_`{|}~\-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?"
 # Letters only, or a name of another alphabet in its ASCII form; so no address in numbers passes for a domain.
 _TOP = r"(?:[A-Za-z]{2,63}|[Xx][Nn]--[A-Za-z0-9\-]{1,58}[A-Za-z0-9])"
-_EMAIL_PATTERN = rf"^{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_TOP}\Z"
-_PHONE_PATTERN = r"^\+[1-9][0-9]{6,14}\Z"
-_EMAIL = re.compile(_EMAIL_PATTERN)
-_PHONE = re.compile(_PHONE_PATTERN)
-
-# For decoding; `normalised_email` says what is wrong in words, and gives the spelling under which a person is known.
-EmailAddress = Annotated[str, Meta(min_length=6, max_length=MAX_EMAIL, pattern=_EMAIL_PATTERN)]
-PhoneNumber = Annotated[str, Meta(min_length=8, max_length=16, pattern=_PHONE_PATTERN)]
+EMAIL_PATTERN = rf"^{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_TOP}\Z"
+PHONE_PATTERN = r"^\+[1-9][0-9]{6,14}\Z"
+_EMAIL = re.compile(EMAIL_PATTERN)
+_PHONE = re.compile(PHONE_PATTERN)
 
 
 class BadEmailAddress(Invalid):
-    """This is not an e-mail address such as name@example.com."""
+    """Not a valid e-mail address; write one such as name@example.com."""
 
 
 class BadPhoneNumber(Invalid):
-    """This is not a telephone number in international form, such as +41790000000."""
+    """Not a telephone number in international form; write one such as +41790000000."""
 
 
 def normalised_email(text: str) -> str:

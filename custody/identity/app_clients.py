@@ -1,4 +1,4 @@
-"""An app client: an application of a tenant that its users sign in with. Spec 2/2.4.
+"""An app client: an application of a tenant that its users sign in with.
 
 Everything listed here decides where tokens may go, so each entry is one exact value: no wildcard, no second spelling.
 """
@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from custody.identity.native_ids import BadBundleId, BadPackageName, bundle_id, package_name
 from custody.identity.web_urls import DEFAULT_PORTS, NotWebUrl, read_url
+from custody.kit.described import described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import DisplayName
 
@@ -34,24 +35,24 @@ class InvalidAppClient(Invalid):
 
 
 class LoginMethods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ways of signing in that this client switches on or off; those not named follow the tenant."""
+    """Sign-in methods that this client enables or disables; others follow the tenant."""
 
-    oauth: dict[OAuthProvider, bool] = {}
+    oauth: Annotated[dict[OAuthProvider, bool], described("OAuth providers, enabled or disabled by name.")] = {}
 
 
 class AppClient(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """An app client as it is sent, stored and shown."""
+    """An app client as it is sent, stored and returned."""
 
-    id: AppClientId
-    name: DisplayName
-    environment: Environment = "production"
-    enabled: bool = True
-    is_default: bool = False
-    allowed_origins: Origins = ()
-    allowed_redirect_urls: RedirectUrls = ()
-    allowed_bundle_ids: NativeIds = ()
-    allowed_package_names: NativeIds = ()
-    login_methods: LoginMethods = LoginMethods()
+    id: Annotated[AppClientId, described("The client's id, unique in the tenant.")]
+    name: Annotated[DisplayName, described("A name for people.")]
+    environment: Annotated[Environment, described("What the client is for.")] = "production"
+    enabled: Annotated[bool, described("Whether it may call.")] = True
+    is_default: Annotated[bool, described("Whether it is the tenant's default client; there is at most one.")] = False
+    allowed_origins: Annotated[Origins, described("Origins of its web pages, such as `https://app.example.com`.")] = ()
+    allowed_redirect_urls: Annotated[RedirectUrls, described("Addresses it may redirect to.")] = ()
+    allowed_bundle_ids: Annotated[NativeIds, described("Bundle ids of its iOS applications.")] = ()
+    allowed_package_names: Annotated[NativeIds, described("Package names of its Android applications.")] = ()
+    login_methods: Annotated[LoginMethods, described("Sign-in methods that differ from the tenant's.")] = LoginMethods()
 
 
 class _Complaint(Exception):
@@ -78,9 +79,13 @@ def check(client: AppClient) -> AppClient:
     return client
 
 
-def matches_redirect(client: AppClient, url: str) -> bool:
-    """Say whether the client lists exactly this redirect URL, character by character."""
-    return url in client.allowed_redirect_urls
+def is_origin(text: str) -> bool:
+    """Whether a text is an origin as browsers send it and as app clients list it."""
+    try:
+        _check_origin(text)
+    except _Complaint:
+        return False
+    return True
 
 
 def _first(entries: Sequence[str], check_one: Callable[[str], None]) -> str | None:

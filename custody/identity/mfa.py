@@ -1,33 +1,49 @@
-"""How recent a second factor must be, by a tenant's policy. Spec 2/2.3, decisions 5."""
+"""How recent a second factor must be, by a tenant's policy."""
 
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from custody.kit.described import described
+
 Action = Literal[
-    "vaultSigning", "keyImport", "keyExport", "recoveryCodes", "tenantAdmin", "signers", "webhooks", "audit", "intents",
+    "vaultSigning",
+    "keyImport",
+    "keyExport",
+    "recoveryCodes",
+    "tenantAdmin",
+    "signers",
+    "webhooks",
+    "audit",
+    "intents",
     "approvals",
-]  # fmt: skip
+]
 Seconds = Annotated[int, Meta(ge=30, le=3600)]
 
 
 class DisableFor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What the tenant forbids altogether, whatever the deployment allows."""
+    """What the tenant forbids, whatever the deployment allows."""
 
-    key_import: bool = False
-    key_export: bool = False
+    key_import: Annotated[bool, described("Whether importing keys is forbidden.")] = False
+    key_export: Annotated[bool, described("Whether exporting keys is forbidden.")] = False
 
 
 class MfaPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """`authAbuseConfig.mfa`; the defaults are those of a tenant that saved nothing."""
 
-    max_age_seconds: Seconds = 300
-    max_age_for: dict[Action, Seconds] = {}
-    require_for: dict[Action, bool] = {}
-    disable_for: DisableFor = DisableFor()
-    allow_delegated_signer_automation: bool = True
-    allow_key_quorum_automation: bool = True
+    max_age_seconds: Annotated[Seconds, described("For how many seconds a second factor counts as recent.")] = 300
+    max_age_for: Annotated[dict[Action, Seconds], described("The same for single actions.")] = {}
+    require_for: Annotated[
+        dict[Action, bool], described("Actions by name, and whether they need a recent second factor.")
+    ] = {}
+    disable_for: Annotated[DisableFor, described("What the tenant forbids.")] = DisableFor()
+    allow_delegated_signer_automation: Annotated[
+        bool, described("Whether a single signer may authorise orders beside an agent's token.")
+    ] = True
+    allow_key_quorum_automation: Annotated[
+        bool, described("Whether a key quorum may authorise orders beside an agent's token.")
+    ] = True
 
 
 def max_age(policy: MfaPolicy, action: Action) -> int:

@@ -1,9 +1,7 @@
-"""The names of native applications: iOS bundle ids and Android package names. Spec 2/2.4, 4.2."""
+"""The names of native applications: iOS bundle ids and Android package names."""
 
 import re
-from typing import Annotated, Final
-
-from msgspec import Meta
+from typing import Final
 
 from custody.kit.errors import Invalid
 
@@ -15,10 +13,6 @@ _BUNDLE_PATTERN = rf"^{_BUNDLE_LABEL}(?:\.{_BUNDLE_LABEL})+\Z"
 _PACKAGE_PATTERN = rf"^{_PACKAGE_LABEL}(?:\.{_PACKAGE_LABEL})+\Z"
 _BUNDLE = re.compile(_BUNDLE_PATTERN)
 _PACKAGE = re.compile(_PACKAGE_PATTERN)
-
-# For decoding what a device sends; a tenant's own lists are checked by the functions, which say what is wrong.
-BundleId = Annotated[str, Meta(min_length=3, max_length=MAX_BUNDLE_ID, pattern=_BUNDLE_PATTERN)]
-PackageName = Annotated[str, Meta(min_length=3, max_length=MAX_PACKAGE_NAME, pattern=_PACKAGE_PATTERN)]
 
 
 class BadBundleId(Invalid):

@@ -1,4 +1,4 @@
-"""Signed requests: the text that is signed, the two kinds of signature, and how long one is good. Decisions 6.
+"""Signed requests: the text that is signed, the two kinds of signature, and how long one is good.
 
 Normative: docs/request-signature.md. Which keys are tried, and that a signature is used only once, is for the caller.
 """
@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, Ellip
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from custody.identity.instants import read_instant
 from custody.kit.errors import Unauthenticated
+from custody.kit.instants import read_instant
 
 MAX_AGE: Final = timedelta(minutes=5)
 MAX_AHEAD: Final = timedelta(minutes=5)
@@ -49,19 +49,19 @@ class RequestExpiryMalformed(Unauthenticated):
 
 
 class RequestStale(Unauthenticated):
-    """The request's timestamp is more than 5 minutes ago; sign it anew."""
+    """The request's timestamp is more than 5 minutes old; sign the request again."""
 
 
 class RequestFromTheFuture(Unauthenticated):
-    """The request's timestamp is more than 30 seconds ahead; check the clock."""
+    """The request's timestamp is more than 30 seconds in the future; check the clock."""
 
 
 class RequestExpired(Unauthenticated):
-    """The request has expired; sign it anew."""
+    """The request has expired; sign it again."""
 
 
 class RequestExpiryTooFar(Unauthenticated):
-    """The request's expiry is more than 5 minutes ahead; choose an earlier one."""
+    """The request's expiry is more than 5 minutes in the future; choose an earlier one."""
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ def canonical_of(  # noqa: PLR0913, PLR0917 - the same
     parts = (method, path_with_query, tenant, timestamp or "", expires_at or "", idempotency_key or "")
     # A line end inside a part would move what stands behind it to the next field's place.
     if any("\n" in part for part in parts):
-        raise SignatureMalformed("A signed part of the request has a line end in it.")
+        raise SignatureMalformed("A signed part of the request contains a line break.")
     return "\n".join((VERSION, *parts, body_sha256)).encode()
 
 

@@ -1,4 +1,4 @@
-"""What a member of a tenant may be. Decisions 5."""
+"""What a member of a tenant may be."""
 
 from custody.kit.shapes import Role
 

@@ -1,4 +1,4 @@
-"""Sign-in with Ethereum: the message of EIP-4361, read strictly, and where and when it is good. Spec 1/5, decisions 5.
+"""Sign-in with Ethereum: the message of EIP-4361, read strictly, and where and when it is good.
 
 What a wallet shows to a person must be exactly what is read here, so the grammar is followed to the letter: every
 line in its place, one line end, nothing after the last field. Whether the nonce is ours and whose signature it is, is
@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from custody.chains.evm.address import checksum
-from custody.identity.instants import read_instant
 from custody.kit.errors import Invalid, Unauthenticated
+from custody.kit.instants import read_instant
 
 MAX_CHARACTERS: Final = 8 * 1024
 MAX_AGE: Final = timedelta(minutes=10)
@@ -44,11 +44,11 @@ _WEB = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 class SiweMalformed(Invalid):
-    """The sign-in message is not one of EIP-4361."""
+    """Not a valid EIP-4361 sign-in message."""
 
 
 class SiweDomainMismatch(Unauthenticated):
-    """The sign-in message was made for another site."""
+    """The sign-in message was issued for another site."""
 
 
 class SiweNotValidNow(Unauthenticated):
@@ -153,6 +153,21 @@ def check(message: SiweMessage, *, domains: frozenset[str], now: datetime) -> No
         raise SiweDomainMismatch
     if message.scheme is not None and message.scheme.lower() not in _DEFAULT_PORTS:
         raise SiweDomainMismatch
+    check_times(message, now=now)
+
+
+def page_of(message: SiweMessage) -> str:
+    """The origin of the page that asked for the message, letter for letter; SiweDomainMismatch unless it says one."""
+    uri = _WEB.match(message.uri)
+    if uri is None or uri[1] != message.domain:
+        raise SiweDomainMismatch
+    if message.scheme is not None and not uri[0].startswith(f"{message.scheme}://"):
+        raise SiweDomainMismatch
+    return uri[0]
+
+
+def check_times(message: SiweMessage, *, now: datetime) -> None:
+    """Raise SiweNotValidNow unless the message is good now."""
     if message.issued_at > now + SKEW:
         raise SiweNotValidNow("The sign-in message was issued in the future; check the clock.")
     if message.issued_at < now - MAX_AGE:

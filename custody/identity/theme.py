@@ -1,4 +1,4 @@
-"""What a tenant's users see: its theme, policy templates, presets of credential routes. Spec 2/2.2, decisions 9.
+"""What a tenant's users see: its theme, policy templates, presets of credential routes.
 
 A theme ends up in the style sheet and the page of a stranger's browser, so each value is one that can be nothing else.
 """
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from custody.identity.web_urls import NotWebUrl, WebUrl, read_url
+from custody.kit.described import described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import DecimalAmount, DisplayName, Uuid
 
@@ -37,66 +38,75 @@ class InvalidTheme(Invalid):
 
 
 class Theme(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Colours, shape and pictures; what is None is for the page to choose."""
+    """Colours, shape and pictures; the page chooses those that are null."""
 
-    primary_color: Colour | None = None
-    accent_color: Colour | None = None
-    background_color: Colour | None = None
-    surface_color: Colour | None = None
-    text_color: Colour | None = None
-    color_scheme: Literal["light", "dark", "system"] | None = None
-    border_radius: Annotated[int, Meta(ge=0, le=32)] | None = None
-    font_family: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    logo_url: Annotated[str, Meta(max_length=2048)] | None = None
-    favicon_url: Annotated[str, Meta(max_length=2048)] | None = None
+    primary_color: Annotated[Colour | None, described("The main colour.")] = None
+    accent_color: Annotated[Colour | None, described("The colour of accents.")] = None
+    background_color: Annotated[Colour | None, described("The colour of the page.")] = None
+    surface_color: Annotated[Colour | None, described("The colour of what lies on the page.")] = None
+    text_color: Annotated[Colour | None, described("The colour of text.")] = None
+    color_scheme: Annotated[
+        Literal["light", "dark", "system"] | None, described("Light, dark, or as the person's system has it.")
+    ] = None
+    border_radius: Annotated[
+        Annotated[int, Meta(ge=0, le=32)] | None, described("The radius of corners, in pixels.")
+    ] = None
+    font_family: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None, described("Names of fonts, with commas between.")
+    ] = None
+    logo_url: Annotated[Annotated[str, Meta(max_length=2048)] | None, described("The address of the logo.")] = None
+    favicon_url: Annotated[Annotated[str, Meta(max_length=2048)] | None, described("The address of the icon.")] = None
 
 
 class TemplateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A policy rule of a template; judged like any other rule when somebody applies it."""
+    """A policy rule of a template; evaluated like any other rule once applied."""
 
-    id: ItemId | None = None
-    type: Word
-    enabled: bool = True
-    config: dict[str, Any] = {}
+    id: Annotated[ItemId | None, described("The rule's id.")] = None
+    type: Annotated[Word, described("The type of rule.")]
+    enabled: Annotated[bool, described("Whether the rule is evaluated.")] = True
+    config: Annotated[dict[str, Any], described("What the rule says; its fields depend on `type`.")] = {}
 
 
 class CustomizableField(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """A place in a template's rules that a person fills in, and between which bounds."""
+    """A field of a template that a person fills in, and its bounds."""
 
-    path: FieldPath
-    label: DisplayName
-    description: Paragraph = ""
-    type: Word
-    default: (
-        bool | int | float | Line | Annotated[tuple[bool | int | float | Line, ...], Meta(max_length=100)] | None
-    ) = None
-    min: int | float | DecimalAmount | None = None
-    max: int | float | DecimalAmount | None = None
+    path: Annotated[FieldPath, described("Where the field is in the template.")]
+    label: Annotated[DisplayName, described("Its name for people.")]
+    description: Annotated[Paragraph, described("What it means.")] = ""
+    type: Annotated[Word, described("How it is filled in.")]
+    default: Annotated[
+        bool | int | float | Line | Annotated[tuple[bool | int | float | Line, ...], Meta(max_length=100)] | None,
+        described("What it is until somebody fills it in."),
+    ] = None
+    min: Annotated[int | float | DecimalAmount | None, described("The least that may be filled in.")] = None
+    max: Annotated[int | float | DecimalAmount | None, described("The most that may be filled in.")] = None
 
 
 class PolicyTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """Rules to begin with, put in place by one click."""
+    """A policy template: rules to start with."""
 
-    id: ItemId
-    name: DisplayName
-    description: Paragraph = ""
-    icon: Line = ""
-    policies: Annotated[tuple[TemplateRule, ...], Meta(max_length=50)] = ()
-    customizable_fields: Annotated[tuple[CustomizableField, ...], Meta(max_length=50)] = ()
+    id: Annotated[ItemId, described("The template's id.")]
+    name: Annotated[DisplayName, described("A name for people.")]
+    description: Annotated[Paragraph, described("What it is for.")] = ""
+    icon: Annotated[Line, described("A name or character to show.")] = ""
+    policies: Annotated[tuple[TemplateRule, ...], Meta(max_length=50), described("The rules.")] = ()
+    customizable_fields: Annotated[
+        tuple[CustomizableField, ...], Meta(max_length=50), described("Fields that a person fills in.")
+    ] = ()
 
 
 class SecretRoutePreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """A credential route to begin with, and who brings the credential; checked as a route when one is made of it."""
+    """A template of a credential route, and where the credential comes from; checked when applied."""
 
-    id: ItemId
-    name: DisplayName
-    host_pattern: HostText
-    path_pattern: Printable = "/*"
-    inject_as: Literal["header", "query", "body"]
-    inject_key: KeyText
-    inject_format: Printable = "{value}"
-    provisioning: Literal["platform", "user"]
-    platform_secret_id: Uuid | None = None
+    id: Annotated[ItemId, described("The preset's id.")]
+    name: Annotated[DisplayName, described("A name for people.")]
+    host_pattern: Annotated[HostText, described("The hosts.")]
+    path_pattern: Annotated[Printable, described("The paths.")] = "/*"
+    inject_as: Annotated[Literal["header", "query", "body"], described("Where the credential is put.")]
+    inject_key: Annotated[KeyText, described("The name of the header, parameter or field.")]
+    inject_format: Annotated[Printable, described("The inserted text, with `{value}` in it.")] = "{value}"
+    provisioning: Annotated[Literal["platform", "user"], described("Who brings the credential.")]
+    platform_secret_id: Annotated[Uuid | None, described("The secret, where the platform brings it.")] = None
 
 
 PolicyTemplates = Annotated[tuple[PolicyTemplate, ...], Meta(max_length=50)]

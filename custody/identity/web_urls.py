@@ -1,4 +1,4 @@
-"""Web addresses that a tenant writes down for browsers to go to, read in one way only. Spec 2/2.2, 2.4.
+"""Web addresses that a tenant writes down for browsers to go to, read in one way only.
 
 A browser repairs what it gets: it drops tabs, turns backslashes, lower-cases hosts, understands addresses in many
 notations. Whatever would be repaired is refused, so that the text compared here is the address gone to there.
@@ -98,6 +98,6 @@ def _check_address(host: str) -> None:
     try:
         canonical = f"[{IPv6Address(host[1:-1])}]" if host.startswith("[") else str(IPv4Address(host))
     except AddressValueError:
-        raise NotWebUrl("The host is no address and no name.") from None
+        raise NotWebUrl("The host is neither an address nor a name.") from None
     if "%" in host or host != canonical:
-        raise NotWebUrl("Write the address of the host in its one short form, as browsers do.")
+        raise NotWebUrl("Write the IP address in its canonical short form, as browsers do.")

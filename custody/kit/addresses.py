@@ -1,29 +1,52 @@
-"""Which addresses may be dialled when somebody else names where to. Design 8, decisions 2.
+"""Which addresses may be dialled when somebody else names where to.
 
 Guarantees: only global unicast addresses, and what the caller admits of loopback and private ones; an address that
 carries another one inside (mapped, translated, tunnelled) is refused without looking at what it carries; a metadata
-service of a cloud, which gives keys to whoever asks, is never dialled.
+service of a cloud, which gives keys to anyone who asks, is never dialled.
 """
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, Literal
 
 Reason = Literal[
-    "loopback", "private", "link_local", "metadata", "multicast", "reserved", "unspecified", "cgnat", "nat64", "6to4",
-    "teredo", "mapped",
-]  # fmt: skip
+    "loopback",
+    "private",
+    "link_local",
+    "metadata",
+    "multicast",
+    "reserved",
+    "unspecified",
+    "cgnat",
+    "nat64",
+    "6to4",
+    "teredo",
+    "mapped",
+]
 
 # Of AWS (instances, containers, pods), Azure, Google, Alibaba, Oracle, Scaleway, Linode and OpenStack.
 _METADATA: Final = frozenset(
     map(
         ip_address,
         (
-            "169.254.169.254", "169.254.169.253", "169.254.170.2", "169.254.170.23", "169.254.42.42", "100.100.100.200",
-            "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::253", "fd00:ec2::23", "fd20:ce::254",
-            "fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1", "fe80::a9fe:a9fe",
+            "169.254.169.254",
+            "169.254.169.253",
+            "169.254.170.2",
+            "169.254.170.23",
+            "169.254.42.42",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "fd00:ec2::254",
+            "fd00:ec2::253",
+            "fd00:ec2::23",
+            "fd20:ce::254",
+            "fd00:c1::a9fe:a9fe",
+            "fd00:42::42",
+            "fd00:a9fe:a9fe::1",
+            "fe80::a9fe:a9fe",
         ),
     )
-)  # fmt: skip
+)
 # The first that holds an address names it; so the narrow ones stand first.
 _REASONS: Final[tuple[tuple[Reason, tuple[str, ...]], ...]] = (
     ("unspecified", ("0.0.0.0/32", "::/128")),

@@ -1,38 +1,102 @@
-"""Outcomes that must be remembered although they are no success: returned, because raising would undo them."""
+"""The kinds of answer that a use case gives. One without a kind is the plain value: a success.
+
+None of them is a status: `api/http/answers.py` has the table.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import msgspec
 
+from custody.kit import clock
 
-class Outcome(msgspec.Struct, frozen=True):
-    """An answer with a status of its own; `error` is the sentence that says why it was not done."""
 
-    status: int
-    data: Any
-    error: str | None = None
-    headers: dict[str, str] = {}
+class Answered[T](msgspec.Struct, frozen=True):
+    """What a command came to; `replayed` when an earlier request with the same Idempotency-Key got it already."""
+
+    answer: T
+    replayed: bool = False
+
+    def to[U](self, make: Callable[[T], U]) -> "Answered[U]":
+        """Another answer made of this one, and just as much a replay."""
+        return Answered(make(self.answer), self.replayed)
 
     def __repr__(self) -> str:
-        return f"Outcome({self.status})"
+        return f"Answered({type(self.answer).__name__})"
 
 
-class Download(msgspec.Struct, frozen=True):
-    """A file: its text, what kind of text, and headers that go with it."""
+class Created[T](msgspec.Struct, frozen=True):
+    """It was made now, where the plain value says that it was there."""
+
+    data: T
+
+    def __repr__(self) -> str:
+        return "Created()"
+
+
+class Metered[T](msgspec.Struct, frozen=True):
+    """A success under a limit that a rule of the caller's own sets: what is left of it, where one was evaluated."""
+
+    data: T
+    limit: int | None = None
+    remaining: int = 0
+    seconds: int = 0
+
+    def __repr__(self) -> str:
+        return "Metered()"
+
+
+class Recorded[T](msgspec.Struct, frozen=True):
+    """Not done, and written down: returned, because raising would undo the record. `error` says why."""
+
+    data: T
+    error: str
+    # Seconds.
+    retry_after: int | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Deferred[T](Recorded[T], frozen=True):
+    """A person must decide first."""
+
+
+class Declined[T](Recorded[T], frozen=True):
+    """A rule refuses it."""
+
+
+class Throttled[T](Recorded[T], frozen=True):
+    """A rule refuses it for now: there were too many. `limit` is how many that rule admits in its window."""
+
+    limit: int | None = None
+
+
+class NotReady[T](Recorded[T], frozen=True):
+    """Something that this process needs is not there."""
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A text that is no JSON: what kind it is, and the headers that go with it."""
 
     content: str
     media: str
     headers: dict[str, str] = {}
+    # What a browser calls the file that it keeps; without a name it shows the text.
+    name: str | None = None
 
     def __repr__(self) -> str:
-        return f"Download({self.media})"
+        return f"Document({self.media})"
+
+
+def file_name(what: str, ending: str) -> str:
+    """The name of a file that is made today: letters, digits, dots and dashes."""
+    return f"{what}-{clock.now():%Y-%m-%d}.{ending}"
 
 
 class Streamed(msgspec.Struct, frozen=True):
     """An answer that is sent piece by piece, for as long as the caller may have it.
 
-    `chunks` takes what looks at his credential once more, and raises when it does not serve any longer.
+    `chunks` takes a function that checks the caller's credential again, and raises once it is no longer valid.
     """
 
     media: str

@@ -1,7 +1,7 @@
-"""The proxy's own certificate authority, with which it speaks TLS to agents. Decisions 8.
+"""The proxy's own certificate authority, with which it speaks TLS to agents.
 
 Made once, on a machine of its own, and never replaced: every program that trusts it would have to be told again.
-Whoever has the key can pretend to be any host towards those programs, so it is the proxy's alone.
+Anyone who has the key can pretend to be any host towards those programs, so it is the proxy's alone.
 """
 
 import os
@@ -36,8 +36,8 @@ def ensure(certificate: Path, key: Path, owner: int | None = None) -> None:
     if certificate.exists() or key.exists():
         there, lost = (certificate, key) if certificate.exists() else (key, certificate)
         raise AuthorityBroken(
-            f"{there} is there, but {lost} is not: put it back, or remove {there} to have a new authority made, "
-            "which every program must then be told to trust"
+            f"{there} exists, but {lost} is missing: restore it, or remove {there} to create a new certificate "
+            "authority, which every client must then trust"
         )
     certificate_pem, key_pem = _make()
     # The key first: a certificate that lies about alone would already be trusted by somebody.
@@ -72,9 +72,16 @@ def _make() -> tuple[bytes, bytes]:
 
 def _only_signs() -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
-        key_agreement=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _insist_on_pair(certificate: Path, key: Path) -> None:

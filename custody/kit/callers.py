@@ -1,10 +1,11 @@
 """Who asks. A caller is proven at the edge of the api and again, from the same credential, by the signer."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from custody.kit.shapes import Role
+from custody.kit.shapes import Role, Uuid
 
 
 class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,16 +34,48 @@ class IdempotencyKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fingerprint: bytes
 
 
+class ShownSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was shown for one signer of an agent: a signature, as in its header, or the credential itself."""
+
+    signer: Uuid
+    signature: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+    secret: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+
+    def __repr__(self) -> str:
+        return f"ShownSigner({self.signer})"
+
+
+class Authorization(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Who else agreed to a request, and the request as it was signed: the worker reads the order from these bytes.
+
+    `path` is as sent, with its query; the times and the key are as in their headers.
+    """
+
+    method: str
+    path: Annotated[str, Meta(max_length=8192)]
+    timestamp: Annotated[str, Meta(max_length=64)] | None = None
+    expires_at: Annotated[str, Meta(max_length=64)] | None = None
+    idempotency_key: Annotated[str, Meta(max_length=255)] | None = None
+    body: bytes
+    quorum: Uuid | None = None
+    shown: Annotated[tuple[ShownSigner, ...], Meta(min_length=1, max_length=32)]
+
+    def __repr__(self) -> str:
+        return f"Authorization({self.quorum or self.shown[0].signer})"
+
+
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """What every caller has in common."""
 
     proof: Proof
     origin: Origin
     idempotency: IdempotencyKey | None = None
+    # Beside an agent's token, on the routes that take one.
+    authorization: Authorization | None = None
 
 
 class TenantCaller(Caller, frozen=True, kw_only=True):
-    """Whoever acts for a tenant: by itself a program that holds the tenant's API key."""
+    """A caller that acts for a tenant: by default a program with the tenant's API key."""
 
     tenant: str
     principal: str
@@ -55,6 +88,10 @@ class SessionCaller(TenantCaller, frozen=True, kw_only=True):
     session: str
     role: Role
     mfa_at: int | None
+    # The app client at whose page the session began.
+    page: str | None = None
+    # Whose token was shown beside the session, on the routes that take both.
+    agent: str | None = None
 
 
 class AppClientCaller(TenantCaller, frozen=True, kw_only=True):

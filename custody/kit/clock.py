@@ -9,8 +9,14 @@ def now() -> datetime:
 
 
 def iso(moment: datetime) -> str:
-    """ISO 8601 with `Z` and milliseconds, as every answer shows time. Decisions 1."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    """ISO 8601 with `Z` and milliseconds, as every answer shows time."""
+    # Several in every answer and log line: strftime takes four times as long.
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def iso_or_none(moment: datetime | None) -> str | None:
+    """The same for a moment that may be absent."""
+    return None if moment is None else iso(moment)
 
 
 def unix_microseconds(moment: datetime) -> int:

@@ -40,11 +40,17 @@ async def _nothing_to_reset(_connection: Any) -> None:
 async def open_pool(url: str, *, size: int, least: int | None = None, statement_cache: int = 256) -> Pool:
     """Open a pool of `size` connections, `least` of them at once; the reset round trip at each release is left out."""
     pool = await asyncpg.create_pool(
-        url, min_size=least or size, max_size=size, reset=_nothing_to_reset, statement_cache_size=statement_cache,
-        max_inactive_connection_lifetime=0, timeout=5, command_timeout=30,
+        url,
+        min_size=least or size,
+        max_size=size,
+        reset=_nothing_to_reset,
+        statement_cache_size=statement_cache,
+        max_inactive_connection_lifetime=0,
+        timeout=5,
+        command_timeout=30,
         # Buckets of an hour are cut in the session's zone; only UTC has no half hours and no summer.
         server_settings={"timezone": "UTC"},
-    )  # fmt: skip
+    )
     assert pool is not None  # noqa: S101 - create_pool returns None only in a mode we do not use
     return pool
 

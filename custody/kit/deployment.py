@@ -1,4 +1,4 @@
-"""What the operator has set for every tenant, as far as it is told to them. Decisions 2."""
+"""What the operator has set for every tenant, as far as it is told to them."""
 
 from typing import Literal
 

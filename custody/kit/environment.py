@@ -1,17 +1,18 @@
-"""Reading SERVICE_* variables: typed, once, with an error that names the variable. Decisions 2.
+"""Reading SERVICE_* variables: typed, once, with an error that names the variable.
 
 Only each process' `settings.py` calls these, with the environment handed in; nothing else reads the environment.
 """
 
 import re
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 Environment = Mapping[str, str]
 DEFAULT_HOME = ".custody"
 NO_DATABASE_ADDRESS = (
-    "is no address of a database like postgresql://user:password@host:5432/name; in a password, "
+    "is not a database URL such as postgresql://user:password@host:5432/name; in a password, "
     "/ # ? @ are written %2F %23 %3F %40"
 )
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::[0-9]{1,5})?")
@@ -84,6 +85,27 @@ def sign_socket(environment: Environment) -> Path:
     return path(environment, "SERVICE_SIGN_SOCKET", home(environment) / "run" / "sign.sock")
 
 
+def identity_socket(environment: Environment) -> Path:
+    """Where identity listens for api and scheduler."""
+    return path(environment, "SERVICE_IDENTITY_SOCKET", home(environment) / "run-identity" / "identity.sock")
+
+
+def identity_key_file(environment: Environment) -> Path:
+    """Where the signer leaves identity's key."""
+    return path(environment, "SERVICE_IDENTITY_KEY_FILE", home(environment) / "identity-key" / "identity.key")
+
+
+def peer_uids(environment: Environment) -> dict[str, int]:
+    """`api:64712,scheduler:64713`; a process that is not named must run under the worker's own uid."""
+    found = {}
+    for part in filter(None, environment.get("SERVICE_PEER_UIDS", "").split(",")):
+        name, _, uid = part.partition(":")
+        if not uid.isdigit():
+            raise BadSetting("SERVICE_PEER_UIDS", "must look like api:64712,scheduler:64713")
+        found[name] = int(uid)
+    return found
+
+
 def reveal_socket(environment: Environment) -> Path:
     """Where the signer listens for the proxy."""
     return path(environment, "SERVICE_REVEAL_SOCKET", sign_socket(environment).with_name("reveal.sock"))
@@ -103,13 +125,29 @@ def url(environment: Environment, name: str, default: str, *, schemes: tuple[str
     return value
 
 
+def networks(environment: Environment, name: str) -> list[IPv4Network | IPv6Network]:
+    """Networks with commas between them; an address is a network of one."""
+    found = []
+    for part in filter(None, (part.strip() for part in environment.get(name, "").split(","))):
+        try:
+            found.append(ip_network(part))
+        except ValueError:
+            raise BadSetting(name, f"{part!r} is not a network such as 10.0.0.0/8 or 2001:db8::/32") from None
+    return found
+
+
 def public_url(environment: Environment) -> str:
     """The application's address as people and tokens name it, without a slash at its end."""
     default = f"http://localhost:{port(environment, 'SERVICE_API_PORT', 3200)}"
     value = text(environment, "SERVICE_PUBLIC_URL", default).rstrip("/")
     parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise BadSetting("SERVICE_PUBLIC_URL", "must look like https://custody.example.com")
+    try:
+        good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    # It stands in every token, so nobody's password may be in it, and a wrong value is not repeated.
+    if not good or parts.username is not None or parts.query or parts.fragment:
+        raise BadSetting("SERVICE_PUBLIC_URL", "must look like https://custody.example.com, without user and password")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as ten kinds. Spec 1/7.
+"""Everything that can go wrong, as ten kinds.
 
 A named error derives from a kind; its docstring is the message a person reads, its class name in snake case is
 the code a program reads. Only `api/http/errors.py` knows which status a kind becomes.
@@ -27,19 +27,19 @@ class Invalid(CustodyError):
 
 
 class Unauthenticated(CustodyError):
-    """A valid credential is needed."""
+    """Authentication required: send a valid credential."""
 
 
 class Forbidden(CustodyError):
-    """This credential may not do that."""
+    """This credential does not allow the action."""
 
 
 class NotFound(CustodyError):
-    """There is no such thing."""
+    """Not found."""
 
 
 class Conflict(CustodyError):
-    """This does not fit the present state."""
+    """Conflicts with the current state of the resource."""
 
 
 class Gone(CustodyError):
@@ -47,7 +47,7 @@ class Gone(CustodyError):
 
 
 class TooMany(CustodyError):
-    """Too many requests; try again later."""
+    """Too many requests; retry later."""
 
     def __init__(self, message: str | None = None, *, retry_after: int = 1, code: str | None = None, **context: Any):
         super().__init__(message, code=code, **context)
@@ -55,7 +55,7 @@ class TooMany(CustodyError):
 
 
 class Frozen(CustodyError):
-    """The agent or its tenant is frozen; nothing is signed until it is unfrozen."""
+    """The agent or its tenant is frozen; no order is signed until it is unfrozen."""
 
 
 class UpstreamFailed(CustodyError):
@@ -63,6 +63,6 @@ class UpstreamFailed(CustodyError):
 
 
 class Unavailable(CustodyError):
-    """The service cannot answer right now; try again shortly."""
+    """The service is temporarily unavailable; retry shortly."""
 
     retry_after = 1

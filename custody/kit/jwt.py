@@ -1,23 +1,29 @@
-"""Verifying our tokens: EdDSA only, with a key from our own record, never what the token asks for. Decisions 5.
+"""Verifying our tokens: EdDSA only, with a key from our own record, never what the token asks for.
 
-A key signs for one issuer alone, the signer's public address; whoever verifies learns both from the signer.
+A key signs for one issuer alone, the service's public address, and for one use: the signer's for agents' tokens,
+identity's for people's. Anyone who verifies learns them from the worker whose keys they are.
 """
 
 import base64
 import hashlib
+import re
 import time
-from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Literal
 
 import jwt
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from custody.kit import clock
+from custody.kit.cache import Cache
 from custody.kit.errors import Unauthenticated
 from custody.kit.shapes import Role, Uuid
 
 MAX_TOKEN_CHARACTERS = 4096
 _CACHED = 20_000
+_SPELLING = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
 class BadToken(Unauthenticated):
@@ -42,8 +48,10 @@ class AgentClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jti: str
 
 
-class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a person's access token says: signed in to tenant `tid` as `role`, a second factor shown at `mfa_at`.
+
+    `page` is the app client at whose page it began: such a session stays in its tenant.
 
     Role, membership and session are looked up again wherever the token is used; they may be gone since.
     """
@@ -59,6 +67,7 @@ class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     iat: int
     exp: int
     jti: str
+    page: str | None = None
 
 
 Claims = AgentClaims | SessionClaims
@@ -67,17 +76,32 @@ Claims = AgentClaims | SessionClaims
 class TokenKeys:
     """The public keys by id, their issuer, and a cache of tokens already verified (a verification costs 0.1 ms)."""
 
-    def __init__(self, public: dict[str, bytes], issuer: str = "") -> None:
-        self._keys = {kid: Ed25519PublicKey.from_public_bytes(raw) for kid, raw in public.items()}
+    def __init__(
+        self, agents: Mapping[str, bytes], issuer: str = "", sessions: Mapping[str, bytes] | None = None
+    ) -> None:
+        keys: tuple[tuple[type[Claims], Mapping[str, bytes]], ...] = (
+            (SessionClaims, sessions or {}),
+            # Last: whatever identity calls its keys, it takes none away from agents.
+            (AgentClaims, agents),
+        )
+        self._keys = {
+            kid: (Ed25519PublicKey.from_public_bytes(raw), use) for use, raws in keys for kid, raw in raws.items()
+        }
         self._issuer = issuer
-        self._verified: OrderedDict[bytes, Claims] = OrderedDict()
+        self._verified: Cache[bytes, Claims] = Cache(_CACHED)
 
     @classmethod
-    def from_jwks(cls, jwks: list[dict[str, str]]) -> "TokenKeys":
-        """From the JWK set the signer publishes; keys of another use, such as receipts, verify no token."""
-        jwks = [key for key in jwks if key["use"] == "sig"]
-        public = {key["kid"]: base64.urlsafe_b64decode(key["x"] + "==") for key in jwks}
-        return cls(public, next((key["issuer"] for key in jwks), ""))
+    def from_jwks(cls, agents: list[dict[str, str]], sessions: Sequence[dict[str, str]] = ()) -> "TokenKeys":
+        """From the JWKs of the signer and of identity; keys of another use, such as receipts, verify no token."""
+        issuer = next((key["issuer"] for key in (*agents, *sessions) if key["use"] == "sig"), "")
+        return cls(_public(agents), issuer, _public(sessions))
+
+    def knows_key_of(self, token: str) -> bool:
+        """Whether the key that a token names is one of these; of one that cannot be read, yes: no other key helps."""
+        try:
+            return str(jwt.get_unverified_header(token).get("kid")) in self._keys
+        except (jwt.PyJWTError, ValueError, RecursionError):
+            return True
 
     def verify(self, token: str) -> AgentClaims:
         """The claims of a valid, unexpired agent token. Whether it was revoked is the database's word, not ours."""
@@ -94,25 +118,49 @@ class TokenKeys:
         claims = self._verified.get(name)
         if claims is None:
             claims = self._verify(token)
-            self._verified[name] = claims
-            if len(self._verified) > _CACHED:
-                self._verified.popitem(last=False)
+            self._verified.put(name, claims)
         if claims.exp <= time.time():  # noqa: TID251 - expiry is compared with this process' clock
             raise BadToken
         return claims
 
     def _verify(self, token: str) -> Claims:
+        if not _is_canonical(token):
+            raise BadToken
         try:
             header = jwt.get_unverified_header(token)
-            key = self._keys.get(str(header.get("kid")))
-            if key is None:
+            key, use = self._keys.get(str(header.get("kid")), (None, None))
+            if key is None or use is None:
                 raise UnknownKey
             claims = jwt.decode(
-                token, key, algorithms=["EdDSA"], issuer=self._issuer,
+                token,
+                key,
+                algorithms=["EdDSA"],
+                issuer=self._issuer,
                 options={"require": ["exp", "iat", "iss"], "verify_aud": False},
-            )  # fmt: skip
-            if claims.get("scope") == "session":
-                return msgspec.convert(claims, SessionClaims)
-            return msgspec.convert(claims, AgentClaims)
+            )
+            # The scope is part of the shape: a key of one use signs nothing of the other.
+            return msgspec.convert(claims, use)
         except (jwt.PyJWTError, msgspec.ValidationError, ValueError, RecursionError):
             raise BadToken from None
+
+
+def expiry_of(token: str) -> datetime:
+    """When a token ends; only for one that was verified before."""
+    return clock.of_unix(int(jwt.decode(token, options={"verify_signature": False})["exp"]))
+
+
+def _public(jwks: Sequence[dict[str, str]]) -> dict[str, bytes]:
+    return {key["kid"]: base64.urlsafe_b64decode(key["x"] + "==") for key in jwks if key["use"] == "sig"}
+
+
+def _is_canonical(token: str) -> bool:
+    """Whether it is the one spelling of its token: the library takes padding too, and bits that no byte holds."""
+    if not _SPELLING.fullmatch(token):
+        return False
+    # What is before the last dot is signed as it is spelled.
+    signature = token.rpartition(".")[2]
+    try:
+        again = base64.urlsafe_b64encode(base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4)))
+    except ValueError:
+        return False
+    return again.rstrip(b"=").decode() == signature

@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-AgentId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_\-.:]+\Z")]
-TenantId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_\-.:]+\Z")]
+# Not dots alone: clients rewrite a path with `.` or `..` in it before they send it.
+AgentId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^\.*[A-Za-z0-9_\-:][A-Za-z0-9_\-.:]*\Z")]
+TenantId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^\.*[A-Za-z0-9_\-:][A-Za-z0-9_\-.:]*\Z")]
 Uuid = Annotated[
     str,
     Meta(min_length=36, max_length=36, pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z"),
 ]
-# What a member of a tenant may be (decisions 5); what each may do is in custody.identity.roles.
+# What a member of a tenant may be; what each may do is in custody.identity.roles.
 Role = Literal["owner", "admin", "developer", "billing", "viewer", "member"]
 ClientId = Annotated[str, Meta(min_length=3, max_length=64, pattern=r"^[a-z0-9][a-z0-9_-]{2,63}\Z")]
 # What people read in one line: no control characters. Postgres keeps no NUL in any text.
@@ -31,5 +32,7 @@ ChainId = Annotated[int, Meta(ge=1, le=2**53)]
 Duration = Annotated[str, Meta(min_length=2, max_length=12, pattern=r"^[1-9][0-9]*[smhd]\Z")]
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern=r"^[0-9a-f]{64}\Z")]
 Reason = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*\Z")]
+# What approvers' keys are made for: origins that the api does not serve.
+ApproverRpId = Literal["approver.custody.localhost", "localhost"]
 
 MAX_UINT256 = 2**256 - 1

@@ -1,19 +1,20 @@
-"""Tables for spreadsheets, in which a cell is never a formula. Spec 2/4.7."""
+"""Tables for spreadsheets, in which a cell is never a formula."""
 
 import csv
 import io
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 
 # Whatever a spreadsheet may take for the beginning of a formula: TAB, CR and LF too, and = + - @ in their wide forms.
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def as_csv(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A line of names and a line for each row; None is an empty cell."""
+def as_csv(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A line of names, if there are any, and a line for each row; None is an empty cell."""
     text = io.StringIO()
     # All in quotes: much of Europe separates by `;`, where half a cell would become one of its own.
     writer = csv.writer(text, quoting=csv.QUOTE_ALL)
-    writer.writerows([cell(value) for value in row] for row in (names, *rows))
+    writer.writerows([cell(value) for value in row] for row in itertools.chain([names] if names else [], rows))
     return text.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Webhook endpoints, and the deliveries of events to them."""
+"""Events, webhook endpoints and deliveries."""
 
 from typing import ClassVar
 
@@ -10,5 +10,5 @@ from custody.migrations import sql
 class Migration(_Migration):
     """Run the SQL file beside this one."""
 
-    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0005_after_the_answer")]  # type: ignore[misc]
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0005_audit")]  # type: ignore[misc]
     operations = sql(__name__)

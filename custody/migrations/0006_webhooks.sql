@@ -1,5 +1,53 @@
--- Webhook endpoints and deliveries: the tables. Endpoints, which have a sealed secret, are the signer's to write, and so is what a
--- person does to a delivery; what becomes of a delivery by itself is the scheduler's.
+-- Events, webhook endpoints and deliveries. Endpoints, which have a sealed secret, are the signer's to write, and so is
+-- what a person does to a delivery; what becomes of a delivery by itself is the scheduler's.
+
+CREATE TABLE outbox (
+  tenant_id  text NOT NULL,
+  id         bigint GENERATED ALWAYS AS IDENTITY,
+  event      text NOT NULL,
+  agent_id   text,
+  data       text NOT NULL,
+  created_at timestamptz NOT NULL,
+  event_id   uuid NOT NULL DEFAULT gen_random_uuid(),
+  PRIMARY KEY (tenant_id, id),
+  -- A megabyte is what a message to the signer may be; what it emits is made of one.
+  CONSTRAINT outbox_bounds CHECK (
+    event ~ '^[a-z_]{1,32}(\.[a-z_]{1,32}){1,3}$'
+    AND octet_length(agent_id) <= 2048 AND octet_length(data) <= 1048576)
+);
+COMMENT ON TABLE outbox IS
+  'Written by the acting transaction, taken away by the one publisher; so it is small and hot.';
+CREATE INDEX outbox_order ON outbox (id);
+
+CREATE TABLE event_marks (
+  tenant_id text NOT NULL,
+  agent_id  text NOT NULL,
+  mark      text NOT NULL,
+  at        timestamptz NOT NULL,
+  PRIMARY KEY (tenant_id, agent_id, mark),
+  FOREIGN KEY (tenant_id, agent_id) REFERENCES agents ON DELETE CASCADE,
+  CONSTRAINT event_marks_bounds CHECK (octet_length(mark) <= 4096)
+);
+COMMENT ON TABLE event_marks IS 'When a coalesced event was last emitted.';
+CREATE INDEX event_marks_age ON event_marks (at);
+
+-- A tenant that is made again under an old id must not read what the old one did. The key to tenants also makes a
+-- publisher and a deletion wait for each other; on the outbox it would cost every signature a lock on its tenant, so a
+-- trigger on tenants does it there.
+CREATE TABLE events (
+  tenant_id    text NOT NULL REFERENCES tenants ON DELETE CASCADE,
+  number       bigint GENERATED ALWAYS AS IDENTITY,
+  id           uuid NOT NULL,
+  event        text NOT NULL,
+  agent_id     text,
+  data         text NOT NULL,
+  created_at   timestamptz NOT NULL,
+  published_at timestamptz NOT NULL DEFAULT service_now(),
+  PRIMARY KEY (tenant_id, number)
+);
+COMMENT ON TABLE events IS
+  'What was published. One publisher at a time numbers them, so who has read up to a number has missed nothing.';
+CREATE INDEX events_age ON events (published_at);
 
 CREATE TABLE webhook_endpoints (
   tenant_id        text NOT NULL REFERENCES tenants ON DELETE CASCADE,
@@ -16,7 +64,9 @@ CREATE TABLE webhook_endpoints (
   PRIMARY KEY (tenant_id, id)
 );
 COMMENT ON COLUMN webhook_endpoints.events IS 'null: every event there is, later ones too.';
-COMMENT ON COLUMN webhook_endpoints.deleted_at IS 'The row stays while deliveries speak of it; its secret goes at once.';
+COMMENT ON COLUMN webhook_endpoints.deleted_at IS
+  'The row stays while deliveries speak of it; its secret goes at once.';
+CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE deliveries (
   tenant_id       text NOT NULL REFERENCES tenants ON DELETE CASCADE,
@@ -36,79 +86,22 @@ CREATE TABLE deliveries (
   delivered_at    timestamptz,
   replayed_from   uuid,
   PRIMARY KEY (tenant_id, id),
-  FOREIGN KEY (tenant_id, endpoint_id) REFERENCES webhook_endpoints ON DELETE CASCADE
+  FOREIGN KEY (tenant_id, endpoint_id) REFERENCES webhook_endpoints ON DELETE CASCADE,
+  -- A delivery is over within weeks, so a next attempt of another century is nobody's.
+  CONSTRAINT deliveries_bounds CHECK (
+    octet_length(error) <= 256 AND response_status BETWEEN 100 AND 999 AND attempts BETWEEN 0 AND 100
+    AND next_retry_at > '1970-01-01 00:00:00+00' AND next_retry_at < '3000-01-01 00:00:00+00')
 );
-COMMENT ON COLUMN deliveries.body IS 'Only of a test, which is no event: the others are made from their event, the same bytes each time.';
-COMMENT ON COLUMN deliveries.url IS 'Where it was meant to go: an old event never goes to an address that was given later.';
-COMMENT ON COLUMN deliveries.next_retry_at IS 'When it is due: at first at once; of one that is processing, when its claim is over; null when nothing is left to do.';
-COMMENT ON COLUMN deliveries.error IS 'A short word of ours for what went wrong, never what the receiver said.';
-CREATE INDEX deliveries_due ON deliveries (next_retry_at) WHERE next_retry_at IS NOT NULL;
+COMMENT ON COLUMN deliveries.body IS
+  'Only of a test, which is no event: the others are made from their event, the same bytes each time.';
+COMMENT ON COLUMN deliveries.url IS
+  'Where it was meant to go: an old event never goes to an address that was given later.';
+COMMENT ON COLUMN deliveries.next_retry_at IS
+  'When it is due: at first at once; while processing, when its claim is over; null when nothing is left to do.';
+COMMENT ON COLUMN deliveries.error IS 'Our short word for what went wrong, never the receiver''s.';
+-- An endpoint with a million open deliveries costs a claim no more than one with a single one.
+CREATE INDEX deliveries_open ON deliveries (tenant_id, endpoint_id, next_retry_at) WHERE next_retry_at IS NOT NULL;
 CREATE INDEX deliveries_newest ON deliveries (tenant_id, endpoint_id, created_at DESC);
 CREATE INDEX deliveries_sent_again ON deliveries (tenant_id, endpoint_id)
   WHERE next_retry_at IS NOT NULL AND (replayed_from IS NOT NULL OR event = 'webhook.test');
 CREATE INDEX deliveries_age ON deliveries (created_at);
-
--- ---------------------------------------------------------------- row-level security and grants
-
-DO $$
-DECLARE t text;
-BEGIN
-  FOREACH t IN ARRAY ARRAY['webhook_endpoints', 'deliveries'] LOOP
-    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
-    EXECUTE format('CREATE POLICY own_tenant ON %I TO custody_api, custody_signer, custody_scheduler, custody_proxy
-                    USING (tenant_id = current_setting(''custody.tenant''))', t);
-    EXECUTE format('CREATE POLICY across ON %I TO custody_definer USING (true)', t);
-  END LOOP;
-END $$;
-
--- ---------------------------------------------------------------- what a delivery is signed with
-
-ALTER TABLE sealed DROP CONSTRAINT sealed_owner_kind_check;
-ALTER TABLE sealed ADD CONSTRAINT sealed_owner_kind_check
-  CHECK (owner_kind IN ('agent', 'token_key', 'secret', 'user', 'signing_key', 'webhook'));
-ALTER TABLE sealed ADD COLUMN webhook_id uuid GENERATED ALWAYS AS (CASE WHEN owner_kind = 'webhook' THEN owner::uuid END) STORED;
-ALTER TABLE sealed ADD FOREIGN KEY (tenant_id, webhook_id) REFERENCES webhook_endpoints ON DELETE CASCADE;
-
-CREATE FUNCTION webhook_secret(p_tenant text, p_endpoint uuid) RETURNS TABLE (enabled boolean, blob bytea) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-BEGIN
-  PERFORM set_config('custody.tenant', p_tenant, true);
-  RETURN QUERY SELECT e.enabled, s.blob FROM webhook_endpoints e
-    LEFT JOIN sealed s ON s.tenant_id = e.tenant_id AND s.owner_kind = 'webhook' AND s.owner = e.id::text
-   WHERE e.tenant_id = p_tenant AND e.id = p_endpoint AND e.deleted_at IS NULL;
-END $$;
-COMMENT ON FUNCTION webhook_secret IS 'No row: no such endpoint, or it was deleted.';
-
--- As in 0003; new: what the signer alone says of webhooks.
-CREATE OR REPLACE FUNCTION audit_append(p_actor_type text, p_actor_id text, p_action text, p_resource_type text, p_resource_id text,
-                                        p_metadata text, p_origin text[]) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-BEGIN
-  -- The writer is stamped from the session, and what only the signer may claim nobody else can write.
-  IF p_action ~ ('^(tx|policy|key|agent|tenant|approval|secret|credential_route|user|session|membership|factor|passkey|device'
-                 '|app_client|app_secret|signing_key|platform_key|webhook)\.') AND session_user <> 'custody_signer' THEN
-    RAISE EXCEPTION 'role % may not write the audit action %', session_user, p_action;
-  END IF;
-  -- A person acts as `user:<id>`, whatever story it is told in. An agent may be called anything, so its name tells nothing.
-  INSERT INTO audit (tenant_id, written_by, actor_type, actor_id, action, resource_type, resource_id, metadata,
-                     ip_address, user_agent, request_id, created_at)
-  VALUES (current_setting('custody.tenant'), session_user,
-          CASE WHEN p_actor_type <> 'agent' AND p_actor_id LIKE 'user:%' THEN 'user' ELSE p_actor_type END,
-          CASE WHEN p_actor_type <> 'agent' AND p_actor_id LIKE 'user:%' THEN substr(p_actor_id, 6) ELSE p_actor_id END,
-          p_action, p_resource_type, p_resource_id, p_metadata, p_origin[2], p_origin[3], p_origin[1], service_now());
-END $$;
-
-DO $$
-DECLARE f text;
-BEGIN
-  -- Those without a list of their own are new: everybody may call them.
-  FOR f IN SELECT p.oid::regprocedure::text FROM pg_proc p
-            WHERE p.pronamespace = 'public'::regnamespace AND p.prokind = 'f' AND p.proacl IS NULL LOOP
-    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
-  END LOOP;
-END $$;
-
-GRANT SELECT ON webhook_endpoints, deliveries TO custody_api;
-GRANT SELECT, INSERT, UPDATE, DELETE ON webhook_endpoints, deliveries TO custody_signer;
-GRANT SELECT ON events TO custody_signer;
-GRANT EXECUTE ON FUNCTION webhook_secret TO custody_signer;

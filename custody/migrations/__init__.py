@@ -1,6 +1,5 @@
 """The database's history: each migration is a small module that runs the SQL file beside it."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,6 @@ _FOLDER = Path(__file__).parent
 
 def sql(module: str) -> list[Any]:
     """The operations of a migration: the SQL file of the same name, as a whole. Call it with `__name__`."""
-    # The api asks this package for `newest` alone and must not pay for the ORM.
     from tortoise.migrations.operations import RunSQL  # noqa: PLC0415
 
     return [RunSQL((_FOLDER / f"{module.rpartition('.')[2]}.sql").read_text())]
-
-
-@cache
-def newest() -> str:
-    """The name of the newest migration that this code knows."""
-    return max(file.stem for file in _FOLDER.glob("[0-9]*.sql"))

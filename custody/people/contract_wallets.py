@@ -1,4 +1,4 @@
-"""EIP-1271: a contract wallet has no key, so its contract is asked whether it agrees. Spec 1/5.
+"""EIP-1271: a contract wallet has no key, so its contract is asked whether it agrees.
 
 What is asked is a stranger's choice: any code of any address. So it is asked only where the signer found nothing else
 wrong, once for a nonce, with little gas, and of few at a time.
@@ -10,8 +10,9 @@ from typing import Final
 from custody.chains.evm.personal_message import digest
 from custody.chains.rpc import RpcRefused
 from custody.identity import siwe
-from custody.kit.errors import Unauthenticated, Unavailable
+from custody.kit.errors import Unavailable
 from custody.ports import Ports
+from custody.protocol.identity.refusals import SignatureInvalid
 
 # Enough for wallets of many owners and for curves that a contract computes itself; a node needs milliseconds for it.
 GAS: Final = 1_000_000
@@ -21,12 +22,8 @@ _AGREES: Final = "0x" + _IS_VALID_SIGNATURE.ljust(32, b"\0").hex()
 _asking = asyncio.Semaphore(AT_ONCE)
 
 
-class SignatureInvalid(Unauthenticated):
-    """The signature is not that of the wallet in the message."""
-
-
 class ContractsBusy(Unavailable):
-    """Too many contract wallets are asked at once; get another nonce and try again shortly."""
+    """Too many contract-wallet checks are running; get another nonce and retry shortly."""
 
 
 async def demand_agreement(ports: Ports, message: str, signature: str) -> None:

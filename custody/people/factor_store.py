@@ -33,6 +33,9 @@ def _method(row: Any) -> Method:
 
 def _passkey(row: Any) -> Passkey:
     return Passkey(
-        id=str(row["id"]), name=row["name"], transports=list(row["transports"]),
-        created_at=clock.iso(row["created_at"]), last_used_at=clock.iso(row["used_at"]) if row["used_at"] else None,
-    )  # fmt: skip
+        id=str(row["id"]),
+        name=row["name"],
+        transports=list(row["transports"]),
+        created_at=clock.iso(row["created_at"]),
+        last_used_at=clock.iso(row["used_at"]) if row["used_at"] else None,
+    )

@@ -1,47 +1,12 @@
-"""Second factors: the signer makes and checks everything; here its codes are sent on. Decisions 5."""
+"""Second factors that are codes by text message: identity makes the codes, and they are sent from here."""
 
-from typing import Any
-
-import msgspec
-
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
-from custody.people.mfa_types import Confirmed, RecoveryCodes, RemovedFactor, TotpEnrolment
-from custody.people.types import CodeSent, SignedIn, SmsNotConfigured
+from custody.notifications.sms import Sms
+from custody.people.types import CodeSent, SmsNotConfigured
 from custody.ports import Ports
-from custody.protocol.client import asked
-from custody.protocol.messages import (
-    Body,
-    ConfirmSms,
-    ConfirmTotp,
-    EnrolSms,
-    EnrolTotp,
-    NewPasskeyChallenge,
-    NewRecoveryCodes,
-    NewSmsCode,
-    RemoveTotp,
-    StepUp,
-)
-from custody.senders.sms import Sms
-
-
-async def enrol_totp(ports: Ports, caller: SessionCaller) -> TotpEnrolment:
-    """A seed for an authenticator app."""
-    return msgspec.convert(await asked(ports.signer, EnrolTotp(), caller), TotpEnrolment)
-
-
-async def confirm_totp(ports: Ports, caller: SessionCaller, code: str) -> Confirmed:
-    """The authenticator counts from now on."""
-    return msgspec.convert(await asked(ports.signer, ConfirmTotp(code), caller), Confirmed)
-
-
-async def remove_totp(ports: Ports, caller: SessionCaller) -> RemovedFactor:
-    """The authenticator no longer counts."""
-    return msgspec.convert(await asked(ports.signer, RemoveTotp(), caller), RemovedFactor)
-
-
-async def renew_recovery_codes(ports: Ports, caller: SessionCaller) -> RecoveryCodes:
-    """Ten new codes in place of those before."""
-    return msgspec.convert(await asked(ports.signer, NewRecoveryCodes(), caller), RecoveryCodes)
+from custody.protocol.identity.factors import Confirmed, ConfirmSms, EnrolSms, NewSmsCode, StepUp
+from custody.protocol.identity.sessions import SignedIn
 
 
 async def enrol_sms(ports: Ports, caller: SessionCaller, phone: str) -> CodeSent:
@@ -49,10 +14,10 @@ async def enrol_sms(ports: Ports, caller: SessionCaller, phone: str) -> CodeSent
     return await _send(ports, caller, EnrolSms(phone))
 
 
-async def confirm_sms(ports: Ports, caller: SessionCaller, code: str) -> Confirmed:
-    """The number counts from now on."""
+async def confirm_sms(ports: Ports, caller: SessionCaller, code: str) -> Answered[Confirmed]:
+    """Make the number that the code was sent to a factor."""
     _sender(ports)
-    return msgspec.convert(await asked(ports.signer, ConfirmSms(code), caller), Confirmed)
+    return await ports.workers.ask(ConfirmSms(code), caller)
 
 
 async def send_sms(ports: Ports, caller: SessionCaller) -> CodeSent:
@@ -60,23 +25,17 @@ async def send_sms(ports: Ports, caller: SessionCaller) -> CodeSent:
     return await _send(ports, caller, NewSmsCode())
 
 
-async def passkey_options(ports: Ports, caller: SessionCaller) -> dict[str, Any]:
-    """What a browser needs to show one of the person's passkeys."""
-    return dict(await asked(ports.signer, NewPasskeyChallenge("step_up"), caller))
+async def step_up_by_sms(ports: Ports, caller: SessionCaller, code: str) -> Answered[SignedIn]:
+    """The session with fresh MFA, for the code that was sent."""
+    _sender(ports)
+    return await ports.workers.ask(StepUp("sms", code), caller)
 
 
-async def step_up(ports: Ports, caller: SessionCaller, shown: StepUp) -> SignedIn:
-    """The session with fresh MFA, for a factor that holds."""
-    if shown.method == "sms":
-        _sender(ports)
-    return msgspec.convert(await asked(ports.signer, shown, caller), SignedIn)
-
-
-async def _send(ports: Ports, caller: SessionCaller, message: Body) -> CodeSent:
+async def _send(ports: Ports, caller: SessionCaller, message: EnrolSms | NewSmsCode) -> CodeSent:
     sms = _sender(ports)
-    data = await asked(ports.signer, message, caller)
-    sms.send_code(data["phone"], data["code"])
-    return CodeSent(data["expiresAt"])
+    made = (await ports.workers.ask(message, caller)).answer
+    sms.send_code(made.phone, made.code)
+    return CodeSent(made.expires_at)
 
 
 def _sender(ports: Ports) -> Sms:

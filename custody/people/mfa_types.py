@@ -1,16 +1,21 @@
-"""Second factors and passkeys as answers show them, and what people send. Decisions 5."""
+"""Second factors and passkeys as answers show them, and what people send."""
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from custody.identity.addresses import PHONE_PATTERN
+from custody.kit.described import Id, Instant, described
 from custody.kit.shapes import DisplayName, TenantId
-from custody.people.types import CodeText, SignedIn
+from custody.people.types import CodeText
 
 Factor = Literal["totp", "sms", "passkey"]
 # Loose on purpose: what is wrong with a number is said by the signer in a sentence.
-PhoneText = Annotated[str, Meta(min_length=1, max_length=16)]
+PhoneText = Annotated[
+    str,
+    Meta(min_length=1, max_length=16, examples=["+41790000000"], extra_json_schema={"pattern": PHONE_PATTERN}),
+]
 # The shape is WebAuthn's own (RegistrationResponseJSON, AuthenticationResponseJSON); the signer reads it strictly.
 Credential = dict[str, Any]
 # PublicKeyCredentialCreationOptionsJSON or PublicKeyCredentialRequestOptionsJSON, as browsers take them.
@@ -18,9 +23,9 @@ Options = dict[str, Any]
 
 
 class CodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A code that somebody read or kept."""
+    """A one-time or recovery code."""
 
-    code: CodeText
+    code: Annotated[CodeText, described("The code.")]
 
     def __repr__(self) -> str:
         return "CodeBody()"
@@ -29,107 +34,59 @@ class CodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PhoneBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A telephone number in international form, such as +41790000000."""
 
-    phone: PhoneText
+    phone: Annotated[PhoneText, described("The number, such as +41790000000.")]
 
 
 class CredentialBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the browser's `navigator.credentials.get` gave, as JSON."""
+    """The result of the browser's `navigator.credentials.get`, as JSON."""
 
-    credential: Credential
+    credential: Annotated[Credential, described("An `AuthenticationResponseJSON`.")]
 
     def __repr__(self) -> str:
         return "CredentialBody()"
 
 
 class NewPasskeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the browser's `navigator.credentials.create` gave, as JSON, and a name to know it by."""
+    """The result of the browser's `navigator.credentials.create`, as JSON, and a name for the passkey."""
 
-    credential: Credential
-    name: DisplayName | None = None
+    credential: Annotated[Credential, described("A `RegistrationResponseJSON`.")]
+    name: Annotated[DisplayName | None, described("A name for the passkey.")] = None
 
     def __repr__(self) -> str:
         return "NewPasskeyBody()"
 
 
 class PasskeySignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What the browser's `navigator.credentials.get` gave, as JSON."""
+    """The result of the browser's `navigator.credentials.get`, as JSON."""
 
-    credential: Credential
-    tenant_id: TenantId | None = None
+    credential: Annotated[Credential, described("An `AuthenticationResponseJSON`.")]
+    tenant_id: Annotated[TenantId | None, described("The tenant to sign in to; without it the person's own.")] = None
 
     def __repr__(self) -> str:
         return "PasskeySignInBody()"
 
 
 class Method(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A second factor; of a telephone number the last digits."""
+    """A second factor; a telephone number shows its last digits only."""
 
-    kind: Factor
-    confirmed_at: str | None = None
-    hint: str | None = None
+    kind: Annotated[Factor, described("The kind of factor.")]
+    confirmed_at: Annotated[Instant | None, described("When it was confirmed.")] = None
+    hint: Annotated[str | None, described("The last digits of a number, or the name of a passkey.")] = None
 
 
 class Factors(msgspec.Struct, frozen=True, rename="camel"):
-    """The second factors of a person, and when this session last showed one."""
+    """The second factors of a person, and when this session last verified one."""
 
-    methods: list[Method]
-    recovery_codes_left: int
-    verified_at: str | None
-
-
-class TotpEnrolment(msgspec.Struct, frozen=True, rename="camel"):
-    """A seed for an authenticator app, shown this once; it counts after its first code."""
-
-    secret: str
-    otpauth_uri: str
-    expires_at: str
-
-    def __repr__(self) -> str:
-        return "TotpEnrolment()"
-
-
-class Confirmed(SignedIn, frozen=True, rename="camel", omit_defaults=True):
-    """A session with fresh MFA; with recovery codes, this once, if there were none."""
-
-    recovery_codes: list[str] | None = None
-
-    def __repr__(self) -> str:
-        return "Confirmed()"
-
-
-class RecoveryCodes(msgspec.Struct, frozen=True, rename="camel"):
-    """Ten codes, shown this once, each of which works once."""
-
-    recovery_codes: list[str]
-
-    def __repr__(self) -> str:
-        return "RecoveryCodes()"
-
-
-class RemovedFactor(msgspec.Struct, frozen=True):
-    """What no longer counts: the kind of factor, or a passkey's id."""
-
-    deleted: str
-
-
-class NewPasskey(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A passkey that was registered just now; with recovery codes, this once, if there were none."""
-
-    id: str
-    name: str
-    created_at: str
-    transports: list[str]
-    recovery_codes: list[str] | None = None
-
-    def __repr__(self) -> str:
-        return "NewPasskey()"
+    methods: Annotated[list[Method], described("The factors.")]
+    recovery_codes_left: Annotated[int, described("How many recovery codes are unused.")]
+    verified_at: Annotated[Instant | None, described("When this session last verified a factor.")]
 
 
 class Passkey(msgspec.Struct, frozen=True, rename="camel"):
     """One of a person's passkeys."""
 
-    id: str
-    name: str
-    transports: list[str]
-    created_at: str
-    last_used_at: str | None
+    id: Annotated[Id, described("The passkey's id.")]
+    name: Annotated[str, described("Its name.")]
+    transports: Annotated[list[str], described("How it is reached, such as `internal` or `usb`.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+    last_used_at: Annotated[Instant | None, described("When it was last used.")]

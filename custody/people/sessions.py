@@ -1,34 +1,16 @@
-"""A person's own sessions. Decisions 5."""
-
-import msgspec
+"""A person's own sessions."""
 
 from custody.kit import clock
-from custody.kit.callers import Origin, SessionCaller
+from custody.kit.callers import SessionCaller
 from custody.kit.errors import Unauthenticated
 from custody.people import store
-from custody.people.types import CurrentSession, EndedSession, Mfa, SessionTenant, SignedIn
+from custody.people.types import CurrentSession
 from custody.ports import Ports
-from custody.protocol.client import asked, told
-from custody.protocol.messages import EndSession, RefreshSession, SwitchTenant
+from custody.protocol.identity.sessions import Mfa, SessionTenant
 
 
 class SessionRevoked(Unauthenticated):
     """You are no longer a member of this tenant; sign in again."""
-
-
-async def refresh(ports: Ports, origin: Origin, refresh_token: str) -> SignedIn:
-    """The next tokens for a refresh token that was not used yet."""
-    return msgspec.convert(await told(ports.signer, RefreshSession(refresh_token), origin), SignedIn)
-
-
-async def switch(ports: Ports, caller: SessionCaller, tenant: str) -> SignedIn:
-    """Go on in another tenant."""
-    return msgspec.convert(await asked(ports.signer, SwitchTenant(tenant), caller), SignedIn)
-
-
-async def end(ports: Ports, caller: SessionCaller, session: str | None = None) -> EndedSession:
-    """End this session, or another of one's own."""
-    return msgspec.convert(await asked(ports.signer, EndSession(session), caller), EndedSession)
 
 
 async def current(ports: Ports, caller: SessionCaller) -> CurrentSession:
@@ -43,5 +25,6 @@ async def current(ports: Ports, caller: SessionCaller) -> CurrentSession:
         user=await store.profile(ports.pool, caller.user),
         tenant=SessionTenant(here.tenant_id, here.name, here.role),
         mfa=Mfa(verified, await store.methods(ports.pool, caller.user)),
-        memberships=memberships,
+        # Where else they are a member is no business of a tenant's page.
+        memberships=memberships if caller.page is None else [here],
     )

@@ -9,7 +9,8 @@ from custody.kit import clock
 from custody.kit.db import Pool
 from custody.kit.jwt import SessionClaims
 from custody.kit.shapes import Role
-from custody.people.types import OwnMembership, OwnSession, Profile
+from custody.people.types import OwnMembership, OwnSession
+from custody.protocol.identity.sessions import Profile
 
 _MEMBERSHIPS = (
     "SELECT tenant_id, name, role FROM (SELECT * FROM memberships_of($1) UNION SELECT * FROM membership_of($1, $2)) m "
@@ -39,8 +40,11 @@ async def standing(pool: Pool, claims: SessionClaims) -> Standing | None:
     """The standing of a session in its token's tenant; None when it ended, or its person is no longer a member."""
     row = await pool.fetchrow(
         "SELECT role, methods, mfa_counts_from, judging FROM session_standing($1, $2, $3, $4)",
-        claims.sid, claims.sub, claims.tid, claims.iat,
-    )  # fmt: skip
+        claims.sid,
+        claims.sub,
+        claims.tid,
+        claims.iat,
+    )
     if row is None:
         return None
     judging = msgspec.json.decode(row["judging"], type=_Judging) if row["judging"] else _Judging()
@@ -48,7 +52,7 @@ async def standing(pool: Pool, claims: SessionClaims) -> Standing | None:
 
 
 async def profile(pool: Pool, user: str) -> Profile:
-    """The person as answers show him."""
+    """The person as answers show them."""
     row = await pool.fetchrow("SELECT * FROM user_profile($1)", user)
     return Profile(user, row["email"], row["wallet"])
 
@@ -72,8 +76,15 @@ async def methods(pool: Pool, user: str) -> list[str]:
 
 def _session(row: Any, current: str) -> OwnSession:
     return OwnSession(
-        id=str(row["id"]), current=str(row["id"]) == current, tenant_id=row["tenant_id"], provider=row["provider"],
-        amr=list(row["amr"]), mfa_verified_at=clock.iso(row["mfa_at"]) if row["mfa_at"] else None,
-        created_at=clock.iso(row["created_at"]), last_used_at=clock.iso(row["used_at"]),
-        expires_at=clock.iso(row["expires_at"]), ip_address=row["ip_address"], user_agent=row["user_agent"],
-    )  # fmt: skip
+        id=str(row["id"]),
+        current=str(row["id"]) == current,
+        tenant_id=row["tenant_id"],
+        provider=row["provider"],
+        amr=list(row["amr"]),
+        mfa_verified_at=clock.iso(row["mfa_at"]) if row["mfa_at"] else None,
+        created_at=clock.iso(row["created_at"]),
+        last_used_at=clock.iso(row["used_at"]),
+        expires_at=clock.iso(row["expires_at"]),
+        ip_address=row["ip_address"],
+        user_agent=row["user_agent"],
+    )

@@ -1,50 +1,79 @@
-"""People as answers show them, and what they send. Decisions 5."""
+"""People as answers show them, and what they send."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from custody.identity.addresses import EMAIL_PATTERN
+from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Unavailable
-from custody.kit.shapes import Role, TenantId
+from custody.kit.shapes import ClientId, Role, TenantId
+from custody.protocol.identity.sessions import Mfa, Profile, SessionTenant
 
 # Loose on purpose: what is wrong with an address or a message is said by the signer in a sentence.
-EmailText = Annotated[str, Meta(min_length=3, max_length=254)]
+EmailText = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=254,
+        examples=["name@example.com"],
+        extra_json_schema={"format": "email", "pattern": EMAIL_PATTERN},
+    ),
+]
 CodeText = Annotated[str, Meta(min_length=1, max_length=64)]
 RefreshText = Annotated[str, Meta(min_length=1, max_length=512)]
 
 
 class EmailNotConfigured(Unavailable):
-    """This deployment sends no e-mail; its operator has to set SERVICE_SMTP_URL."""
+    """This deployment cannot send e-mail; the operator must set SERVICE_SMTP_URL."""
 
 
 class SmsNotConfigured(Unavailable):
-    """This deployment sends no text messages; its operator has to set SERVICE_SMS_URL."""
+    """This deployment cannot send text messages; the operator must set SERVICE_SMS_URL."""
 
 
 class WalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """An EIP-4361 message, exactly as it was signed, and the signature (0x and hex)."""
 
-    message: Annotated[str, Meta(min_length=1, max_length=8192)]
-    signature: Annotated[str, Meta(min_length=4, max_length=16_384, pattern=r"^0x([0-9a-fA-F]{2})*\Z")]
-    tenant_id: TenantId | None = None
+    message: Annotated[
+        str, Meta(min_length=1, max_length=8192), described("The EIP-4361 message, exactly as it was signed.")
+    ]
+    signature: Annotated[
+        str,
+        Meta(min_length=4, max_length=16_384, pattern=r"^0x([0-9a-fA-F]{2})*\Z"),
+        described("The signature in hex."),
+    ]
+    tenant_id: Annotated[TenantId | None, described("The tenant to sign in to; without it the person's own.")] = None
+    client_id: Annotated[
+        ClientId | None,
+        described("The app client of that tenant at whose page the message was signed; `tenantId` is needed with it."),
+    ] = None
 
     def __repr__(self) -> str:
         return "WalletBody()"
 
 
+class PageHeaders(msgspec.Struct, frozen=True, rename="pascal"):
+    """Where a browser says that a request comes from."""
+
+    origin: Annotated[
+        str, Meta(max_length=512), described("The page's origin; with `clientId` it is that of the message.")
+    ] = ""
+
+
 class EmailBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where to send a code."""
 
-    email: EmailText
+    email: Annotated[EmailText, described("The address to send a code to.")]
 
 
 class EmailCodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The code that was sent."""
 
-    email: EmailText
-    code: CodeText
-    tenant_id: TenantId | None = None
+    email: Annotated[EmailText, described("The address that the code was sent to.")]
+    code: Annotated[CodeText, described("The code.")]
+    tenant_id: Annotated[TenantId | None, described("The tenant to sign in to; without it the person's own.")] = None
 
     def __repr__(self) -> str:
         return "EmailCodeBody()"
@@ -53,111 +82,53 @@ class EmailCodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 class RefreshBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The refresh token, which this uses up."""
 
-    refresh_token: RefreshText
+    refresh_token: Annotated[RefreshText, described("The refresh token; it works once.")]
 
     def __repr__(self) -> str:
         return "RefreshBody()"
 
 
 class TenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Another tenant of one's own."""
+    """Another tenant of the person."""
 
-    tenant_id: TenantId
-
-
-class Nonce(msgspec.Struct, frozen=True, rename="camel"):
-    """A nonce for one message."""
-
-    nonce: str
-    expires_at: str
-
-    def __repr__(self) -> str:
-        return "Nonce()"
+    tenant_id: Annotated[TenantId, described("The tenant to switch to.")]
 
 
 class CodeSent(msgspec.Struct, frozen=True, rename="camel"):
-    """The same answer for every address."""
+    """The same response for every address."""
 
-    expires_at: str
-
-
-class Profile(msgspec.Struct, frozen=True, rename="camel"):
-    """A person."""
-
-    id: str
-    email: str | None
-    wallet_address: str | None
-
-
-class SessionTenant(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The tenant of a session; `api_key` this once, when the tenant was made by signing in."""
-
-    id: str
-    name: str
-    role: Role
-    api_key: str | None = None
-
-    def __repr__(self) -> str:
-        return f"SessionTenant({self.id})"
-
-
-class Mfa(msgspec.Struct, frozen=True, rename="camel"):
-    """When a second factor was last shown in this session, and which the person has."""
-
-    verified_at: str | None
-    methods: list[str]
-
-
-class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
-    """A session: an access token for `expires_in` seconds, and a refresh token that works once."""
-
-    token: str
-    refresh_token: str
-    expires_in: int
-    user: Profile
-    tenant: SessionTenant
-    mfa: Mfa
-    provider: str
-
-    def __repr__(self) -> str:
-        return "SignedIn()"
+    expires_at: Annotated[Instant, described("Until when the code is valid.")]
 
 
 class OwnMembership(msgspec.Struct, frozen=True, rename="camel"):
-    """A tenant and what the person is there."""
+    """A tenant and the person's role in it."""
 
-    tenant_id: str
-    name: str
-    role: Role
+    tenant_id: Annotated[str, described("The tenant.")]
+    name: Annotated[str, described("The tenant's name.")]
+    role: Annotated[Role, described("The person's role in it.")]
 
 
 class CurrentSession(msgspec.Struct, frozen=True, rename="camel"):
     """This session."""
 
-    id: str
-    user: Profile
-    tenant: SessionTenant
-    mfa: Mfa
-    memberships: list[OwnMembership]
+    id: Annotated[Id, described("The session's id.")]
+    user: Annotated[Profile, described("Who is signed in.")]
+    tenant: Annotated[SessionTenant, described("The tenant of the session.")]
+    mfa: Annotated[Mfa, described("The state of the second factor.")]
+    memberships: Annotated[list[OwnMembership], described("Every tenant of the person.")]
 
 
 class OwnSession(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """One of the person's own sessions."""
 
-    id: str
-    current: bool
-    tenant_id: str
-    provider: str
-    amr: list[str]
-    mfa_verified_at: str | None
-    created_at: str
-    last_used_at: str
-    expires_at: str
-    ip_address: str | None
-    user_agent: str | None
-
-
-class EndedSession(msgspec.Struct, frozen=True):
-    """What has ended."""
-
-    deleted: str
+    id: Annotated[Id, described("The session's id.")]
+    current: Annotated[bool, described("Whether it is this session.")]
+    tenant_id: Annotated[str, described("The tenant of the session.")]
+    provider: Annotated[str, described("How the person signed in.")]
+    amr: Annotated[list[str], described("What was verified (RFC 8176).")]
+    mfa_verified_at: Annotated[Instant | None, described("When a second factor was last verified in it.")]
+    created_at: Annotated[Instant, described("When it began.")]
+    last_used_at: Annotated[Instant, described("When it was last used.")]
+    expires_at: Annotated[Instant, described("When it ends.")]
+    ip_address: Annotated[str | None, described("The address that the request came from.")]
+    user_agent: Annotated[str | None, described("What the client says of itself.")]

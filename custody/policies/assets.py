@@ -1,33 +1,41 @@
-"""Asset names and amounts as rules write them. Decisions 3."""
+"""Asset names and amounts as rules write them."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
-from custody.chains.evm.address import parse_address
-from custody.chains.types import EVM_NATIVE, SOLANA_NATIVE
+from msgspec import UNSET, UnsetType
+
+from custody.chains.evm.family import coin_chain
+from custody.chains.families import FAMILIES
+from custody.chains.units import NO_UNITS, Unit, Units
 from custody.kit.shapes import MAX_UINT256
-from custody.policies.addresses import family_of
+from custody.policies.parts import SOLANA_RENT, names
 from custody.policies.types import InvalidPolicy
 
-BITCOIN: Final = "bitcoin"
-NATIVE_OF: Final[Mapping[str, str]] = {"evm": EVM_NATIVE, "solana": SOLANA_NATIVE, "bitcoin": BITCOIN}
+BITCOIN: Final = FAMILIES["bitcoin"].native_asset
+NATIVE_OF: Final[Mapping[str, str]] = {name: family.native_asset for name, family in FAMILIES.items()}
 NATIVES: Final = frozenset(NATIVE_OF.values())
-_UNITS: Final = {EVM_NATIVE: "wei", SOLANA_NATIVE: "lamports", BITCOIN: "satoshi"}
-_EVM_TOKEN = re.compile(r"evm:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})\Z")
+_UNITS: Final = {family.native_asset: family.unit for family in FAMILIES.values()}
+# The field of that name in several types of rule.
+AssetName = str
+ASSET_UNIT: Final = "smallest unit of `asset`"
+ASSET_MEANS: Final = (
+    "`evm:native` (the coins of all EVM chains together), `evm:<chainId>:native` (the coin of one), "
+    "`evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`. "
+    "Without it: the native asset of the order's chain family."
+)
 
 
 def parse_asset(text: str) -> str:
     """The asset as effects name it (EVM tokens in lower case), or InvalidPolicy."""
     if text in NATIVES:
         return text
-    if token := _EVM_TOKEN.match(text):
-        return f"evm:{token[1]}:{parse_address(token[2])}"
-    mint = text.removeprefix("solana:")
-    if mint != text and family_of(mint) == "solana":
-        return text
+    for family in FAMILIES.values():
+        if (asset := family.parse_asset(text)) is not None:
+            return asset
     raise InvalidPolicy(
-        f"`asset` {text!r} is none of evm:native, solana:native, bitcoin, evm:<chainId>:<token>, solana:<mint>"
+        f"`asset` {text[:128]!r} is none of evm:native, evm:<chainId>:native, solana:native, bitcoin, "
+        "evm:<chainId>:<token>, solana:<mint>"
     )
 
 
@@ -39,11 +47,33 @@ def parse_amount(text: str, field: str) -> int:
     return amount
 
 
-def parse_optional_amount(text: str | None, field: str) -> int | None:
+def parse_optional_amount(text: str | UnsetType | None, field: str) -> int | None:
     """The amount, or None when the field is absent."""
-    return None if text is None else parse_amount(text, field)
+    return None if text is None or text is UNSET else parse_amount(text, field)
 
 
-def told(amount: int, asset: str) -> str:
-    """An amount as a person reads it: `300 wei`, `5 units of evm:1:0x...`."""
-    return f"{amount} {_UNITS.get(asset) or 'units of ' + asset}"
+def parse_optional_asset(text: str | UnsetType | None) -> str | None:
+    """The asset, or None for the native asset of whatever chain family is asked."""
+    return None if text is None or text is UNSET else parse_asset(text)
+
+
+def told(amount: int, asset: str, units: Units = NO_UNITS, chain_id: int | None = None, *, brief: bool = False) -> str:
+    """An amount as a person reads it: `0.5 ETH`, `300 wei`, `5 USDC`, `5 units of evm:1:0x...`.
+
+    `chain_id` is where the order happens, for coins that have one name on many chains. `brief` leaves out the name of
+    an asset that the sentence has named before.
+    """
+    if (unit := unit_of(asset, units, chain_id)) is not None:
+        return unit.told(amount)
+    if (small := _UNITS.get(names(asset)[-1])) is not None:
+        return f"{amount} {small}"
+    return f"{amount} units" if brief else f"{amount} units of {asset}"
+
+
+def unit_of(asset: str, units: Units, chain_id: int | None) -> Unit | None:
+    """How amounts of an asset are written, if this deployment knows it."""
+    if asset in NATIVES or asset == SOLANA_RENT:
+        return None if chain_id is None or asset == BITCOIN else units.coins.get(chain_id)
+    if (chain := coin_chain(asset)) is not None:
+        return units.coins.get(chain)
+    return units.tokens.get(asset)

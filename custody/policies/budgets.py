@@ -1,18 +1,17 @@
-"""Spend against each rolling limit, before and after an order. Decisions 4, 10.
+"""Spend against each rolling limit, before and after an order, and the alerts that it raises.
 
 `before` is the ledger's own figure; `after` is what it will be once the order is signed. They differ by less than the
 order where it takes over a nonce slot, which counts once, at its largest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from custody.chains.types import Subject
-from custody.policies.assets import NATIVE_OF
-from custody.policies.kinds.spending_limit import SpendingLimit
+from custody.policies.kind import Family, Limit
 from custody.policies.rules import ParsedRule
-from custody.policies.types import Facts, Spend, Window
+from custody.policies.types import Alert, Facts, Spend, Window
 
 _NOTHING = Spend(0, 0)
 
@@ -28,23 +27,44 @@ class Budget(msgspec.Struct, frozen=True, rename="camel"):
     after: str
 
 
-def budgets(
-    rules: Sequence[ParsedRule], subject: Subject, ledger: Mapping[str, tuple[int, int]], facts: Facts,
-    charges: Mapping[str, int],
-) -> list[Budget]:  # fmt: skip
-    """Every enabled daily and weekly limit; one without an asset limits the native one of the order's family."""
-    found = []
+def limits(rules: Sequence[ParsedRule], family: Family) -> Iterator[tuple[ParsedRule, Limit]]:
+    """Every rolling limit of the enabled rules, as it applies to orders of a chain family."""
     for rule in rules:
-        limit = rule.terms
-        if not rule.enabled or not isinstance(limit, SpendingLimit):
-            continue
-        asset = limit.asset or NATIVE_OF[subject.family]
+        if rule.enabled:
+            for limit in rule.terms.limits(family):
+                yield rule, limit
+
+
+def budgets(
+    rules: Sequence[ParsedRule],
+    subject: Subject,
+    ledger: Mapping[str, tuple[int, int]],
+    facts: Facts,
+    charges: Mapping[str, int],
+) -> list[Budget]:
+    """Every enabled daily and weekly limit."""
+    found = []
+    for rule, limit in limits(rules, subject.family):
+        asset, day = limit.asset, limit.window == "day"
         before, judged = ledger.get(asset, (0, 0)), facts.spend.get(asset, _NOTHING)
         charge = max(charges.get(asset, 0), facts.floor.get(asset, 0))
-        if limit.per_day is not None:
-            after = judged.day + charge
-            found.append(Budget(rule.id, "day", asset, str(limit.per_day), str(before[0]), str(after)))
-        if limit.per_week is not None:
-            after = judged.week + charge
-            found.append(Budget(rule.id, "week", asset, str(limit.per_week), str(before[1]), str(after)))
+        after = (judged.day if day else judged.week) + charge
+        found.append(Budget(rule.id, limit.window, asset, str(limit.most), str(before[0 if day else 1]), str(after)))
     return found
+
+
+def alerts(rules: Sequence[ParsedRule], family: Family, charges: Mapping[str, int], facts: Facts) -> tuple[Alert, ...]:
+    """The shares of limits that counting these charges would cross."""
+    found: list[Alert] = []
+    for _, limit in limits(rules, family):
+        spend = facts.spend.get(limit.asset, _NOTHING)
+        spent = spend.day if limit.window == "day" else spend.week
+        before, after = spent + facts.floor.get(limit.asset, 0), spent + charges.get(limit.asset, 0)
+        if limit.alert_percents and after * 100 >= limit.alert_percents[0] * limit.most:
+            found += [
+                Alert(limit.window, limit.asset, after, limit.most, percent)
+                for percent in limit.alert_percents
+                if before * 100 < percent * limit.most <= after * 100
+            ]
+    # Two limits of one size would say the same thing twice.
+    return tuple(dict.fromkeys(found)) if found else ()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from custody.policies.rules import ParsedRule, wire
+from custody.policies.rules import ParsedRule
 
 
 def policy_hash(rules: Sequence[ParsedRule]) -> bytes:
@@ -15,4 +15,9 @@ def policy_hash(rules: Sequence[ParsedRule]) -> bytes:
 
 def canonical_set(rules: Sequence[ParsedRule]) -> bytes:
     """The set as an array of {config, enabled, id, type}: keys sorted, no spaces, every value as it was given."""
-    return msgspec.json.encode([wire(rule) for rule in rules], order="sorted")
+    return msgspec.json.encode(
+        [
+            {"config": msgspec.Raw(rule.config.encode()), "enabled": rule.enabled, "id": rule.id, "type": rule.type}
+            for rule in rules
+        ]
+    )

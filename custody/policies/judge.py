@@ -1,4 +1,4 @@
-"""Judge an order by the agent's rules: sign, queue or refuse. Spec 1/2.4, decisions 3.
+"""Judge an order by the agent's rules: sign, queue or refuse.
 
 Guarantees: every enabled rule is evaluated and answers in stored order; a failing hard rule refuses whatever the
 soft ones say; what no rule can judge goes to a person. Pure: the same rules, order and facts give the same verdict,
@@ -8,15 +8,16 @@ so signing, dry run and back-test share it.
 from collections.abc import Mapping, Sequence
 
 from custody.chains.types import Subject
-from custody.policies.assets import NATIVE_OF
+from custody.policies.budgets import alerts
 from custody.policies.coverage import coverage, described, uncovered
-from custody.policies.kinds import rate_limit, spending_limit
 from custody.policies.moved import charged, moved
 from custody.policies.rules import ParsedRule
-from custody.policies.types import Alert, Decision, Facts, Result, Verdict
+from custody.policies.types import Decision, Facts, Result, Verdict
 
 UNCOVERED_EFFECT = "uncovered-effect"
 EMPTY_POLICY = "empty-policy"
+# A rule of this type must bound what a token transfer moves; where none does, the result has its name.
+CONTRACT_ALLOWLIST = "contract-allowlist"
 _SAID: Mapping[Decision, str] = {
     "sign": "this tenant allows that",
     "queue": "a person must approve it",
@@ -31,25 +32,29 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
     failed: list[ParsedRule] = []
     for rule in enabled:
         # Every rule runs, also the hard ones after a soft one failed: an order above the threshold that a hard rule
-        # refuses must be refused, not queued (Spec 1/2.4), or a person could wave it through.
-        passed, reason = rule.kind.check(rule.terms, subject, facts)
+        # refuses must be refused, not queued, or a person could wave it through.
+        passed, reason = rule.terms.check(subject, facts)
         results.append(Result(rule.type, passed, reason, rule.id))
         if not passed:
             failed.append(rule)
-    hard = [rule.terms for rule in failed if rule.kind.hard]
-    own = [*_judge_empty(enabled, facts), *_judge_uncovered(enabled, subject, facts)]
+    hard = [rule.terms for rule in failed if rule.hard]
+    own = [
+        *_judge_empty(enabled, facts),
+        *_judge_unbounded(enabled, results, subject),
+        *_judge_uncovered(enabled, subject, facts),
+    ]
     results += [result for result, _ in own]
     decision = _worst(hard, failed, [outcome for _, outcome in own])
-    full = [terms for terms in hard if isinstance(terms, rate_limit.RateLimit)]
+    # An order that is only too early may come again as it is; one that anything else refuses may not.
+    early = [room for terms in hard if (room := terms.room(facts)) is not None]
+    rate_limited = bool(early) and len(early) == len(hard) and all(outcome != "refuse" for _, outcome in own)
     charges = charged(moved(subject), facts.floor)
-    rate_limited = bool(full) and len(full) == len(hard) and all(outcome != "refuse" for _, outcome in own)
     return Verdict(
         decision=decision,
         results=tuple(results),
         charges=charges,
-        rate_limited=rate_limited,
-        retry_after=max(rate_limit.retry_after(limit, facts) for limit in full) if rate_limited else None,
-        alerts=_alerts(enabled, subject, charges, facts) if decision == "sign" else (),
+        room=max(early, key=lambda room: room.seconds) if rate_limited else None,
+        alerts=alerts(enabled, subject.family, charges, facts) if decision == "sign" else (),
     )
 
 
@@ -60,10 +65,25 @@ def _worst(hard: Sequence[object], failed: Sequence[object], outcomes: Sequence[
 
 
 def _judge_empty(enabled: Sequence[ParsedRule], facts: Facts) -> list[tuple[Result, Decision]]:
-    if facts.empty_policy == "allow" or any(rule.kind.hard for rule in enabled):
+    if facts.empty_policy == "allow" or any(rule.hard for rule in enabled):
         return []
     reason = "the agent has no enabled hard rule, and this deployment demands one"
     return [(Result(EMPTY_POLICY, False, reason), "refuse")]
+
+
+def _judge_unbounded(
+    enabled: Sequence[ParsedRule], results: Sequence[Result], subject: Subject
+) -> list[tuple[Result, Decision]]:
+    if not subject.bounded or any(result.type == CONTRACT_ALLOWLIST and not result.passed for result in results):
+        return []
+    lists = [calls for rule in enabled if (calls := rule.terms.covers().calls) is not None]
+    if all(any(calls.confines(call) for calls in lists) for call in subject.calls):
+        return []
+    reason = (
+        "a token transfer needs an enabled contract-allowlist that lists the token's transfer (0xa9059cbb) with "
+        "`maxAmount` and with `recipientAllowlist` or `recipientBlocklist`"
+    )
+    return [(Result(CONTRACT_ALLOWLIST, False, reason), "refuse")]
 
 
 def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:
@@ -73,23 +93,10 @@ def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Fac
         return []
     outcome: Decision = "sign" if facts.uncovered == "allow" else facts.uncovered
     # `allow` is for what no rule names. A limit on a token is void if an unlimited approval of that token passes.
-    if outcome == "sign" and any(effect.asset in covered.assets for effect in effects):
+    if outcome == "sign" and any(covered.names(effect, subject) for effect in effects):
         outcome = "queue"
     said = _SAID[outcome]
     if outcome == "queue" and facts.approving:
         outcome, said = "sign", "a person approved it"
-    reason = f"no rule covers {described(effects)}; {said}"
+    reason = f"no rule covers {described(effects, facts.units, subject.chain_id)}; {said}"
     return [(Result(UNCOVERED_EFFECT, outcome == "sign", reason), outcome)]
-
-
-def _alerts(
-    enabled: Sequence[ParsedRule], subject: Subject, charges: Mapping[str, int], facts: Facts
-) -> tuple[Alert, ...]:
-    found: list[Alert] = []
-    for rule in enabled:
-        limit = rule.terms
-        if isinstance(limit, spending_limit.SpendingLimit):
-            asset = limit.asset or NATIVE_OF[subject.family]
-            found += spending_limit.alerts(limit, asset, charges.get(asset, 0), facts)
-    # Two limits of one size would say the same thing twice.
-    return tuple(dict.fromkeys(found)) if found else ()

@@ -1,9 +1,12 @@
-"""What an order moves, per asset, as limits and thresholds count it. Decisions 3."""
+"""What an order moves, per asset, as limits and thresholds count it."""
 
 from collections.abc import Mapping
 
+from custody.chains.evm.family import EVM_NATIVE, coin_of
+from custody.chains.solana.family import SOLANA_NATIVE
 from custody.chains.types import UNLIMITED, Effect, Subject
 from custody.policies.assets import BITCOIN
+from custody.policies.parts import SOLANA_RENT
 
 
 def limitless(effect: Effect) -> bool:
@@ -17,23 +20,42 @@ def gift(effect: Effect) -> bool:
     return effect.kind == "fee" and effect.to is not None and effect.to != effect.from_
 
 
+def deposit(effect: Effect) -> bool:
+    """Say whether this is a fee that lies in an account from then on: rent, our own account's too.
+
+    Nothing here can close an account, so what it holds is gone for the wallet.
+    """
+    return effect.kind == "fee" and effect.to is not None
+
+
+def names_of(effect: Effect, chain_id: int | None) -> tuple[str, ...]:
+    """Every asset that an effect counts towards: its own, and the part of it that a rule may limit alone."""
+    asset = effect.asset
+    if asset is None:
+        return ()
+    if asset == EVM_NATIVE and chain_id is not None:
+        return asset, coin_of(chain_id)
+    return (asset, SOLANA_RENT) if asset == SOLANA_NATIVE and deposit(effect) else (asset,)
+
+
 def moved(subject: Subject) -> dict[str, int]:
-    """Sum the amounts of an order per asset: transfers, finite approvals and gifts, but no fee of our own.
+    """Sum the amounts of an order per asset: transfers, finite approvals and deposits, but no fee of a network.
 
     What is limitless is left out, because no sum would say anything; such an effect is never covered. Bitcoin
-    counts its fee, since a PSBT's outflow is only known with it (decisions 9).
+    counts its fee, since a PSBT's outflow is only known with it.
     """
     totals: dict[str, int] = {}
     for effect in subject.effects:
         asset = effect.asset
-        own_fee = effect.kind == "fee" and asset != BITCOIN and not gift(effect)
-        if asset is None or own_fee or limitless(effect):
+        burnt = effect.kind == "fee" and asset != BITCOIN and not deposit(effect)
+        if asset is None or burnt or limitless(effect):
             continue
         if effect.amount < 0:
             # A negative amount would give budget back; only a broken decoder makes one.
             raise ValueError("an effect has a negative amount")
         if effect.amount:
-            totals[asset] = totals.get(asset, 0) + effect.amount
+            for name in names_of(effect, subject.chain_id):
+                totals[name] = totals.get(name, 0) + effect.amount
     return totals
 
 

@@ -1,15 +1,44 @@
 """Queries of policy rules. Only the signer writes them; what is read here is for showing, never for judging."""
 
+from typing import Annotated, Any
+
 import msgspec
 
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.errors import NotFound
+from custody.kit.described import described
+from custody.kit.errors import NotFound, Unavailable
 from custody.kit.refs import AgentRef
-from custody.policies.types import PolicyRule
+from custody.policies.kinds import PolicyRule
+from custody.policies.rules import stored
+from custody.policies.sources import split_type
+from custody.policies.types import InvalidPolicy
 
 
 class AgentAbsent(NotFound):
-    """There is no such agent."""
+    """No such agent."""
+
+
+class PolicyUnreadable(Unavailable):
+    """The stored policies of this agent fail their integrity check; nothing is signed. Contact the operator."""
+
+    code = "policy_tampered"
+
+
+class PolicyVersion(msgspec.Struct, frozen=True):
+    """Which version of the rules is in force."""
+
+    version: Annotated[int, described("Counts up with every change of the rules.")]
+
+
+async def version_of(pool: Pool, ref: AgentRef) -> PolicyVersion:
+    """The version of an agent's rules."""
+    async with tenant_scope(pool, ref.tenant) as connection:
+        version = await connection.fetchval(
+            "SELECT policy_version FROM agents WHERE tenant_id = $1 AND id = $2", ref.tenant, ref.agent
+        )
+    if version is None:
+        raise AgentAbsent
+    return PolicyVersion(version)
 
 
 async def all_of(pool: Pool, ref: AgentRef) -> list[PolicyRule]:
@@ -19,12 +48,18 @@ async def all_of(pool: Pool, ref: AgentRef) -> list[PolicyRule]:
             "SELECT r.id, r.type, r.enabled, r.config FROM agents a LEFT JOIN policy_rules r ON r.tenant_id = "
             "a.tenant_id AND r.agent_id = a.id "
             "WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY r.position",
-            ref.tenant, ref.agent,
-        )  # fmt: skip
+            ref.tenant,
+            ref.agent,
+        )
     if not rows:
         raise AgentAbsent
-    return [
-        PolicyRule(id=row["id"], type=row["type"], enabled=row["enabled"], config=msgspec.json.decode(row["config"]))
-        for row in rows
-        if row["id"] is not None
-    ]
+    return [_shown(row) for row in rows if row["id"] is not None]
+
+
+def _shown(row: Any) -> PolicyRule:
+    kind, by_agent = split_type(row["type"])
+    try:
+        rule = stored(row["id"], kind, row["enabled"], row["config"])
+    except InvalidPolicy:
+        raise PolicyUnreadable from None
+    return msgspec.structs.replace(rule, source="agent") if by_agent else rule

@@ -1,4 +1,4 @@
-"""Say whether a new policy set only tightens the old one, as an agent's own token demands. Decisions 3.
+"""Say whether a new policy set only tightens the old one, as an agent's own token demands.
 
 Guarantee: when nothing is loosened, no order gets a milder verdict than before, whatever the facts. What cannot be
 proven tighter counts as loosened, so a clever rewrite of a set is a task for the tenant's key.
@@ -7,8 +7,7 @@ proven tighter counts as loosened, so a clever rewrite of a set is a task for th
 from collections.abc import Sequence
 
 from custody.policies.coverage import Coverage, coverage
-from custody.policies.kinds.contract_allowlist import contains
-from custody.policies.kinds.contract_entries import entries_of
+from custody.policies.parts import names
 from custody.policies.rules import ParsedRule
 from custody.policies.types import EmptyPolicy
 
@@ -19,7 +18,7 @@ def loosened(old: Sequence[ParsedRule], new: Sequence[ParsedRule], *, empty_poli
         if not (_kept(rule, new) if rule.enabled else _kept_disabled(rule, new)):
             return f"Rule {rule.id} ({rule.type}) would be removed, disabled or made less strict."
     if empty_policy == "deny" and not _has_hard_rule(old) and _has_hard_rule(new):
-        return "A first hard rule would let an agent sign that has none and may not sign without."
+        return "A first hard rule would let an agent sign that cannot sign without one."
     return _newly_covered(coverage(old), coverage(new))
 
 
@@ -34,19 +33,16 @@ def _kept_disabled(rule: ParsedRule, new: Sequence[ParsedRule]) -> bool:
 
 
 def _as_strict(old: ParsedRule, new: ParsedRule) -> bool:
-    return old.type == new.type and old.kind.tightens(old.terms, new.terms)
+    return old.type == new.type and new.terms.tightens(old.terms)
 
 
 def _has_hard_rule(rules: Sequence[ParsedRule]) -> bool:
-    return any(rule.enabled and rule.kind.hard for rule in rules)
+    return any(rule.enabled and rule.hard for rule in rules)
 
 
 def _newly_covered(old: Coverage, new: Coverage) -> str | None:
-    if assets := new.assets - old.assets:
+    # What the whole covers its parts are covered by: a limit on the coin of one chain beside one on all is one more.
+    if assets := [asset for asset in new.assets if not any(name in old.assets for name in names(asset))]:
         named = ", ".join(sorted(assets))
-        return f"A first limit or threshold for {named} would cover what no rule covered before."
-    for allowlist in new.allowlists:
-        for entry in entries_of(allowlist):
-            if not any(contains(known, entry) for other in old.allowlists for known in entries_of(other)):
-                return f"The contract-allowlist entry for {entry.address} would be new or permit more."
-    return None
+        return f"A first limit or threshold for {named} would cover orders that no rule covered before."
+    return next((beyond for listed in new.calls if (beyond := listed.beyond(old.calls)) is not None), None)

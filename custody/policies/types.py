@@ -1,12 +1,13 @@
-"""A rule as it is sent, the facts an order is judged on, and the verdict. Spec 1/2.4, decisions 3."""
+"""The facts an order is judged on, and the verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
+from custody.chains.units import NO_UNITS, Units
+from custody.kit.described import described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import AgentId
 
@@ -21,22 +22,32 @@ class InvalidPolicy(Invalid):
     """The policy set is not valid."""
 
 
-class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One rule as callers send and receive it; `config` depends on `type`."""
+class Result(msgspec.Struct, frozen=True, rename="camel"):
+    """The result of one rule; `policyId` is null for a result of the evaluation itself."""
 
-    id: PolicyId | None = None
-    type: Annotated[str, Meta(max_length=64)]
-    enabled: bool
-    config: dict[str, Any]
+    type: Annotated[str, described("The type of the rule, or what the evaluation itself says.")]
+    passed: Annotated[bool, described("Whether the order passed.")]
+    reason: Annotated[str, described("Why, for people.")]
+    policy_id: Annotated[str | None, described("The rule; null for a result of the evaluation itself.")] = None
 
 
-class Result(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What one rule said; `policy_id` is None for what the judge itself says."""
+# Results as they are kept. Those of earlier versions may be without `policyId`, where it is null now.
+decode_results = msgspec.json.Decoder(list[Result]).decode
 
-    type: str
-    passed: bool
-    reason: str
-    policy_id: str | None = None
+
+class Room(msgspec.Struct, frozen=True):
+    """When a window that is full has room for one more order, in seconds from now, and how many it admits."""
+
+    seconds: int
+    limit: int
+
+
+class Left(msgspec.Struct, frozen=True):
+    """What is left of a window once an order counts, and the seconds until its oldest order leaves it."""
+
+    limit: int
+    remaining: int
+    seconds: int
 
 
 class Spend(msgspec.Struct, frozen=True):
@@ -51,7 +62,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     `spend` leaves out the nonce slot that the order takes over, and an asset without spend may be absent. `floor`
     is what that slot already counted, so an asset counts the larger of floor and order. `approving` says a person
-    has approved this order: soft rules no longer queue it, hard rules judge it as ever.
+    has approved this order: soft rules no longer queue it, hard rules judge it as ever. `minutes` and `hours` are the
+    counted orders by the start of their minute and hour, in seconds since 1970: a refusal says from them when to retry.
+    `units` are for sentences alone. `votes` are those that were verified, by person and fingerprint of the key: a rule
+    counts the ones whose key it names.
     """
 
     now: datetime
@@ -59,9 +73,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     floor: Mapping[str, int] = {}
     orders_last_hour: int = 0
     orders_last_day: int = 0
+    minutes: Sequence[tuple[int, int]] = ()
+    hours: Sequence[tuple[int, int]] = ()
     empty_policy: EmptyPolicy = "allow"
     uncovered: Uncovered = "queue"
+    units: Units = NO_UNITS
     approving: bool = False
+    votes: Set[tuple[str, str]] = frozenset()
 
 
 class Alert(msgspec.Struct, frozen=True):
@@ -77,12 +95,12 @@ class Alert(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The decision over one order, and why.
 
-    `charges` is what the order counts as spend once it is signed; a queued order holds no budget.
+    `charges` is what the order counts as spend once it is signed; a queued order holds no budget. `room` is there if
+    only rate limits refuse it: of these the one that has room last.
     """
 
     decision: Decision
     results: tuple[Result, ...]
     charges: dict[str, int]
-    rate_limited: bool = False
-    retry_after: int | None = None
+    room: Room | None = None
     alerts: tuple[Alert, ...] = ()

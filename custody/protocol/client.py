@@ -1,117 +1,51 @@
-"""Asking the signer: one connection, many requests in flight, errors as the kinds everybody knows.
+"""Asking a worker: one connection, many requests in flight, errors as the kinds everybody knows.
 
-A request that was sent when the connection died is not repeated here: only the caller knows whether it may be.
-Signing orders may, because the same `tx_id` gives the same answer; `ask` does that for them.
+A request that was sent when the connection died is not repeated here: unless its command declares that it may be.
+Signing orders may, because the same `tx_id` gives the same answer.
 """
 
 import asyncio
+import functools
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from custody.kit import errors
-from custody.kit.callers import Caller, IdempotencyKey, Origin, Proof
+from custody.kit.answers import Answered
+from custody.kit.callers import Authorization, Caller, IdempotencyKey, Origin, Proof
 from custody.kit.logs import logger
+from custody.kit.tasks import spawn
+from custody.protocol.command import Command, R, declaration_of
+from custody.protocol.failures import KINDS
+from custody.protocol.frames import VERSION, Hello, Reply, Request
 from custody.protocol.framing import BadFrame, frame, read_frame
-from custody.protocol.messages import (
-    VERSION,
-    Body,
-    Done,
-    Failed,
-    Hello,
-    IssueReceipt,
-    Outcome,
-    PublicKeys,
-    ReplaceEvm,
-    Reply,
-    Request,
-    RevealForRoute,
-    SignEvm,
-    SignSolana,
-    SignTypedData,
-    Simulate,
-    Status,
-)
+
+if TYPE_CHECKING:
+    pass
 
 log = logger(__name__)
 DEADLINE_SECONDS = 10.0
 # How long a request waits for a signer that restarts; it is back within a second (docs/operate.md).
 RECONNECT_SECONDS = 4.0
 RETRY_SECONDS = 0.02
-REPEATABLE = (
-    SignEvm, SignTypedData, SignSolana, ReplaceEvm, Simulate, IssueReceipt, RevealForRoute, PublicKeys, Status,
-)  # fmt: skip
 
 
 class SignerUnavailable(errors.Unavailable):
-    """The signer is not reachable right now; nothing was signed. Try again shortly."""
+    """The signer is not reachable; nothing was signed. Retry shortly."""
 
 
 class RequestTooLarge(errors.Invalid):
-    """This request is larger than the signer takes."""
+    """The request is larger than the signer accepts."""
 
 
 class OutcomeUnknown(errors.Unavailable):
-    """The signer went away while it worked on this; look whether it was done before you try again."""
+    """The outcome is unknown: the connection to the signer broke. Check for an effect before you retry."""
 
 
 class InternalFault(Exception):
     """The signer had a fault of its own; becomes a 500 without detail."""
-
-
-_KINDS: dict[str, type[errors.CustodyError]] = {
-    "BadOrder": errors.Invalid,
-    "BadProof": errors.Unauthenticated,
-    "Forbidden": errors.Forbidden,
-    "NotFound": errors.NotFound,
-    "Conflict": errors.Conflict,
-    "Frozen": errors.Frozen,
-    "TooMany": errors.TooMany,
-    "Stale": errors.Unavailable,
-    "Unavailable": errors.Unavailable,
-}
-
-
-@dataclass(frozen=True)
-class Answered:
-    """An outcome, and whether it is the replay of an earlier one."""
-
-    outcome: Outcome
-    replayed: bool
-
-
-class Data(dict[str, Any]):
-    """The data of a `Done`, which knows whether it is an earlier answer."""
-
-    replayed = False
-
-    def replayed_or(self, result: Any) -> Any:
-        """The result, marked when it is the answer to an earlier request with the same Idempotency-Key."""
-        return Replayed(result) if self.replayed else result
-
-
-class Replayed(msgspec.Struct, frozen=True):
-    """A result that an earlier request with the same Idempotency-Key got."""
-
-    data: Any
-
-
-async def told(signer: "SignerClient", body: Body, origin: Origin) -> dict[str, Any]:
-    """Ask in nobody's name for a story that answers with data."""
-    outcome = (await signer.tell(body, origin)).outcome
-    assert isinstance(outcome, Done)  # noqa: S101 - the protocol says so
-    return outcome.data
-
-
-async def asked(signer: "SignerClient", body: Body, caller: Caller) -> Data:
-    """Ask for a story that answers with data."""
-    answer = await signer.ask(body, caller)
-    assert isinstance(answer.outcome, Done)  # noqa: S101 - the protocol says so
-    data = Data(answer.outcome.data)
-    data.replayed = answer.replayed
-    return data
 
 
 @dataclass
@@ -134,15 +68,23 @@ class SignerClient:
     _connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _encoder: msgspec.msgpack.Encoder = field(default_factory=msgspec.msgpack.Encoder)
 
-    async def ask(self, body: Body, caller: Caller) -> Answered:
+    async def ask(self, command: Command[R], caller: Caller) -> Answered[R]:
         """Ask in a caller's name. Raises the named kinds; a signing order survives a signer that restarts."""
-        return await self._ask(body, caller.proof, caller.origin, caller.idempotency)
+        reply = await self._ask(command, caller.proof, caller.origin, caller.idempotency, caller.authorization)
+        return Answered(_read(command, reply), reply.replayed)
 
-    async def tell(self, body: Body, origin: Origin) -> Answered:
+    async def tell(self, command: Command[R], origin: Origin) -> R:
         """Ask in nobody's name: public keys, status, what a node said."""
-        return await self._ask(body, None, origin, None)
+        return _read(command, await self._ask(command, None, origin))
 
-    async def _ask(self, body: Body, proof: Proof | None, origin: Origin, key: IdempotencyKey | None) -> Answered:
+    async def _ask(
+        self,
+        command: Command[Any],
+        proof: Proof | None,
+        origin: Origin,
+        key: IdempotencyKey | None = None,
+        authorization: Authorization | None = None,
+    ) -> Reply:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + DEADLINE_SECONDS
         give_up = loop.time() + RECONNECT_SECONDS
@@ -151,16 +93,23 @@ class SignerClient:
             try:
                 link = await self._connected()
                 request = Request(
-                    VERSION, next(self._numbers), int((deadline - loop.time()) * 1000), origin, body, proof, key
+                    VERSION,
+                    next(self._numbers),
+                    int((deadline - loop.time()) * 1000),
+                    origin,
+                    command,
+                    proof,
+                    key,
+                    authorization if declaration_of(type(command)).authorized else None,
                 )
                 content = self._framed(request)
                 answer = link.waiting[request.n] = loop.create_future()
                 link.writer.write(content)
                 sent = True
                 async with asyncio.timeout_at(deadline):
-                    return _open(await answer)
+                    return _done(await answer)
             except (OSError, BadFrame):
-                if sent and not isinstance(body, REPEATABLE):
+                if sent and not declaration_of(type(command)).repeatable:
                     raise OutcomeUnknown from None
                 if loop.time() >= give_up:
                     raise SignerUnavailable from None
@@ -169,7 +118,7 @@ class SignerClient:
                 link.waiting.pop(request.n, None)
                 raise OutcomeUnknown from None
 
-    def _framed(self, request: Request) -> bytes:
+    def _framed(self, request: Request[Command[Any]]) -> bytes:
         try:
             return frame(self._encoder.encode(request))
         except BadFrame:
@@ -187,7 +136,7 @@ class SignerClient:
                 writer.close()
                 raise ConnectionError("the signer speaks another version")
             self._link = _Link(writer)
-            self._link.reading = asyncio.ensure_future(self._read(reader, self._link))
+            self._link.reading = spawn(self._read(reader, self._link), "replies of the signer")
             return self._link
 
     async def _read(self, reader: asyncio.StreamReader, link: _Link) -> None:
@@ -211,11 +160,26 @@ class SignerClient:
             self._link.reading.cancel()
 
 
-def _open(reply: Reply) -> Answered:
-    outcome = reply.outcome
-    if not isinstance(outcome, Failed):
-        return Answered(outcome, reply.replayed)
-    kind = _KINDS.get(outcome.kind)
+def _done(reply: Reply) -> Reply:
+    """The reply; raises what its failure says."""
+    failed = reply.failed
+    if failed is None:
+        return reply
+    kind = KINDS.get(failed.kind)
     if kind is None:
-        raise InternalFault(outcome.message)
-    raise kind(outcome.message, code=outcome.code, **outcome.context)
+        raise InternalFault(failed.message)
+    raise kind(failed.message, code=failed.code, **failed.context)
+
+
+def _read(command: Command[R], reply: Reply) -> R:
+    """The answer, of the type that the command declares."""
+    try:
+        answer: R = _decoder(type(command)).decode(reply.answer)
+    except msgspec.MsgspecError as problem:
+        raise InternalFault(f"an answer to {type(command).__name__} does not decode: {problem}") from None
+    return answer
+
+
+@functools.cache
+def _decoder(kind: type[Command[Any]]) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(declaration_of(kind).reply)

@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 
-from custody.protocol.messages import MAX_FRAME
+from custody.protocol.frames import MAX_FRAME
 
 
 class BadFrame(Exception):

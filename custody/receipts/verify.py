@@ -3,16 +3,18 @@
 import base64
 import binascii
 import json  # noqa: TID251 - only it shows duplicate keys
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from custody.identity.assertions import Evidence, Matter, NotAVote, check, fingerprint, from_base64url
 from custody.kit import ids
 from custody.policies.fingerprint import policy_hash
-from custody.policies.rules import parse
-from custody.policies.types import PolicyRule
+from custody.policies.kinds import PolicyRule
+from custody.policies.rules import read
 from custody.receipts.canonical import FORMAT, NotCanonical, canonical
 
 USE = "receipt"
@@ -26,11 +28,25 @@ class NotValid(Exception):
     """The receipt is not what the signer signed, or not signed by this signer."""
 
 
+class StatedVote(msgspec.Struct, frozen=True):
+    """A vote as a receipt states it, in base64url."""
+
+    user_id: str = msgspec.field(name="userId")
+    key_id: str = msgspec.field(name="keyId")
+    rp_id: str = msgspec.field(name="rpId")
+    public_key: str = msgspec.field(name="publicKey")
+    authenticator_data: str = msgspec.field(name="authenticatorData")
+    client_data: str = msgspec.field(name="clientDataJSON")
+    signature: str
+
+
 class Verified(msgspec.Struct, frozen=True):
     """A receipt that the key really signed."""
 
     receipt: dict[str, Any]
     kid: str
+    # Who voted, and the fingerprint of the key that signed the vote.
+    votes: tuple[tuple[str, str], ...] = ()
 
 
 class _Signed(msgspec.Struct, forbid_unknown_fields=True):
@@ -58,10 +74,35 @@ def verify(document: bytes, jwks: bytes) -> Verified:
     try:
         key.verify(_decoded(found.signature), canonical(found.receipt))
     except (InvalidSignature, NotCanonical):
-        raise NotValid("the signature does not fit the receipt: one of them was changed") from None
+        raise NotValid("the signature does not match the receipt: one of them was changed") from None
     if found.receipt.get("format") != FORMAT:
-        raise NotValid(f"the signature is good, but the format is not {FORMAT}: a newer custody may know it")
-    return Verified(found.receipt, found.kid)
+        raise NotValid(
+            f"the signature is valid, but the format is not {FORMAT}; a newer version of custody may support it"
+        )
+    return Verified(found.receipt, found.kid, tuple(_votes(found.receipt)))
+
+
+def _votes(receipt: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The votes under which the order was signed, each checked by itself: the signer's word is not needed for them."""
+    approval = receipt.get("approval")
+    if not approval or "votes" not in approval:
+        return
+    try:
+        votes = msgspec.convert(approval["votes"], list[StatedVote])
+        matter = Matter("approval", receipt["tenantId"], approval["id"], receipt["txId"], receipt["digest"])
+        for vote in votes:
+            shown = Evidence(
+                from_base64url(vote.authenticator_data),
+                from_base64url(vote.client_data),
+                from_base64url(vote.signature),
+            )
+            public_key = from_base64url(vote.public_key)
+            check(shown, public_key, vote.rp_id, matter, vote.user_id)
+            yield vote.user_id, fingerprint(public_key)
+    except NotAVote as problem:
+        raise NotValid(f"a vote in it is none: {problem}") from None
+    except (msgspec.ValidationError, KeyError, ValueError):
+        raise NotValid("the votes in it cannot be read") from None
 
 
 def judged_by(receipt: dict[str, Any], policies: bytes) -> bool:
@@ -69,7 +110,7 @@ def judged_by(receipt: dict[str, Any], policies: bytes) -> bool:
     document = _document(policies, "policies")
     try:
         rules = msgspec.convert(document, list[PolicyRule])
-        return bool(policy_hash(parse(rules, ids.new_uuid)).hex() == receipt["policyHash"])
+        return bool(policy_hash(read(rules, ids.new_uuid)).hex() == receipt["policyHash"])
     except (msgspec.ValidationError, ValueError, KeyError) as problem:
         raise Unreadable(f"the policies are not a rule set: {problem}") from None
 
@@ -78,7 +119,7 @@ def _signed(document: bytes) -> _Signed:
     try:
         return msgspec.convert(_document(document, "receipt"), _Signed)
     except msgspec.ValidationError as problem:
-        raise Unreadable(f"this is no receipt: {problem}") from None
+        raise Unreadable(f"not a receipt: {problem}") from None
 
 
 def _document(content: bytes, what: str) -> Any:
@@ -110,7 +151,7 @@ def _key(kid: str, jwks: bytes) -> Ed25519PublicKey:
                 return Ed25519PublicKey.from_public_bytes(_decoded(key.x))
             except (ValueError, NotValid):
                 raise Unreadable("the key of this receipt is malformed in the JWK set") from None
-    raise NotValid("the JWK set has no key for receipts with this id: another service signed, or nobody")
+    raise NotValid("the JWK set has no receipt key with this id: the receipt is from another service, or forged")
 
 
 def _decoded(text: str) -> bytes:

@@ -1,44 +1,28 @@
-"""Make, replace and delete secrets. Spec 2/4.5; the signer seals each value as soon as it arrives."""
+"""Make, replace and delete secrets; the signer seals each value as soon as it arrives."""
 
 from datetime import UTC, datetime
-from typing import Any
 
-import msgspec
-
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.ports import Ports
-from custody.protocol.client import asked
-from custody.protocol.messages import CreateSecret, DeleteSecret, RotateSecret
-from custody.secrets.types import (
-    BadExpiry,
-    DeletedSecret,
-    NewSecretBody,
-    NewValueBody,
-    RotatedSecret,
-    Secret,
-    ValueTooLong,
-)
+from custody.protocol.signer.refusals import BadExpiry, ValueTooLong
+from custody.protocol.signer.secrets import CreateSecret, RotatedSecret, RotateSecret, Secret
+from custody.secrets.types import NewSecretBody, NewValueBody
 
 MAX_BYTES = 65_536
 
 
-async def create(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Any:
+async def create(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[Secret]:
     """Keep a secret under a name that no other living one has."""
     message = CreateSecret(body.name, _bounded(body.value), body.description, _moment(body.expires_at))
-    data = await asked(ports.signer, message, caller)
-    return data.replayed_or(msgspec.convert(data, Secret))
+    return await ports.workers.ask(message, caller)
 
 
-async def replace(ports: Ports, caller: TenantCaller, secret: str, body: NewValueBody, *, rotate: bool) -> Any:
+async def replace(
+    ports: Ports, caller: TenantCaller, secret: str, body: NewValueBody, *, rotate: bool
+) -> Answered[RotatedSecret]:
     """Give a secret its next value; `rotate` is which of the two routes was called, for the audit trail."""
-    data = await asked(ports.signer, RotateSecret(secret, _bounded(body.value), rotate), caller)
-    return data.replayed_or(msgspec.convert(data, RotatedSecret))
-
-
-async def delete(ports: Ports, caller: TenantCaller, secret: str) -> Any:
-    """Destroy a secret's value and free its name."""
-    data = await asked(ports.signer, DeleteSecret(secret), caller)
-    return data.replayed_or(msgspec.convert(data, DeletedSecret))
+    return await ports.workers.ask(RotateSecret(secret, _bounded(body.value), rotate), caller)
 
 
 def _bounded(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Which credential route a request would fall to, and why, by the rules that the proxy itself uses. Decisions 8."""
+"""Which credential route a request would fall to, and why, by the rules that the proxy itself uses."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Make, change and delete credential routes. Spec 2/2.12, 4.5; the signer seals what says where a secret goes."""
+"""Make, change and delete credential routes; the signer seals what says where a secret goes."""
 
 from typing import Any
 
@@ -7,52 +7,50 @@ from msgspec import UNSET
 
 from custody.credentials import rules
 from custody.credentials.types import InjectAs, RouteFields
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.ports import Ports
-from custody.protocol.client import asked
-from custody.protocol.messages import ChangeCredentialRoute, CreateCredentialRoute, DeleteCredentialRoute
-from custody.secrets.types import (
+from custody.protocol.signer.refusals import SecretOfRouteFixed
+from custody.protocol.signer.secrets import (
+    ChangeCredentialRoute,
+    CreateCredentialRoute,
     CredentialRoute,
-    CredentialRouteChangeBody,
-    DeletedCredentialRoute,
-    NewCredentialRouteBody,
-    SecretOfRouteFixed,
 )
+from custody.secrets.types import CredentialRouteChangeBody, NewCredentialRouteBody
 
 _NAMES = {field.name: field.encode_name for field in msgspec.structs.fields(RouteFields)}
 # Stands in for the fields that a change leaves out.
 _HARMLESS = RouteFields(host_pattern="localhost", inject_as="query", inject_key="key")
 
 
-async def create(ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody) -> Any:
+async def create(ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody) -> Answered[CredentialRoute]:
     """Make a route for a secret of the tenant. Checked here for an early answer; the signer's check is what counts."""
     fields = rules.check(
         _fields(body), allow_broad=ports.allow_broad_routes, allow_cookies=ports.allow_cookie_injection
     )
-    data = await asked(ports.signer, CreateCredentialRoute(body.secret_id, fields), caller)
-    return data.replayed_or(msgspec.convert(data, CredentialRoute))
+    return await ports.workers.ask(CreateCredentialRoute(body.secret_id, fields), caller)
 
 
-async def change(ports: Ports, caller: TenantCaller, route: str, body: CredentialRouteChangeBody) -> Any:
+async def change(
+    ports: Ports, caller: TenantCaller, route: str, body: CredentialRouteChangeBody
+) -> Answered[CredentialRoute]:
     """Change some fields of a route."""
     if body.secret_id is not UNSET:
         raise SecretOfRouteFixed(fields=["secretId"])
-    data = await asked(ports.signer, ChangeCredentialRoute(route, _changes(body)), caller)
-    return data.replayed_or(msgspec.convert(data, CredentialRoute))
-
-
-async def delete(ports: Ports, caller: TenantCaller, route: str) -> Any:
-    """Delete a route; its secret stays."""
-    data = await asked(ports.signer, DeleteCredentialRoute(route), caller)
-    return data.replayed_or(msgspec.convert(data, DeletedCredentialRoute))
+    return await ports.workers.ask(ChangeCredentialRoute(route, _changes(body)), caller)
 
 
 def _fields(body: NewCredentialRouteBody) -> RouteFields:
     return RouteFields(
-        host_pattern=body.host_pattern, path_pattern=body.path_pattern, method=body.method,
-        inject_as=_way(body.inject_as), inject_key=body.inject_key, inject_format=body.inject_format,
-        priority=body.priority, enabled=body.enabled,
-    )  # fmt: skip
+        host_pattern=body.host_pattern,
+        path_pattern=body.path_pattern,
+        method=body.method,
+        inject_as=_way(body.inject_as),
+        inject_key=body.inject_key,
+        inject_format=body.inject_format,
+        priority=body.priority,
+        enabled=body.enabled,
+    )
 
 
 def _changes(body: CredentialRouteChangeBody) -> dict[str, Any]:

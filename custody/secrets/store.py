@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from custody.agents.types import AgentAbsent
 from custody.credentials import types as credentials
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.paging import Listed, Page
 from custody.kit.refs import AgentRef
-from custody.secrets.types import CredentialRoute, Secret, SecretAbsent
+from custody.protocol.signer.refusals import AgentAbsent, CredentialRouteAbsent, SecretAbsent
+from custody.protocol.signer.secrets import CredentialRoute, Secret
 
 _READ = "SELECT id, name, description, version, expires_at, created_at, rotated_at FROM secrets"
 _LIVING = "WHERE tenant_id = $1 AND deleted_at IS NULL"
@@ -52,7 +52,7 @@ async def get(pool: Pool, tenant: str, secret: str) -> Secret:
     return _secret(row)
 
 
-async def all_of(pool: Pool, tenant: str, page: Page) -> Listed:
+async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[Secret]:
     """A tenant's secrets, newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(
@@ -62,7 +62,7 @@ async def all_of(pool: Pool, tenant: str, page: Page) -> Listed:
     return Listed([_secret(row) for row in rows], total)
 
 
-async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed:
+async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed[CredentialRoute]:
     """A tenant's credential routes, newest first, also those whose secret is gone."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(
@@ -75,6 +75,19 @@ async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed:
         total = await connection.fetchval("SELECT count(*) FROM credential_routes WHERE tenant_id = $1", tenant)
     shown = [_shown(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"]) for row in rows]
     return Listed(shown, total)
+
+
+async def route(pool: Pool, tenant: str, route_id: str) -> CredentialRoute:
+    """One credential route; CredentialRouteAbsent if there is none."""
+    async with tenant_scope(pool, tenant) as connection:
+        row = await connection.fetchrow(
+            "SELECT id, secret_id, fields, created_at FROM credential_routes WHERE tenant_id = $1 AND id = $2",
+            tenant,
+            route_id,
+        )
+    if row is None:
+        raise CredentialRouteAbsent
+    return _shown(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"])
 
 
 async def candidates(pool: Pool, ref: AgentRef) -> Candidates:
@@ -90,10 +103,14 @@ async def candidates(pool: Pool, ref: AgentRef) -> Candidates:
 
 def _secret(row: Any) -> Secret:
     return Secret(
-        id=str(row["id"]), name=row["name"], description=row["description"], version=row["version"],
-        expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None, created_at=clock.iso(row["created_at"]),
+        id=str(row["id"]),
+        name=row["name"],
+        description=row["description"],
+        version=row["version"],
+        expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None,
+        created_at=clock.iso(row["created_at"]),
         rotated_at=clock.iso(row["rotated_at"]) if row["rotated_at"] else None,
-    )  # fmt: skip
+    )
 
 
 def _candidates(standing: Any, rows: list[Any]) -> Candidates:
@@ -107,15 +124,26 @@ def _candidates(standing: Any, rows: list[Any]) -> Candidates:
 
 def _candidate(row: Any) -> credentials.CredentialRoute:
     return credentials.CredentialRoute(
-        id=str(row["id"]), secret_id=str(row["secret_id"]), fields=_fields(row["fields"]), secret_name=row["name"],
-        secret_version=row["version"], secret_lost=row["lost"],
-    )  # fmt: skip
+        id=str(row["id"]),
+        secret_id=str(row["secret_id"]),
+        fields=_fields(row["fields"]),
+        secret_name=row["name"],
+        secret_version=row["version"],
+        secret_lost=row["lost"],
+    )
 
 
 def _shown(route: str, secret: str, fields: credentials.RouteFields, created_at: datetime) -> CredentialRoute:
     return CredentialRoute(
-        id=route, secret_id=secret, host_pattern=fields.host_pattern, path_pattern=fields.path_pattern,
-        method=fields.method, inject_as=fields.inject_as, inject_key=fields.inject_key,
-        inject_format=fields.inject_format, priority=fields.priority, enabled=fields.enabled,
+        id=route,
+        secret_id=secret,
+        host_pattern=fields.host_pattern,
+        path_pattern=fields.path_pattern,
+        method=fields.method,
+        inject_as=fields.inject_as,
+        inject_key=fields.inject_key,
+        inject_format=fields.inject_format,
+        priority=fields.priority,
+        enabled=fields.enabled,
         created_at=clock.iso(created_at),
-    )  # fmt: skip
+    )

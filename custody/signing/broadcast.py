@@ -1,23 +1,23 @@
-"""Hand signed bytes to a node, and tell the signer that it has them. Decisions 4 (node's answers).
+"""Hand signed bytes to a node, and tell the signer that it has them.
 
 A node that refuses is asked whether it knows the hash before that is believed: `nonce too low` and `already known` are
 also what it says of our own transaction.
 """
 
-from custody.chains.evm import rpc as evm_rpc
-from custody.chains.solana import rpc as solana_rpc
-from custody.chains.table import Chain
+from custody.chains.family import Chain
+from custody.chains.nodes import nodes_of
+from custody.chains.rpc import RpcUnavailable
 from custody.kit.callers import Origin
 from custody.kit.errors import CustodyError, UpstreamFailed
 from custody.kit.logs import logger
 from custody.ports import Ports
-from custody.protocol.messages import BroadcastOutcome, Signed
+from custody.protocol.signer.orders import BroadcastOutcome, Signed
 
 log = logger(__name__)
 
 
 class NotBroadcast(UpstreamFailed):
-    """Signed, but the node did not take it yet; it will be sent again by itself. Do not ask for another signature."""
+    """Signed, but the node has not accepted it yet; the service will broadcast it again. Do not sign again."""
 
 
 async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) -> None:
@@ -38,14 +38,13 @@ async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) 
 async def hand_over(ports: Ports, chain: Chain | None, kind: str, raw: bytes, tx_hash: str) -> None:
     """Give the bytes to a node of the chain; raises UpstreamFailed when none has them afterwards."""
     if chain is None or not chain.rpc_urls:
-        raise UpstreamFailed("No node is configured for this chain.", code="rpc_unavailable")
-    deliver = evm_rpc.broadcast if kind == "evm" else solana_rpc.broadcast
-    await deliver(ports.rpc, chain, raw, tx_hash)
+        raise RpcUnavailable("No node is configured for this chain.")
+    await nodes_of(chain).broadcast(ports.rpc, chain, raw, tx_hash)
 
 
 async def _note(ports: Ports, tenant: str, tx_id: str) -> None:
     """Tell the signer; if that fails, the scheduler sends again and finds out."""
     try:
-        await ports.signer.tell(BroadcastOutcome(tenant, tx_id, "sent"), Origin(f"broadcast-{tx_id}"))
+        await ports.workers.tell(BroadcastOutcome(tenant, tx_id, "sent"), Origin(f"broadcast-{tx_id}"))
     except CustodyError as problem:
         log.warning("outcome not noted", extra={"tx_id": tx_id, "reason": problem.code})

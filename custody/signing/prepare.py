@@ -1,46 +1,47 @@
-"""What a node is asked before the signer: never trusted, and never needed to refuse or queue. Decisions 4."""
+"""What a node is asked before the signer: never trusted, and never needed to refuse or queue."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from custody.chains.evm import rpc as evm_rpc
-from custody.chains.orders import EvmOrder, EvmPrepared, SolanaPrepared
-from custody.chains.solana import rpc as solana_rpc
-from custody.chains.table import Chain
+from custody.chains import families
+from custody.chains.evm import transfers
+from custody.chains.nodes import nodes_of
+from custody.chains.orders import Asked, Prepared, TransferOrder, TypedDataOrder, kind_of
+from custody.chains.rpc import NotExecutable
+from custody.kit import stages
 from custody.kit.errors import UpstreamFailed
 from custody.ports import Ports
 
 
 class RpcUnavailable(UpstreamFailed):
-    """No node is configured for this chain, so nothing can be broadcast on it."""
+    """No node is configured for this chain, so a transaction cannot be broadcast on it."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a node said, or why it said nothing; the signer decides whether that matters."""
+    """What a node said, or why it gave no reason; the signer decides whether that matters."""
 
-    evm: EvmPrepared | None = None
-    solana: SolanaPrepared | None = None
+    prepared: Prepared | None = None
     problem: UpstreamFailed | None = None
 
 
-async def prepare_evm(ports: Ports, chain: Chain | None, sender: str, order: EvmOrder) -> Preparation:
-    """Nonce, gas and fees of an order."""
-    if chain is None or chain.family != "evm" or not chain.rpc_urls:
-        return Preparation(problem=RpcUnavailable())
-    try:
-        return Preparation(evm=await evm_rpc.prepare(ports.rpc, chain, sender, order))
-    except evm_rpc.NotExecutable as problem:
-        # The node knows the nonce all the same, and an order that is not broadcast may use it.
-        return Preparation(evm=None if order.broadcast else problem.prepared, problem=problem)
-    except UpstreamFailed as problem:
-        return Preparation(problem=problem)
-
-
-async def prepare_solana(ports: Ports, chain: Chain | None) -> Preparation:
-    """A recent blockhash."""
-    if chain is None or chain.family != "solana" or not chain.rpc_urls:
-        return Preparation(problem=RpcUnavailable())
-    try:
-        return Preparation(solana=await solana_rpc.prepare(ports.rpc, chain))
-    except UpstreamFailed as problem:
-        return Preparation(problem=problem)
+async def prepare(ports: Ports, order: Asked, sender: Callable[[str], Awaitable[str]]) -> Preparation:
+    """What a node of the order's chain suggests; `sender` finds the address of the wallet of a family."""
+    if isinstance(order, TransferOrder):
+        order = transfers.transaction(order)
+    if isinstance(order, TypedDataOrder):
+        # It goes to no node.
+        return Preparation()
+    with stages.timed("prepare"):
+        chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
+        if chain is None or chain.family != families.of_kind(kind_of(order)).name or not chain.rpc_urls:
+            return Preparation(problem=RpcUnavailable())
+        try:
+            nodes = nodes_of(chain)
+            by = await sender(chain.family) if nodes.NEEDS_SENDER else ""
+            return Preparation(await nodes.prepare(ports.rpc, chain, by, order))
+        except NotExecutable as problem:
+            # The node knows the nonce all the same, and an order that is not broadcast may use it.
+            return Preparation(None if order.broadcast else problem.prepared, problem)
+        except UpstreamFailed as problem:
+            return Preparation(problem=problem)

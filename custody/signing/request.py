@@ -1,123 +1,89 @@
-"""From a caller's order to an answer. Spec 1/4.3; the path is told in docs/follow-a-request.md.
+"""From a caller's order to an answer; the path is told in docs/follow-a-request.md.
 
-Once the signer was asked, the caller hanging up changes nothing: the story runs to its end.
+Once the signer was asked, the caller hanging up changes nothing: the use case runs to its end.
 """
 
-import asyncio
-from collections.abc import Coroutine
-from typing import Any
-
-from custody.agents import store as agents
-from custody.agents.types import AgentAbsent
-from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder
+from custody.agents import shown
+from custody.chains.orders import Asked, Question
 from custody.kit import ids, stages
+from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
+from custody.kit.tasks import run_to_completion
 from custody.ports import Ports
-from custody.protocol.client import Answered
-from custody.protocol.messages import (
+from custody.protocol.signer.orders import (
     NeedsPreparation,
     Queued,
     Refused,
     ReplaceEvm,
     Signed,
-    SignEvm,
-    Signing,
-    SignSolana,
-    SignTypedData,
+    SignOrder,
 )
+from custody.protocol.signer.refusals import AgentAbsent
 from custody.signing import broadcast
-from custody.signing.prepare import Preparation, prepare_evm, prepare_solana
-from custody.signing.types import SigningResult, queued, refused, signed_evm, signed_solana, signed_typed_data
+from custody.signing.prepare import Preparation, prepare
+from custody.signing.types import Decided, Undecided, queued, refused, released
 from custody.transactions import store as transactions
 
 # An owner or admin may ask in an agent's place.
 Asker = AgentCaller | SessionCaller
 
 
-async def evm(ports: Ports, caller: Asker, ref: AgentRef, order: EvmOrder) -> SigningResult:
-    """Sign an EVM transaction, and broadcast it if asked."""
-    preparation = await prepared_evm(ports, ref, order)
-    message = SignEvm(ref.agent, ids.new_uuid(), order, preparation.evm)
-    return await unhurried(ask_signer(ports, caller, ref, message, preparation))
+async def sign[T](
+    ports: Ports, caller: Asker, ref: AgentRef, question: Question, shape: type[T]
+) -> Answered[Decided[T]]:
+    """Sign an order, and broadcast it if asked; what was signed is answered in the shape of its kind."""
+    preparation = await prepared(ports, ref, question.request)
+    message = SignOrder(ref.agent, ids.new_uuid(), question, preparation.prepared)
+    return decided(await run_to_completion(ask_signer(ports, caller, ref, message, preparation), "sign"), shape)
 
 
-async def typed_data(ports: Ports, caller: Asker, ref: AgentRef, order: TypedDataOrder) -> SigningResult:
-    """Sign an EIP-712 document."""
-    return await unhurried(
-        ask_signer(ports, caller, ref, SignTypedData(ref.agent, ids.new_uuid(), order), Preparation())
-    )
+async def prepared(ports: Ports, ref: AgentRef, order: Asked) -> Preparation:
+    """What a node says of an order of this agent."""
 
+    async def sender(family: str) -> str:
+        try:
+            # Its address may be shown as the one to fund.
+            return (await shown.get(ports, ref)).wallet_addresses.of(family)
+        except AgentAbsent:
+            # Deleted a moment ago: what that makes of its token is the signer's word.
+            return ""
 
-async def solana(ports: Ports, caller: Asker, ref: AgentRef, order: SolanaOrder) -> SigningResult:
-    """Sign a Solana transaction, and broadcast it if asked."""
-    preparation = await prepared_solana(ports, order)
-    message = SignSolana(ref.agent, ids.new_uuid(), order, preparation.solana)
-    return await unhurried(ask_signer(ports, caller, ref, message, preparation))
-
-
-async def prepared_evm(ports: Ports, ref: AgentRef, order: EvmOrder) -> Preparation:
-    """What a node says of an EVM order of this agent."""
-    chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
-    sender = await _sender(ports, ref) if chain and chain.rpc_urls else ""
-    with stages.timed("prepare"):
-        return await prepare_evm(ports, chain, sender, order)
-
-
-async def prepared_solana(ports: Ports, order: SolanaOrder) -> Preparation:
-    """What a node says before a Solana order."""
-    with stages.timed("prepare"):
-        return await prepare_solana(ports, ports.chains.find(order.chain_id))
-
-
-async def _sender(ports: Ports, ref: AgentRef) -> str:
-    try:
-        return (await agents.get(ports.pool, ref)).wallet_addresses.evm
-    except AgentAbsent:
-        # Deleted a moment ago: what that makes of its token is the signer's word.
-        return ""
-
-
-async def unhurried[T](story: Coroutine[Any, Any, T]) -> T:
-    """Run a story to its end even if whoever asked for it is gone."""
-    task = asyncio.get_running_loop().create_task(story)
-    # A fault of a story whose caller is gone would otherwise never be looked at.
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return await asyncio.shield(task)
+    return await prepare(ports, order, sender)
 
 
 async def ask_signer(
-    ports: Ports, caller: Asker, ref: AgentRef, message: Signing | ReplaceEvm, preparation: Preparation
-) -> SigningResult:
+    ports: Ports, caller: Asker, ref: AgentRef, message: SignOrder | ReplaceEvm, preparation: Preparation
+) -> Answered[Signed | Undecided]:
     """Have an order judged and signed, and broadcast what was."""
     with stages.timed("signer"):
-        answered = await ports.signer.ask(message, caller)
-    outcome = answered.outcome
-    if isinstance(outcome, NeedsPreparation):
-        raise preparation.problem or UpstreamFailed
-    if isinstance(outcome, Queued):
-        return queued(answered, outcome)
-    if isinstance(outcome, Refused):
-        return refused(answered, outcome)
-    assert isinstance(outcome, Signed)  # noqa: S101 - what is left
-    return await _signed(ports, ref, answered, outcome)
+        answered = await ports.workers.ask(message, caller)
+    match answered.answer:
+        case Signed() as signed:
+            await send_if_asked(ports, ref, signed, replayed=answered.replayed)
+            return Answered(signed, answered.replayed)
+        case Queued() as outcome:
+            return Answered(queued(outcome), answered.replayed)
+        case Refused() as outcome:
+            return Answered(refused(outcome), answered.replayed)
+        case NeedsPreparation():
+            raise preparation.problem or UpstreamFailed
+        case other:
+            raise TypeError(f"the signer answered an order with {type(other).__name__}")
 
 
-async def _signed(ports: Ports, ref: AgentRef, answered: Answered, outcome: Signed) -> SigningResult:
-    if outcome.kind == "typed_data":
-        return signed_typed_data(answered, outcome)
-    await send_if_asked(ports, ref, answered, outcome)
-    if outcome.kind == "solana":
-        return signed_solana(answered, outcome)
-    return signed_evm(answered, outcome)
+def decided[T](answered: Answered[Signed | Undecided], shape: type[T]) -> Answered[Decided[T]]:
+    """The same with what was signed in the shape of its kind."""
+    outcome = answered.answer
+    return Answered(released(outcome, shape) if isinstance(outcome, Signed) else outcome, answered.replayed)
 
 
-async def send_if_asked(ports: Ports, ref: AgentRef, answered: Answered, outcome: Signed) -> None:
+async def send_if_asked(ports: Ports, ref: AgentRef, signed: Signed, *, replayed: bool) -> None:
     """Broadcast what was just signed; for an earlier answer only if it is still not sent."""
-    if not outcome.broadcast:
+    if not signed.broadcast:
         return
-    if answered.replayed and (await transactions.get(ports.pool, ref, outcome.tx_id)).status != "signed":
+    if replayed and (await transactions.get(ports.pool, ref, signed.tx_id)).status != "signed":
         return
     with stages.timed("broadcast"):
-        await broadcast.send(ports, ref.tenant, ports.chains.find(outcome.chain_id or 0), outcome)
+        await broadcast.send(ports, ref.tenant, ports.chains.find(signed.chain_id or 0), signed)

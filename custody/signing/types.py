@@ -1,100 +1,80 @@
-"""What signing routes answer. Spec 1/4.3; the bodies of 202 and 403 are alike on all of them."""
+"""What signing routes answer; the bodies of 202 and 403 are alike on all of them."""
 
-from typing import Any
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from custody.kit.answers import Outcome
+from custody.kit.answers import Declined, Deferred, Throttled
+from custody.kit.described import Id, described
 from custody.policies.types import Result
-from custody.protocol.client import Answered, Replayed
-from custody.protocol.messages import Queued, Refused, Signed
+from custody.protocol.signer.orders import Queued, Refused, Signed
 from custody.transactions.store import encoded
 
-SigningResult = Any
 
-
-class EvmSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A signed EVM transaction; the bytes are there when it was not broadcast."""
+class Released(msgspec.Struct, frozen=True):
+    """All that an answer may tell of a signed order; the answer of its kind has the fields of these that it shows."""
 
     tx_id: str
-    tx_hash: str
-    signed_transaction: str | None = None
-
-
-class TypedDataSigned(msgspec.Struct, frozen=True, rename="camel"):
-    """An EIP-712 signature: 65 bytes, r s v."""
-
-    signature: str
-    tx_id: str
-
-
-class SolanaSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A signed Solana transaction."""
-
-    tx_id: str
+    tx_hash: str | None
     signature: str
     broadcast: bool
-    chain_id: int
-    caip2: str
-    signed_transaction: str | None = None
+    chain_id: int | None
+    caip2: str | None
+    # Of an order that was not broadcast: its bytes, as its family writes them.
+    signed_transaction: str | None
+
+
+_CODE = "The word for programs; it never changes."
 
 
 class Pending(msgspec.Struct, frozen=True, rename="camel"):
-    """202: a person must decide."""
+    """Queued: a person must approve the order before it is signed; nothing needs to be sent again."""
 
-    tx_id: str
-    approval_id: str
-    results: list[Result]
-    status: str = "pending_approval"
+    tx_id: Annotated[Id, described("The transaction.")]
+    approval_id: Annotated[Id, described("What a person decides; see `/approvals`.")]
+    results: Annotated[list[Result], described("What each rule said of the order.")]
+    status: Annotated[Literal["pending_approval"], described("Always `pending_approval`.")] = "pending_approval"
+    code: Annotated[Literal["approval_required"], Meta(description=_CODE)] = "approval_required"
 
 
 class PolicyRefused(msgspec.Struct, frozen=True, rename="camel"):
-    """403 (or 429 when only the rate was too high): a hard rule says no."""
+    """A rule refuses the order; `results` says which one and why. Change the order or the policies."""
 
-    tx_id: str
-    results: list[Result]
-
-
-def signed_evm(answered: Answered, outcome: Signed) -> SigningResult:
-    """The answer for an EVM signature."""
-    return _marked(answered, EvmSigned(outcome.tx_id, outcome.tx_hash or "", _bytes(outcome)))
+    tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
+    results: Annotated[list[Result], described("What each rule said of the order.")]
+    code: Annotated[Literal["policy_refused"], Meta(description=_CODE)] = "policy_refused"
 
 
-def signed_typed_data(answered: Answered, outcome: Signed) -> SigningResult:
-    """The answer for typed data."""
-    return _marked(answered, TypedDataSigned(outcome.signature, outcome.tx_id))
+class PolicyRateLimited(msgspec.Struct, frozen=True, rename="camel"):
+    """A rate-limit rule has no room for another order; send the same request after `Retry-After` seconds."""
+
+    tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
+    results: Annotated[list[Result], described("What each rule said of the order.")]
+    code: Annotated[Literal["policy_rate_limited"], Meta(description=_CODE)] = "policy_rate_limited"
 
 
-def signed_solana(answered: Answered, outcome: Signed) -> SigningResult:
-    """The answer for a Solana signature."""
-    return _marked(
-        answered,
-        SolanaSigned(
-            outcome.tx_id,
-            outcome.signature,
-            outcome.broadcast,
-            outcome.chain_id or 0,
-            outcome.caip2 or "",
-            _bytes(outcome),
-        ),
+type Undecided = Deferred[Pending] | Declined[PolicyRefused] | Throttled[PolicyRateLimited]
+type Decided[T] = T | Undecided
+
+
+def released[T](signed: Signed, shape: type[T]) -> T:
+    """The answer for a signed order, in the shape of its kind."""
+    raw = None if signed.raw is None or signed.broadcast else encoded(signed.kind, signed.raw)
+    told = Released(
+        signed.tx_id, signed.tx_hash, signed.signature, signed.broadcast, signed.chain_id, signed.caip2, raw
     )
+    return msgspec.convert(told, shape, from_attributes=True)
 
 
-def queued(answered: Answered, outcome: Queued) -> SigningResult:
+def queued(outcome: Queued) -> Deferred[Pending]:
     """The answer for an order that waits for a person."""
-    return _marked(answered, Outcome(202, Pending(outcome.tx_id, outcome.approval_id, outcome.results), outcome.reason))
+    return Deferred(Pending(outcome.tx_id, outcome.approval_id, outcome.results), outcome.reason)
 
 
-def refused(answered: Answered, outcome: Refused) -> SigningResult:
+def refused(outcome: Refused) -> Declined[PolicyRefused] | Throttled[PolicyRateLimited]:
     """The answer for an order that a hard rule refused."""
-    status = 429 if outcome.rate_limited else 403
-    headers = {"Retry-After": str(max(1, outcome.retry_after or 1))} if outcome.rate_limited else {}
-    return _marked(answered, Outcome(status, PolicyRefused(outcome.tx_id, outcome.results), outcome.reason, headers))
-
-
-def _marked(answered: Answered, result: Any) -> Any:
-    return Replayed(result) if answered.replayed else result
-
-
-def _bytes(outcome: Signed) -> str | None:
-    return encoded(outcome.kind, outcome.raw) if outcome.raw is not None and not outcome.broadcast else None
+    if (room := outcome.room) is not None:
+        data = PolicyRateLimited(outcome.tx_id, outcome.results)
+        return Throttled(data, outcome.reason, retry_after=room.seconds, limit=room.limit)
+    return Declined(PolicyRefused(outcome.tx_id, outcome.results), outcome.reason)

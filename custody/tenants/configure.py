@@ -1,4 +1,4 @@
-"""Replace a tenant's configuration. Spec 2/4.3, decisions 5."""
+"""Replace a tenant's configuration."""
 
 from typing import Any
 
@@ -6,29 +6,30 @@ import msgspec
 from msgspec import UNSET
 
 from custody.identity import app_clients
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.errors import Invalid
 from custody.ports import Ports
-from custody.protocol.client import asked
-from custody.protocol.messages import PutConfig
+from custody.protocol.identity.tenants import PutConfig
 from custody.tenants import store
-from custody.tenants.rules import checked
-from custody.tenants.types import TenantConfigBody
+from custody.tenants.rules import WrongTenantId, checked
+from custody.tenants.types import TenantConfig, TenantConfigBody
 
 
-async def put_config(ports: Ports, caller: TenantCaller, body: TenantConfigBody) -> Any:
+async def put_config(ports: Ports, caller: TenantCaller, body: TenantConfigBody) -> Answered[TenantConfig]:
     """Replace the whole configuration; a body that GET gave is accepted back."""
     if body.tenant_id not in (None, caller.tenant):
-        raise Invalid("tenantId must be the tenant's own id.", code="wrong_tenant_id", fields=["tenantId"])
+        raise WrongTenantId(fields=["tenantId"])
     body = checked(msgspec.structs.replace(body, tenant_id=caller.tenant))
     # What decides is no part of the document: the signer keeps it, and the document only shows.
     document = msgspec.structs.replace(body, auth_abuse_config=UNSET, app_clients=UNSET)
     message = PutConfig(msgspec.json.encode(document).decode(), _judging(body), _clients(body))
-    data = await asked(ports.signer, message, caller)
-    if (stored := data["stored"]) is None:
+    answered = await ports.workers.ask(message, caller)
+    if (stored := answered.answer.stored) is None:
         # Too long to be kept with the answer; so it is no repetition of one either.
-        return await store.get_config(ports.pool, caller.tenant, ports.presets)
-    return data.replayed_or(store.shown_config(caller.tenant, stored["document"], stored["judging"], stored["clients"]))
+        return Answered(await store.get_config(ports.pool, caller.tenant, ports.presets))
+    return Answered(
+        store.shown_config(caller.tenant, stored.document, stored.judging, stored.clients), answered.replayed
+    )
 
 
 def _judging(body: TenantConfigBody) -> dict[str, Any]:

@@ -1,58 +1,57 @@
-"""App clients, their secrets, and keys that sign requests, as callers see them. Spec 2/2.4, 2.5, decisions 9."""
+"""App clients, their secrets, and keys that sign requests, as callers see them."""
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from custody.identity.app_clients import AppClient, AppClientId
-from custody.kit.errors import Conflict, Invalid, NotFound
+from custody.kit.described import InContract, Instant, described
+from custody.kit.errors import Invalid
 from custody.kit.shapes import DisplayName
-
-# A retiring one serves until its time; from then on it is as good as revoked.
-Status = Literal["active", "retiring", "revoked"]
-
-
-class AppClientAbsent(NotFound):
-    """There is no such app client."""
+from custody.protocol.identity.api_keys import OVERLAP_SECONDS, KeyName, Overlap
+from custody.protocol.identity.credentials import Status
 
 
-class AppClientTaken(Conflict):
-    """An app client with this id already exists."""
+class NewApiKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What a new API key is called, and how long the active one keeps working beside it."""
+
+    overlap_seconds: Overlap = OVERLAP_SECONDS
+    name: KeyName = None
 
 
-class TooManyAppClients(Conflict):
-    """A tenant has at most 50 app clients."""
+class RevokeApiKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the key is revoked even if it is the last."""
+
+    force: Annotated[bool, described("Revoke it even if the tenant is left without an active key.")] = False
 
 
-class AppSecretAbsent(NotFound):
-    """There is no such secret that still works."""
-
-
-class TooManyAppSecrets(Conflict):
-    """An app client has at most 10 secrets that work; revoke one first."""
-
-
-class SigningKeyAbsent(NotFound):
-    """There is no such key that still works."""
-
-
-class TooManySigningKeys(Conflict):
-    """A tenant has at most 10 request-signing keys that work; revoke one first."""
+class MissingField(Invalid):
+    """A required field is missing; the sentence names it."""
 
 
 class OneOrSeveral(Invalid):
-    """Send one app client, or several in appClients, and not both."""
+    """Send one app client, or several in appClients, but not both."""
+
+
+class AppClientList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Several app clients at once."""
+
+    app_clients: Annotated[tuple[AppClient, ...], Meta(max_length=50), described("The app clients.")]
 
 
 class AppClientsBody(AppClient, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """One app client, or several in `appClients`."""
 
+    contract: ClassVar = InContract(one_of=(AppClient, AppClientList))
     # Empty: none is sent but in `app_clients`.
-    id: AppClientId = ""
-    name: DisplayName = ""
-    app_clients: Annotated[tuple[AppClient, ...], Meta(max_length=50)] | UnsetType = UNSET
+    id: Annotated[AppClientId, described("The client's id, unless `appClients` is sent.")] = ""
+    name: Annotated[DisplayName, described("A name for people, unless `appClients` is sent.")] = ""
+    app_clients: Annotated[
+        Annotated[tuple[AppClient, ...], Meta(max_length=50)] | UnsetType,
+        described("Several clients at once, instead of the other fields."),
+    ] = UNSET
 
     def named(self) -> tuple[AppClient, ...]:
         """The clients, whichever way they are sent."""
@@ -65,67 +64,22 @@ class AppClientsBody(AppClient, frozen=True, forbid_unknown_fields=True, rename=
     def _alone(self) -> AppClient:
         for field in ("id", "name"):
             if not getattr(self, field):
-                raise Invalid(f"{field}: an app client needs it.", code="missing_field", fields=[field])
+                raise MissingField(f"{field}: required.", fields=[field])
         return AppClient(**{field: getattr(self, field) for field in AppClient.__struct_fields__})
 
 
 class StoredAppClient(AppClient, frozen=True, rename="camel", kw_only=True):
-    """An app client with the public id that users' programs name it by: `<tenant>/<client>`."""
+    """An app client with its public id, `<tenant>/<client>`."""
 
-    app_id: str
-    created_at: str
-    updated_at: str
+    app_id: Annotated[str, described("The public id, `<tenant>/<client>`, for `X-Service-App-Id`.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+    updated_at: Annotated[Instant, described("When it was last changed.")]
 
     @classmethod
     def of(cls, tenant: str, client: AppClient, created_at: str, updated_at: str) -> Self:
         """A client of a tenant, as it is stored since then."""
         given = {field: getattr(client, field) for field in AppClient.__struct_fields__}
         return cls(app_id=f"{tenant}/{client.id}", created_at=created_at, updated_at=updated_at, **given)
-
-
-class AppSecret(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is told of a secret; the secret itself is shown once, when it is made."""
-
-    id: str
-    prefix: str
-    status: Status
-    created_at: str
-    retires_at: str | None
-    app_id: str
-
-
-class NewAppSecret(AppSecret, frozen=True, rename="camel", kw_only=True):
-    """A secret, shown this once."""
-
-    app_secret: str
-
-    def __repr__(self) -> str:
-        return "NewAppSecret()"
-
-
-class SigningKey(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is told of a key that signs requests; its secret is shown once, when it is made."""
-
-    id: str
-    prefix: str
-    status: Status
-    created_at: str
-    retires_at: str | None
-
-
-class NewSigningKey(SigningKey, frozen=True, rename="camel", kw_only=True):
-    """A key with its secret, shown this once."""
-
-    signing_secret: str
-
-    def __repr__(self) -> str:
-        return "NewSigningKey()"
-
-
-class Deleted(msgspec.Struct, frozen=True):
-    """What is gone."""
-
-    deleted: str
 
 
 def status_of(retires_at: datetime | None, revoked_at: datetime | None, now: datetime) -> Status:

@@ -1,4 +1,4 @@
-"""Configurations for tenants of known ids that have saved none. Spec 2/2.2, decisions 9.
+"""Configurations for tenants of known ids that have saved none.
 
 A preset holds what people see and nothing that decides: how approvals, second factors and app clients are judged is
 for the signer to know, so it is saved or it is the default.
@@ -26,19 +26,31 @@ from custody.tenants.types import ShownConfig
 
 VARIABLE: Final = "SERVICE_TENANT_PRESETS_FILE"
 _DAILY_LIMIT = PolicyTemplate(
-    id="daily-limit", name="A daily limit", description="A person is asked above it.", icon="shield",
+    id="daily-limit",
+    name="A daily limit",
+    description="A person must approve orders above it.",
+    icon="shield",
     policies=(TemplateRule(id="day", type="spending-limit", config={"maxPerDay": "1000000000000000000"}),),
     customizable_fields=(
         CustomizableField(
-            path="policies[0].config.maxPerDay", label="Most in a day, in wei", type="amount",
-            default="1000000000000000000", min="0",
+            path="policies[0].config.maxPerDay",
+            label="Most in a day, in wei",
+            type="amount",
+            default="1000000000000000000",
+            min="0",
         ),
     ),
-)  # fmt: skip
+)
 _OPENAI = SecretRoutePreset(
-    id="openai", name="OpenAI", host_pattern="api.openai.com", path_pattern="/v1/*", inject_as="header",
-    inject_key="authorization", inject_format="Bearer {value}", provisioning="user",
-)  # fmt: skip
+    id="openai",
+    name="OpenAI",
+    host_pattern="api.openai.com",
+    path_pattern="/v1/*",
+    inject_as="header",
+    inject_key="authorization",
+    inject_format="Bearer {value}",
+    provisioning="user",
+)
 BUILT_IN: Final = {
     "demo": ShownConfig(
         display_name="Demo",

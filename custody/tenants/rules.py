@@ -1,4 +1,4 @@
-"""What a configuration may show people. Spec 2/2.2."""
+"""What a configuration may show people."""
 
 import msgspec
 
@@ -8,19 +8,23 @@ from custody.policies.kinds import KINDS
 from custody.tenants.types import FLAGS, ShownConfig
 
 
+class WrongTenantId(Invalid):
+    """tenantId must equal the tenant's id."""
+
+
 class UnknownFlag(Invalid):
-    """This feature flag is not known."""
+    """Unknown feature flag."""
 
 
 class UnknownPolicyType(Invalid):
-    """This type of policy is not known."""
+    """Unknown policy type."""
 
 
 def checked[C: ShownConfig](config: C) -> C:
     """The configuration as it is stored; Invalid names the field that is wrong."""
     if unknown := sorted(set(config.feature_flags) - set(FLAGS)):
         raise UnknownFlag(
-            f"featureFlags: {unknown[0]!r} is not known; the flags are {', '.join(FLAGS)}.", fields=["featureFlags"]
+            f"featureFlags: {unknown[0]!r} is unknown; the flags are {', '.join(FLAGS)}.", fields=["featureFlags"]
         )
     if unknown := sorted(set(config.policy_exposure) - set(KINDS)):
         raise UnknownPolicyType(

@@ -9,17 +9,12 @@ from custody.identity.app_clients import AppClient
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.paging import Listed, Page
-from custody.tenants.credential_types import AppClientAbsent, AppSecret, SigningKey, StoredAppClient, status_of
-from custody.tenants.types import (
-    FLAGS,
-    Member,
-    PresentAuthAbuseConfig,
-    Stats,
-    Tenant,
-    TenantAbsent,
-    TenantConfig,
-    TenantConfigBody,
-)
+from custody.protocol.identity.api_keys import ApiKey
+from custody.protocol.identity.credentials import AppSecret, SigningKey
+from custody.protocol.identity.refusals import AppClientAbsent
+from custody.protocol.refusals import TenantAbsent
+from custody.tenants.credential_types import StoredAppClient, status_of
+from custody.tenants.types import FLAGS, Member, PresentAuthAbuseConfig, Stats, Tenant, TenantConfig, TenantConfigBody
 
 _CONFIG = (
     "SELECT c.document, c.judging, (SELECT array_agg(a.document ORDER BY a.created_at DESC, a.id) FROM app_clients a "
@@ -29,6 +24,7 @@ _CLIENTS = (
     "SELECT document, created_at, updated_at FROM app_clients WHERE tenant_id = $1 ORDER BY created_at DESC, id "
     "LIMIT $2 OFFSET $3"
 )
+_HAS_TENANT = "SELECT EXISTS (SELECT FROM tenants WHERE id = $1)"
 _HAS_CLIENT = "SELECT EXISTS (SELECT FROM app_clients WHERE tenant_id = $1 AND id = $2)"
 _SECRETS = (
     "SELECT id, prefix, created_at, retires_at, revoked_at FROM app_secrets WHERE tenant_id = $1 AND client_id = $2 "
@@ -37,6 +33,10 @@ _SECRETS = (
 _COUNT_SECRETS = "SELECT count(*) FROM app_secrets WHERE tenant_id = $1 AND client_id = $2"
 _KEYS = (
     "SELECT id, prefix, created_at, retires_at, revoked_at FROM signing_keys WHERE tenant_id = $1 "
+    "ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
+)
+_API_KEYS = (
+    "SELECT id, name, prefix, created_at, retires_at, revoked_at, last_used_at FROM tenant_keys WHERE tenant_id = $1 "
     "ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
 )
 _MEMBERS = (
@@ -68,30 +68,37 @@ def shown_config(tenant: str, text: str | None, judging: str | None, clients: It
     saved = msgspec.json.decode(text, type=TenantConfigBody) if text else TenantConfigBody()
     auth = msgspec.json.decode(judging, type=PresentAuthAbuseConfig) if judging else None
     return TenantConfig(
-        tenant_id=tenant, display_name=saved.display_name, policy_exposure=saved.policy_exposure,
-        policy_templates=saved.policy_templates, secret_route_presets=saved.secret_route_presets,
-        approval_config=saved.approval_config, feature_flags=dict.fromkeys(FLAGS, True) | saved.feature_flags,
-        theme=saved.theme, auth_abuse_config=auth or PresentAuthAbuseConfig(),
+        tenant_id=tenant,
+        display_name=saved.display_name,
+        policy_exposure=saved.policy_exposure,
+        policy_templates=saved.policy_templates,
+        secret_route_presets=saved.secret_route_presets,
+        approval_config=saved.approval_config,
+        feature_flags=dict.fromkeys(FLAGS, True) | saved.feature_flags,
+        theme=saved.theme,
+        auth_abuse_config=auth or PresentAuthAbuseConfig(),
         app_clients=tuple(msgspec.json.decode(client, type=AppClient) for client in clients),
-    )  # fmt: skip
+    )
 
 
-async def app_clients(pool: Pool, tenant: str, page: Page) -> Listed:
+async def app_clients(pool: Pool, tenant: str, page: Page) -> Listed[StoredAppClient]:
     """A tenant's app clients, the newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_CLIENTS, tenant, page.limit, page.offset)
         total = await connection.fetchval("SELECT count(*) FROM app_clients WHERE tenant_id = $1", tenant)
     found = [
         StoredAppClient.of(
-            tenant, msgspec.json.decode(row["document"], type=AppClient), clock.iso(row["created_at"]),
+            tenant,
+            msgspec.json.decode(row["document"], type=AppClient),
+            clock.iso(row["created_at"]),
             clock.iso(row["updated_at"]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     return Listed(found, total)
 
 
-async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Listed:
+async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Listed[AppSecret]:
     """What is told of an app client's secrets, the newest first; AppClientAbsent if there is no such client."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_SECRETS, tenant, client, page.limit, page.offset)
@@ -101,7 +108,7 @@ async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Liste
     return Listed([AppSecret(app_id=f"{tenant}/{client}", **_life(row)) for row in rows], total)
 
 
-async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed:
+async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed[SigningKey]:
     """What is told of a tenant's request-signing keys, the newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_KEYS, tenant, page.limit, page.offset)
@@ -109,12 +116,27 @@ async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed:
     return Listed([SigningKey(**_life(row)) for row in rows], total)
 
 
-async def members(pool: Pool, tenant: str, page: Page) -> Listed:
+async def api_keys(pool: Pool, tenant: str, page: Page) -> Listed[ApiKey]:
+    """What is told of a tenant's API keys, the newest first; TenantAbsent if there is no such tenant."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(_API_KEYS, tenant, page.limit, page.offset)
+        total = await connection.fetchval("SELECT count(*) FROM tenant_keys WHERE tenant_id = $1", tenant)
+        if not total and not await connection.fetchval(_HAS_TENANT, tenant):
+            raise TenantAbsent
+    return Listed([_api_key(row) for row in rows], total)
+
+
+def _api_key(row: Any) -> ApiKey:
+    used = row["last_used_at"]
+    return ApiKey(name=row["name"], last_used_at=clock.iso(used) if used else None, **_life(row))
+
+
+async def members(pool: Pool, tenant: str, page: Page) -> Listed[Member]:
     """A tenant's members, the newest first; TenantAbsent if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_MEMBERS, tenant, page.limit, page.offset)
         total = await connection.fetchval("SELECT count(*) FROM memberships WHERE tenant_id = $1", tenant)
-        if not total and not await connection.fetchval("SELECT EXISTS (SELECT FROM tenants WHERE id = $1)", tenant):
+        if not total and not await connection.fetchval(_HAS_TENANT, tenant):
             raise TenantAbsent
     found = [
         Member(str(row["user_id"]), row["role"], row["email"], row["wallet"], clock.iso(row["created_at"]))
@@ -126,9 +148,12 @@ async def members(pool: Pool, tenant: str, page: Page) -> Listed:
 def _life(row: Any) -> dict[str, Any]:
     retires_at, revoked_at = row["retires_at"], row["revoked_at"]
     return {
-        "id": str(row["id"]), "prefix": row["prefix"], "status": status_of(retires_at, revoked_at, clock.now()),
-        "created_at": clock.iso(row["created_at"]), "retires_at": clock.iso(retires_at) if retires_at else None,
-    }  # fmt: skip
+        "id": str(row["id"]),
+        "prefix": row["prefix"],
+        "status": status_of(retires_at, revoked_at, clock.now()),
+        "created_at": clock.iso(row["created_at"]),
+        "retires_at": clock.iso(retires_at) if retires_at else None,
+    }
 
 
 async def platform_get(pool: Pool, tenant: str) -> Tenant:
@@ -140,7 +165,7 @@ async def platform_get(pool: Pool, tenant: str) -> Tenant:
     return Tenant(row["id"], row["name"], clock.iso(row["created_at"]), frozen, row["agent_count"])
 
 
-async def platform_all(pool: Pool, page: Page) -> Listed:
+async def platform_all(pool: Pool, page: Page) -> Listed[Tenant]:
     """Every tenant, newest first."""
     rows = await pool.fetch("SELECT * FROM platform_tenants($1, $2)", page.limit, page.offset)
     found = [
@@ -160,3 +185,11 @@ async def platform_stats(pool: Pool) -> Stats:
     """The whole deployment in three figures."""
     row = await pool.fetchrow("SELECT * FROM platform_stats()")
     return Stats(row["tenants"], row["agents"], row["transactions"])
+
+
+async def usage(pool: Pool, tenant: str) -> Any:
+    """What a tenant has and wrote of each quota; TenantAbsent if there is no such tenant."""
+    async with tenant_scope(pool, tenant) as connection:
+        if not await connection.fetchval(_HAS_TENANT, tenant):
+            raise TenantAbsent
+        return await connection.fetchrow("SELECT * FROM usage_read($1)", tenant)

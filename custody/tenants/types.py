@@ -1,4 +1,4 @@
-"""A tenant, its configuration and its members. Spec 2/2.1 to 2.3, decisions 3, 4, 5, 10."""
+"""A tenant, its configuration and its members."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,18 +8,21 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.identity.app_clients import AppClient
 from custody.identity.mfa import MfaPolicy
 from custody.identity.theme import PolicyTemplates, SecretRoutePresets, Theme
-from custody.kit.errors import Gone, NotFound
+from custody.kit.described import Id, Instant, described
+from custody.kit.errors import Gone
 from custody.kit.shapes import DisplayName, Reason, Role, TenantId, Url, Uuid
 
 FLAGS = (
-    "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue",
+    "showFundingQR",
+    "showTransactionHistory",
+    "showSpendDashboard",
+    "showPolicyControls",
+    "showApprovalQueue",
     "showSecretManager",
-    "enableSolana", "showChainSelector", "allowAddressExport",
-)  # fmt: skip
-
-
-class TenantAbsent(NotFound):
-    """There is no such tenant."""
+    "enableSolana",
+    "showChainSelector",
+    "allowAddressExport",
+)
 
 
 class DefaultPoliciesRetired(Gone):
@@ -30,191 +33,192 @@ class TenantWebhookRetired(Gone):
     """A tenant's webhook is retired; use /webhooks, and PUT /agents/:agentId/policies for policies."""
 
 
-class MemberAbsent(NotFound):
-    """This user is not a member of this tenant."""
-
-
 class NewTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """`apiKeyHash` is the SHA-256 of the tenant's key (64 lower-case hex digits), or a raw key, which is hashed."""
 
-    id: TenantId
-    name: DisplayName
-    api_key_hash: Annotated[str, Meta(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+\Z")]
-    webhook_url: Url | None = None
+    id: Annotated[TenantId, described("The tenant's id.")]
+    name: Annotated[DisplayName, described("A name for people.")]
+    api_key_hash: Annotated[
+        str,
+        Meta(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+\Z"),
+        described("The SHA-256 of the tenant's API key in hex, or the key itself."),
+    ]
+    webhook_url: Annotated[Url | None, described("Not used: create endpoints under `/webhooks`.")] = None
 
     def __repr__(self) -> str:
         return f"NewTenantBody({self.id})"
 
 
 class PlatformTenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A tenant whose API key is made here and shown once."""
+    """A tenant whose API key the service creates and returns once."""
 
-    id: TenantId
-    name: DisplayName
-    webhook_url: Url | None = None
+    id: Annotated[TenantId, described("The tenant's id.")]
+    name: Annotated[DisplayName, described("A name for people.")]
+    webhook_url: Annotated[Url | None, described("Not used: create endpoints under `/webhooks`.")] = None
 
 
 class RegisteredTenant(msgspec.Struct, frozen=True, rename="camel"):
-    """A tenant that brought its own key."""
+    """A tenant created with its own key."""
 
-    id: str
-    name: str
-    api_key_hash: str
-    created_at: str
+    id: Annotated[str, described("The tenant's id.")]
+    name: Annotated[str, described("The tenant's name.")]
+    api_key_hash: Annotated[str, described("The SHA-256 of its API key in hex.")]
+    created_at: Annotated[Instant, described("When it was created.")]
 
 
 class CreatedTenant(msgspec.Struct, frozen=True, rename="camel"):
-    """A tenant with its API key, shown this once."""
+    """A tenant with its API key, returned only here."""
 
-    id: str
-    name: str
-    api_key: str
-    created_at: str
+    id: Annotated[str, described("The tenant's id.")]
+    name: Annotated[str, described("The tenant's name.")]
+    api_key: Annotated[str, described("The API key; it is returned only here.")]
+    created_at: Annotated[Instant, described("When it was created.")]
 
     def __repr__(self) -> str:
         return f"CreatedTenant({self.id})"
 
 
 class Tenant(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A tenant; `agent_count` only where one is asked for by the platform."""
+    """A tenant; `agent_count` only on the platform route of one tenant."""
 
-    id: str
-    name: str
-    created_at: str
-    frozen_at: str | None = None
-    agent_count: int | None = None
+    id: Annotated[str, described("The tenant's id.")]
+    name: Annotated[str, described("The tenant's name.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+    frozen_at: Annotated[Instant | None, described("When it was frozen; absent while it is not.")] = None
+    agent_count: Annotated[
+        int | None, described("How many agents it has; only where one tenant is asked for by the operator.")
+    ] = None
 
 
-class DeletedTenant(msgspec.Struct, frozen=True):
-    """What is gone."""
+class Me(msgspec.Struct, frozen=True, rename="camel"):
+    """What a credential is; what its kind does not have is null."""
 
-    deleted: str
+    kind: Annotated[
+        Literal["tenant_key", "agent_token", "session", "app_client", "platform_key"],
+        described("The kind of credential."),
+    ]
+    tenant_id: Annotated[str | None, described("The tenant; null for the operator.")] = None
+    agent_id: Annotated[str | None, described("The agent whose token it is.")] = None
+    user_id: Annotated[Id | None, described("The person who is signed in.")] = None
+    role: Annotated[Role | None, described("The person's role in the tenant.")] = None
+    client_id: Annotated[str | None, described("The app client.")] = None
+    key_id: Annotated[Id | None, described("The id of a tenant's API key.")] = None
+    name: Annotated[str | None, described("The name of a tenant's API key.")] = None
+    prefix: Annotated[str | None, described("How a key or secret begins.")] = None
+    scopes: Annotated[list[str] | None, described("Its scopes; null if none narrow what it may do.")] = None
+    expires_at: Annotated[Instant | None, described("When it stops working; null if only a revocation ends it.")] = None
 
 
 class Stats(msgspec.Struct, frozen=True):
     """The whole deployment in three figures."""
 
-    tenants: int
-    agents: int
-    transactions: int
+    tenants: Annotated[int, described("How many tenants there are.")]
+    agents: Annotated[int, described("How many agents there are.")]
+    transactions: Annotated[int, described("How many transactions there are.")]
 
 
 class Approvers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who approves."""
+    """The roles that may approve."""
 
-    mode: Literal["owner"] = "owner"
+    mode: Annotated[Literal["owner"], described("Who may approve.")] = "owner"
 
 
 class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How approvals behave; 0 seconds means that they never expire."""
+    """Approval settings; 0 seconds: approvals never expire."""
 
-    auto_expire_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = 86_400
-    approvers: Approvers = Approvers()
-    webhook_callback_enabled: bool = False
-    uncovered_effects: Literal["queue", "allow", "refuse"] = "queue"
+    auto_expire_seconds: Annotated[
+        int, Meta(ge=0, le=31_536_000), described("Seconds until an undecided approval expires; 0 means never.")
+    ] = 86_400
+    approvers: Annotated[Approvers, described("Who may approve.")] = Approvers()
+    webhook_callback_enabled: Annotated[bool, described("Stored and shown; nothing depends on it.")] = False
+    uncovered_effects: Annotated[
+        Literal["queue", "allow", "refuse"], described("What becomes of an order that does something no rule covers.")
+    ] = "queue"
 
 
 class AuthAbuseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How recent a second factor must be; without `mfa` that stays as it is."""
+    """How recent a second factor must be; without `mfa` it stays as it is."""
 
-    mfa: MfaPolicy | UnsetType = UNSET
+    mfa: Annotated[MfaPolicy | UnsetType, described("How recent a second factor must be.")] = UNSET
 
 
 class ShownConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """What people see of a tenant, and what they may begin with; nothing of it decides anything."""
 
-    display_name: DisplayName | None = None
-    policy_exposure: dict[str, Literal["visible", "enforced", "hidden"]] = {}
-    policy_templates: PolicyTemplates = ()
-    secret_route_presets: SecretRoutePresets = ()
-    feature_flags: dict[str, bool] = {}
-    theme: Theme | None = None
+    display_name: Annotated[DisplayName | None, described("The tenant's name as people see it.")] = None
+    policy_exposure: Annotated[
+        dict[str, Literal["visible", "enforced", "hidden"]],
+        described("Types of rule by name, and whether people see them."),
+    ] = {}
+    policy_templates: Annotated[PolicyTemplates, described("Sets of rules to start with.")] = ()
+    secret_route_presets: Annotated[SecretRoutePresets, described("Credential routes to start with.")] = ()
+    feature_flags: Annotated[dict[str, bool], described("What the tenant's pages show, by name.")] = {}
+    theme: Annotated[Theme | None, described("How the tenant's pages look.")] = None
 
 
 class TenantConfigBody(ShownConfig, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """A full replacement; an omitted field is unset, and readers use its default.
 
-    But `authAbuseConfig` and `appClients` stay as they are where they are omitted, and only people change them.
+    Exceptions: `authAbuseConfig` and `appClients` stay as they are if omitted, and only people may change them.
     """
 
-    tenant_id: TenantId | None = None
-    approval_config: ApprovalConfig = ApprovalConfig()
-    auth_abuse_config: AuthAbuseConfig | UnsetType = UNSET
-    app_clients: Annotated[tuple[AppClient, ...], Meta(max_length=50)] | UnsetType = UNSET
+    tenant_id: Annotated[TenantId | None, described("The tenant; must be the one in the path.")] = None
+    approval_config: Annotated[ApprovalConfig, described("How approvals work.")] = ApprovalConfig()
+    auth_abuse_config: Annotated[AuthAbuseConfig | UnsetType, described("How recent a second factor must be.")] = UNSET
+    app_clients: Annotated[
+        Annotated[tuple[AppClient, ...], Meta(max_length=50)] | UnsetType,
+        described("The app clients, replacing all of them."),
+    ] = UNSET
 
 
 class PresentAuthAbuseConfig(msgspec.Struct, frozen=True):
     """How recent a second factor must be."""
 
-    mfa: MfaPolicy = MfaPolicy()
+    mfa: Annotated[MfaPolicy, described("How recent a second factor must be.")] = MfaPolicy()
 
 
 class TenantConfig(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A tenant's configuration with the defaults filled in; a PUT takes it back."""
+    """A tenant's configuration with defaults filled in; it can be sent back with PUT."""
 
-    tenant_id: str
-    display_name: str | None = None
-    policy_exposure: dict[str, Any] = {}
-    policy_templates: PolicyTemplates = ()
-    secret_route_presets: SecretRoutePresets = ()
-    approval_config: ApprovalConfig = ApprovalConfig()
-    feature_flags: dict[str, bool] = {}
-    theme: Theme | None = None
-    auth_abuse_config: PresentAuthAbuseConfig = PresentAuthAbuseConfig()
-    app_clients: tuple[AppClient, ...] = ()
+    tenant_id: Annotated[str, described("The tenant.")]
+    display_name: Annotated[str | None, described("The tenant's name as people see it.")] = None
+    policy_exposure: Annotated[dict[str, Any], described("Types of rule by name, and whether people see them.")] = {}
+    policy_templates: Annotated[PolicyTemplates, described("Sets of rules to start with.")] = ()
+    secret_route_presets: Annotated[SecretRoutePresets, described("Credential routes to start with.")] = ()
+    approval_config: Annotated[ApprovalConfig, described("How approvals work.")] = ApprovalConfig()
+    feature_flags: Annotated[dict[str, bool], described("What the tenant's pages show, by name.")] = {}
+    theme: Annotated[Theme | None, described("How the tenant's pages look.")] = None
+    auth_abuse_config: Annotated[PresentAuthAbuseConfig, described("How recent a second factor must be.")] = (
+        PresentAuthAbuseConfig()
+    )
+    app_clients: Annotated[tuple[AppClient, ...], described("The app clients.")] = ()
 
 
 class FreezeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why; whoever meets the freeze is told."""
+    """The reason; callers that are refused because of the freeze see it."""
 
-    reason: Reason | None = None
-
-
-class FrozenAgent(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether an agent is frozen, since when and why."""
-
-    agent_id: str
-    frozen: bool
-    frozen_at: str | None
-    reason: str | None
-
-
-class FrozenTenant(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether a tenant is frozen, since when and why."""
-
-    tenant_id: str
-    frozen: bool
-    frozen_at: str | None
-    reason: str | None
+    reason: Annotated[Reason | None, described("Why; callers that are refused see it.")] = None
 
 
 class MemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A user, and what he becomes in the tenant."""
+    """A user, and their role in the tenant."""
 
-    user_id: Uuid
-    role: Role
+    user_id: Annotated[Uuid, described("The user.")]
+    role: Annotated[Role, described("What they may do.")]
+    force: Annotated[bool, described("Change the role even of the tenant's last owner.")] = False
 
 
-class Membership(msgspec.Struct, frozen=True, rename="camel"):
-    """A user's role in a tenant."""
+class RemoveMemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the member is removed even if they are the tenant's last owner."""
 
-    tenant_id: str
-    user_id: str
-    role: Role
-    created_at: str
+    force: Annotated[bool, described("Remove them even if the tenant is left without an owner.")] = False
 
 
 class Member(msgspec.Struct, frozen=True, rename="camel"):
-    """A member of a tenant as the operator sees him."""
+    """A member of a tenant as the operator sees them."""
 
-    user_id: str
-    role: Role
-    email: str | None
-    wallet_address: str | None
-    created_at: str
-
-
-class RemovedMember(msgspec.Struct, frozen=True):
-    """Who is no longer a member."""
-
-    deleted: str
+    user_id: Annotated[Id, described("The user.")]
+    role: Annotated[Role, described("What they may do.")]
+    email: Annotated[str | None, described("The address that they signed in with.")]
+    wallet_address: Annotated[str | None, described("The wallet that they signed in with.")]
+    created_at: Annotated[Instant, described("When they became a member.")]

@@ -1,4 +1,5 @@
-"""The sign path's two round trips: one read, one guarded write (design 3). The statements are in migration 0001.
+"""The sign path's two round trips: one read, one guarded write. Their SQL is `sign_read` and `sign_write`
+in `custody/database/functions/transactions/`.
 
 The read takes no lock. The write succeeds only if nothing the judge looked at has changed since: it compares the
 agent's ledger version, policy version, incarnation and token epoch, the tenant's freeze and its configuration.
@@ -6,16 +7,20 @@ agent's ledger version, policy version, incarnation and token epoch, the tenant'
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 import msgspec
 
+from custody.kit.act import Act, Credential
 from custody.kit.callers import IdempotencyKey
 from custody.kit.refs import AgentRef
+from custody.policies.parts import counted
 
-_READ = "SELECT * FROM sign_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-_WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+_READ = "SELECT * FROM sign_read($1, $2, $3, $4, $5, $6, $7, $8)"
+_ACTION = "SELECT * FROM action_read($1, $2, $3, $4)"
+_WRITE_VOTE = "SELECT vote_write($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7)"
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -28,7 +33,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """What a slot counts of one asset, and in which hour's bucket."""
+    """What a slot counts of one asset, and in which hour's bucket; under the names of `custody/policies/parts.py`."""
 
     amount: str
     hour: datetime
@@ -52,26 +57,43 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     judging: str | None
     judging_mac: bytes | None
     spend: dict[str, tuple[int, int]]
-    orders_last_hour: int
-    orders_last_day: int
+    # Orders by the start of their minute, and of their hour, in seconds since 1970; as far back as a window reaches.
+    minutes: list[tuple[int, int]]
+    hours: list[tuple[int, int]]
     highest_nonce: int | None
     slot: Slot | None
     idempotent: tuple[bytes, bytes | None] | None
-    answer: bytes | None
+    # Of the sealed set of signers and quorums; the set itself only where an authorisation was shown.
+    authority_version: int = 0
+    authority: str | None = None
+    # The wallet action that has this reference already: the digest of its order, and its answer.
+    action: tuple[bytes, bytes] | None = None
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What the read needs to know of an order."""
 
     ref: AgentRef
-    purpose: str
-    tx_id: str
+    family: str
     principal: str
     key: IdempotencyKey | None
     chain_id: int | None = None
     pending_nonce: int | None = None
     nonce: int | None = None
     takes_open_slot: bool = False
+    # Whether an authorisation was shown, so that the signers and quorums are read too.
+    authority: bool = False
+    # Type and reference of a wallet action; then the one that has the reference is read too, in a second round trip.
+    action: tuple[str, str] | None = None
+
+
+class NonceRow(NamedTuple):
+    """Which nonce an order wants: the SQL type `nonce_request`."""
+
+    chain: int | None
+    pending: int | None
+    nonce: int | None
+    takes_open: bool
 
 
 _spend_decoder = msgspec.json.Decoder(list[tuple[str, str, str]])
@@ -82,25 +104,47 @@ async def read(connection: Any, question: Question) -> Facts | None:
     """The facts for one order, or None when there is no such agent."""
     key = question.key
     row = await connection.fetchrow(
-        _READ, question.ref.tenant, question.ref.agent, question.purpose, question.chain_id, question.pending_nonce,
-        question.nonce, question.takes_open_slot, question.principal, key.route if key else None,
-        key.key_hash if key else None, question.tx_id,
-    )  # fmt: skip
+        _READ,
+        question.ref.tenant,
+        question.ref.agent,
+        question.family,
+        NonceRow(question.chain_id, question.pending_nonce, question.nonce, question.takes_open_slot),
+        question.principal,
+        key.route if key else None,
+        key.key_hash if key else None,
+        question.authority,
+    )
     if row is None:
         return None
+    action = None
+    if question.action is not None:
+        action = await connection.fetchrow(_ACTION, question.ref.tenant, question.ref.agent, *question.action)
     spend = _spend_decoder.decode(row["spend"]) if row["spend"] else []
     return Facts(
-        now=row["now"], incarnation=str(row["incarnation"]), token_epoch=row["token_epoch"],
-        ledger_version=row["ledger_version"], policy_version=row["policy_version"],
-        frozen=row["agent_frozen"] or row["tenant_frozen"], address=row["address"], agent_name=row["agent_name"],
-        head=(row["head_version"], row["head_count"], row["head_mac"]), rules=row["rules"] or "[]", blob=row["blob"],
-        config_version=row["config_version"], judging=row["judging"], judging_mac=row["judging_mac"],
-        spend={asset: (int(day), int(week)) for asset, day, week in spend},
-        orders_last_hour=row["orders_last_hour"], orders_last_day=row["orders_last_day"],
-        highest_nonce=row["highest_nonce"], slot=_slot(row),
+        now=row["now"],
+        incarnation=str(row["incarnation"]),
+        token_epoch=row["token_epoch"],
+        ledger_version=row["ledger_version"],
+        policy_version=row["policy_version"],
+        frozen=row["agent_frozen"] or row["tenant_frozen"],
+        address=row["address"],
+        agent_name=row["agent_name"],
+        head=(row["head_version"], row["head_count"], row["head_mac"]),
+        rules=row["rules"] or "[]",
+        blob=row["blob"],
+        config_version=row["config_version"],
+        judging=row["judging"],
+        judging_mac=row["judging_mac"],
+        spend=counted((asset, int(day), int(week)) for asset, day, week in spend),
+        minutes=row["minutes"] or [],
+        hours=row["hours"] or [],
+        highest_nonce=row["highest_nonce"],
+        slot=_slot(row),
         idempotent=(row["idem_fingerprint"], row["idem_answer"]) if row["idem_fingerprint"] is not None else None,
-        answer=row["tx_answer"],
-    )  # fmt: skip
+        authority_version=row["authority_version"],
+        authority=row["authority"],
+        action=(action["digest"], action["answer"]) if action is not None else None,
+    )
 
 
 def _slot(row: Mapping[str, Any]) -> Slot | None:
@@ -110,10 +154,11 @@ def _slot(row: Mapping[str, Any]) -> Slot | None:
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One judged order as it is written. The fields stand in the order of the SQL type `sign_record`."""
+    """One judged order as it is written: the fields of the SQL type `sign_record` in its order, and the act."""
 
     tx: str
     kind: str
+    family: str
     status: str
     to_address: str | None
     value: str | None
@@ -126,15 +171,20 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     order_text: str
     digest: bytes
     effects: str
+    moved: str | None
     policy_results: str
     policy_version: int
+    policy_hash: bytes | None
+    budgets: str | None
     nonce: int | None
     fee: str | None
     tx_hash: str | None
     signature: str | None
     signed_bytes: bytes | None
     answer: bytes
+    stored_bytes: int
     slot_from: str | None
+    slot_was: str | None
     slot_state: str | None
     slot_address: str | None
     slot_charges: str | None
@@ -149,32 +199,116 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     approval: str | None
     approval_mac: bytes | None
     expire_seconds: int | None
-    principal: str
-    route: str | None
-    key_hash: bytes | None
-    fingerprint: bytes | None
-    idem_answer: bytes | None
-    actor_type: str
-    actor_id: str
+    resend_seconds: int
     action: str
-    metadata: str
-    origin: list[str | None]
     events: str
-    slot_was: str | None
-    budgets: str | None
-    policy_hash: bytes | None
+    authorization_text: str | None
+    wallet_action: str | None
+    votes_text: str | None
+    act: Act
+
+
+# A composite is passed by position; tests/stores/test_composites.py compares the names.
+RECORD_FIELDS = Record.__struct_fields__[:-1]
+
+
+class GuardRow(NamedTuple):
+    """What the write compares: the SQL type `sign_guard`."""
+
+    incarnation: str
+    epoch: int | None
+    ledger_version: int
+    policy_version: int
+    config_version: int
+    claim: str | None
+    claim_user: str | None
+    claim_comment: str | None
+    used_by: list[str] | None
+    used_marks: list[bytes] | None
+    used_for: bytes | None
+    used_until: datetime | None
+    voters: list[str] | None
+    voter_macs: list[bytes] | None
+    voter_keys: list[str] | None
+
+
+class UsedSignatures(msgspec.Struct, frozen=True):
+    """Signatures that authorised an order: by whom, the hash of each one's mark, for which request, and until when."""
+
+    by: list[str]
+    marks: list[bytes]
+    request: bytes
+    until: datetime
+
+
+class VoteRow(NamedTuple):
+    """A vote as it is kept, and the authenticator's counter: the SQL type `vote`."""
+
+    kind: str
+    subject: str
+    user_id: str
+    key_id: str
+    authenticator_data: bytes
+    client_data: bytes
+    signature: bytes
+    until: datetime
+    sign_count: int
+
+
+class Voters(msgspec.Struct, frozen=True):
+    """Whose votes an order is signed under: people, the MACs of their memberships, keys; and the vote given now."""
+
+    users: list[str]
+    macs: list[bytes]
+    keys: list[str]
+    vote: VoteRow | None
+
+
+class VoteRecord(msgspec.Struct, frozen=True):
+    """A vote on an approval that has too few yet, as it is written."""
+
+    tx: str
+    digest: bytes
+    vote: VoteRow
+    events: str
+    answer: bytes
+    act: Act
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """What must still hold when the record is written: the token's epoch, or the caller's standing; and the approval.
+    """What must still hold when the record is written: the token's epoch, or the caller's credential; and the approval.
 
-    `claim_user` is the person who approved, if it was one.
+    `claim_user` is the person who approved, if it was one; `claim_comment` what was said with it.
     """
 
     epoch: int | None = None
-    caller_key: bytes | None = None
+    credential: Credential | None = None
     claim: str | None = None
     claim_user: str | None = None
+    claim_comment: str | None = None
+    used: UsedSignatures | None = None
+    voters: Voters | None = None
+
+
+def guard_row(facts: Facts, guard: Guard) -> GuardRow:
+    """What a write compares, as SQL takes it."""
+    return GuardRow(
+        facts.incarnation,
+        guard.epoch,
+        facts.ledger_version,
+        facts.policy_version,
+        facts.config_version,
+        guard.claim,
+        guard.claim_user,
+        guard.claim_comment,
+        guard.used.by if guard.used else None,
+        guard.used.marks if guard.used else None,
+        guard.used.request if guard.used else None,
+        guard.used.until if guard.used else None,
+        guard.voters.users if guard.voters else None,
+        guard.voters.macs if guard.voters else None,
+        guard.voters.keys if guard.voters else None,
+    )
 
 
 async def write(connection: Any, ref: AgentRef, facts: Facts, record: Record, guard: Guard) -> str:
@@ -182,14 +316,39 @@ async def write(connection: Any, ref: AgentRef, facts: Facts, record: Record, gu
 
     The reply to this statement is the commit: only after it may the signature leave the signer.
     """
-    fields = tuple(getattr(record, name) for name in Record.__struct_fields__)
-    result = await connection.fetchval(
-        _WRITE, ref.tenant, ref.agent, facts.incarnation, guard.epoch, facts.ledger_version, facts.policy_version,
-        facts.config_version, guard.caller_key, guard.claim, guard.claim_user, fields,
-    )  # fmt: skip
+    row = guard_row(facts, guard)
+    fields = msgspec.structs.astuple(record)[: len(RECORD_FIELDS)]
+    vote = guard.voters.vote if guard.voters else None
+    result = await connection.fetchval(_WRITE, ref.tenant, ref.agent, row, guard.credential, record.act, fields, vote)
     return str(result)
 
 
+async def write_vote(connection: Any, ref: AgentRef, facts: Facts, record: VoteRecord, guard: Guard) -> str:
+    """Keep one vote; the answers are those of `write`."""
+    result = await connection.fetchval(
+        _WRITE_VOTE,
+        ref.tenant,
+        ref.agent,
+        guard_row(facts, guard),
+        guard.credential,
+        record.act,
+        record.tx,
+        record.digest,
+        record.vote,
+        record.events,
+    )
+    return str(result)
+
+
+async def written(connection: Any, ref: AgentRef, tx_id: str) -> bytes | None:
+    """The answer to an order of this agent that was written before under the same id, or None."""
+    # Without the agent: an index that begins with it would do as well to a planner, and walk all that it ever asked.
+    row = await connection.fetchrow(
+        "SELECT agent_id, answer FROM transactions WHERE tenant_id = $1 AND id = $2", ref.tenant, tx_id
+    )
+    return row["answer"] if row is not None and row["agent_id"] == ref.agent else None
+
+
 async def lock(connection: asyncpg.Connection, ref: AgentRef) -> None:
-    """Take the agent's row lock, in a statement of its own; waits for whoever holds it."""
+    """Take the agent's row lock, in a statement of its own; waits for its holder."""
     await connection.execute("SELECT lock_agent($1, $2)", ref.tenant, ref.agent)

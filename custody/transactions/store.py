@@ -1,80 +1,164 @@
 """Queries of transactions. The hot read and the one write are in `ledger.py`."""
 
-import base64
-from datetime import UTC, datetime
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from custody.agents.types import AgentAbsent
-from custody.kit import clock
+from custody.chains.families import of_kind
+from custody.identity.authority import Authorized
+from custody.kit import clock, cursors
+from custody.kit.cursors import Place, Walk
 from custody.kit.db import Connection, Pool, tenant_scope
-from custody.kit.errors import Invalid
+from custody.kit.instants import first_moment, last_moment
 from custody.kit.paging import Listed
+from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
-from custody.transactions.types import PendingItem, PendingTransaction, Transaction, TransactionAbsent, TransactionQuery
-
-_COLUMNS = (
-    "id, agent_id, kind, status, status_detail, to_address, value, data, chain_id, caip2, nonce, tx_hash, "
-    "signature, signed_bytes, "
-    "broadcast, reference_id, policy_results, policy_version, effects, replaces_tx_id, created_at, signed_at, "
-    "broadcast_at, confirmed_at"
+from custody.kit.tenant_semaphore import TenantSemaphore
+from custody.policies.types import decode_results
+from custody.protocol.signer.refusals import AgentAbsent, TransactionAbsent
+from custody.transactions.backoff import RESEND
+from custody.transactions.types import (
+    USUAL_PAGE,
+    HistoryQuery,
+    ListedTransaction,
+    PendingItem,
+    PendingTransaction,
+    TenantTransactionQuery,
+    Transaction,
+    TransactionFilter,
+    TransactionQuery,
 )
 
+# A page ends before the row that would make it longer than this, but has at least one row.
+MAX_PAGE_BYTES = 4 * 1024 * 1024
 
-class BadTime(Invalid):
-    """A time must be ISO 8601, such as 2026-01-31T12:00:00Z."""
+_authorized = msgspec.json.Decoder(Authorized).decode
+_SUMMARY = (
+    "id, agent_id, kind, status, status_detail, reason, to_address, value, chain_id, caip2, nonce, tx_hash, "
+    "broadcast, reference_id, policy_results, policy_version, effects, replaces_tx_id, created_at, signed_at, "
+    "broadcast_at, confirmed_at, wallet_action IS NOT NULL AS is_action, "
+    "authorization_text"
+)
+_DATA = "data, signature, signed_bytes"
+_COLUMNS = f"{_SUMMARY}, {_DATA}"
+# The bytes that a row's long values take in an answer. Postgres knows their length without reading the values.
+_LONG = "octet_length(policy_results) + octet_length(effects) + COALESCE(octet_length(authorization_text), 0)"
+_LONG_DATA = (
+    f"{_LONG} + COALESCE(octet_length(data), 0) + COALESCE(octet_length(signature), 0) "
+    "+ 2 * COALESCE(octet_length(signed_bytes), 0)"
+)
+_AROUND = 1_024
+_ORDER = "ORDER BY created_at DESC, id"
+# The agent is not a condition: the planner might choose an index that begins with it and walk all of its rows.
+ONE = f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND id = $2"
+
+
+# A column, an operator, a value.
+_Filter = tuple[str, str, Any]
+_Query = HistoryQuery | TransactionQuery | TenantTransactionQuery
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One page: its rows, how many there are in all and before it, and the cursor of the next."""
+
+    rows: list[ListedTransaction]
+    total: int
+    before: int
+    next_cursor: str | None
 
 
 async def get(pool: Pool, ref: AgentRef, tx_id: str) -> Transaction:
     """One transaction of an agent; TransactionAbsent if there is none."""
     async with tenant_scope(pool, ref.tenant) as connection:
-        row = await connection.fetchrow(
-            f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND agent_id = $2 AND id = $3",
-            ref.tenant, ref.agent, tx_id,
-        )  # fmt: skip
-    if row is None:
+        row = await connection.fetchrow(ONE, ref.tenant, tx_id)
+    if row is None or row["agent_id"] != ref.agent:
         raise TransactionAbsent
     return _transaction(row)
 
 
-async def search(pool: Pool, ref: AgentRef, query: TransactionQuery) -> Listed:
+async def search(pool: Pool, ref: AgentRef, query: TransactionQuery) -> Found:
     """An agent's transactions, newest first, by any of the filters."""
-    arguments: list[Any] = [ref.tenant, ref.agent]
-    where = ["tenant_id = $1", "agent_id = $2"]
-    for column, operator, value in _filters(query):
-        arguments.append(value)
-        where.append(f"{column} {operator} ${len(arguments)}")
-    condition = " AND ".join(where)
-    async with tenant_scope(pool, ref.tenant) as connection:
-        # Only names from this file enter the text; every value is a parameter.
-        rows = await connection.fetch(
-            f"SELECT {_COLUMNS} FROM transactions WHERE {condition} ORDER BY created_at DESC, id "
-            f"LIMIT {int(query.limit)} OFFSET {int(query.offset)}",
-            *arguments,
-        )
-        total = await connection.fetchval(f"SELECT count(*) FROM transactions WHERE {condition}", *arguments)
-        await _must_exist(connection, ref, total)
-    return Listed([_transaction(row) for row in rows], total)
+    return await _of_agent(pool, ref, query, "transactions", _filters(query))
 
 
-async def history(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
+async def history(pool: Pool, ref: AgentRef, query: HistoryQuery) -> Listed[ListedTransaction]:
     """All transactions of an agent, newest first."""
+    found = await _of_agent(pool, ref, query, "history", [])
+    return Listed(found.rows, found.total, found.next_cursor)
+
+
+async def search_tenant(pool: Pool, share: TenantSemaphore, tenant: str, query: TenantTransactionQuery) -> Found:
+    """Transactions of every agent, newest first, by any of the filters.
+
+    Some filters have no index, so the search may read every row of the tenant: it then waits for a slot of `share`.
+    """
+    walk = cursors.walk(tenant, ("transactions",), query)
+    place = cursors.begun(walk, query)
+    where = _Where(tenant, [*([("agent_id", "=", query.agent_id)] if query.agent_id else []), *_filters(query)])
+    walks = (query.status, query.chain_id, query.kind, query.reference_id, query.tx_hash, query.to_address)
+    by_all = any(value is not None for value in walks)
+    async with reading(pool, share, tenant) if by_all else tenant_scope(pool, tenant) as connection:
+        return await _page(connection, where, query, walk, place)
+
+
+async def _of_agent(
+    pool: Pool, ref: AgentRef, query: HistoryQuery | TransactionQuery, name: str, filters: list[_Filter]
+) -> Found:
+    walk = cursors.walk(ref.tenant, (name, ref.agent), query)
+    place = cursors.begun(walk, query)
+    where = _Where(ref.tenant, [("agent_id", "=", ref.agent), *filters])
     async with tenant_scope(pool, ref.tenant) as connection:
-        rows = await connection.fetch(
-            f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND agent_id = $2 ORDER BY created_at "
-            "DESC, id LIMIT $3 OFFSET $4",
-            ref.tenant, ref.agent, limit, offset,
-        )  # fmt: skip
-        total = await connection.fetchval(
-            "SELECT count(*) FROM transactions WHERE tenant_id = $1 AND agent_id = $2", ref.tenant, ref.agent
-        )
-        await _must_exist(connection, ref, total)
-    return Listed([_transaction(row) for row in rows], total)
+        found = await _page(connection, where, query, walk, place)
+        await _must_exist(connection, ref, len(found.rows) or (0 if place else found.total))
+    return found
 
 
-async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
-    """What waits for a person, newest first."""
+async def _page(connection: Connection, where: "_Where", query: _Query, walk: Walk, place: Place | None) -> Found:
+    limit = int(query.limit or USUAL_PAGE)
+    columns, long = (_COLUMNS, _LONG_DATA) if query.include else (_SUMMARY, _LONG)
+    # Counting is as slow as reading all rows, so it happens once: the cursor carries the total of the first page.
+    total = place.total if place else await connection.fetchval(where.counted(), *where.values)
+    if place is not None:
+        where.behind(place)
+    # Only names from this file enter the text; every value is a parameter.
+    rows = await connection.fetch(
+        f"SELECT * FROM (SELECT q.*, sum(long) OVER w AS so_far, row_number() OVER w AS nth, count(*) OVER () AS found "
+        f"FROM (SELECT {columns}, {long} + {_AROUND} AS long FROM transactions WHERE {where.text} {_ORDER} "
+        f"LIMIT {limit + 1} OFFSET {int(query.offset)}) q WINDOW w AS ({_ORDER})) q "
+        f"WHERE nth <= {limit} AND (so_far <= {MAX_PAGE_BYTES} OR so_far = long) {_ORDER}",
+        *where.values,
+    )
+    before = place.before if place else query.offset
+    more = bool(rows) and rows[0]["found"] > len(rows)
+    onwards = cursors.onwards(walk, "created_at", rows, more=more, before=before, total=total)
+    shown = [ListedTransaction(**_summary(row), **(_data(row) if query.include else {})) for row in rows]
+    return Found(shown, total, before, onwards)
+
+
+class _Where:
+    """Conditions over transactions of one tenant, and their values."""
+
+    def __init__(self, tenant: str, filters: Iterable[_Filter]) -> None:
+        self.values: list[Any] = [tenant]
+        self.text = "tenant_id = $1"
+        for column, operator, value in filters:
+            self.values.append(value)
+            self.text += f" AND {column} {operator} ${len(self.values)}"
+
+    def behind(self, place: Place) -> None:
+        """Only rows behind this place; the first condition is the one that an index serves."""
+        self.values += [place.at, place.id]
+        at, row_id = len(self.values) - 1, len(self.values)
+        self.text += f" AND created_at <= ${at} AND (created_at < ${at} OR id > ${row_id})"
+
+    def counted(self) -> str:
+        """The query that counts them."""
+        return f"SELECT count(*) FROM transactions WHERE {self.text}"
+
+
+async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed[PendingItem]:
+    """Orders that wait for a person, newest first."""
     condition = (
         "p.tenant_id = $1 AND p.agent_id = $2 AND p.status = 'pending' "
         "AND (p.expires_at IS NULL OR p.expires_at > service_now())"
@@ -85,59 +169,81 @@ async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed:
             "t.policy_results "
             "FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
             f"WHERE {condition} ORDER BY p.requested_at DESC, p.id LIMIT $3 OFFSET $4",
-            ref.tenant, ref.agent, limit, offset,
-        )  # fmt: skip
+            ref.tenant,
+            ref.agent,
+            limit,
+            offset,
+        )
         total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE {condition}", ref.tenant, ref.agent)
         await _must_exist(connection, ref, total)
     return Listed([_pending(row) for row in rows], total)
 
 
 async def _must_exist(connection: Connection, ref: AgentRef, found: int) -> None:
-    """An agent without rows is looked for, so that another tenant's is as absent here as everywhere."""
+    """Raise AgentAbsent where no rows were found and the tenant has no such agent."""
     if not found and not await connection.fetchval(
         "SELECT true FROM agents WHERE tenant_id = $1 AND id = $2", ref.tenant, ref.agent
     ):
         raise AgentAbsent
 
 
-def _filters(query: TransactionQuery) -> list[tuple[str, str, Any]]:
-    given: list[tuple[str, str, Any]] = [
-        ("status", "=", query.status), ("chain_id", "=", query.chain_id), ("kind", "=", query.kind),
+def _filters(query: TransactionFilter) -> list[_Filter]:
+    given: list[_Filter] = [
+        ("status", "=", query.status),
+        ("chain_id", "=", query.chain_id),
+        ("kind", "=", query.kind),
         ("reference_id", "=", query.reference_id),
-        ("tx_hash", "=", query.tx_hash), ("id", "=", query.tx_id),
+        ("tx_hash", "=", query.tx_hash),
+        ("id", "=", query.tx_id),
         ("lower(to_address)", "=", query.to_address and query.to_address.lower()),
-        ("created_at", ">=", _time(query.from_)), ("created_at", "<=", _time(query.to)),
-    ]  # fmt: skip
+        ("created_at", ">=", first_moment("from", query.from_)),
+        ("created_at", "<=", last_moment("to", query.to)),
+    ]
     return [(column, operator, value) for column, operator, value in given if value is not None]
 
 
-def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadTime from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def _transaction(row: Any) -> Transaction:
+    return Transaction(**_summary(row), **_data(row))
+
+
+def _data(row: Any) -> dict[str, Any]:
     raw = row["signed_bytes"]
-    return Transaction(
-        id=str(row["id"]), tx_id=str(row["id"]), agent_id=row["agent_id"], kind=row["kind"], status=row["status"],
-        status_detail=row["status_detail"], to_address=row["to_address"], value=number(row["value"]),
-        data=msgspec.json.decode(row["data"]) if row["kind"] == "typed_data" else row["data"], chain_id=row["chain_id"],
-        caip2=row["caip2"], nonce=row["nonce"], tx_hash=row["tx_hash"],
-        signature=row["signature"] if row["kind"] != "evm" else None,
-        signed_transaction=encoded(row["kind"], raw) if raw is not None and not row["broadcast"] else None,
-        broadcast=row["broadcast"], reference_id=row["reference_id"], action_id=None,
-        policy_results=msgspec.json.decode(row["policy_results"]), policy_version=row["policy_version"],
-        effects=msgspec.json.decode(row["effects"]),
-        replaces_tx_id=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
-        created_at=clock.iso(row["created_at"]), signed_at=_iso(row["signed_at"]),
-        broadcast_at=_iso(row["broadcast_at"]),
-        confirmed_at=_iso(row["confirmed_at"]),
-    )  # fmt: skip
+    return {
+        # A refused order keeps no data, nor does one that was rejected long ago.
+        "data": msgspec.json.decode(row["data"]) if row["kind"] == "typed_data" and row["data"] else row["data"],
+        "signature": row["signature"] if row["kind"] != "evm" else None,
+        "signed_transaction": encoded(row["kind"], raw) if raw is not None and not row["broadcast"] else None,
+    }
+
+
+def _summary(row: Any) -> dict[str, Any]:
+    return {
+        "id": str(row["id"]),
+        "tx_id": str(row["id"]),
+        "agent_id": row["agent_id"],
+        "kind": row["kind"],
+        "status": row["status"],
+        "status_detail": row["status_detail"],
+        "reason": row["reason"],
+        "to_address": row["to_address"],
+        "value": number(row["value"]),
+        "chain_id": row["chain_id"],
+        "caip2": row["caip2"],
+        "nonce": row["nonce"],
+        "tx_hash": row["tx_hash"],
+        "broadcast": row["broadcast"],
+        "reference_id": row["reference_id"],
+        "action_id": str(row["id"]) if row["is_action"] else None,
+        "authorization": _authorized(row["authorization_text"]) if row["authorization_text"] else None,
+        "policy_results": decode_results(row["policy_results"]),
+        "policy_version": row["policy_version"],
+        "effects": msgspec.json.decode(row["effects"]),
+        "replaces_tx_id": str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
+        "created_at": clock.iso(row["created_at"]),
+        "signed_at": clock.iso_or_none(row["signed_at"]),
+        "broadcast_at": clock.iso_or_none(row["broadcast_at"]),
+        "confirmed_at": clock.iso_or_none(row["confirmed_at"]),
+    }
 
 
 def _pending(row: Any) -> PendingItem:
@@ -146,14 +252,14 @@ def _pending(row: Any) -> PendingItem:
         row["to_address"],
         number(row["value"]),
         row["chain_id"],
-        msgspec.json.decode(row["policy_results"]),
+        decode_results(row["policy_results"]),
     )
     return PendingItem(str(row["queue_id"]), row["status"], clock.iso(row["requested_at"]), order)
 
 
 def encoded(kind: str, raw: bytes) -> str:
-    """Signed bytes as a caller gives them to a node: hex for EVM, base64 for Solana."""
-    return "0x" + raw.hex() if kind == "evm" else base64.b64encode(raw).decode()
+    """Signed bytes as a caller gives them to a node of their family."""
+    return of_kind(kind).encoded(raw)
 
 
 def number(value: Any) -> str | None:
@@ -161,5 +267,7 @@ def number(value: Any) -> str | None:
     return None if value is None else format(value, "f")
 
 
-def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else clock.iso(moment)
+async def claim_unsent(pool: Pool, limit: int) -> list[Any]:
+    """Claim signed orders of all tenants whose broadcast is due; each stays claimed until its next try."""
+    rows: list[Any] = await pool.fetch("SELECT * FROM claim_unsent($1, $2, $3)", limit, RESEND.first, RESEND.longest)
+    return rows

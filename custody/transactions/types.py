@@ -1,90 +1,160 @@
-"""A transaction as callers see it. Spec 1/2.5, decisions 4."""
+"""A transaction as callers see it."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from custody.kit.errors import NotFound
-from custody.kit.shapes import ChainId, HashOrAddress, ReferenceId, Uuid
+from custody.chains.families import KINDS
+from custody.identity.authority import Authorized
+from custody.kit.cursors import Cursor, NextCursor
+from custody.kit.described import Id, Instant, described
+from custody.kit.instants import Bound
+from custody.kit.paging import Offset, Page
+from custody.kit.shapes import AgentId, ChainId, HashOrAddress, ReferenceId, Uuid
+from custody.policies.types import Result
 
+if TYPE_CHECKING:
+    Kind = str
+else:
+    # One of them, as the families list them.
+    Kind = Literal[KINDS]
+# Rows of a page of transactions for which no number is given, and the most it may have.
+USUAL_PAGE = 50
+MAX_PAGE = 200
 Status = Literal["pending_approval", "rejected", "signed", "broadcast", "confirmed", "failed"]
 
 
-class TransactionAbsent(NotFound):
-    """There is no such transaction."""
-
-
-class Transaction(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class TransactionSummary(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """One order and what became of it. Amounts are decimal strings in the smallest unit."""
 
-    id: str
-    tx_id: str
-    agent_id: str
-    kind: str
-    status: str
-    status_detail: str | None
-    to_address: str | None
-    value: str | None
-    data: Any
-    chain_id: int | None
-    caip2: str | None
-    nonce: int | None
-    tx_hash: str | None
-    signature: str | None
-    signed_transaction: str | None
-    broadcast: bool
-    reference_id: str | None
-    action_id: str | None
-    policy_results: list[dict[str, Any]]
-    policy_version: int
-    effects: list[dict[str, Any]]
-    replaces_tx_id: str | None
-    created_at: str
-    signed_at: str | None
-    broadcast_at: str | None
-    confirmed_at: str | None
+    id: Annotated[Id, described("The transaction's id.")]
+    tx_id: Annotated[Id, described("The same as `id`.")]
+    agent_id: Annotated[str, described("The agent.")]
+    kind: Annotated[Kind, described("What kind of order it is.")]
+    status: Annotated[Status, described("How far it got.")]
+    status_detail: Annotated[str | None, described("More about the status, such as why it failed.")]
+    reason: Annotated[str | None, described("Why a person denied it, as they said it; else null.")]
+    to_address: Annotated[str | None, described("The address that it goes to.")]
+    value: Annotated[str | None, described("The native amount in the smallest unit.")]
+    chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
+    caip2: Annotated[str | None, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
+    nonce: Annotated[int | None, described("The nonce of an EVM transaction.")]
+    tx_hash: Annotated[str | None, described("The hash, or on Solana the signature.")]
+    broadcast: Annotated[bool, described("Whether the service sends it to a node.")]
+    reference_id: Annotated[str | None, described("The caller's own reference.")]
+    action_id: Annotated[str | None, described("The wallet action that it is, by the same id; else null.")]
+    authorization: Annotated[
+        Authorized | None, described("Which signers of the agent authorised the order; null where none did.")
+    ]
+    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
+    policy_version: Annotated[int, described("The version of the policies that judged it.")]
+    effects: Annotated[list[dict[str, Any]], described("What the order does, decoded from the bytes to be signed.")]
+    replaces_tx_id: Annotated[Id | None, described("The transaction that this one replaces.")]
+    created_at: Annotated[Instant, described("When it was asked for.")]
+    signed_at: Annotated[Instant | None, described("When it was signed.")]
+    broadcast_at: Annotated[Instant | None, described("When a node took it.")]
+    confirmed_at: Annotated[Instant | None, described("When its state became final.")]
 
 
-class TransactionPage(msgspec.Struct, frozen=True):
-    """A page of transactions."""
+class Transaction(TransactionSummary, frozen=True, rename="camel", kw_only=True):
+    """The same, with the requested and the signed data."""
 
-    transactions: list[Transaction]
-    total: int
-    limit: int
-    offset: int
+    data: Annotated[Any, described("What was to be signed, as it was sent.")]
+    signature: Annotated[str | None, described("The signature.")]
+    signed_transaction: Annotated[str | None, described("The signed bytes.")]
 
 
-class TransactionQuery(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Filters; `from` and `to` are ISO times, both inclusive."""
+class ListedTransaction(TransactionSummary, frozen=True, rename="camel", kw_only=True):
+    """A transaction in a list; `data`, `signature` and `signedTransaction` only with `include=data`."""
 
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
-    offset: Annotated[int, Meta(ge=0, le=2**31)] = 0
-    status: Status | None = None
-    chain_id: ChainId | None = None
-    kind: Literal["evm", "typed_data", "solana", "bitcoin"] | None = None
-    reference_id: ReferenceId | None = None
-    tx_hash: HashOrAddress | None = None
-    tx_id: Uuid | None = None
-    to_address: HashOrAddress | None = None
-    from_: Annotated[str, Meta(max_length=40)] | None = msgspec.field(default=None, name="from")
-    to: Annotated[str, Meta(max_length=40)] | None = None
+    data: Annotated[Any | UnsetType, described("What was to be signed, as it was sent.")] = UNSET
+    signature: Annotated[str | UnsetType | None, described("The signature.")] = UNSET
+    signed_transaction: Annotated[str | UnsetType | None, described("The signed bytes.")] = UNSET
+
+
+class TransactionPage(msgspec.Struct, frozen=True, rename="camel"):
+    """A page of transactions; it ends before its limit where it reaches 4 MiB.
+
+    On a page that a cursor names, `total` is what was counted when the walk began, and `offset` how many rows of it
+    came before.
+    """
+
+    transactions: Annotated[list[ListedTransaction], described("The transactions, newest first.")]
+    total: Annotated[int, described("How many there are in all.")]
+    limit: Annotated[int, described("How many were asked for.")]
+    offset: Annotated[int, described("How many were skipped.")]
+    next_cursor: Annotated[NextCursor, described("Where the next page begins, for `cursor`; null on the last one.")]
+
+
+class HistoryQuery(Page, frozen=True, kw_only=True):
+    """A page; `include=data`: with what was to be signed, and what was."""
+
+    include: Annotated[Literal["data"] | None, described("`data`: with what was to be signed, and what was.")] = None
+    cursor: Annotated[
+        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
+    ] = None
+
+
+class TransactionFilter(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Which transactions; `from` and `to` are times or dates, both inclusive."""
+
+    status: Annotated[Status | None, described("Only those in this state.")] = None
+    chain_id: Annotated[ChainId | None, described("Only those on this chain.")] = None
+    kind: Annotated[Kind | None, described("Only orders of this kind.")] = None
+    reference_id: Annotated[ReferenceId | None, described("Only those with this reference.")] = None
+    tx_hash: Annotated[HashOrAddress | None, described("Only the one with this hash.")] = None
+    tx_id: Annotated[Uuid | None, described("Only the one with this id.")] = None
+    to_address: Annotated[HashOrAddress | None, described("Only those to this address.")] = None
+    from_: Annotated[Bound | None, described("Not before this time, RFC 3339 with a zone, or this date.")] = (
+        msgspec.field(default=None, name="from")
+    )
+    to: Annotated[Bound | None, described("Not after this time, RFC 3339 with a zone, or this date.")] = None
+
+
+class TransactionQuery(TransactionFilter, frozen=True, rename="camel", kw_only=True):
+    """Filters and a page."""
+
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE), described("How many at most.")] = USUAL_PAGE
+    offset: Annotated[Offset, described("How many to skip.")] = 0
+    cursor: Annotated[
+        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
+    ] = None
+    include: Annotated[Literal["data"] | None, described("`data`: with what was to be signed, and what was.")] = None
+
+
+class TenantTransactionQuery(TransactionFilter, frozen=True, rename="camel", kw_only=True):
+    """Filters, a page, and its form."""
+
+    agent_id: Annotated[AgentId | None, described("Only those of this agent.")] = None
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000)] | None,
+        described("How many at most. JSON: 200, and 50 if it is left out. CSV: 10,000, also if it is left out."),
+    ] = None
+    offset: Annotated[Offset, described("How many to skip.")] = 0
+    cursor: Annotated[
+        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
+    ] = None
+    include: Annotated[Literal["data"] | None, described("`data`: with what was to be signed, and what was.")] = None
+    format: Annotated[
+        Literal["json", "csv"], described("The form of the answer; without it the header `Accept` decides.")
+    ] = "json"
 
 
 class PendingTransaction(msgspec.Struct, frozen=True, rename="camel"):
-    """The order behind a pending item."""
+    """The order of a pending approval."""
 
-    id: str
-    to_address: str | None
-    value: str | None
-    chain_id: int | None
-    policy_results: list[dict[str, Any]]
+    id: Annotated[Id, described("The transaction's id.")]
+    to_address: Annotated[str | None, described("The address that the order goes to.")]
+    value: Annotated[str | None, described("The native amount in the smallest unit.")]
+    chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
+    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
 
 
 class PendingItem(msgspec.Struct, frozen=True, rename="camel"):
-    """One item of an agent's pending list (Spec 1/2.6, second shape)."""
+    """One item of an agent's list of pending approvals."""
 
-    queue_id: str
-    status: str
-    requested_at: str
-    transaction: PendingTransaction
+    queue_id: Annotated[Id, described("The approval's id.")]
+    status: Annotated[Literal["pending"], described("Always `pending`.")]
+    requested_at: Annotated[Instant, described("When the agent asked.")]
+    transaction: Annotated[PendingTransaction, described("The order.")]

@@ -1,8 +1,8 @@
-"""Deliver what is due, to many receivers at once, none of which can delay another. Spec 2/3.2, 6, decisions 7.
+"""Deliver what is due, to many receivers at once, none of which can delay another.
 
 A delivery is claimed in the database for a time, which ends by itself if its scheduler dies; the claim already counts
 as an attempt. What is claimed starts at once, so nobody's delivery waits in here for somebody else's. What a receiver
-says is never kept: only its status, or a short word of ours for what went wrong.
+says is never kept: only its status, or a short word for the failure.
 """
 
 import asyncio
@@ -19,10 +19,12 @@ from custody.kit.db import DatabaseAway
 from custody.kit.errors import Conflict, CustodyError, NotFound, Unavailable
 from custody.kit.ids import new_uuid
 from custody.kit.logs import logger
+from custody.kit.tasks import log_failure, spawn
 from custody.ports import Ports
-from custody.protocol.client import InternalFault, told
-from custody.protocol.messages import SignDelivery
+from custody.protocol.client import InternalFault
+from custody.protocol.identity.webhooks import SignDelivery
 from custody.version import VERSION
+from custody.webhooks import store
 from custody.webhooks.envelope import envelope
 from custody.webhooks.receiver import Answer, Outside, Receiver
 
@@ -49,13 +51,12 @@ _TAMPERED = "sealed_value_tampered"
 ATTEMPTS = Counter("custody_webhook_attempts_total", "Attempts to deliver a webhook by how they ended", ["outcome"])
 ATTEMPT_SECONDS = Histogram("custody_webhook_attempt_seconds", "Time from a claim to the receiver's answer")
 WAITED = Histogram(
-    "custody_webhook_due_seconds", "How long a delivery was due before it was taken up",
+    "custody_webhook_due_seconds",
+    "How long a delivery was due before it was taken up",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600),
-)  # fmt: skip
+)
 UNDER_WAY = Gauge("custody_webhook_attempts_under_way", "Attempts that wait for an answer")
 
-_CLAIM = "SELECT * FROM claim_deliveries($1, $2, $3, $4, $5)"
-_ENDED = "SELECT deliveries_ended($1, $2, $3, $4, $5, $6, $7)"
 Outcome = Literal["delivered", "failed", "gone", "unsent"]
 
 
@@ -96,7 +97,7 @@ class Deliveries:
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
         self._lanes: dict[Any, _Lane] = {}
-        self._under_way: set[asyncio.Future[None]] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
         self._ended: list[Ended] = []
         self._woken = asyncio.Event()
         self._closing = False
@@ -149,7 +150,7 @@ class Deliveries:
             return 0
         known = list(self._lanes)
         rooms = [max(0, lane.width - lane.under_way) for lane in self._lanes.values()]
-        rows = await ports.pool.fetch(_CLAIM, room, CLAIM_SECONDS, SILENT, known, rooms)
+        rows = await store.claim(ports.pool, room, CLAIM_SECONDS, SILENT, known, rooms)
         now = asyncio.get_running_loop().time()
         for row in rows:
             if row["problem"] is not None:
@@ -164,20 +165,18 @@ class Deliveries:
         return len(rows)
 
     def _begin(self, ports: Ports, lane: _Lane, row: Any, now: float) -> None:
-        attempt = asyncio.ensure_future(self._attempt(ports, lane, row, now))
-        self._under_way.add(attempt)
-        UNDER_WAY.inc()
+        def failed(name: str, problem: BaseException) -> None:
+            log_failure(name, problem)
+            self._note(row, now, "failed", error="fault", wait=_wait(row, None))
 
-        def ended(done: asyncio.Future[None]) -> None:
-            self._under_way.discard(done)
+        def ended(_done: asyncio.Task[None]) -> None:
             UNDER_WAY.dec()
             lane.under_way -= 1
             lane.used_at = asyncio.get_running_loop().time()
-            if not done.cancelled() and (fault := done.exception()) is not None:
-                log.error("an attempt failed for a reason of ours", exc_info=fault)
-                self._note(row, now, "failed", error="fault", wait=_wait(row, None))
             self._woken.set()
 
+        UNDER_WAY.inc()
+        attempt = spawn(self._attempt(ports, lane, row, now), "delivery", among=self._under_way, on_failure=failed)
         attempt.add_done_callback(ended)
 
     async def _attempt(self, ports: Ports, lane: _Lane, row: Any, claimed_at: float) -> None:
@@ -197,7 +196,7 @@ class Deliveries:
             return self._note(row, claimed_at, "failed", error="unsigned", wait=_wait(row, None))
         began = loop.time()
         if began - claimed_at > START_WITHIN_SECONDS:
-            # Whoever stood still for so long may not be the only one any more.
+            # After such a pause, another worker may have claimed the same delivery.
             return self._note(row, claimed_at, "unsent", error="late", wait=0)
         answer = await lane.receiver.post(row["url"], headers, body)
         took = loop.time() - began
@@ -230,12 +229,16 @@ class Deliveries:
         self._ended = [one for one in self._ended if one.forget_at > now]
         for batch in list(batched(self._ended, _PER_STATEMENT)):
             columns = [
-                [one.tenant for one in batch], [one.id for one in batch], [one.attempt for one in batch],
-                [one.outcome for one in batch], [one.error for one in batch], [one.status for one in batch],
+                [one.tenant for one in batch],
+                [one.id for one in batch],
+                [one.attempt for one in batch],
+                [one.outcome for one in batch],
+                [one.error for one in batch],
+                [one.status for one in batch],
                 [one.wait for one in batch],
-            ]  # fmt: skip
+            ]
             # Kept until the database has them, so that an outcome survives a database that is away for a moment.
-            settled = {row[0] for row in await ports.pool.fetch(_ENDED, *columns)}
+            settled = await store.settle(ports.pool, columns)
             done = {id(one) for one in batch if one.id in settled}
             self._ended = [one for one in self._ended if id(one) not in done]
 
@@ -251,11 +254,9 @@ class Deliveries:
 
 
 async def _signed(ports: Ports, row: Any, body: bytes) -> dict[str, str]:
-    order = SignDelivery(
-        row["tenant_id"], str(row["endpoint_id"]), str(row["id"]), int(clock.now().timestamp()), body
-    )  # fmt: skip
+    order = SignDelivery(row["tenant_id"], str(row["endpoint_id"]), str(row["id"]), int(clock.now().timestamp()), body)
     async with asyncio.timeout(SIGN_SECONDS):
-        headers = await told(ports.signer, order, Origin(new_uuid()))
+        headers = msgspec.to_builtins(await ports.workers.tell(order, Origin(new_uuid())))
     return {"Content-Type": "application/json", "User-Agent": f"Custody-Webhooks/{VERSION}", **headers}
 
 
@@ -263,9 +264,13 @@ def _body(row: Any) -> bytes:
     if row["body"] is not None:
         return bytes(row["body"].encode())
     return envelope(
-        id=str(row["event_id"]), event=row["event"], tenant=row["tenant_id"], agent=row["agent_id"],
-        timestamp=clock.iso(row["created_at"]), data=row["data"],
-    )  # fmt: skip
+        id=str(row["event_id"]),
+        event=row["event"],
+        tenant=row["tenant_id"],
+        agent=row["agent_id"],
+        timestamp=clock.iso(row["created_at"]),
+        data=row["data"],
+    )
 
 
 def _judged(answer: Answer) -> tuple[Outcome, str | None]:

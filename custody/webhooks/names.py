@@ -1,4 +1,4 @@
-"""The events that an endpoint may subscribe to. Spec 2/6."""
+"""The events that an endpoint may subscribe to."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, get_args
@@ -6,16 +6,25 @@ from typing import Final, Literal, get_args
 from custody.kit.errors import Invalid
 
 Subscribable = Literal[
-    "tx.pending", "tx.approved", "tx.denied", "tx.signed", "spend.threshold", "policy.violation",
+    "tx.pending",
+    "approval.voted",
+    "quorum.broken",
+    "tx.approved",
+    "tx.denied",
+    "tx.signed",
+    "tx.confirmed",
+    "tx.failed",
+    "spend.threshold",
+    "policy.violation",
     "user.unlinked_account",
-]  # fmt: skip
+]
 SUBSCRIBABLE: Final[tuple[str, ...]] = get_args(Subscribable)
 # Sent on request alone; nobody subscribes to it.
 TEST: Final = "webhook.test"
 
 
 class UnknownEvent(Invalid):
-    """There is no such event to subscribe to."""
+    """Unknown event."""
 
 
 def ordered(events: Iterable[str] | None) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""From the outbox to numbered events and to deliveries of them. Design 4, P8; decision 0026.
+"""From the outbox to numbered events and to deliveries of them. Promise P8, decision 0026.
 
 Run alone: one publisher at a time is what lets a reader of events trust that nothing comes below the number it has.
 """
@@ -6,6 +6,7 @@ Run alone: one publisher at a time is what lets a reader of events trust that no
 from prometheus_client import Counter
 
 from custody.ports import Ports
+from custody.webhooks import store
 
 PER_STATEMENT = 500
 MOST_STATEMENTS = 20
@@ -16,7 +17,7 @@ async def publish(ports: Ports) -> int:
     """Publish what waits, the oldest first; gives back how many."""
     published = 0
     for _ in range(MOST_STATEMENTS):
-        taken: int = await ports.pool.fetchval("SELECT publish_events($1)", PER_STATEMENT)
+        taken = await store.publish(ports.pool, PER_STATEMENT)
         PUBLISHED.inc(taken)
         published += taken
         if taken < PER_STATEMENT:

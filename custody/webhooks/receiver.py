@@ -1,9 +1,9 @@
 """One post to a receiver that somebody else named: only to a judged address, with an end, and little is read.
 
-The name is resolved for each connection, every answer is judged, and what is dialled is a judged address, never the
-name again: a name that leads elsewhere the second time (rebinding) leads nowhere. The certificate is checked against
-the name. There are no redirects, no cookies, no proxies of the environment, and nothing is decompressed, because the
-library below has none of these.
+The name is resolved for each connection (while nobody tells, what it led to lately counts), every answer is judged, and
+what is dialled is a judged address, never the name again: a name that leads elsewhere the second time (rebinding) leads
+nowhere. The certificate is checked against the name. There are no redirects, no cookies, no proxies of the environment,
+and nothing is decompressed, because the library below has none of these.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from custody.kit.logs import logger
 from custody.kit.resolver import FairResolver, Lookup, system_lookup
 
 log = logger(__name__)
-# From the first look for an address to the last header of the answer. Spec 2/8.
+# From the first look for an address to the last header of the answer.
 ANSWER_SECONDS = 10.0
 # One address that does not answer leaves time for the next.
 _CONNECT_SECONDS = 4.0
@@ -57,9 +57,13 @@ class Outside:
     """The way to all receivers: whom we trust, and which addresses may be dialled."""
 
     def __init__(
-        self, *, loopback_allowed: bool, extra_ca_file: Path | None = None, lookup: Lookup = system_lookup,
+        self,
+        *,
+        loopback_allowed: bool,
+        extra_ca_file: Path | None = None,
+        lookup: Lookup = system_lookup,
         answer_seconds: float = ANSWER_SECONDS,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.loopback_allowed = loopback_allowed
         self.answer_seconds = answer_seconds
         self.names = FairResolver(lookup)
@@ -74,9 +78,11 @@ class Receiver:
     def __init__(self, outside: Outside, tenant: str, most: int) -> None:
         self._outside = outside
         self._connections = httpcore.AsyncConnectionPool(
-            ssl_context=outside.trusted, max_connections=most, keepalive_expiry=_KEEP_SECONDS,
+            ssl_context=outside.trusted,
+            max_connections=most,
+            keepalive_expiry=_KEEP_SECONDS,
             network_backend=_Guarded(outside, tenant),
-        )  # fmt: skip
+        )
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
         """Send and hear the answer's head; whatever goes wrong is a word."""
@@ -123,9 +129,13 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         self._network = httpcore.AnyIOBackend()
 
     async def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:  # fmt: skip
+    ) -> httpcore.AsyncNetworkStream:
         last: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         for address in await self._judged(host.strip("[]"), port):
             try:

@@ -1,16 +1,18 @@
 """Queries of webhook endpoints, deliveries and published events."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
-from custody.kit import clock
+from custody.kit import clock, cursors
 from custody.kit.db import Connection, Pool, tenant_scope
 from custody.kit.paging import Listed, Page
+from custody.protocol.identity.refusals import WebhookAbsent
+from custody.protocol.identity.webhooks import Delivery, Webhook
 from custody.webhooks.envelope import envelope
-from custody.webhooks.names import SUBSCRIBABLE
-from custody.webhooks.types import Delivery, DeliveryQuery, ExportQuery, Webhook, WebhookAbsent
+from custody.webhooks.rows import delivery_of, webhook_of
+from custody.webhooks.types import DeliveryQuery, ExportQuery
 
 _LIVING = "WHERE tenant_id = $1 AND deleted_at IS NULL"
 _FILTERED = (
@@ -19,13 +21,18 @@ _FILTERED = (
 )
 _SHOWN = (
     "SELECT id, event, status, attempts, max_attempts, next_retry_at, error IS NOT NULL AS has_error, created_at, "
-    f"delivered_at, replayed_from {_FILTERED} ORDER BY created_at DESC, id LIMIT $6 OFFSET $7"
+    f"delivered_at, replayed_from {_FILTERED}"
 )
+_ORDER = "ORDER BY created_at DESC, id LIMIT $6 OFFSET $7"
+# The first condition is the one that an index serves.
+_BEHIND = "AND created_at <= $8 AND (created_at < $8 OR id > $9)"
 _EVENTS = (
     "SELECT number, id, event, agent_id, data, created_at FROM events WHERE tenant_id = $1 AND number > $2 "
     "ORDER BY number LIMIT $3"
 )
 _NEWEST = "SELECT number FROM events WHERE tenant_id = $1 ORDER BY number DESC LIMIT 1"
+_MAKER = "SELECT made_by FROM tenants WHERE id = $1"
+_PERSONAL = "personal-"
 _KEPT = "SELECT FROM events WHERE tenant_id = $1 AND number = $2"
 
 
@@ -37,26 +44,49 @@ class Published(msgspec.Struct, frozen=True):
     content: bytes
 
 
-async def all_of(pool: Pool, tenant: str, page: Page) -> Listed:
+async def get(pool: Pool, tenant: str, webhook: str) -> Webhook:
+    """One endpoint; WebhookAbsent if there is none, or none any more."""
+    async with tenant_scope(pool, tenant) as connection:
+        row = await connection.fetchrow(f"SELECT * FROM webhook_endpoints {_LIVING} AND id = $2", tenant, webhook)
+    if row is None:
+        raise WebhookAbsent
+    return webhook_of(row)
+
+
+async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[Webhook]:
     """A tenant's endpoints, newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(
             f"SELECT * FROM webhook_endpoints {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3",
-            tenant, page.limit, page.offset,
-        )  # fmt: skip
+            tenant,
+            page.limit,
+            page.offset,
+        )
         total = await connection.fetchval(f"SELECT count(*) FROM webhook_endpoints {_LIVING}", tenant)
-    return Listed([_webhook(row) for row in rows], total)
+    return Listed([webhook_of(row) for row in rows], total)
 
 
-async def deliveries_of(pool: Pool, tenant: str, webhook: str, query: DeliveryQuery | ExportQuery) -> Listed:
+async def deliveries_of(pool: Pool, tenant: str, webhook: str, query: DeliveryQuery | ExportQuery) -> Listed[Delivery]:
     """The deliveries to an endpoint that the filters let through, newest first; WebhookAbsent without the endpoint."""
     which = (tenant, webhook, query.status, query.event_type, query.has_error)
+    walk = cursors.walk(tenant, ("deliveries", webhook), query)
+    place = cursors.begun(walk, query)
     async with tenant_scope(pool, tenant) as connection:
         if await connection.fetchrow(f"SELECT FROM webhook_endpoints {_LIVING} AND id = $2", tenant, webhook) is None:
             raise WebhookAbsent
-        rows = await connection.fetch(_SHOWN, *which, query.limit, query.offset)
-        total = await connection.fetchval(f"SELECT count(*) {_FILTERED}", *which)
-    return Listed([_delivery(row) for row in rows], total)
+        page = (*which, query.limit + 1, query.offset)
+        if place is not None:
+            found = await connection.fetch(f"{_SHOWN} {_BEHIND} {_ORDER}", *page, place.at, place.id)
+            total = place.total
+        else:
+            found = await connection.fetch(f"{_SHOWN} {_ORDER}", *page)
+            total = await connection.fetchval(f"SELECT count(*) {_FILTERED}", *which)
+    rows, before = found[: query.limit], place.before if place else query.offset
+    return Listed(
+        [delivery_of(row) for row in rows],
+        total,
+        cursors.onwards(walk, "created_at", rows, more=len(found) > len(rows), before=before, total=total),
+    )
 
 
 async def events_after(pool: Pool, tenant: str, number: int, limit: int) -> list[Published]:
@@ -72,6 +102,15 @@ async def newest_event(pool: Pool, tenant: str) -> int:
         return await _newest(connection, tenant)
 
 
+async def maker_of(pool: Pool, tenant: str) -> str | None:
+    """The person who made a tenant, or whose own it is; None where an operator did."""
+    if tenant.startswith(_PERSONAL):
+        return tenant.removeprefix(_PERSONAL)
+    async with tenant_scope(pool, tenant) as connection:
+        maker = await connection.fetchval(_MAKER, tenant)
+    return None if maker is None else str(maker)
+
+
 async def place_after(pool: Pool, tenant: str, number: int) -> int | None:
     """The same number if its event is still kept, so that everything after it is; else None."""
     async with tenant_scope(pool, tenant) as connection:
@@ -84,30 +123,31 @@ async def _newest(connection: Connection, tenant: str) -> int:
 
 def _published(tenant: str, row: Any) -> Published:
     content = envelope(
-        id=str(row["id"]), event=row["event"], tenant=tenant, agent=row["agent_id"],
-        timestamp=clock.iso(row["created_at"]), data=row["data"],
-    )  # fmt: skip
+        id=str(row["id"]),
+        event=row["event"],
+        tenant=tenant,
+        agent=row["agent_id"],
+        timestamp=clock.iso(row["created_at"]),
+        data=row["data"],
+    )
     return Published(row["number"], row["event"], content)
 
 
-def _webhook(row: Any) -> Webhook:
-    return Webhook(
-        id=str(row["id"]), tenant_id=row["tenant_id"], url=row["url"],
-        events=list(SUBSCRIBABLE) if row["events"] is None else row["events"], enabled=row["enabled"],
-        disabled_reason=row["disabled_reason"], max_retries=row["max_retries"],
-        retry_backoff_ms=row["retry_backoff_ms"], description=row["description"],
-        created_at=clock.iso(row["created_at"]),
-    )  # fmt: skip
+async def publish(pool: Pool, limit: int) -> int:
+    """Number up to so many events of the outbox and make their deliveries; gives back how many."""
+    taken: int = await pool.fetchval("SELECT publish_events($1)", limit)
+    return taken
 
 
-def _delivery(row: Any) -> Delivery:
-    return Delivery(
-        id=str(row["id"]), event_type=row["event"], status=row["status"], attempts=row["attempts"],
-        max_attempts=row["max_attempts"], next_retry_at=_moment(row["next_retry_at"]), has_error=row["has_error"],
-        created_at=clock.iso(row["created_at"]), delivered_at=_moment(row["delivered_at"]),
-        replayed_from_delivery_id=UNSET if row["replayed_from"] is None else str(row["replayed_from"]),
-    )  # fmt: skip
+async def claim(pool: Pool, room: int, seconds: int, silent: int, endpoints: list[str], rooms: list[int]) -> list[Any]:
+    """Claim deliveries that are due, of all tenants, for some seconds; each endpoint has its own room."""
+    rows: list[Any] = await pool.fetch(
+        "SELECT * FROM claim_deliveries($1, $2, $3, $4, $5)", room, seconds, silent, endpoints, rooms
+    )
+    return rows
 
 
-def _moment(at: Any) -> str | None:
-    return None if at is None else clock.iso(at)
+async def settle(pool: Pool, columns: Sequence[object]) -> set[str]:
+    """Write down how attempts ended, in one statement; gives back the deliveries whose claim was still the newest."""
+    rows = await pool.fetch("SELECT deliveries_ended($1, $2, $3, $4, $5, $6, $7)", *columns)
+    return {row[0] for row in rows}

@@ -1,15 +1,16 @@
-"""The events of a tenant as they are published, for whoever listens. Decisions 10, `docs/webhooks.md`.
+"""The events of a tenant as they are published, for its listeners. See `docs/webhooks.md`.
 
-Nothing is kept for a listener but his place: he gets the next rows after it, and when there are none, waits for the
-bell. So one who reads slowly costs a few rows, and one who comes back with his last number misses nothing.
+Nothing is kept for a listener but their place: they get the next rows after it, and when there are none, waits for the
+notifier. So one who reads slowly costs a few rows, and one who comes back with their last number misses nothing.
 """
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from custody.kit import quotas
 from custody.kit.answers import Streamed
-from custody.kit.bell import Listener
-from custody.kit.callers import TenantCaller
+from custody.kit.callers import SessionCaller, TenantCaller
+from custody.kit.notifier import Listener
 from custody.ports import Ports
 from custody.webhooks import store
 from custody.webhooks.store import Published
@@ -17,12 +18,13 @@ from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
 
 # Where the publisher tells of a tenant's new events.
 CHANNEL = "custody_events"
-# Of one process; each costs a socket, and a query for each event of its tenant. Two a tenant once half are taken.
-MAX_STREAMS, MAX_IN_ALL = 20, 500
+# Of one process; each costs a socket, and a query for each event of its tenant. Once half are taken, two for a tenant
+# or person; the last hundred are for those that have none.
+MAX_IN_ALL = 500
 COMMENT_SECONDS = 15.0
-# How often it is asked whether somebody may still listen while he gets nothing; before he gets something it always is.
+# Interval of the permission re-check on an idle stream; before an event is sent, the check always runs.
 RECHECK_SECONDS = 4.0
-# How often rows are looked for while the bell does not work.
+# How often rows are looked for while the notifier does not work.
 POLL_SECONDS = 1.0
 _BATCH = 50
 
@@ -34,9 +36,7 @@ async def open_stream(ports: Ports, caller: TenantCaller, query: StreamQuery, he
 
     An event that is not kept any more is answered with a `reset`: what came between is not known here.
     """
-    listener = ports.bell.listener(caller.tenant, most=MAX_STREAMS, most_in_all=MAX_IN_ALL)
-    if listener is None:
-        raise TooManyStreams(retry_after=5)
+    listener = _admitted(ports, caller, await store.maker_of(ports.pool, caller.tenant))
     newest = await store.newest_event(ports.pool, caller.tenant)
     place, reset = newest, False
     if headers.last_event_id:
@@ -46,8 +46,25 @@ async def open_stream(ports: Ports, caller: TenantCaller, query: StreamQuery, he
     return Streamed("text/event-stream", lambda still: reader.chunks(still, reset=reset))
 
 
+def _admitted(ports: Ports, caller: TenantCaller, maker: str | None) -> Listener:
+    """A place, counted to the tenant, to the person who made it, and to the one who listens."""
+    people = [caller.user if isinstance(caller, SessionCaller) else None, maker]
+    persons = frozenset(person for person in people if person is not None)
+    allowed = ports.quotas.of(caller.tenant).event_streams
+    quotas.check("event_streams", ports.notifier.waiting(caller.tenant), allowed)
+    for person in persons:
+        each = ports.quotas.people.event_streams_per_person
+        quotas.check("event_streams_per_person", ports.notifier.sharing(person), each)
+    listener = ports.notifier.listener(
+        caller.tenant, most=allowed or MAX_IN_ALL, most_in_all=MAX_IN_ALL, shares=persons
+    )
+    if listener is None:
+        raise TooManyStreams(retry_after=5)
+    return listener
+
+
 class _Reader:
-    """One listener and his place."""
+    """One listener and their place."""
 
     def __init__(self, ports: Ports, tenant: str, listener: Listener, place: int, *, follow: bool) -> None:
         self._ports = ports
@@ -58,7 +75,7 @@ class _Reader:
         self._checked = time.monotonic()
 
     async def chunks(self, still: Still, *, reset: bool) -> AsyncIterator[bytes]:
-        """What is sent, until he may not listen any more or the service stops; `still` raises when he may not."""
+        """What is sent, until they may not listen any more or the service stops; `still` raises when they may not."""
         try:
             # The place at once, and be it 0: who is cut off before the first event comes back with it, and either
             # misses nothing or hears a reset.
@@ -74,22 +91,22 @@ class _Reader:
                 for row in rows:
                     yield _shown(row)
                     self._place = row.number
-                if self._ports.bell.closed:
+                if self._ports.notifier.closed:
                     return
                 if len(rows) < _BATCH:
                     if not self._follow:
                         return
-                    await self._listener.heard(self._patience(comment_at))
+                    await self._listener.wait(self._patience(comment_at))
                 if time.monotonic() >= comment_at:
                     yield b":\n\n"
                     comment_at = time.monotonic() + COMMENT_SECONDS
         finally:
-            self._ports.bell.leave(self._tenant, self._listener)
+            self._ports.notifier.leave(self._tenant, self._listener)
 
     def _patience(self, comment_at: float) -> float:
         now = time.monotonic()
         seconds = min(comment_at - now, self._checked + RECHECK_SECONDS - now)
-        return max(0.0, seconds if self._ports.bell.works else min(seconds, POLL_SECONDS))
+        return max(0.0, seconds if self._ports.notifier.connected else min(seconds, POLL_SECONDS))
 
 
 def _shown(published: Published) -> bytes:
@@ -99,5 +116,5 @@ def _shown(published: Published) -> bytes:
 
 
 def _reset(place: int) -> bytes:
-    # Without an event there is no number to come back with; whoever does is told the same once more.
+    # Without an event there is no number to resume from; a reconnecting client gets the same `reset` again.
     return (b"id: %d\n" % place if place else b"") + b"event: reset\ndata: {}\n\n"

@@ -1,4 +1,4 @@
-"""Where a webhook may go, as far as its address alone tells. Spec 2/2.13, decisions 7.
+"""Where a webhook may go, as far as its address alone tells.
 
 What a name resolves to is looked at with each delivery, for it may change; here is refused what is wrong in any case.
 """
@@ -9,11 +9,11 @@ from custody.kit.errors import Invalid
 
 # Below these, names mean something inside one network only.
 _INSIDE = ("local", "internal", "localdomain", "lan", "home.arpa")
-_ADDRESS_REFUSED = "The host is an address inside a network, of this machine or of a cloud's own services."
+_ADDRESS_REFUSED = "The host is a private or loopback address, or one of a cloud's own services."
 
 
 class BadWebhookUrl(Invalid):
-    """The address of a webhook must be https, public and without user, password or fragment."""
+    """The webhook URL must be https and public, without user, password or fragment."""
 
 
 def check(url: str, *, public_url: str) -> str:
@@ -55,7 +55,7 @@ def _check_host(host: str) -> None:
         if addresses.refusal(host.strip("[]")) is not None:
             raise _refused(_ADDRESS_REFUSED)
     elif "." not in host or host.endswith(tuple(f".{end}" for end in _INSIDE)):
-        raise _refused("The host is a name that is known inside a network only.")
+        raise _refused("The host is a name that resolves only inside a private network.")
 
 
 def _is_local(url: WebUrl) -> bool:

@@ -22,8 +22,10 @@ from mitmproxy.proxy import commands, events, layer, mode_specs, server
 from mitmproxy.proxy.layers.http import HTTPMode
 
 from custody.kit import ids
+from custody.kit.fair_slots import Bounds, FairSlots
 from custody.kit.jwt import AgentClaims
 from custody.kit.logs import logger
+from custody.kit.tasks import leave_to_caller, spawn
 from proxy_addon import metrics, refuse
 from proxy_addon.dial import Dialler, NotDialled
 from proxy_addon.exchange import Exchange, Form
@@ -31,12 +33,15 @@ from proxy_addon.mitm.streams import Layer, LightContext, Upstream
 from proxy_addon.mitm.tls import AgentTls
 from proxy_addon.peer import Peer
 from proxy_addon.refuse import Refusal
+from proxy_addon.turns import Payer, Turns
 
 log = logger("proxy")
 REGULAR = mode_specs.ProxyMode.parse("regular")
 # After our last word we go on reading for a moment, or the reset that follows unread bytes could overtake it.
 _LINGER_SECONDS = 1.0
 _LINGER_BYTES = 4 * 2**20
+# Connections that are read on at once; the others wait, and end with their time.
+MAX_LINGERING = 16
 # A head must be complete in this time; a connection without a request may be idle this long.
 _HEAD_SECONDS = 30.0
 # The library allows itself 30 s for the database and 10 s for the signer; this is beyond both.
@@ -45,8 +50,14 @@ _LONG_SECONDS = 1.0
 # What an overdue exchange has to come to its end in an orderly way.
 _LAST_SECONDS = 5.0
 _HIGH_WATER = 64 * 1024
+# Bytes of a connection that are looked at in one go: about a millisecond's work with a hundred forms to mask.
+MAX_READ = 16 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_\-.:]{1,128}")
 Hooks = Mapping[str, Callable[..., Any]]
+# Bytes of bodies that are held until they are whole: of all, of an agent, of a tenant; the last are for who has few.
+MAX_HELD, MAX_HELD_OF_AGENT, MAX_HELD_OF_TENANT = 96 * 2**20, 16 * 2**20, 32 * 2**20
+HELD_KEPT_BACK, FEW_HELD = 32 * 2**20, 2 * 2**20
+HELD = Bounds(MAX_HELD, MAX_HELD_OF_AGENT, MAX_HELD_OF_TENANT, reserve=HELD_KEPT_BACK, few=FEW_HELD)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -58,7 +69,7 @@ class Limits(msgspec.Struct, frozen=True):
     max_body_bytes: int
 
 
-class Desk(msgspec.Struct, frozen=True):
+class ConnectionServices(msgspec.Struct, frozen=True):
     """What all connections of a process share. `ended` hears of each exchange once, `gone` of each connection."""
 
     options: Any
@@ -67,16 +78,21 @@ class Desk(msgspec.Struct, frozen=True):
     limits: Limits
     ended: Callable[[Exchange], None]
     gone: Callable[[Peer], None]
+    held: FairSlots
+    turns: Turns = msgspec.field(default_factory=Turns)
+    lingering: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_LINGERING))
 
 
 class Handler(server.LiveConnectionHandler):
     """Serves one connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, desk: Desk) -> None:
-        super().__init__(reader, writer, desk.options, REGULAR)
-        self.desk = desk
-        self.limits = desk.limits
-        self.peer = Peer(str(self.client.peername[0]))
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, services: ConnectionServices
+    ) -> None:
+        super().__init__(reader, writer, services.options, REGULAR)
+        self.services = services
+        self.limits = services.limits
+        self.peer = Peer(str(self.client.peername[0]), lambda: self.cut(reset=False))
         self.closing = False
         self.exchange: Exchange | None = None
         self.layer = Layer(LightContext.of(self.layer.context), HTTPMode.regular, self)
@@ -87,7 +103,12 @@ class Handler(server.LiveConnectionHandler):
         self._hooks: set[asyncio.Task[Any]] = set()
         self._deadline = time.monotonic() + _HEAD_SECONDS
         self._lingering = False
-        self._lingered = 0
+        # Whom the work on this connection is counted to.
+        self._payer: Payer = ("", self.peer.address)
+        # Parsers that have more to read than one go may; meanwhile nothing further is read.
+        self._wakeups: deque[commands.RequestWakeup] = deque()
+        self._caught_up = asyncio.Event()
+        self._caught_up.set()
         # Not set while a request waits for a decision or a connection: what is not read need not be kept.
         self.reading = asyncio.Event()
         self.reading.set()
@@ -98,11 +119,9 @@ class Handler(server.LiveConnectionHandler):
         """Serve until the agent or we have had enough; afterwards nothing of it is open."""
         try:
             await self.server_event(events.Start())
-            reading = asyncio.ensure_future(self._serve_client())
+            reading = spawn(self._serve_client(), "connection")
             self.transports[self.client].handler = reading
             await asyncio.wait([reading])
-            if not reading.cancelled() and (problem := reading.exception()):
-                log.error("a connection failed", exc_info=problem)
         finally:
             for task in [io.handler for io in self.transports.values() if io.handler] + list(self._hooks):
                 task.cancel()
@@ -111,7 +130,7 @@ class Handler(server.LiveConnectionHandler):
                     io.writer.close()
             if self.exchange is not None:
                 self.end(self.exchange, abandoned=True)
-            self.desk.gone(self.peer)
+            self.services.gone(self.peer)
 
     async def _serve_client(self) -> None:
         try:
@@ -123,19 +142,20 @@ class Handler(server.LiveConnectionHandler):
     async def handle_connection(self, connection: Connection) -> None:
         """Read one side to its end."""
         if connection is not self.client:
-            await super().handle_connection(connection)
+            await self._handle_upstream(connection)
             return
         reader, writer = self.transports[connection].reader, self.transports[connection].writer
         assert isinstance(reader, asyncio.StreamReader)  # noqa: S101 - our own listener made it
         assert isinstance(writer, asyncio.StreamWriter)  # noqa: S101
         try:
             while True:
-                data = await reader.read(65_535)
-                if not data or self._lingering:
-                    if not data or not self._drop(data):
-                        break
-                    continue
-                await self.server_event(events.DataReceived(connection, data))
+                data = await reader.read(MAX_READ)
+                if not data:
+                    break
+                if self._lingering:
+                    await self._read_on(reader, data)
+                    break
+                await self._in_turn(events.DataReceived(connection, data))
                 if not self._lingering:
                     await self.drain_writers()
                     await self.reading.wait()
@@ -147,13 +167,73 @@ class Handler(server.LiveConnectionHandler):
             writer.close()
             self.transports.pop(connection, None)
 
-    def _drop(self, data: bytes) -> bool:
-        self._lingered += len(data)
-        return self._lingered < _LINGER_BYTES
+    async def _handle_upstream(self, connection: Connection) -> None:
+        """As mitmproxy does it, but in turns."""
+        io = self.transports[connection]
+        assert isinstance(io.reader, asyncio.StreamReader)  # noqa: S101 - the dialler made it
+        cancelled = None
+        try:
+            while data := await io.reader.read(MAX_READ):
+                await self._in_turn(events.DataReceived(connection, data))
+                await self.drain_writers()
+        except OSError:
+            pass
+        except asyncio.CancelledError as given:
+            cancelled = given
+        if cancelled is None:
+            connection.state &= ~ConnectionState.CAN_READ
+        else:
+            connection.state = ConnectionState.CLOSED
+        self._hear(events.ConnectionClosed(connection))
+        if connection.state is ConnectionState.CAN_WRITE:
+            # The other side can still receive; closing the connection cancels this.
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError as given:
+                cancelled = given
+        self.transports.pop(connection, None)
+        if cancelled is not None:
+            raise cancelled
+
+    async def _read_on(self, reader: asyncio.StreamReader, data: bytes) -> None:
+        """Drop what comes after our last word. Few do so at once: who is refused takes no time of who is served."""
+        async with self.services.lingering:
+            lingered = 0
+            while data and (lingered := lingered + len(data)) < _LINGER_BYTES:
+                # What has come already is read without a pause, and others want the loop too.
+                await asyncio.sleep(0)
+                data = await reader.read(MAX_READ)
 
     # ---- events and commands
 
+    async def _in_turn(self, event: events.Event) -> None:
+        """Have an event heard when it is this agent's turn, and all that follows from it before anything else is."""
+        await self.services.turns.do(self._whose(), lambda: self._hear(event))
+        await self._caught_up.wait()
+
+    async def _catch_up(self) -> None:
+        """Let the parsers read on, one go each turn, until nothing is left of what was received."""
+        try:
+            while self._wakeups and not self._lingering:
+                await self.services.turns.do(self._whose(), self._wake)
+                await self.drain_writers()
+        finally:
+            self._wakeups.clear()
+            self._caught_up.set()
+
+    def _wake(self) -> None:
+        self._hear(events.Wakeup(self._wakeups.popleft()))
+
+    def _whose(self) -> Payer:
+        if self.exchange is not None and (claims := self.exchange.claims) is not None:
+            self._payer = claims.tid, claims.sub
+        return self._payer
+
     async def server_event(self, event: events.Event) -> None:
+        """The same at once; mitmproxy's name for it."""
+        self._hear(event)
+
+    def _hear(self, event: events.Event) -> None:
         """Let the layers hear of an event, and do what they say. Nothing waits in here: order is the order of calls."""
         self._events.append(event)
         if self._running:
@@ -178,8 +258,13 @@ class Handler(server.LiveConnectionHandler):
                 self._unsent.setdefault(command.connection, []).append(command.data)
         elif isinstance(command, commands.StartHook):
             self._start_hook(command)
+        elif isinstance(command, commands.RequestWakeup):
+            self._wakeups.append(command)
+            if self._caught_up.is_set():
+                self._caught_up.clear()
+                spawn(self._catch_up(), "catch up", among=self._hooks)
         elif isinstance(command, commands.OpenConnection):
-            task = asyncio.ensure_future(self.open_connection(command))
+            task = spawn(self.open_connection(command), "open connection")
             self.transports[command.connection] = server.ConnectionIO(handler=task)
         elif isinstance(command, commands.CloseConnection):
             self._flush()
@@ -193,17 +278,16 @@ class Handler(server.LiveConnectionHandler):
 
     def _start_hook(self, hook: commands.StartHook) -> None:
         """Run a hook now; only one that must wait (for the database, the signer) becomes a task."""
-        run = self.desk.hooks.get(hook.name)
+        run = self.services.hooks.get(hook.name)
         found = run(self, *hook.args()) if run is not None else None
         if found is None:
             self._hook_ended(hook)
             return
-        task = asyncio.Task(found, eager_start=True, loop=asyncio.get_running_loop())
+        task = spawn(found, hook.name, among=self._hooks, on_failure=leave_to_caller, eager=True)
         if task.done():
             task.result()
             self._hook_ended(hook)
             return
-        self._hooks.add(task)
         self.reading.clear()
         task.add_done_callback(lambda ended: self._hook_came_back(hook, ended))
 
@@ -212,7 +296,6 @@ class Handler(server.LiveConnectionHandler):
             self._events.append(events.HookCompleted(hook))
 
     def _hook_came_back(self, hook: commands.StartHook, task: asyncio.Task[Any]) -> None:
-        self._hooks.discard(task)
         self.reading.set()
         if task.cancelled():
             return
@@ -220,9 +303,7 @@ class Handler(server.LiveConnectionHandler):
             log.error("a hook failed", exc_info=problem)
             self.cut(reset=True)
             return
-        # It has no await of its own (see server_event), so it runs to its end right here.
-        with contextlib.suppress(StopIteration):
-            self.server_event(events.HookCompleted(hook)).send(None)
+        self._hear(events.HookCompleted(hook))
 
     def _flush(self) -> None:
         for connection, pieces in self._unsent.items():
@@ -272,12 +353,12 @@ class Handler(server.LiveConnectionHandler):
     # ---- upstream connections
 
     async def open_connection(self, command: commands.OpenConnection) -> None:
-        """Dial with a ticket; without one nothing is dialled, whoever asks."""
+        """Dial with a ticket; without one nothing is dialled."""
         connection = command.connection
         try:
             if not isinstance(connection, Upstream) or connection.ticket is None:
                 raise NotDialled(refuse.INTERNAL)
-            reader, writer = await self.desk.dialler.dial(connection.ticket)
+            reader, writer = await self.services.dialler.dial(connection.ticket)
         except NotDialled as problem:
             if isinstance(connection, Upstream) and connection.ticket is not None:
                 connection.ticket.exchange.failure = problem.refusal
@@ -304,6 +385,7 @@ class Handler(server.LiveConnectionHandler):
     def begin(self, form: Form, request: http.Request) -> Exchange:
         """An exchange for a request that has just come."""
         self.peer.requests += 1
+        self.peer.busy = True
         given = request.headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else ids.new_uuid()
         method = request.data.method.decode("ascii", "replace")
@@ -322,11 +404,23 @@ class Handler(server.LiveConnectionHandler):
             return
         exchange.ended, exchange.abandoned = True, abandoned
         if self.exchange is exchange:
-            self.exchange = None
+            self.exchange, self.peer.busy = None, False
+        if exchange.held and exchange.claims is not None:
+            self.services.held.give_back((exchange.claims.tid, exchange.claims.sub), exchange.held)
+            exchange.held = 0
         # A tunnel's handshake, too, must come soon.
         known = self.peer.agents and exchange.form != "connect"
         self._deadline = time.monotonic() + (self.limits.idle_seconds if known else _HEAD_SECONDS)
-        self.desk.ended(exchange)
+        self.services.ended(exchange)
+
+    def hold(self, exchange: Exchange, count: int) -> Refusal | None:
+        """Count bytes of a body that is held until the exchange is over; why they cannot be, or None."""
+        claims = exchange.claims
+        lack = self.services.held.take((claims.tid, claims.sub), count) if claims is not None else "room"
+        if lack is None:
+            exchange.held += count
+            return None
+        return refuse.TOO_MUCH_HELD if lack == "share" else refuse.CROWDED
 
     def refused_head(self, refusal: Refusal) -> str:
         """Count what was refused before it was a request; gives an id for the answer."""
@@ -342,7 +436,7 @@ class Handler(server.LiveConnectionHandler):
                 self._give_up(exchange)
             elif exchange.deadline + _LAST_SECONDS < now:
                 self.cut(reset=True)
-        elif self._deadline < now or (self.closing and not self._lingering):
+        elif min(self._deadline, self.peer.until) < now or (self.closing and not self._lingering):
             self.cut(reset=False)
 
     @property

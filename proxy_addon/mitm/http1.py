@@ -1,9 +1,16 @@
-"""HTTP/1.1 on both sides, with bounds: heads of 64 KiB, no pipelining without end, trailers dropped, 1xx skipped."""
+"""HTTP/1.1 on both sides, with bounds: heads of 64 KiB, no pipelining without end, trailers dropped, 1xx skipped.
+
+What a stranger sends is parsed in time that grows with its bytes, and no event works for longer than about a
+millisecond: of a body in small chunks the rest waits for a `Wakeup`, which comes when it is this agent's turn again.
+"""
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import h11
+from h11._receivebuffer import ReceiveBuffer
+from mitmproxy import http
 from mitmproxy.net.http import http1, status_codes
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
@@ -19,10 +26,17 @@ from mitmproxy.proxy.layers.http._events import (
 from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Connection, Http1Server, make_body_reader
 
 from proxy_addon import refuse
+from proxy_addon.chunks import BadChunk, Chunks
+from proxy_addon.fragmentation import TooFragmented
 from proxy_addon.refuse import Refusal
 
 MAX_HEAD = 64 * 1024
 MAX_LINES = 256
+# Interim answers before the final one, and empty lines before a head: the standard knows reasons for a few.
+MAX_INTERIM = 16
+MAX_EMPTY_LINES = 16
+# Bytes of what says where a message ends: the library's own reader of these headers takes time by their square.
+MAX_FRAMING_VALUE = 64
 _VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
 # An interim answer never gets this far; 101 is a final one.
 _INTERIM = re.compile(rb"1(?!01)[0-9]{2}")
@@ -41,6 +55,7 @@ def answer_of(refusal: Refusal, request_id: str, *, close: bool) -> tuple[bytes,
         b"Content-Type: application/json",
         b"Content-Length: %d" % len(body),
         b"X-Request-Id: " + request_id.encode(),
+        refuse.ERROR + b": " + refusal.code.encode(),
         *(name + b": " + value for name, value in refusal.headers),
         *([b"Connection: close"] if close else []),
     ]
@@ -55,12 +70,19 @@ class AgentSide(Http1Server):
         super().__init__(context)
         self._refused = refused
 
+    def _handle_event(self, event: events.Event) -> Commands:
+        yield from super()._handle_event(_woken(self, event))
+
     def read_headers(self, event: events.ConnectionEvent) -> Commands:
         """Read a head; one that is too long, malformed or no HTTP at all ends the connection with an answer."""
         if not isinstance(event, events.DataReceived):
             yield commands.CloseConnection(self.conn)
             return
-        head = _head_in(self)
+        try:
+            head = _head_in(self)
+        except ValueError:
+            yield from self.refuse_head(refuse.MALFORMED)
+            return
         if head is None:
             # A control character where the method should be: a TLS handshake, most likely.
             if self.buf and self.buf.is_next_line_obviously_invalid_request_line():
@@ -76,13 +98,13 @@ class AgentSide(Http1Server):
             self.request = http1.read_request_head(head)
             if self.request.data.http_version not in _VERSIONS or self.request.data.scheme not in _SCHEMES:
                 raise ValueError("another protocol")
-            expected = http1.expected_http_body_size(self.request)
+            expected = _body_size(self.request)
         except ValueError:
             self.request = None
             yield from self.refuse_head(refuse.MALFORMED)
             return
         yield ReceiveHttp(RequestHeaders(self.stream_id, self.request, expected == 0))
-        self.body_reader = make_body_reader(expected)
+        self.body_reader = _reader(expected)
         self.state = self.read_body
         yield from self.state(event)
 
@@ -102,9 +124,10 @@ class AgentSide(Http1Server):
             return
         try:
             yield from _read_body(self, event)
-        except h11.ProtocolError:
+        except (h11.ProtocolError, BadChunk, TooFragmented) as problem:
             self.state = self.done
-            yield ReceiveHttp(RequestProtocolError(self.stream_id, "broken framing", ErrorCode.GENERIC_CLIENT_ERROR))
+            code = refuse.TOO_FRAGMENTED.code if isinstance(problem, TooFragmented) else refuse.MALFORMED.code
+            yield ReceiveHttp(RequestProtocolError(self.stream_id, code, ErrorCode.GENERIC_CLIENT_ERROR))
 
     def wait(self, event: events.Event) -> Commands:
         """Until the answer is done: what an agent sends ahead is kept, but not without end."""
@@ -121,6 +144,12 @@ class AgentSide(Http1Server):
 class UpstreamSide(Http1Client):
     """The upstream's connection."""
 
+    # Interim answers since the last final one.
+    _interim = 0
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        yield from super()._handle_event(_woken(self, event))
+
     def read_headers(self, event: events.ConnectionEvent) -> Commands:
         """Read a head; interim answers (100, 103) are dropped, endless heads refused."""
         if isinstance(event, events.ConnectionClosed):
@@ -133,14 +162,24 @@ class UpstreamSide(Http1Client):
             # Data that nobody asked for: this connection is not to be used again.
             yield commands.CloseConnection(self.conn)
             return
-        head = _head_in(self)
-        while head is not None and _is_interim(head[0]):
-            head = _head_in(self)
+        try:
+            head = self._final_head()
+        except ValueError:
+            yield from self._broken("the answer begins without an end")
+            return
         if head is None:
             if len(self.buf) > MAX_HEAD:
                 yield from self._broken("the answer's head has no end")
             return
         yield from self._take(head, event)
+
+    def _final_head(self) -> list[bytes] | None:
+        """The next head that is not an interim answer's; raises ValueError when there are too many of those."""
+        while (head := _head_in(self)) is not None and _is_interim(head[0]):
+            self._interim += 1
+            if self._interim > MAX_INTERIM:
+                raise ValueError("too many interim answers")
+        return head
 
     def _take(self, head: list[bytes], event: events.ConnectionEvent) -> Commands:
         assert self.request is not None  # noqa: S101 - the caller looked
@@ -152,12 +191,13 @@ class UpstreamSide(Http1Client):
             if not _STATUS_LINE.match(head[0]):
                 raise ValueError("no status of HTTP")
             self.response = http1.read_response_head(head)
-            expected = http1.expected_http_body_size(self.request, self.response)
+            expected = _body_size(self.request, self.response)
         except ValueError:
             yield from self._broken("the answer's head is malformed")
             return
+        self._interim = 0
         yield ReceiveHttp(ResponseHeaders(self.stream_id, self.response, expected == 0))
-        self.body_reader = make_body_reader(expected)
+        self.body_reader = _reader(expected)
         self.state = self.read_body
         yield from self.state(event)
 
@@ -171,17 +211,20 @@ class UpstreamSide(Http1Client):
         """Read the body; one that ends too early or is framed badly is an error, never an end."""
         try:
             yield from _read_body(self, event)
-        except h11.ProtocolError:
+        except (h11.ProtocolError, BadChunk, TooFragmented):
             self.state = self.done
             yield from self._broken("the answer's framing is broken")
 
 
 def _head_in(side: Http1Connection) -> list[bytes] | None:
-    """The lines of the next complete head; empty lines before it are skipped, as the standard asks."""
-    while (lines := side.buf.maybe_extract_lines()) is not None:
+    """The lines of the next complete head; a few empty lines before it are skipped, as the standard asks."""
+    for _ in range(MAX_EMPTY_LINES + 1):
+        lines = side.buf.maybe_extract_lines()
+        if lines is None:
+            return None
         if lines:
             return [bytes(line) for line in lines[: MAX_LINES + 1]]
-    return None
+    raise ValueError("empty lines without end")
 
 
 def _size(head: list[bytes]) -> int:
@@ -200,34 +243,56 @@ def _is_interim(status_line: bytes) -> bool:
     return bool(status) and _INTERIM.fullmatch(status[0]) is not None
 
 
+def _body_size(request: http.Request, response: http.Response | None = None) -> int | None:
+    """The body's size, None for chunks, -1 up to the connection's end. Raises ValueError."""
+    for name, value in (response or request).data.headers.fields:
+        if len(value) > MAX_FRAMING_VALUE and name.lower() in (b"transfer-encoding", b"content-length"):
+            raise ValueError("a length that is none")
+    return http1.expected_http_body_size(request, response)
+
+
+def _reader(expected: int | None) -> Any:
+    return Chunks() if expected is None else make_body_reader(expected)
+
+
+def _woken(side: Http1Connection, event: events.Event) -> events.Event:
+    """It is our turn again: what was left to read is read as if it came now."""
+    return events.DataReceived(side.conn, b"") if isinstance(event, events.Wakeup) else event
+
+
 def _read_body(side: Http1Connection, event: events.Event) -> Commands:
-    """Hand on what there is of a body. Raises h11.ProtocolError when its framing is broken or ends too early."""
+    """Hand on what there is of a body. Raises BadChunk, TooFragmented or h11.ProtocolError."""
     assert side.stream_id is not None  # noqa: S101 - a body follows a head
-    closed = isinstance(event, events.ConnectionClosed)
-    # Handed on once for each read: chunks of one byte would cost a pass through every layer each.
-    data = bytearray()
-    while True:
-        try:
-            found = side.body_reader.read_eof() if closed else side.body_reader(side.buf)
-        except h11.ProtocolError:
-            if data:
-                yield ReceiveHttp(side.ReceiveData(side.stream_id, bytes(data)))
-            raise
-        if isinstance(found, h11.Data):
-            data += found.data
-            continue
-        if data:
-            yield ReceiveHttp(side.ReceiveData(side.stream_id, bytes(data)))
-        if found is None:
-            if len(side.buf) > MAX_HEAD:
-                raise h11.RemoteProtocolError("chunk lines and trailers have no end of their own")
-            return
-        # Trailers are dropped: they could smuggle what the head may not say.
+    closed, unread, reader = isinstance(event, events.ConnectionClosed), False, side.body_reader
+    if not isinstance(reader, Chunks):
+        data, ended = _plain(reader, side.buf, closed=closed)
+    elif closed:
+        raise BadChunk
+    else:
+        # Handed on once for each go: chunks of one byte would cost a pass through every layer each.
+        data, used, unread = reader.take(bytes(side.buf))
+        side.buf.maybe_extract_at_most(used)
+        ended = reader.ended
+    if data:
+        yield ReceiveHttp(side.ReceiveData(side.stream_id, data))
+    if unread:
+        yield commands.RequestWakeup(0)
+    elif ended:
+        # Trailers were dropped: they could smuggle what the head may not say.
         if side.request is not None and side.request.data.method != b"CONNECT":
             yield ReceiveHttp(side.ReceiveEndOfMessage(side.stream_id))
         is_request = isinstance(side, Http1Server)
         yield from side.mark_done(request=is_request, response=not is_request)
-        return
+
+
+def _plain(reader: Any, buffer: ReceiveBuffer, *, closed: bool) -> tuple[bytes, bool]:
+    """What there is of a body with a length, or up to the connection's end, and whether that is all of it."""
+    found = reader.read_eof() if closed else reader(buffer)
+    data = b""
+    if isinstance(found, h11.Data):
+        data = bytes(found.data)
+        found = reader(buffer)
+    return data, isinstance(found, h11.EndOfMessage)
 
 
 class UpstreamClient(HttpClient):

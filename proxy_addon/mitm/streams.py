@@ -45,6 +45,7 @@ from mitmproxy.proxy.utils import ReceiveBuffer
 from proxy_addon import refuse
 from proxy_addon.admission import MAX_INJECTED_BODY
 from proxy_addon.exchange import Exchange, Form, Ticket
+from proxy_addon.fragmentation import TooFragmented
 from proxy_addon.frames import BadFrame, MaskedFrames
 from proxy_addon.mitm.http1 import AgentSide, Commands, UpstreamClient
 from proxy_addon.refuse import Refusal
@@ -173,6 +174,9 @@ class Stream(HttpStream):
             exchange.request_bytes += len(event.data)
             if exchange.request_bytes > MAX_INJECTED_BODY:
                 yield from self.refuse(refuse.BODY_TOO_LARGE)
+                return
+            if (told := self._handler.hold(exchange, len(event.data))) is not None:
+                yield from self.refuse(told)
                 return
             self.request_body_buf += event.data
         elif isinstance(event, RequestEndOfMessage):
@@ -328,7 +332,8 @@ class Stream(HttpStream):
     def _agent_broke_off(self, event: RequestProtocolError) -> Commands:
         if event.code == ErrorCode.GENERIC_CLIENT_ERROR:
             if not self.exchange.answered:
-                yield from self.fail(refuse.MALFORMED)
+                fragmented = event.message == refuse.TOO_FRAGMENTED.code
+                yield from self.fail(refuse.TOO_FRAGMENTED if fragmented else refuse.MALFORMED)
                 return
             yield commands.CloseConnection(self.context.client)
         self.client_state = self.server_state = self.state_errored
@@ -388,6 +393,7 @@ def _response_of(refusal: Refusal, request_id: str, *, close: bool) -> http.Resp
         (b"Content-Type", b"application/json"),
         (b"Content-Length", str(len(body)).encode()),
         (b"X-Request-Id", request_id.encode()),
+        (refuse.ERROR, refusal.code.encode()),
         *refusal.headers,
         *([(b"Connection", b"close")] if close else []),
     ]
@@ -472,6 +478,8 @@ class Relay(layer.Layer):
         exchange.allow(self._handler.limits.idle_seconds)
         if isinstance(event, events.DataReceived):
             yield from self._pass_on(event.connection, event.data)
+        elif isinstance(event, events.Wakeup):
+            yield from self._pass_on(self.context.server, b"")
         elif isinstance(event, events.ConnectionClosed):
             for connection in (self.context.server, self.context.client):
                 if connection.state is not ConnectionState.CLOSED:
@@ -485,13 +493,16 @@ class Relay(layer.Layer):
             return
         try:
             masked = self._frames.feed(bytes(data))
-        except BadFrame:
+        except (BadFrame, TooFragmented):
             self._handler.end(self._exchange, abandoned=True)
             self._handler.cut(reset=False)
             return
         self._exchange.response_bytes += len(masked)
         if masked:
             yield commands.SendData(self.context.client, masked)
+        if self._frames.unread:
+            # The rest waits until it is this agent's turn again.
+            yield commands.RequestWakeup(0)
 
 
 def exchange_of(flow: http.HTTPFlow) -> Exchange:

@@ -34,7 +34,7 @@ _HOST_FLAGS = _below._lib.X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | getattr(
 class AgentTls(ClientTLSLayer):
     """TLS with the agent inside a tunnel; a hello that does not come to its end is not waited for.
 
-    mitmproxy keeps all of it and parses it anew with each piece.
+    mitmproxy keeps all of it and parses it again with each piece.
     """
 
     _bytes = _pieces = 0

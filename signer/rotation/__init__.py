@@ -1,1 +1,1 @@
-"""The versions of the master key in a running signer, everything that they sealed, and writing it anew."""
+"""The versions of the master key in a running signer, everything that they sealed, and writing it again."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import places
+from ops import places
 from tests.audit.sealed import Log
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.server import Service

@@ -8,9 +8,19 @@ import msgspec
 from tests.audit.sealed import Copy, Log, behind_its_back
 
 COLUMNS = (
-    "written_by", "actor_type", "actor_id", "action", "resource_type", "resource_id", "metadata", "ip_address",
-    "user_agent", "request_id", "created_at", "seq",
-)  # fmt: skip
+    "written_by",
+    "actor_type",
+    "actor_id",
+    "action",
+    "resource_type",
+    "resource_id",
+    "metadata",
+    "ip_address",
+    "user_agent",
+    "request_id",
+    "created_at",
+    "seq",
+)
 _AT = "tenant_id = $1 AND seq = (SELECT seq FROM audit_leaves WHERE tenant_id = $1 AND log_index = {})"
 
 
@@ -49,8 +59,9 @@ def delete(chance: random.Random, size: int) -> Mutation:
     if chance.random() < 0.5:
         # The later ones close the gap.
         statements += [
-            f"DELETE FROM audit_leaves WHERE tenant_id = $1 AND log_index = {place}", *_moved(place, -1),
-        ]  # fmt: skip
+            f"DELETE FROM audit_leaves WHERE tenant_id = $1 AND log_index = {place}",
+            *_moved(place, -1),
+        ]
     return Mutation("delete", f"row {place}", tuple(statements))
 
 

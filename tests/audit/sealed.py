@@ -1,5 +1,6 @@
 """A tenant's log on a deployment without scheduler: sealed when a test says so, changed behind the signer's back."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -9,13 +10,20 @@ from typing import Any
 import asyncpg
 
 from custody.audit import verify
-from tests.fixtures.callers import Agent, new_tenant
+from tests.fixtures.callers import Agent, Tenant, new_tenant
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person, member
+from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
 
 TABLES = ("audit", "audit_leaves", "audit_nodes", "audit_spans", "audit_checkpoints", "audit_unsealed")
+# A row that no one may write any more, of tenant $1.
+ODD_ROW = (
+    "INSERT INTO audit (tenant_id, written_by, actor_type, actor_id, action, resource_type, resource_id, metadata,"
+    " user_agent, created_at) SELECT $1, 'custody_proxy', 'agent', 'a', 'proxy.request', 'upstream', '{name}',"
+    " {metadata}, {agent}, {time} FROM generate_series(1, {rows})"
+)
 
 
 class Log:
@@ -86,6 +94,21 @@ async def behind_its_back(log: Log, *statements: str) -> None:
             await owner.execute(statement.replace("$1", f"'{log.tenant.id}'"))
 
 
+async def as_before_there_were_bounds(database: Database, tenant: Tenant, *statements: str) -> None:
+    """The same while audit rows have no bounds; what it leaves stays, as rows that the owner wrote by hand would."""
+    async with owner_of(database) as owner, owner.transaction():
+        bounds = await owner.fetch(
+            "SELECT conname, pg_get_constraintdef(oid) AS said FROM pg_constraint"
+            " WHERE conname IN ('audit_times', 'audit_words', 'audit_metadata')"
+        )
+        for bound in bounds:
+            await owner.execute(f"ALTER TABLE audit DROP CONSTRAINT {bound['conname']}")
+        for statement in statements:
+            await owner.execute(statement.replace("$1", f"'{tenant.id}'"))
+        for bound in bounds:
+            await owner.execute(f"ALTER TABLE audit ADD CONSTRAINT {bound['conname']} {bound['said']} NOT VALID")
+
+
 class Copy:
     """What the database holds of one log, to be put back later."""
 
@@ -124,10 +147,16 @@ def verified(folder: Path, content: bytes, jwks: bytes | None, *more: str) -> tu
     return command("audit", "verify", *words, *more)
 
 
-def command(*words: str) -> tuple[int, str]:
-    """A sub-command of `custody`."""
+def command(*words: str, home: Path | None = None) -> tuple[int, str]:
+    """A sub-command of `custody`, where `home` is named that of a deployment."""
+    environment = os.environ | ({"SERVICE_HOME": str(home)} if home else {})
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "custody.cli", *words], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-P", "-m", "ops", *words],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env=environment,
     )
     return ended.returncode, ended.stdout + ended.stderr
 

@@ -4,14 +4,17 @@ import random
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
 from custody.audit.checkpoint import opened
 from custody.audit.tree import root
+from ops import doctor_audit
+from ops.settings import load
 from tests.audit.mutations import KINDS, found
-from tests.audit.sealed import Copy, Log, behind_its_back, seal
+from tests.audit.sealed import Copy, Log, behind_its_back, command, seal
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
@@ -24,8 +27,9 @@ async def places(log: Log) -> list[tuple[int, bool]]:
             "SELECT l.log_index, u.seq IS NOT NULL AS waits FROM audit a "
             "LEFT JOIN audit_leaves l ON l.tenant_id = a.tenant_id AND l.seq = a.seq "
             "LEFT JOIN audit_unsealed u ON u.tenant_id = a.tenant_id AND u.seq = a.seq "
-            "WHERE a.tenant_id = $1 ORDER BY l.log_index", log.tenant.id,
-        )  # fmt: skip
+            "WHERE a.tenant_id = $1 ORDER BY l.log_index",
+            log.tenant.id,
+        )
     return [tuple(row) for row in rows]
 
 
@@ -74,7 +78,7 @@ async def test_sealed_rows_that_were_changed_are_found(log: Log, kind: object) -
     assert log.problem(log.export()) is None
 
 
-async def test_a_log_that_was_cut_with_its_checkpoints_is_found_by_whoever_kept_one(log: Log) -> None:
+async def test_a_log_cut_together_with_its_checkpoints_is_detected_with_a_kept_checkpoint(log: Log) -> None:
     old = await Copy.of(log)
     log.act()
     log.seal()
@@ -120,8 +124,11 @@ async def test_a_log_that_is_as_long_but_another_is_sealed_no_more(log: Log) -> 
     async with owner_of(log.service.database) as owner:
         await owner.execute(
             "UPDATE audit_checkpoints SET root = $2, frontier = $3 WHERE tenant_id = $1 AND size = $4",
-            log.tenant.id, root(forged), forged, size,
-        )  # fmt: skip
+            log.tenant.id,
+            root(forged),
+            forged,
+            size,
+        )
     log.act()
     log.seal()
 
@@ -132,9 +139,10 @@ async def test_a_log_that_is_as_long_but_another_is_sealed_no_more(log: Log) -> 
     "harm",
     [
         "INSERT INTO audit_unsealed SELECT tenant_id, seq FROM audit_leaves WHERE tenant_id = $1 AND log_index = 0",
-        "UPDATE audit SET created_at = 'infinity' WHERE tenant_id = $1 AND seq IN (SELECT seq FROM audit_unsealed)",
+        "INSERT INTO audit_leaves SELECT tenant_id, log_index + 1, -1, hash FROM audit_leaves WHERE tenant_id = $1 "
+        "ORDER BY log_index DESC LIMIT 1",
     ],
-    ids=["a sealed row waits again", "a row that has no leaf"],
+    ids=["a sealed row waits again", "its next place is taken"],
 )
 async def test_a_log_that_cannot_be_sealed_holds_up_no_other(log: Log, harm: str) -> None:
     with closing(Log(log.service, acts=1)) as other:
@@ -157,7 +165,7 @@ async def test_a_log_that_cannot_be_sealed_holds_up_no_other(log: Log, harm: str
 @pytest.mark.parametrize(
     "name", ["{}\n777\n{}", "{} 999999 {} ."], ids=["a line of a checkpoint", "a line of the journal"]
 )
-async def test_nobody_has_a_line_of_another_log_written(log: Log, name: str) -> None:
+async def test_a_log_line_of_another_tenant_cannot_be_written(log: Log, name: str) -> None:
     odd = name.format(log.tenant.id, "00" * 32)
     async with owner_of(log.service.database) as owner:
         await owner.execute("SELECT set_config('custody.tenant', $1, false)", odd)
@@ -186,7 +194,7 @@ async def waiting(log: Log) -> int:
 
 
 def accepted(service: Service) -> dict[str, list[str]]:
-    """The operator says that he restored an older database."""
+    """The operator says that they restored an older database."""
     with greeted(service, "operator") as wire:
         outcome = wire.ask("AcceptRestore", {}, {"kind": "platform_key", "value": service.platform_key})
     assert outcome["type"] == "Done", outcome
@@ -224,8 +232,12 @@ async def test_a_head_that_we_never_signed_is_not_accepted_and_others_are(log: L
         other.act()
         other.seal()
         await old.put_back(other)
-        await behind_its_back(log, "DELETE FROM audit_checkpoints c WHERE tenant_id = $1 AND size <> "
-                                   "(SELECT max(size) FROM audit_checkpoints WHERE tenant_id = $1)", harm)  # fmt: skip
+        await behind_its_back(
+            log,
+            "DELETE FROM audit_checkpoints c WHERE tenant_id = $1 AND size <> "
+            "(SELECT max(size) FROM audit_checkpoints WHERE tenant_id = $1)",
+            harm,
+        )
 
         said = accepted(log.service)
 
@@ -241,13 +253,76 @@ async def test_a_head_that_we_never_signed_is_not_accepted_and_others_are(log: L
         assert log.problem(log.export()) is None
 
 
+# ---- mending a log that is stopped
+
+
+def mended(service: Service, *logs: str) -> dict[str, list[dict[str, Any]]]:
+    """The operator has these logs put in order, or all that are stopped."""
+    with greeted(service, "operator") as wire:
+        body = {"logs": list(logs)} if logs else {}
+        outcome = wire.ask("MendAuditLogs", body, {"kind": "platform_key", "value": service.platform_key})
+    assert outcome["type"] == "Done", outcome
+    return outcome["data"]
+
+
+_QUEUED_TWICE = (
+    "INSERT INTO audit_unsealed SELECT tenant_id, seq FROM audit_leaves WHERE tenant_id = $1 AND log_index = 0"
+)
+
+
+async def test_a_stopped_log_is_mended_and_says_so_itself(log: Log) -> None:
+    log.act(2)
+    # One row left the queue, a sealed one waits again, and a line of no row stands in it.
+    await behind_its_back(
+        log,
+        "DELETE FROM audit_unsealed WHERE seq = (SELECT max(seq) FROM audit_unsealed WHERE tenant_id = $1)",
+        _QUEUED_TWICE,
+        "INSERT INTO audit_unsealed VALUES ($1, 9000000000000)",
+    )
+    log.seal()
+    assert log.tenant.id in stopped(log.service)
+    # Nothing was restored, so there is nothing to accept; and it is not said to be mended by it.
+    status, told = command("restore", "--accept", home=log.service.home)
+    assert (status, f"NOT the log of {log.tenant.id}: it is not an older state" in told) == (1, True), told
+    assert log.tenant.id in stopped(log.service)
+    finding = await doctor_audit.sealed_logs(load({"SERVICE_HOME": str(log.service.home)}))
+    assert (log.tenant.id in finding.found, "`custody audit mend`" in str(finding.cure)) == (True, True)
+
+    status, told = command("audit", "mend", home=log.service.home)
+
+    assert f"MENDED  {log.tenant.id}: 1 rows put into the queue, 2 taken out of it" in told, (status, told)
+    log.seal()
+    assert log.tenant.id not in stopped(log.service)
+    assert [place for place, _ in await places(log)] == list(range(len(await places(log))))
+    assert log.problem(log.export()) is None
+    row = log.owner.ok("GET", "/audit/events?action=audit.mended")["data"][0]
+    assert (row["resource_id"], row["metadata"]["queued"]) == (log.tenant.id, 1)
+    assert row["actor_id"].startswith("platform-key:")
+
+
+async def test_an_older_database_is_not_mended(log: Log) -> None:
+    old = await Copy.of(log)
+    log.act()
+    log.seal()
+    await old.put_back(log)
+
+    said = mended(log.service, log.tenant.id, "nobody")
+
+    assert {one["log"]: one["reason"].partition(",")[0] for one in said["refused"]} == {
+        log.tenant.id: "it has 9 rows",
+        "nobody": "there is no such log",
+    }
+    assert said["mended"] == []
+    assert log.tenant.id in accepted(log.service)["logs"]
+
+
 def stopped(service: Service) -> list[str]:
     """The logs that the signer seals no more."""
     with greeted(service, "scheduler") as wire:
         return wire.ask("Status")["data"]["stopped_logs"]
 
 
-async def test_what_another_signer_sealed_is_gone_on_from(log: Log) -> None:
+async def test_a_signer_continues_a_log_that_another_signer_sealed(log: Log) -> None:
     before = log.service.home / "signer" / "audit.log"
     remembered = before.read_text()
     log.act(3)

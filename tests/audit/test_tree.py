@@ -43,9 +43,11 @@ def test_appending_in_any_batches_gives_the_root_of_the_definition(batches: list
     frontier, kept = grown(batches)
 
     assert tree.root(frontier) == by_definition(LEAVES[: sum(batches)])
-    found = [
-        tree.hash_of(p << level, (p + 1) << level, kept.__getitem__) for level, p in tree.frontier_places(sum(batches))
-    ]
+    found, low = [], 0
+    # The complete subtrees that a tree of this size is made of, largest first.
+    for level in sorted((bit for bit in range(10) if sum(batches) >> bit & 1), reverse=True):
+        found.append(tree.hash_of(low, low + (1 << level), kept.__getitem__))
+        low += 1 << level
     assert found == frontier
 
 
@@ -97,14 +99,35 @@ def test_a_note_says_what_it_was_made_of() -> None:
 @pytest.mark.parametrize(
     "note",
     [
-        "", NOTE[:-1], NOTE + "\n", NOTE.replace("\n7\n", "\n07\n"), NOTE.replace("\n7\n", "\n-7\n"),
-        NOTE.replace("\n7\n", "\n7\nmore\n"), NOTE.replace("=\n\n", "\n\n"), NOTE.replace("Bwc=", "Bwd="),
-        NOTE.replace("\u2014", "-"), NOTE.replace("\n", "\r\n"), NOTE.split("\n\n", maxsplit=1)[0] + "\n\n", "x" * 5000,
+        "",
+        NOTE[:-1],
+        NOTE + "\n",
+        NOTE.replace("\n7\n", "\n07\n"),
+        NOTE.replace("\n7\n", "\n-7\n"),
+        NOTE.replace("\n7\n", "\n7\nmore\n"),
+        NOTE.replace("=\n\n", "\n\n"),
+        NOTE.replace("Bwc=", "Bwd="),
+        NOTE.replace("\u2014", "-"),
+        NOTE.replace("\n", "\r\n"),
+        NOTE.split("\n\n", maxsplit=1)[0] + "\n\n",
+        "x" * 5000,
     ],
-    ids=["empty", "cut", "longer", "zero in front", "below zero", "another line", "no padding", "loose bits",
-         "a hyphen", "carriage returns", "unsigned", "too long"],
-)  # fmt: skip
-def test_what_is_no_note_is_refused(note: str) -> None:
+    ids=[
+        "empty",
+        "cut",
+        "longer",
+        "zero in front",
+        "below zero",
+        "another line",
+        "no padding",
+        "loose bits",
+        "a hyphen",
+        "carriage returns",
+        "unsigned",
+        "too long",
+    ],
+)
+def test_a_malformed_note_is_refused(note: str) -> None:
     with pytest.raises(BadCheckpoint):
         read(note)
 

@@ -1,4 +1,4 @@
-"""The page where a person lets a device in, in a real browser. RFC 8628, Spec 2/4.2, decisions 5.
+"""The page where a person lets a device in, in a real browser. RFC 8628.
 
 Each test is a plain function, because the browser's client runs a loop of its own on the test's thread.
 """
@@ -17,12 +17,12 @@ import pytest
 from playwright.sync_api import Error, Page, expect
 
 from tests.fixtures.callers import Client
+from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, fresh_address, member, sign_in
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import EVM_CHAIN, Service
 from tests.outside.browser import Visit, browser_page
 from tests.outside.smtp_server import Mailbox
-from tests.outside.upstream import eventually
 from tests.outside.wallet import Wallet
 from tests.routes.auth.devices import Device, new_device
 
@@ -140,7 +140,7 @@ def test_a_device_is_let_in_by_a_passkey(service: Service, as_nobody: Client) ->
         assert sessions_of(person) == ["device", "siwe"]
 
 
-def test_who_has_no_passkey_here_is_told_in_plain_words(service: Service, as_nobody: Client) -> None:
+def test_a_person_without_a_passkey_here_gets_a_clear_message(service: Service, as_nobody: Client) -> None:
     with closing(sign_in(service)) as person, visited(service) as visit:
         device = new_device(as_nobody, person.tenant)
         enter(visit.page, device.code["user_code"])
@@ -221,7 +221,7 @@ def test_a_key_that_the_browser_does_not_copy_is_selected(service: Service) -> N
         assert page.evaluate("getSelection().toString()").strip() == page.locator("#made-key").inner_text()
 
 
-def test_who_was_here_before_is_shown_no_key(service: Service, as_nobody: Client) -> None:
+def test_a_returning_person_is_shown_no_api_key(service: Service, as_nobody: Client) -> None:
     with closing(sign_in(service)) as person, visited(service) as visit:
         device = new_device(as_nobody, person.tenant)
         with_wallet(visit, person.wallet)
@@ -314,7 +314,7 @@ def test_a_code_that_nobody_shows_is_asked_for_again(
         sign_in_by_email(visit.page, reader.address, mailbox)
         heading(visit.page, "Which code does your device show?")
         expect(visit.page.get_by_role("alert")).to_contain_text("No device that waits for you shows this code.")
-        # Whoever is signed in is not asked to sign in again.
+        # A person who is signed in is not asked to sign in again.
         enter(visit.page, device.code["user_code"])
         assert reviewed(visit.page)["Code on the device"] == device.code["user_code"]
 
@@ -382,7 +382,7 @@ def test_a_session_that_ends_meanwhile_is_asked_for_again(
     assert device.error() == "authorization_pending"
 
 
-def test_who_leaves_in_the_middle_is_signed_out(
+def test_leaving_in_the_middle_signs_the_person_out(
     service: Service, device: Device, reader: Person, mailbox: Mailbox
 ) -> None:
     with visited(service) as visit:
@@ -456,7 +456,7 @@ def test_no_other_site_frames_the_page(service: Service, other_site: str) -> Non
         visit.page.frames[1].wait_for_url("chrome-error://chromewebdata/")
 
 
-def test_another_site_cannot_speak_for_whoever_has_the_page_open(service: Service, other_site: str) -> None:
+def test_another_site_cannot_act_for_a_person_who_has_the_page_open(service: Service, other_site: str) -> None:
     with browser_page(other_site) as visit:
         visit.page.goto("/")
 

@@ -1,5 +1,6 @@
-"""The JSON-RPC client against nodes that are away, broken or lying. Decisions 4."""
+"""The JSON-RPC client against nodes that are away, broken or lying."""
 
+import asyncio
 import logging
 import traceback
 
@@ -10,8 +11,11 @@ from custody.chains import table
 from custody.chains.evm import rpc as evm
 from custody.chains.orders import EvmOrder
 from custody.chains.rpc import Rpc, RpcRefused, RpcUnavailable
+from tests.fixtures.eventually import soon
 from tests.outside.bad_node import running_bad_node
 
+# As many as one pool holds.
+CONNECTIONS = 100
 NOBODY = "http://127.0.0.1:1/v2/topsecret"
 SENDER, THEM = "0x" + "11" * 20, "0x" + "22" * 20
 LEGACY = {
@@ -47,8 +51,8 @@ def chain(node):
     [
         (200, b"<html>", "is not JSON-RPC"),
         (200, b"", "is not JSON-RPC"),
-        (200, b"[]", "left a question unanswered"),
-        (200, b'{"id": 999, "result": 1}', "left a question unanswered"),
+        (200, b"[]", "left a request unanswered"),
+        (200, b'{"id": 999, "result": 1}', "left a request unanswered"),
         (200, b"[" * 100_000, "is not JSON-RPC"),
         (200, b'{"id": 1, "result": "' + b"a" * 2**20 + b'"}', "is too long"),
         (302, b"", "is not JSON-RPC"),
@@ -72,6 +76,60 @@ async def test_a_silent_node_is_given_up(node):
     async with Rpc(read_seconds=0.2) as hasty:
         with pytest.raises(RpcUnavailable, match="in time"):
             await hasty.call([url(node)], "eth_chainId", [])
+
+
+async def test_a_brief_question_leaves_a_silent_node_out_until_it_answered_something(node):
+    node.silent.clear()
+    node.results = {"eth_getBalance": "0x1"}
+    async with Rpc(connect_seconds=0.3, read_seconds=0.3) as rpc:
+        with pytest.raises(RpcUnavailable, match="in time"):
+            await rpc.brief.call([url(node)], "eth_getBalance", [])
+        asked = len(node.heard)
+        node.silent.set()
+        with pytest.raises(RpcUnavailable, match=r"The node at 127\.0\.0\.1 did not answer lately"):
+            await rpc.brief.call([url(node)], "eth_getBalance", [])
+        assert len(node.heard) == asked
+        assert await rpc.call([url(node)], "eth_getBalance", []) == "0x1"
+        assert await rpc.brief.call([url(node)], "eth_getBalance", []) == "0x1"
+
+
+async def test_work_that_takes_a_node_long_does_not_hide_it(node):
+    node.silent.clear()
+    async with Rpc(connect_seconds=0.1, read_seconds=0.1) as hasty:
+        with pytest.raises(RpcUnavailable, match="in time"):
+            await hasty.brief.call([url(node)], "eth_call", [])
+        with pytest.raises(RpcUnavailable, match="in time"):
+            await hasty.brief.call([url(node)], "eth_getBalance", [])
+
+
+async def test_connections_that_others_hold_hide_no_node(node):
+    node.results, taken = {"eth_getBalance": "0x2"}, []
+
+    async def take(_reader, writer):
+        taken.append(writer)
+
+    async with await asyncio.start_server(take, "127.0.0.1", 0, backlog=CONNECTIONS) as slow, Rpc() as rpc:
+        address = f"http://127.0.0.1:{slow.sockets[0].getsockname()[1]}"
+        held = [asyncio.create_task(rpc.call([address], "eth_call", [])) for _ in range(CONNECTIONS)]
+        await soon(lambda: len(taken), CONNECTIONS)
+        with pytest.raises(RpcUnavailable, match="in time"):
+            await rpc.brief.call([url(node)], "eth_getBalance", [])
+        assert node.heard == []
+        for writer in taken:
+            writer.close()
+        await asyncio.gather(*held, return_exceptions=True)
+        assert await rpc.brief.call([url(node)], "eth_getBalance", []) == "0x2"
+
+
+async def test_a_silent_node_is_asked_last(node):
+    with running_bad_node() as other:
+        node.silent.clear()
+        other.results = {"eth_getBalance": "0x2"}
+        async with Rpc(connect_seconds=0.1, read_seconds=0.3) as hasty:
+            for _ in range(2):
+                assert await hasty.call([url(node), url(other)], "eth_getBalance", []) == "0x2"
+            assert await hasty.brief.call([url(node), url(other)], "eth_getBalance", []) == "0x2"
+        assert (len(node.heard), len(other.heard)) == (1, 3)
 
 
 async def test_the_next_address_is_asked_when_the_first_is_away(rpc, node):
@@ -115,7 +173,7 @@ async def test_an_address_is_not_logged_when_it_answers(rpc, node, caplog):
     assert "topsecret" not in caplog.text
 
 
-async def test_what_a_node_says_is_cut_and_cleaned(rpc, node):
+async def test_a_nodes_error_message_is_cut_and_cleaned(rpc, node):
     message = "bad\r\n\x1b[31m\u202e" + "x" * 1_000
     node.body = msgspec.json.encode({"id": None, "error": {"code": 5, "message": message}})
 

@@ -1,11 +1,11 @@
-"""The Solana client against a node that executes the real programs. Spec 1/4.3, decisions 4."""
+"""The Solana client against a node that executes the real programs."""
 
 import msgspec
 import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from custody.chains import table
+from custody.chains import families, table
 from custody.chains.rpc import BroadcastRefused, Rpc
 from custody.chains.solana import rpc as solana
 from custody.chains.solana.effects import check_declared, subject_of
@@ -25,7 +25,7 @@ from tests.outside.solana_messages import (
 )
 from tests.outside.solana_node import running_solana_node
 
-SEED = b"\x01" * 32
+KEY = Keypair.from_seed(b"\x01" * 32)
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def them():
 
 async def judge_and_send(rpc, chain, content, to, value):
     parsed = parse(encoded(content))
-    judged = subject_of(parsed, str(US), chain.id, chain.caip2, str(to))
+    judged = subject_of(parsed, str(US), chain.id, families.caip2(chain), str(to))
     check_declared(judged, str(to), value)
     prepared = await solana.prepare(rpc, chain)
-    signature, raw = sign(parsed, SEED, prepared.blockhash)
+    signature, raw = sign(parsed, KEY, prepared.blockhash)
     await solana.broadcast(rpc, chain, raw, signature)
     return judged, signature, raw
 
@@ -103,12 +103,12 @@ async def test_an_expired_blockhash_is_refused_and_a_fresh_one_is_taken(rpc, cha
     parsed = parse(encoded(message(pay(2_000_000, them))))
     old = await solana.prepare(rpc, chain)
     node.expire_blockhash()
-    signature, raw = sign(parsed, SEED, old.blockhash)
+    signature, raw = sign(parsed, KEY, old.blockhash)
 
     with pytest.raises(BroadcastRefused, match="BlockhashNotFound"):
         await solana.broadcast(rpc, chain, raw, signature)
     assert await solana.height(rpc, chain) > old.last_valid_height
-    signature, raw = sign(parsed, SEED, (await solana.prepare(rpc, chain)).blockhash)
+    signature, raw = sign(parsed, KEY, (await solana.prepare(rpc, chain)).blockhash)
     await solana.broadcast(rpc, chain, raw, signature)
 
 
@@ -119,6 +119,6 @@ async def test_a_payment_beyond_the_balance_is_refused_with_the_reason(rpc, chai
 
 
 async def test_a_signature_nobody_has_seen_has_no_status(rpc, chain):
-    signature, _ = sign(parse(encoded(message(pay(987_654)))), SEED, None)
+    signature, _ = sign(parse(encoded(message(pay(987_654)))), KEY, None)
 
     assert await solana.status(rpc, chain, signature) is None

@@ -20,7 +20,7 @@ KEYS = {"agents": "2", "policies": "4"}
 @asynccontextmanager
 async def at(
     place: str, service: Service, folder: Path, who: Tenant | Person, **settings: Any
-) -> AsyncIterator[Driven]:  # fmt: skip
+) -> AsyncIterator[Driven]:
     """The console of a tenant's key or of a person who is signed in, at a place."""
     key = who.key if isinstance(who, Tenant) else None
     if isinstance(who, Person):

@@ -13,12 +13,12 @@ from syrupy.extensions.image import SVGImageSnapshotExtension
 from tests.console.entering import Waits
 from tests.console.waiting import cautious
 from tests.fixtures.callers import Agent, Tenant
-from tests.fixtures.hooked import hell
+from tests.fixtures.hooked import receivers
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
 
-__all__ = ("hell",)
+__all__ = ("receivers",)
 
 
 @pytest.fixture

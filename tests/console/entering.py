@@ -2,12 +2,13 @@
 
 import asyncio
 import re
+import time
 from datetime import timedelta
 from pathlib import Path
 
 from console.entry.tokens import Tokens, TokenStore
 from console.texts.moments import local_now
-from tests.fixtures.consoles import Driven
+from tests.fixtures.consoles import PATIENCE_SECONDS, Driven
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 
@@ -30,7 +31,7 @@ class Waits:
 
 async def code_on(console: Driven) -> str:
     """The code that is shown."""
-    await console.sees("This code ends in")
+    await console.sees("This code expires in")
     found = re.search(r"┃ +((?:[A-Z0-9-] ){8}[A-Z0-9]) +┃", console.text)
     assert found, console.text
     return found[1].replace(" ", "")
@@ -48,10 +49,11 @@ async def signed_in(console: Driven) -> None:
 
 
 async def confirm(console: Driven, words: str) -> None:
-    """Press Enter until it counts, for a key pressed before all is drawn decides nothing; then these words are seen."""
+    """Press the button's key until it counts, for one pressed before all is drawn decides nothing; then see these."""
     asked = console.app.screen
-    while console.app.screen is asked and words not in console.flat:
-        await console.press("enter")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while console.app.screen is asked and words not in console.flat and time.monotonic() < deadline:
+        await console.press("y" if "(y)" in console.flat else "enter")
     await console.sees(words)
 
 

@@ -14,10 +14,18 @@ MOST = str(2**256 - 1)
 def order(*effects: Effect, **changed: Any) -> Order:
     """An order on Ethereum."""
     given: dict[str, Any] = {
-        "agent_id": "payer", "kind": "evm", "chain_id": 1, "to_address": None, "value": None,
-        "effects": list(effects), "policy_results": [], "agent_name": "Payer", "tx_id": "t-1",
-        "status": "pending_approval", "asked_at": "2026-03-01T12:00:00.000Z",
-    }  # fmt: skip
+        "agent_id": "payer",
+        "kind": "evm",
+        "chain_id": 1,
+        "to_address": None,
+        "value": None,
+        "effects": list(effects),
+        "policy_results": [],
+        "agent_name": "Payer",
+        "tx_id": "t-1",
+        "status": "pending_approval",
+        "asked_at": "2026-03-01T12:00:00.000Z",
+    }
     return Order(**{**given, **changed})
 
 
@@ -37,9 +45,16 @@ FEE = Effect("fee", ETHER, "5000000000000000", US, label="at most")
 def earlier(number: int, *effects: Effect, status: str = "confirmed", **changed: Any) -> Transaction:
     """A transaction of the past."""
     return Transaction(
-        id=f"e-{number}", agent_id="payer", kind="evm", status=status, chain_id=1, to_address=THEM,
-        created_at=f"2026-02-{number:02}T12:00:00.000Z", effects=list(effects), **changed,
-    )  # fmt: skip
+        id=f"e-{number}",
+        agent_id="payer",
+        kind="evm",
+        status=status,
+        chain_id=1,
+        to_address=THEM,
+        created_at=f"2026-02-{number:02}T12:00:00.000Z",
+        effects=list(effects),
+        **changed,
+    )
 
 
 def said(shown: Order, known: Known | None = None) -> list[str]:

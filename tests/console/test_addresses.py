@@ -1,4 +1,4 @@
-"""Addresses are spelled with their checksums, and named by the lists they stand on. Spec 1/4.3."""
+"""Addresses are spelled with their checksums, and named by the lists they stand on."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from custody.chains.evm.address import checksum
 from tests.console.orders import THEM, order, pays, said
 
 
-def test_an_address_is_spelled_with_its_checksum_whoever_names_it() -> None:
+def test_an_address_is_shown_with_its_checksum_whatever_its_source() -> None:
     lower = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
 
     lines = said(order(pays(to=lower), to_address=lower.upper().replace("0X", "0x"), value="1500000000000000000"))
@@ -45,12 +45,12 @@ def test_a_checksum_is_the_service_s(address: bytes) -> None:
         "a" * 42,
     ],
 )
-def test_what_is_no_evm_address_stays_as_it_is(text: str) -> None:
+def test_text_that_is_no_evm_address_is_left_unchanged(text: str) -> None:
     assert spelled(text) == text
 
 
 @pytest.mark.parametrize("modes", [("blacklist", "whitelist"), ("whitelist", "blacklist")])
-def test_what_is_blocked_by_one_list_is_said_to_be_blocked(modes: tuple[str, str]) -> None:
+def test_an_address_on_one_blocklist_is_shown_as_blocked(modes: tuple[str, str]) -> None:
     rules = [PolicyRule("approved-addresses", enabled=True, config={"mode": one, "addresses": [THEM]}) for one in modes]
 
     assert listed(rules) == {THEM: "on the BLOCKED list of this agent"}

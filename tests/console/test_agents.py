@@ -1,4 +1,4 @@
-"""Agents in the console: who there is, one at a glance, freezing and going on. Spec 1/4.10, decisions 10 and 11."""
+"""Agents in the console: who there is, one at a glance, freezing and going on."""
 
 import re
 from collections.abc import Iterator
@@ -12,15 +12,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from console.agents.agent_in_words import agent_in_words
-from console.agents.agent_pages import everybody
-from console.agents.glance import Glance
+from console.agents.agent_pages import all_agents
+from console.agents.agent_summary import AgentSummary
 from console.agents.spending import Day, sparkline, spending
+from console.app import REST_SECONDS
 from console.queue.queue import Queue
-from console.screens.agents import Agents
 from console.texts.amounts import human
+from console.texts.lines import Line
 from console.texts.moments import local_now
-from console.texts.said import Said
-from console.widgets import agent_list
 from console.widgets.agent_list import AgentList
 from console.wire.api_client import ApiClient
 from console.wire.shapes import Agent as ShownAgent
@@ -44,7 +43,7 @@ REASON = "orders at [red]night[/red]"
 
 @pytest.fixture
 def tenant(service: Service, request: pytest.FixtureRequest) -> Iterator[Tenant]:
-    """A tenant of this test's own, with an agent `payroll` for whoever wants that.
+    """A tenant of this test's own, with an agent `payroll` for the tests that ask for it.
 
     The agent's Solana address has 44 letters: of seventeen one has 43, and a picture's line would be shorter.
     """
@@ -92,7 +91,7 @@ async def test_the_figures_are_those_of_the_api(service: Service, tenant: Tenant
         assert f"today {human(int(board['spend']['today']), 18)} coins" in console.flat
         assert f"this week {human(int(board['spend']['thisWeek']), 18)} coins" in console.flat
         assert f"spent {human(int(budget['spent']), 18)}" in console.flat
-        assert "1 approval waits for a person" in console.flat
+        assert "1 approval pending" in console.flat
         assert all(address in console.flat for address in (payroll.evm_address, payroll.solana_address))
 
 
@@ -120,12 +119,12 @@ def test_where_no_node_answers_that_is_said_calmly_and_the_rest_is_shown() -> No
     )
     spend = {"today": "1", "thisWeek": "2", "thisMonth": "3"}
     board = {"balances": {"evm": None}, "spend": spend, "budgets": [], "policies": [], "pendingApprovals": 0}
-    seen = Glance(msgspec.convert({**board, "recentTransactions": []}, type=AgentDashboard), None, None, None)
+    seen = AgentSummary(msgspec.convert({**board, "recentTransactions": []}, type=AgentDashboard), None, None, None)
 
     said = agent_in_words(agent, seen, local_now())
 
-    assert Said("  EVM: no node answered, so what it holds is not known now.", "quiet") in said
-    assert Said("  this month 0.000000000000000003 coins (3 wei)") in said
+    assert Line("  EVM: no node answered, so its balance is unknown.", "quiet") in said
+    assert Line("  this month 0.000000000000000003 coins (3 wei)") in said
 
 
 def test_days_of_which_not_all_was_read_are_not_said_to_be_empty() -> None:
@@ -146,9 +145,7 @@ def test_a_block_is_as_high_as_the_share_of_the_highest_day() -> None:
     assert sparkline([Day(date(2026, 1, 1), amount) for amount in (1, 50, 51, 100)]) == "▁▄▅█"
 
 
-async def test_what_is_typed_finds_agents_and_escape_shows_all_again(
-    service: Service, tenant: Tenant, folder: Path
-) -> None:
+async def test_typing_filters_agents_and_escape_shows_all_again(service: Service, tenant: Tenant, folder: Path) -> None:
     for name in ("alpha", "beta", "gamma"):
         tenant.agent(agent_id=name)
 
@@ -176,7 +173,7 @@ async def test_s_sorts_by_name(service: Service, tenant: Tenant, folder: Path) -
         assert re.findall(r"Agent (\w+)  ", console.text)[:3] == ["alpha", "beta", "gamma"]
 
 
-async def test_what_waits_is_counted_from_the_whole_queue() -> None:
+async def test_pending_approvals_are_counted_over_the_whole_queue() -> None:
     wallets = {"evm": ADDRESS, "solana": "1" * 32}
     agent = {"id": "a", "name": "A", "tenantId": "t", "walletAddresses": wallets, "createdAt": "2026-01-01T00:00:00Z"}
     queue, now = Queue(), local_now()
@@ -188,9 +185,9 @@ async def test_what_waits_is_counted_from_the_whole_queue() -> None:
         api.does(succeeds([], X_Total_Count="300"), "/approvals")
         client = ApiClient(api.url)
 
-        before = await everybody(client, None, queue)
+        before = await all_agents(client, None, queue)
         queue.whole = True
-        known = await everybody(client, None, queue)
+        known = await all_agents(client, None, queue)
         await client.close()
 
     assert (before.waiting["a"], before.waiting_complete) == (0, False)
@@ -202,9 +199,14 @@ def waiting(number: int) -> Approval:
     """One of many that wait."""
     at, both = f"2026-01-01T{number // 60:02}:{number % 60:02}:00.000Z", {"kind": "evm", "digest": "d"}
     return Approval(
-        id=f"i-{number}", tx_id=f"t-{number}", agent_id="a", agent_name="A", status="pending", requested_at=at,
+        id=f"i-{number}",
+        tx_id=f"t-{number}",
+        agent_id="a",
+        agent_name="A",
+        status="pending",
+        requested_at=at,
         **both,
-    )  # fmt: skip
+    )
 
 
 async def test_the_footer_says_what_the_keys_do_now_and_fits(
@@ -260,7 +262,7 @@ async def test_a_tenant_key_cannot_unfreeze_and_is_told_who_can(
         await console.sees("FROZEN since", REASON)
         await console.press("z")
 
-        await console.sees("Unfreezing is for people who have signed in", "Press i to sign in")
+        await console.sees("Unfreezing requires a signed-in person", "Press i to sign in")
         assert payroll.sign().status_code == 423
 
 
@@ -295,12 +297,12 @@ async def test_the_whole_tenant_is_frozen_only_by_its_id(
         await console.write(tenant.id)
         await console.press("enter")
 
-        await console.sees("THE WHOLE TENANT IS FROZEN: nothing is signed for any agent.")
+        await console.sees("THE WHOLE TENANT IS FROZEN: no order is signed for any agent.")
         assert payroll.sign().status_code == 423
 
 
 @pytest.mark.parametrize("how", ["read-only", "viewer"])
-async def test_who_may_not_freeze_has_no_key_for_it(
+async def test_a_person_who_may_not_freeze_has_no_key_for_it(
     service: Service, tenant: Tenant, payroll: Agent, folder: Path, how: str
 ) -> None:
     with closing(member(service, tenant, "viewer")) as viewer:
@@ -331,16 +333,17 @@ async def test_enter_goes_to_the_transactions_of_the_agent_and_p_to_its_policies
 
 @pytest.mark.long
 async def test_a_thousand_agents_are_run_through_without_a_flood(
-    service: Service, tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+    service: Service, tenant: Tenant, folder: Path
 ) -> None:
     # A busy machine presses keys more slowly than a person; and what the place asks by the clock is not counted.
-    monkeypatch.setattr(agent_list, "REST_SECONDS", 15 * agent_list.REST_SECONDS)
-    monkeypatch.setattr(Agents, "EVERY_SECONDS", 3600)
     for hundred in range(10):
         agents = [{"id": f"a-{hundred}{one:02}", "name": f"Agent {hundred}{one:02}"} for one in range(100)]
         tenant.ok("POST", "/agents/batch", {"agents": agents})
 
-    async with odd_api.odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+    async with (
+        odd_api.odd_api(service.url) as api,
+        driven(api.url, folder, key=tenant.key, rest=15 * REST_SECONDS, every=3600) as console,
+    ):
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press(KEYS["agents"])
         await console.sees("1,000 agents", "Holds")

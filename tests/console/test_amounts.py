@@ -1,4 +1,4 @@
-"""Amounts are exact, and no token passes for a chain's own coin. Decisions 11."""
+"""Amounts are exact, and no token passes for a chain's own coin."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ TOKEN = "0x" + "cc" * 20
 
 
 @given(amount=AMOUNTS, decimals=st.integers(0, 77))
-def test_what_is_read_is_exactly_the_amount(amount: int, decimals: int) -> None:
+def test_the_shown_amount_is_exact(amount: int, decimals: int) -> None:
     shown = human(amount, decimals)
 
     assert Fraction(shown.replace(",", "")) * 10**decimals == amount
@@ -30,12 +30,15 @@ def test_thousands_are_separated_and_no_zero_stands_for_nothing(amount: int, dec
     assert not after.endswith("0")
 
 
-@pytest.mark.parametrize(("amount", "shown"), [
-    ("1", "0.000000000000000001 ETH (1 wei)"),
-    ("0", "0 ETH (0 wei)"),
-    ("1500000000000000000", "1.5 ETH (1,500,000,000,000,000,000 wei)"),
-    ("1234567000000000000000000", "1,234,567 ETH (1,234,567,000,000,000,000,000,000 wei)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        ("1", "0.000000000000000001 ETH (1 wei)"),
+        ("0", "0 ETH (0 wei)"),
+        ("1500000000000000000", "1.5 ETH (1,500,000,000,000,000,000 wei)"),
+        ("1234567000000000000000000", "1,234,567 ETH (1,234,567,000,000,000,000,000,000 wei)"),
+    ],
+)
 def test_a_coin_is_said_in_its_unit_and_in_the_smallest(amount: str, shown: str) -> None:
     assert coins(amount, ETH) == shown
 
@@ -45,14 +48,30 @@ def test_lamports_are_called_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-1", "1.5", "1e18", "0x10", "٣", " 1", "1\n", "9" * 101, "nan", None, 5, 1.5, [], "[red]"],
-    ids=["empty", "negative", "point", "exponent", "hex", "arabic", "blank", "newline", "long", "nan", "none", "int",
-         "float", "list", "markup"],
-)  # fmt: skip
-def test_what_is_no_amount_is_said_to_be_none(text: object) -> None:
+    "text",
+    ["", "-1", "1.5", "1e18", "0x10", "٣", " 1", "1\n", "9" * 101, "nan", None, 5, 1.5, [], "[red]"],
+    ids=[
+        "empty",
+        "negative",
+        "point",
+        "exponent",
+        "hex",
+        "arabic",
+        "blank",
+        "newline",
+        "long",
+        "nan",
+        "none",
+        "int",
+        "float",
+        "list",
+        "markup",
+    ],
+)
+def test_text_that_is_no_amount_is_shown_as_such(text: object) -> None:
     assert whole(text) is None
-    assert coins(text, ETH).startswith("an amount that is no number (")
-    assert tokens(text, None).startswith("an amount that is no number (")
+    assert coins(text, ETH).startswith("an amount that is not a number (")
+    assert tokens(text, None).startswith("an amount that is not a number (")
 
 
 @given(st.text() | st.integers() | st.none() | st.floats())
@@ -83,12 +102,15 @@ def test_letters_that_look_like_others_are_written_out() -> None:
     assert self_called(TokenFunds(TOKEN, symbol="\u0415TH")) == 'calls itself "<U+0415>TH"'
 
 
-@pytest.mark.parametrize(("symbol", "shown"), [
-    ('ETH" (native)', "calls itself \"ETH' (native)\""),
-    ("[red]ETH[/]", 'calls itself "[red]ETH[/]"'),
-    ("E" * 10_000, f'calls itself "{"E" * 24}… (10,000 characters)"'),
-    ("a" + " " * 40 + "b", 'calls itself "a … (42 characters)"'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("symbol", "shown"),
+    [
+        ('ETH" (native)', 'calls itself "ETH\' (native)"'),
+        ("[red]ETH[/]", 'calls itself "[red]ETH[/]"'),
+        ("E" * 10_000, f'calls itself "{"E" * 24}… (10,000 characters)"'),
+        ("a" + " " * 40 + "b", 'calls itself "a … (42 characters)"'),
+    ],
+)
 def test_a_symbol_cannot_leave_its_quotation(symbol: str, shown: str) -> None:
     assert self_called(TokenFunds(TOKEN, symbol=symbol)) == shown
 
@@ -107,10 +129,16 @@ def test_the_chains_are_those_of_the_service() -> None:
     assert ours == {chain.id: (chain.name, chain.symbol, chain.decimals) for chain in BUILT_IN}
 
 
-@pytest.mark.parametrize(("chain_id", "name"), [
-    (1, "Ethereum"), (11155111, "Sepolia (test network)"), (102, "Solana Devnet (test network)"),
-    (4242, "chain 4242"), (None, "no chain"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("chain_id", "name"),
+    [
+        (1, "Ethereum"),
+        (11155111, "Sepolia (test network)"),
+        (102, "Solana Devnet (test network)"),
+        (4242, "chain 4242"),
+        (None, "no chain"),
+    ],
+)
 def test_a_chain_has_a_name_or_its_number(chain_id: int | None, name: str) -> None:
     assert chain_name(chain_id) == name
 

@@ -1,4 +1,4 @@
-"""The queue on the screen: what one sees of it, and how one finds one's way. Spec 1/4.7, decisions 11."""
+"""The queue on the screen: what one sees of it, and how one finds one's way."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,10 +43,12 @@ async def test_the_order_can_be_changed_and_the_cursor_stays_on_its_item(
         assert rows(console) == [approval, saving, payment]
 
         for order, expected in (
-            ("oldest first", [payment, saving, approval]), ("soonest to expire", [payment, saving, approval]),
-            ("largest native amount", [approval, saving, payment]), ("by agent", [approval, payment, saving]),
+            ("oldest first", [payment, saving, approval]),
+            ("soonest to expire", [payment, saving, approval]),
+            ("largest native amount", [approval, saving, payment]),
+            ("by agent", [approval, payment, saving]),
             ("newest first", [approval, saving, payment]),
-        ):  # fmt: skip
+        ):
             await console.press("s")
             await console.sees(order)
             assert rows(console) == expected
@@ -66,7 +68,7 @@ async def test_a_search_narrows_with_every_letter(service: Service, tenant: Tena
         await console.write("0.5 eth")
         await console.until(lambda: rows(console) == [payment], "what the line says")
         await console.write("z")
-        await console.sees("Nothing like this is here.")
+        await console.sees("No matching approvals.")
         await console.press("escape")
 
         await console.until(lambda: rows(console) == [approval, saving, payment], "all of them")
@@ -89,7 +91,7 @@ async def test_the_queue_is_filtered_by_agent_and_by_what_became_of_it(
 
         await console.press("f", "home", "down", "down", "enter")
         await console.until(lambda: rows(console) == [payment], "what was denied")
-        await console.sees("1 denied", "Denied by the holder of the tenant key", 'Reason: "twice".')
+        await console.sees("1 denied", "Denied by a holder of the tenant key", 'Reason: "twice".')
         await console.press("a")
         await console.sees("Nothing is left to decide.")
         await console.press("f", "home", "enter")
@@ -136,22 +138,34 @@ async def test_marks_are_counted_and_taken_back(service: Service, tenant: Tenant
 
 @pytest.mark.parametrize(
     ("person", "read_only", "sentence"),
-    [(Person(user="u", role="owner"), False, ""), (Person(), False, ""),
-     (Person(), True, "This console is read-only: others decide."),
-     (Person(user="u", role="viewer"), False, "Your role (viewer) sees the queue; owners and admins decide.")],
+    [
+        (Person(user="u", role="owner"), False, ""),
+        (Person(), False, ""),
+        (Person(), True, "This console is read-only."),
+        (Person(user="u", role="viewer"), False, "Your role (viewer) sees the queue; owners and admins decide."),
+    ],
     ids=["owner", "tenant key", "read-only", "viewer"],
-)  # fmt: skip
-def test_who_may_not_decide_is_told_why(person: Person, read_only: bool, sentence: str) -> None:
+)
+def test_a_person_who_may_not_decide_reads_why(person: Person, read_only: bool, sentence: str) -> None:
     assert why_not(person, read_only=read_only) == sentence
 
 
 def payment(*effects: Effect, to: str = ADDRESS, chain: int = 1) -> Item:
     return Item(
         Approval(
-            id="a", tx_id="t", agent_id="p", agent_name="P", status="pending", requested_at="", digest="", kind="evm",
-            to_address=to, chain_id=chain, effects=effects,
+            id="a",
+            tx_id="t",
+            agent_id="p",
+            agent_name="P",
+            status="pending",
+            requested_at="",
+            digest="",
+            kind="evm",
+            to_address=to,
+            chain_id=chain,
+            effects=effects,
         )
-    )  # fmt: skip
+    )
 
 
 def ether(to: str = ADDRESS, amount: str = "5") -> Effect:
@@ -169,20 +183,34 @@ BY_ONE = "Decide them one by one."
 
 @pytest.mark.parametrize(
     ("items", "why"),
-    [([payment(ether(), FEE), payment(ether(amount="9"), FEE)], ""),
-     ([payment(ether(MIXED), to=MIXED), payment(ether(LOWER), to=LOWER)], ""),
-     ([payment(token(ADDRESS), to=TOKEN), payment(token(OTHER_ADDRESS), to=TOKEN)], "do not all pay the same"),
-     ([payment(token(ADDRESS), to=TOKEN), payment(token(ADDRESS, SPENDER := "0x" + "4" * 40), to=TOKEN)],
-      "do not all pay the same"),
-     ([payment(ether()), payment(ether(), token(ADDRESS))], "do not all pay the same"),
-     ([payment(ether(), ether(OTHER_ADDRESS))] * 2, "pays several destinations at once"),
-     ([payment(ether()), payment(ether(), chain=10)], "not all on the same chain"),
-     ([payment(ether()), payment()], "nobody said what they do"),
-     ([payment(Effect(kind="approval", asset="evm:1:0x3", amount="5", spender=SPENDER))] * 2, "Only payments"),
-     ([payment(Effect(kind="opaque", to=ADDRESS))] * 2, "Only payments")],
-    ids=["amounts", "spellings", "recipients", "tokens", "a second one", "several", "chains", "nothing", "approvals",
-         "opaque"],
-)  # fmt: skip
+    [
+        ([payment(ether(), FEE), payment(ether(amount="9"), FEE)], ""),
+        ([payment(ether(MIXED), to=MIXED), payment(ether(LOWER), to=LOWER)], ""),
+        ([payment(token(ADDRESS), to=TOKEN), payment(token(OTHER_ADDRESS), to=TOKEN)], "differ in destination"),
+        (
+            [payment(token(ADDRESS), to=TOKEN), payment(token(ADDRESS, SPENDER := "0x" + "4" * 40), to=TOKEN)],
+            "differ in destination",
+        ),
+        ([payment(ether()), payment(ether(), token(ADDRESS))], "differ in destination"),
+        ([payment(ether(), ether(OTHER_ADDRESS))] * 2, "pays several destinations at once"),
+        ([payment(ether()), payment(ether(), chain=10)], "on different chains"),
+        ([payment(ether()), payment()], "effects of some of these are unknown"),
+        ([payment(Effect(kind="approval", asset="evm:1:0x3", amount="5", spender=SPENDER))] * 2, "Only payments"),
+        ([payment(Effect(kind="opaque", to=ADDRESS))] * 2, "Only payments"),
+    ],
+    ids=[
+        "amounts",
+        "spellings",
+        "recipients",
+        "tokens",
+        "a second one",
+        "several",
+        "chains",
+        "nothing",
+        "approvals",
+        "opaque",
+    ],
+)
 def test_only_the_same_payment_is_approved_several_times(items: list[Item], why: str) -> None:
     assert why in batch.refusal(items)
     assert bool(batch.refusal(items)) is bool(why)
@@ -196,9 +224,9 @@ def test_totals_are_by_asset_and_chain_and_never_of_what_has_no_bound() -> None:
     assert batch.totals(items) == [
         "In all 0.000000000000000012 ETH (12 wei)",
         f"In all 5 raw units (decimals unknown) token {TOKEN}",
-        "Fees in all at most 0.000000000000000006 ETH (6 wei)",
-        "UNLIMITED: no amount bounds 1 of these.",
-        "Not in these sums: 1 of which no amount can be read.",
+        "Total fees at most 0.000000000000000006 ETH (6 wei)",
+        "UNLIMITED: 1 of these have no maximum amount.",
+        "Not in these sums: 1 whose amount is unknown.",
     ]
 
 
@@ -222,7 +250,7 @@ async def test_pictures_of_the_queue(service: Service, tenant: Tenant, folder: P
 
 async def test_a_picture_of_nothing(service: Service, tenant: Tenant, folder: Path, pictures: Any) -> None:
     async with driven(service.url, folder, key=tenant.key) as console:
-        await console.sees("Nothing waits for you.", "live")
+        await console.sees("No pending approvals.", "live")
 
         assert await console.picture() == pictures
 

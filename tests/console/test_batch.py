@@ -31,8 +31,8 @@ async def test_several_are_denied_at_once_and_each_is_told(
 
         await console.write("wrong month")
         await console.press("enter")
-        await console.sees("2 denied", "1 not, because others or the time were faster", "Close (Esc)")
-        await console.sees("Approved by the holder of the tenant key")
+        await console.sees("2 denied", "1 not: already decided or expired", "Close (Esc)")
+        await console.sees("Approved by a holder of the tenant key")
 
         await console.press("enter")
         await console.gone("Deny these 3?")
@@ -48,7 +48,7 @@ async def test_equal_payments_are_approved_at_once_and_unequal_ones_are_not(
     approvals = [queued(agent, 2), queued(agent, 3), queued(agent, 4, OTHER_ADDRESS)]
     async with queue(service, tenant, folder, size=(140, 20)) as console:
         await console.press("space", "space", "space", "a")
-        await console.sees("do not all pay the same to the same destination")
+        await console.sees("These differ in destination")
         assert not isinstance(console.app.screen, BatchDecision)
 
         await console.press("home", "space")
@@ -59,15 +59,13 @@ async def test_equal_payments_are_approved_at_once_and_unequal_ones_are_not(
         pages = await read_through(console)
         assert [page.count("This request expires") for page in (pages[0], pages[-1])] == [1, 2]
         assert state(tenant, approvals[0]) == "pending"
-        await console.press("enter")
+        await console.press("y")
 
         await console.sees("2 approved")
     assert [state(tenant, one) for one in approvals] == ["approved", "approved", "pending"]
 
 
-async def test_who_steps_back_undecided_keeps_the_marks(
-    service: Service, tenant: Tenant, agent: Agent, folder: Path
-) -> None:
+async def test_cancelling_a_batch_keeps_the_marks(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
     approvals = [queued(agent, value) for value in (2, 3, 4)]
     async with queue(service, tenant, folder) as console:
         await console.press("space", "space")
@@ -85,7 +83,7 @@ async def test_who_steps_back_undecided_keeps_the_marks(
     assert [state(tenant, one) for one in approvals] == ["pending", "rejected", "rejected"]
 
 
-async def test_what_is_known_around_several_does_not_grow_old_either(
+async def test_the_context_of_a_batch_is_kept_current(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     other, _, shown = (queued(agent, value) for value in (2, 3, 4))
@@ -99,7 +97,7 @@ async def test_what_is_known_around_several_does_not_grow_old_either(
         clock[0] += timedelta(minutes=1)
 
         await console.gone("! First time")
-        await console.sees("More has become known: read it from the top.")
+        await console.sees("New information has arrived: read it from the top.")
 
 
 async def test_a_warning_that_comes_while_several_are_decided_is_read_before_the_rest(
@@ -129,15 +127,15 @@ async def test_a_warning_that_comes_while_several_are_decided_is_read_before_the
         api.does(fails_late, "/vault/")
         api.does(after_the_answers, f"/approvals/{newer}/approve")
         clock[0] += timedelta(minutes=1)
-        await console.until(looking, "that it is asked anew")
+        await console.until(looking, "that it is asked again")
         await read_through(console)
-        await console.press("enter")
+        await console.press("y")
 
-        await console.sees("1 approved, 1 still to do", "More has become known", "Not known just now")
+        await console.sees("1 approved, 1 left", "New information has arrived", "Unavailable right now")
         assert state(tenant, older) == "pending"
 
         await read_through(console)
-        await console.press("enter")
+        await console.press("y")
         await console.sees("2 approved")
     assert [state(tenant, one) for one in (older, newer)] == ["approved", "approved"]
 
@@ -163,14 +161,14 @@ async def test_a_warning_that_is_known_and_not_shown_yet_is_shown_before_anythin
         await console.until(lambda: len(api.at(last)) > before, "the question about the other")
         assert "! First time" not in console.flat
         await read_through(console)
-        await console.press("enter")
+        await console.press("y")
 
-        await console.sees("0 approved, 2 still to do", "More has become known", "! First time")
+        await console.sees("0 approved, 2 left", "New information has arrived", "! First time")
         assert state(tenant, newer) == "pending"
 
         answered.set()
         await console.until(lambda: console.flat.count("! First time") == 2, "what is known of the other")
         await read_through(console)
-        await console.press("enter")
+        await console.press("y")
         await console.sees("2 approved")
     assert [state(tenant, one) for one in (older, newer)] == ["approved", "approved"]

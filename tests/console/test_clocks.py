@@ -1,4 +1,4 @@
-"""Dates at the edge of what a date can be, which a faulty service or gateway may answer. Decisions 11."""
+"""Dates at the edge of what a date can be, which a faulty service or gateway may answer."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -27,9 +27,10 @@ async def odd(service: Service) -> AsyncIterator[OddApi]:
 
 
 @pytest.mark.parametrize(
-    "date", [LAST_DAY, "Mon, 01 Jan 0001 00:00:00 GMT", format_datetime(local_now() + timedelta(days=2), usegmt=True)],
+    "date",
+    [LAST_DAY, "Mon, 01 Jan 0001 00:00:00 GMT", format_datetime(local_now() + timedelta(days=2), usegmt=True)],
     ids=["last", "first", "later"],
-)  # fmt: skip
+)
 async def test_a_clock_that_is_days_off_is_told_once_and_not_followed(
     service: Service, tenant: Tenant, folder: Path, odd: OddApi, date: str
 ) -> None:
@@ -37,7 +38,7 @@ async def test_a_clock_that_is_days_off_is_told_once_and_not_followed(
     for path in ("/approvals", "/agents", "/vault"):
         odd.does(changed(rb"\A[^\r]*", rb"\g<0>\r\ndate: " + date.encode()), path)
     async with driven(odd.url, folder, key=tenant.key) as console:
-        await console.sees("1 waiting", "The service's clock is more than a day off.")
+        await console.sees("1 waiting", "The service's clock is more than a day off")
         seen = len(odd.at("/approvals"))
         await console.until(lambda: len(odd.at("/approvals")) > seen, "another answer")
 
@@ -63,4 +64,4 @@ async def test_a_code_that_never_ends_is_shown(service: Service, tenant: Tenant,
     code = {"device_code": "x", "user_code": "BCDF-3479", "expires_in": 10**15, "interval": 10**15, **address}
     odd.does(succeeds(code), "/auth/device/code")
     async with driven(odd.url, folder, tenant=tenant.id) as console:
-        await console.sees("https://custody.example/device", "This code ends in 23h")
+        await console.sees("https://custody.example/device", "This code expires in 23h")

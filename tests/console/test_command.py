@@ -1,4 +1,4 @@
-"""`custody console` from a shell: what it takes, what it says when it cannot, and with which status. Decisions 11."""
+"""`custody console` from a shell: what it takes, what it says when it cannot, and with which status."""
 
 import os
 import pty
@@ -10,21 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli.greeting import console, greeting
-from custody.cli.settings import load
+from ops.greeting import console, greeting
+from ops.settings import load
 from tests.outside.processes import PROJECT
 
 CUSTODY = PROJECT / ".venv/bin/custody"
 
 
 def run(folder: Path, *arguments: str, terminal: int | None = None, **environment: str) -> tuple[int, str, str]:
-    """Status, output and complaints of `custody`, started in an empty folder of somebody who has nothing of ours."""
+    """Status, output and complaints of `custody`, started in an empty folder without any file of Custody."""
     given = subprocess.DEVNULL if terminal is None else terminal
     ended = subprocess.run(
-        [CUSTODY, *arguments], cwd=folder, env={"PATH": os.environ["PATH"], "HOME": str(folder), **environment},
-        stdin=given, stdout=subprocess.PIPE if terminal is None else terminal, stderr=subprocess.PIPE, text=True,
-        timeout=30, check=False,
-    )  # fmt: skip
+        [CUSTODY, *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), **environment},
+        stdin=given,
+        stdout=subprocess.PIPE if terminal is None else terminal,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     return ended.returncode, ended.stdout or "", " ".join(ended.stderr.split())
 
 
@@ -41,14 +47,16 @@ def test_the_command_lists_it(tmp_path: Path) -> None:
     status, said, _ = run(tmp_path, "--help")
 
     assert status == 0
-    assert "console decide what waits for a person" in " ".join(said.split())
+    assert "console open the approvals console" in " ".join(said.split())
 
 
 def test_into_a_pipe_nothing_is_drawn(tmp_path: Path) -> None:
     status, said, complaints = run(tmp_path, "console")
 
     assert (status, said) == (2, "")
-    assert complaints == "custody console: this is not a terminal; run it in one, or show it in a browser with --web"
+    assert complaints == (
+        "custody console: standard output is not a terminal; run it in a terminal, or in a browser with --web"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -60,15 +68,15 @@ def test_a_terminal_that_cannot_draw_is_told_so(tmp_path: Path, term: str) -> No
     os.close(ours)
 
     assert status == 2
-    assert "this terminal says that it cannot draw (TERM)" in complaints
+    assert "this terminal cannot draw (TERM)" in complaints
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--profile", "prod"], "there is no profile 'prod'"),
+        (["--profile", "prod"], "no profile 'prod'"),
         (["--url", "http://custody.example"], "use https"),
-        (["--url", "nonsense"], "is not an address of the service"),
+        (["--url", "nonsense"], "is not a service URL"),
         (["--web", "--port", "99999"], "choose another with --port"),
         (["--theme", "pink"], "invalid choice: 'pink'"),
         (["--key", "custody_secret"], "unrecognized arguments: --key"),
@@ -96,11 +104,16 @@ def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
 
 
 def test_an_installation_without_it_says_so(tmp_path: Path) -> None:
-    shutil.copytree(PROJECT / "custody", tmp_path / "custody", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("custody", "ops"):
+        shutil.copytree(PROJECT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     ended = subprocess.run(
-        [sys.executable, "-P", "-S", "-m", "custody.cli", "console"], cwd=tmp_path, capture_output=True, text=True,
-        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{_packages()}", "PYTHONDONTWRITEBYTECODE": "1"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", "-S", "-m", "ops", "console"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{_packages()}", "PYTHONDONTWRITEBYTECODE": "1"},
+        check=False,
+    )
 
     assert ended.returncode == 2
     assert ended.stderr.startswith("custody console: not part of this installation")

@@ -60,7 +60,7 @@ async def _left_open(*, ours: bool) -> int:
     return sum(issubclass(one.category, ResourceWarning) for one in said)
 
 
-async def test_what_is_given_up_leaves_no_connection_open() -> None:
+async def test_a_cancelled_request_leaves_no_connection_open() -> None:
     assert await _left_open(ours=True) == 0
 
 

@@ -1,4 +1,4 @@
-"""Decisions: about what is shown and nothing else, once, and what others did meanwhile is no error. Decisions 4, 11."""
+"""Decisions: about what is shown and nothing else, once, and what others did meanwhile is no error."""
 
 import asyncio
 from datetime import timedelta
@@ -16,7 +16,7 @@ from tests.fixtures.server import Service
 from tests.outside.odd_api import answers, says_nothing
 
 
-async def test_what_is_approved_is_signed_with_the_digest_that_was_shown(
+async def test_an_approval_signs_the_digest_that_was_shown(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     approval = queued(agent)
@@ -24,7 +24,7 @@ async def test_what_is_approved_is_signed_with_the_digest_that_was_shown(
         await asked(console, "a")
         await console.sees("Approve this?", ADDRESS, "0.000000000000000005 ETH (5 wei)", "Local chain", "expires in")
 
-        await console.press("enter")
+        await console.press("y")
         await console.sees("Approved by you")
 
         sent = [msgspec.json.decode(one.body) for one in api.at("/approvals/", "POST")]
@@ -33,7 +33,7 @@ async def test_what_is_approved_is_signed_with_the_digest_that_was_shown(
     assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["status"] == "signed"
 
 
-async def test_what_is_denied_carries_its_reason(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
+async def test_a_denial_carries_its_reason(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
     approval = queued(agent)
     async with queue(service, tenant, folder) as console:
         await asked(console, "d")
@@ -85,8 +85,8 @@ async def test_a_decision_never_slips_to_the_row_that_comes_after(
 
         tenant.ok("POST", f"/approvals/{shown}/deny", {})
         if known:
-            await console.sees("Denied by the holder of the tenant key")
-        await console.press("a", "enter", "enter")
+            await console.sees("Denied by a holder of the tenant key")
+        await console.press("a", "y", "y")
         await console.sees("othing is left to decide" if known else "Denied")
         # "Denied" may be read beside a question that still asks; until that is answered Escape does not leave it.
         await console.until(lambda: not console.app.screen.is_modal or "Close (Esc)" in console.flat, "an answer")
@@ -96,7 +96,7 @@ async def test_a_decision_never_slips_to_the_row_that_comes_after(
         await console.press("escape", "down")
         await console.sees("(7 wei)")
         await asked(console, "a")
-        await console.press("enter")
+        await console.press("y")
         await console.sees("Approved by you")
     assert state(tenant, other) == "approved"
 
@@ -110,19 +110,19 @@ async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
 
         # The question is there at once, and drawn only later: this comes between the two.
         console.one(ShownItem).screen.action_decide("approve")
-        console.app.screen.action_confirm()
+        console.app.screen.action_accept()
         for _ in range(3):
-            console.app.post_message(events.Key("enter", None))
+            console.app.post_message(events.Key("y", "y"))
             await asyncio.sleep(0)
         await console.sees("Approve this?")
 
         assert (api.at("/approvals/", "POST"), state(tenant, approval)) == ([], "pending")
         await console.pilot.pause()
-        await console.press("enter")
+        await console.press("y")
         await console.sees("Approved by you")
 
 
-async def test_what_somebody_else_decides_while_one_is_asked_ends_the_question(
+async def test_a_decision_by_somebody_else_closes_the_question(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     approval = queued(agent)
@@ -130,8 +130,8 @@ async def test_what_somebody_else_decides_while_one_is_asked_ends_the_question(
         await asked(console, "a")
 
         tenant.ok("POST", f"/approvals/{approval}/deny", {})
-        await console.sees("There is nothing left to decide.")
-        await console.press("enter")
+        await console.sees("Nothing is left to decide.")
+        await console.press("y")
         await console.pilot.pause(0.05)
 
         assert api.at("/approvals/", "POST") == []
@@ -148,9 +148,9 @@ async def test_another_order_behind_the_same_id_is_refused_and_said(
         await asked(console, "a")
         api.does(answers(409, changed), "/approvals/", "POST")
 
-        await console.press("enter")
+        await console.press("y")
 
-        await console.sees("the order is not the one shown here")
+        await console.sees("the order has changed since it was shown")
     assert state(tenant, approval) == "pending"
 
 
@@ -163,12 +163,12 @@ async def test_todays_rules_are_named_and_the_item_can_be_approved_once_they_all
     async with queue(service, tenant, folder) as console:
         await asked(console, "a")
         tenant.ok("PUT", f"/agents/{agent.id}/policies", rules)
-        await console.press("enter")
-        await console.sees("still waits", "approved-addresses:", "spending-limit:")
+        await console.press("y")
+        await console.sees("stays pending", "approved-addresses:", "spending-limit:")
         assert state(tenant, approval) == "pending"
 
         tenant.ok("PUT", f"/agents/{agent.id}/policies", [])
-        await console.press("enter")
+        await console.press("y")
 
         await console.sees("Approved by you")
     assert state(tenant, approval) == "approved"
@@ -182,7 +182,7 @@ async def test_nothing_of_a_frozen_agent_is_approved(
         await asked(console, "a")
         tenant.ok("POST", f"/agents/{agent.id}/freeze", {"reason": "stolen"})
 
-        await console.press("enter")
+        await console.press("y")
 
         await console.sees("rozen", "Approve this?")
     assert state(tenant, approval) == "pending"
@@ -191,7 +191,7 @@ async def test_nothing_of_a_frozen_agent_is_approved(
 async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
     approval = queued(agent)
     async with queue(service, tenant, folder, read_only=True) as console:
-        await console.sees("This console is read-only: others decide.")
+        await console.sees("This console is read-only.")
         await console.gone("Deny", "Mark")
 
         await console.press("a", "enter", "d", "enter")
@@ -202,7 +202,7 @@ async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant
 
 
 @pytest.mark.long
-async def test_what_is_known_around_what_one_looks_at_does_not_grow_old(
+async def test_the_context_of_the_shown_item_is_kept_current(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     first, second, shown = queued(agent, 5), queued(agent, 6), queued(agent, 7)
@@ -217,7 +217,9 @@ async def test_what_is_known_around_what_one_looks_at_does_not_grow_old(
         await console.sees("Approve this?", "at most 0.000000000000000005 ETH (5 wei)")
         tenant.ok("POST", f"/approvals/{second}/approve", {})
         clock[0] += timedelta(minutes=1)
-        await console.sees("More has become known: read it from the top.", "at most 0.000000000000000006 ETH (6 wei)")
+        await console.sees(
+            "New information has arrived: read it from the top.", "at most 0.000000000000000006 ETH (6 wei)"
+        )
 
 
 @pytest.mark.long

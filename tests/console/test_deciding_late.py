@@ -16,7 +16,7 @@ from tests.outside.odd_api import OddApi, Request, answers, hangs_up, loses, pas
 pytestmark = pytest.mark.long
 
 
-async def test_what_expires_while_one_is_asked_ends_the_question(
+async def test_an_approval_that_expires_meanwhile_closes_the_question(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     approval = queued(agent)
@@ -26,8 +26,8 @@ async def test_what_expires_while_one_is_asked_ends_the_question(
         await console.sees("expires in 23h 58m, at")
 
         clock[0] += timedelta(days=1)
-        await console.sees("Expired at", "There is nothing left to decide.")
-        await console.press("enter", "escape")
+        await console.sees("Expired at", "Nothing is left to decide.")
+        await console.press("y", "escape")
         await console.gone("Approve this?")
 
         await console.press("a")
@@ -45,10 +45,10 @@ async def test_a_decision_that_comes_too_late_is_said_as_what_it_is(
 
         await console.press("enter")
 
-        await console.sees("Expired at", "Nothing was decided; the agent has to ask again.")
+        await console.sees("Expired at", "Not decided; the agent must send the request again.")
 
 
-async def test_what_was_signed_but_not_sent_is_no_failure(
+async def test_an_order_signed_but_not_broadcast_is_no_failure(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     queued(agent)
@@ -57,9 +57,9 @@ async def test_what_was_signed_but_not_sent_is_no_failure(
         await asked(console, "a")
         api.does(answers(502, {"ok": False, "error": "The node is away.", "data": signed}), "/approvals/", "POST")
 
-        await console.press("enter")
+        await console.press("y")
 
-        await console.sees("Approved by you", "0xfeed", "the service sends it again by itself")
+        await console.sees("Approved by you", "0xfeed", "the service retries automatically")
         await console.gone("Approve this?")
 
 
@@ -70,11 +70,11 @@ async def test_without_an_answer_one_asks_again_under_the_same_key(
     async with odd_queue(service, tenant, folder) as (console, api):
         await asked(console, "a")
         api.does(hangs_up, "/approvals/", "POST")
-        await console.press("enter")
-        await console.sees("It may have happened")
+        await console.press("y")
+        await console.sees("The outcome is unknown")
         api.well()
 
-        await console.press("enter")
+        await console.press("y")
         await console.sees("Approved by you")
 
         keys = [one.headers["idempotency-key"] for one in api.at("/approvals/", "POST")]
@@ -90,9 +90,9 @@ async def test_when_only_the_answer_was_lost_the_approval_is_seen_all_the_same(
         await asked(console, "a")
         api.does(loses, "/approvals/", "POST")
 
-        await console.press("enter")
+        await console.press("y")
 
-        await console.sees("Approved at", "nothing left", "Close (Esc)")
+        await console.sees("Approved at", "Nothing is left", "Close (Esc)")
     assert [one["status"] for one in agent.ok("GET", f"/vault/{agent.id}/history")] == ["signed"]
 
 
@@ -105,7 +105,7 @@ async def test_another_reason_after_a_lost_answer_is_another_request(
         api.does(hangs_up, "/approvals/", "POST")
         await console.write("no")
         await console.press("enter")
-        await console.sees("It may have happened")
+        await console.sees("The outcome is unknown")
         api.well()
 
         await console.write(" way")
@@ -130,7 +130,7 @@ async def test_a_question_that_is_answered_while_one_has_to_sign_in_again_closes
         await asked(console, "a")
         api.does(refuses(401, "No longer.", "unauthorized"))
         api.does(slow, "/approvals/", "POST")
-        await console.press("enter")
+        await console.press("y")
         queued(agent)
         await console.sees("Press r to try again")
 
@@ -150,16 +150,16 @@ async def test_one_may_leave_a_question_whose_answer_does_not_come(
     async with odd_queue(service, tenant, folder) as (console, api):
         await asked(console, "a")
         api.does(says_nothing, "/approvals/", "POST")
-        await console.press("enter", "escape")
+        await console.press("y", "escape")
         await console.sees("Approve this?", "Asking… Esc leaves.")
 
         await console.press("escape")
 
-        await console.sees("It may have happened or not; the queue will tell.")
+        await console.sees("The outcome is unknown; the queue will show it.")
         await console.gone("Approve this?")
 
 
-async def test_what_was_decided_is_not_added_to_what_was_spent(
+async def test_a_decided_order_is_not_counted_as_spent_twice(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     rules = [rule("auto-approve-threshold", threshold="0"), rule("spending-limit", maxPerDay="100")]
@@ -169,7 +169,7 @@ async def test_what_was_decided_is_not_added_to_what_was_spent(
         await console.sees("with this order")
         await asked(console, "a")
 
-        await console.press("enter")
+        await console.press("y")
         await console.sees("Approved by you")
 
         await console.gone("with this order")

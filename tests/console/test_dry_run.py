@@ -1,4 +1,4 @@
-"""Trying out a typed-in order: what is said is what signing then does, and nothing is written. Decisions 10."""
+"""Trying out a typed-in order: what is said is what signing then does, and nothing is written."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,9 +31,9 @@ DOCUMENT = (
     '"primaryType": "Note", "message": {"text": "hello"}}'
 )
 DECISIONS = {
-    "sign": ("0.1", "It would be SIGNED now. No person would be asked.", 200),
-    "queue": ("0.6 ETH", "It would WAIT FOR A PERSON. Nothing would be signed before somebody approves.", 202),
-    "refuse": ("3000000000000000000 wei", "It would be REFUSED. Nobody could approve it.", 403),
+    "sign": ("0.1", "It would be SIGNED now, without approval.", 200),
+    "queue": ("0.6 ETH", "It would be QUEUED. It would be signed only after a person approves.", 202),
+    "refuse": ("3000000000000000000 wei", "It would be REFUSED. No approval is possible.", 403),
 }
 
 
@@ -42,8 +42,9 @@ def careful_agent(tenant: Tenant) -> Agent:
     """An agent that may spend half a coin alone, and two a day."""
     return tenant.agent(
         rule("auto-approve-threshold", threshold=str(ETHER // 2), asset="evm:native"),
-        rule("spending-limit", maxPerDay=str(2 * ETHER), asset="evm:native"), agent_id="careful",
-    )  # fmt: skip
+        rule("spending-limit", maxPerDay=str(2 * ETHER), asset="evm:native"),
+        agent_id="careful",
+    )
 
 
 async def typed(console: Driven, field: str, text: str) -> None:
@@ -59,11 +60,11 @@ async def open_form(console: Driven) -> None:
     """The form, once it knows the service's own chain."""
     await console.sees("Rules of Agent careful", "2. Spending limit")
     await console.press("t")
-    await console.sees("nothing is signed, nothing is written", "31337")
+    await console.sees("nothing is signed or written", "31337")
 
 
 @pytest.mark.parametrize("decision", DECISIONS)
-async def test_what_is_said_is_what_signing_then_does(
+async def test_the_simulation_agrees_with_the_signature_that_follows(
     service: Service, tenant: Tenant, careful: Agent, folder: Path, pictures: SnapshotAssertion, decision: str
 ) -> None:
     value, sentence, status = DECISIONS[decision]
@@ -97,7 +98,7 @@ async def test_in_a_narrow_terminal_the_answer_lies_over_the_form_and_nothing_ty
         await console.sees(ADDRESS, "Try (Enter)")
 
 
-async def test_what_the_api_refuses_is_said_at_its_field_and_stays_typed(
+async def test_a_refusal_of_the_api_stands_at_its_field_and_the_input_stays(
     service: Service, tenant: Tenant, careful: Agent, folder: Path
 ) -> None:
     async with at("policies", service, folder, tenant) as console:
@@ -105,7 +106,7 @@ async def test_what_the_api_refuses_is_said_at_its_field_and_stays_typed(
         await typed(console, "to", "0x12")
         await typed(console, "value", "0.5")
         await console.press("enter")
-        await console.sees("request.to: Expected `str` of length >= 42.")
+        await console.sees("request.to must be an EVM address: 0x and 40 hex digits")
 
         field = console.one(TypedField, "#field-to")
         assert "request.to" in str(field.query_one(".field-note").render())
@@ -134,7 +135,7 @@ async def test_typed_data_is_tried_by_a_viewer(service: Service, tenant: Tenant,
             console.one(TextArea).text = DOCUMENT
             await console.press("enter")
 
-            await console.sees("It would be SIGNED now", "Note")
+            await console.sees("It would be QUEUED", "Note")
 
 
 async def test_a_document_that_is_no_json_stays_and_is_explained(
@@ -145,7 +146,7 @@ async def test_a_document_that_is_no_json_stays_and_is_explained(
         await console.press("shift+tab", "right", "tab")
         await console.write("no json")
         await console.press("enter")
-        await console.sees("This is no JSON object", "Nothing was asked: see the field.")
+        await console.sees("Not a JSON object", "Not sent: correct the marked field.")
 
         assert console.one(TextArea).text == "no json"
 
@@ -160,17 +161,24 @@ async def test_a_frozen_agent_is_said_to_be_frozen(
         await typed(console, "to", ADDRESS)
         await console.press("enter")
 
-        await console.sees("nothing is signed until it is unfrozen")
+        await console.sees("no order is signed until it is unfrozen")
 
 
 @pytest.mark.parametrize(
     ("text", "chain", "wei"),
     [
-        ("", "1", 0), ("1", "1", ETHER), ("0.5", "1", ETHER // 2), ("0.5 eth", "1", ETHER // 2), ("20 wei", "1", 20),
-        ("3 gwei", "1", 3 * 10**9), ("0.000000000000000001", "", 1), ("2 BNB", "56", 2 * ETHER),
-        ("7ETH", "", 7 * ETHER), (f"{2**256 - 1} wei", "1", 2**256 - 1),
+        ("", "1", 0),
+        ("1", "1", ETHER),
+        ("0.5", "1", ETHER // 2),
+        ("0.5 eth", "1", ETHER // 2),
+        ("20 wei", "1", 20),
+        ("3 gwei", "1", 3 * 10**9),
+        ("0.000000000000000001", "", 1),
+        ("2 BNB", "56", 2 * ETHER),
+        ("7ETH", "", 7 * ETHER),
+        (f"{2**256 - 1} wei", "1", 2**256 - 1),
     ],
-)  # fmt: skip
+)
 def test_an_amount_is_read_exactly(text: str, chain: str, wei: int) -> None:
     assert amount("value", text, coin_of("evm", chain)) == wei
 
@@ -178,10 +186,20 @@ def test_an_amount_is_read_exactly(text: str, chain: str, wei: int) -> None:
 @pytest.mark.parametrize(
     ("text", "chain"),
     [
-        ("1,5", "1"), ("1e18", "1"), ("-1", "1"), ("1.5 wei", "1"), ("0.0000000000000000001", "1"), ("1 SOL", "1"),
-        ("1 BNB", "1"), ("0x10", "1"), (".5", "1"), ("1 2", "1"), ("٣", "1"), ("1" * 81, "1"),
+        ("1,5", "1"),
+        ("1e18", "1"),
+        ("-1", "1"),
+        ("1.5 wei", "1"),
+        ("0.0000000000000000001", "1"),
+        ("1 SOL", "1"),
+        ("1 BNB", "1"),
+        ("0x10", "1"),
+        (".5", "1"),
+        ("1 2", "1"),
+        ("٣", "1"),
+        ("1" * 81, "1"),
     ],
-)  # fmt: skip
+)
 def test_an_amount_that_could_be_misread_is_not_read(text: str, chain: str) -> None:
     with pytest.raises(BadField):
         amount("value", text, coin_of("evm", chain))
@@ -198,21 +216,28 @@ def test_a_solana_order_has_the_api_s_names() -> None:
     assert question("solana", given) == {
         "kind": "solana",
         "request": {
-            "transaction": "AAAA", "to": "11111111111111111111111111111111", "value": "500000000", "chainId": 102,
+            "transaction": "AAAA",
+            "to": "11111111111111111111111111111111",
+            "value": "500000000",
+            "chainId": 102,
         },
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
     ("kind", "data", "field"),
     [
-        ("evm", {"fields": ["request.chainId"]}, "chain"), ("evm", {"code": "unknown_chain"}, "chain"),
+        ("evm", {"fields": ["request.chainId"]}, "chain"),
+        ("evm", {"code": "unknown_chain"}, "chain"),
         ("evm", {"fields": ["request.data"]}, "data"),
         ("typed_data", {"fields": ["request.types.Note[0]"]}, "document"),
-        ("solana", {"code": "declared_mismatch"}, "declared"), ("solana", {"fields": ["request.to"]}, "recipient"),
-        ("evm", {"fields": "odd"}, None), ("evm", {"fields": [5, None]}, None), ("evm", {}, None),
+        ("solana", {"code": "declared_mismatch"}, "declared"),
+        ("solana", {"fields": ["request.to"]}, "recipient"),
+        ("evm", {"fields": "odd"}, None),
+        ("evm", {"fields": [5, None]}, None),
+        ("evm", {}, None),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_is_laid_at_its_field(kind: str, data: dict[str, Any], field: str | None) -> None:
     assert field_of(kind, data) == field
 
@@ -225,12 +250,12 @@ async def test_an_answer_goes_when_something_else_is_typed(
         await typed(console, "to", ADDRESS)
         await typed(console, "value", "0.1")
         await console.press("enter")
-        await console.sees("It would be SIGNED now.")
+        await console.sees("It would be SIGNED now")
 
         await typed(console, "value", "0.6")
 
-        await console.gone("It would be SIGNED now.")
-        await console.sees("Something else is typed in now.")
+        await console.gone("It would be SIGNED now")
+        await console.sees("The input has changed.")
 
 
 class Held:
@@ -270,24 +295,24 @@ async def test_an_answer_to_something_else_than_is_typed_in_now_is_not_shown(
         await typed(console, "value", "500")
 
         held.go_on.set()
-        await console.sees("Something else is typed in now. Enter asks about it.")
+        await console.sees("The input has changed. Press Enter to simulate it.")
         assert "SIGNED" not in console.text
 
         await console.press("enter")
         await console.sees("It would be REFUSED.")
 
 
-async def test_what_is_refused_is_not_laid_at_a_field_that_says_something_else_now(
+async def test_a_refusal_is_not_shown_at_a_field_that_was_changed_since(
     service: Service, tenant: Tenant, careful: Agent, folder: Path
 ) -> None:
     async with asking(service, tenant, folder, WIDE, to="0x12") as (console, held):
         console.one(Choice).focus()
         await console.press("left")
-        await console.sees("the address it pays")
+        await console.sees("the recipient's address")
 
         held.go_on.set()
 
-        await console.sees("Something else is typed in now. Enter asks about it.")
+        await console.sees("The input has changed. Press Enter to simulate it.")
         assert console.one(Choice).has_focus
 
 

@@ -1,4 +1,4 @@
-"""What the client makes of answers that it should not get, over a real wire. Spec 1/4.7, decisions 11."""
+"""What the client makes of answers that it should not get, over a real wire."""
 
 import asyncio
 import contextlib
@@ -62,10 +62,10 @@ def envelope(data: bytes) -> Deed:
 
 
 ODD: dict[str, tuple[Deed, type[Failure], str]] = {
-    "silent": (odd_api.says_nothing, Away, "did not answer in time"),
-    "drips": (odd_api.drips, Away, "did not answer in time"),
-    "hangs up": (odd_api.hangs_up, Away, "broke off the answer"),
-    "cut": (odd_api.cuts, Away, "broke off the answer"),
+    "silent": (odd_api.says_nothing, Away, "did not respond in time"),
+    "drips": (odd_api.drips, Away, "did not respond in time"),
+    "hangs up": (odd_api.hangs_up, Away, "broke off the response"),
+    "cut": (odd_api.cuts, Away, "broke off the response"),
     "400": (refuses(400, "limit is too large"), failures.Answered, "limit is too large"),
     "401": (refuses(401, "who are you"), failures.SignedOut, "who are you"),
     "403": (refuses(403, "not yours"), failures.Forbidden, "not yours"),
@@ -75,32 +75,40 @@ ODD: dict[str, tuple[Deed, type[Failure], str]] = {
     "423": (refuses(423, "frozen", "frozen"), failures.Answered, "frozen"),
     "429": (refuses(429, "too many"), failures.TooFast, "too many"),
     "500": (refuses(500, "oh", X_Request_Id="req-7"), failures.Faulty, "oh (request req-7)"),
-    "500 page": (answers(500, b"<h1>no</h1>", X_Request_Id="req-8"), failures.Faulty, "answered 500. (request req-8)"),
+    "500 page": (
+        answers(500, b"<h1>no</h1>", X_Request_Id="req-8"),
+        failures.Faulty,
+        "responded with status 500. (request req-8)",
+    ),
     "502": (refuses(502, "no node", "rpc_unavailable"), failures.Faulty, "no node"),
-    "502 page": (answers(502, b"<h1>Bad Gateway</h1>"), Away, "answered 502: the service behind it is away"),
-    "503 page": (answers(503, b""), Away, "answered 503: the service behind it is away"),
-    "200 page": (answers(200, b"<h1>Sign in to the hotel</h1>"), Malformed, "something that is not of this service"),
-    "no words": (answers(400, {"ok": False, "error": {"a": [1]}, "data": [2]}), failures.Answered, "answered 400"),
-    "half": (answers(200, b'{"ok": true, "data": {'), Malformed, "not of this"),
-    "not utf-8": (envelope(b'"\xff\xfe"'), Malformed, "not of this"),
-    "surrogate": (envelope(b'"\\ud800"'), Malformed, "not of this"),
-    "control": (envelope(b'{"id": "\x1b[2J", "count": 1}'), Malformed, "not of this"),
-    "deep": (envelope(b"[" * 100_000), Malformed, "not of this"),
+    "502 page": (
+        answers(502, b"<h1>Bad Gateway</h1>"),
+        Away,
+        "responded with 502: the service behind it is unavailable",
+    ),
+    "503 page": (answers(503, b""), Away, "responded with 503: the service behind it is unavailable"),
+    "200 page": (answers(200, b"<h1>Sign in to the hotel</h1>"), Malformed, "but not like this service"),
+    "no words": (answers(400, {"ok": False, "error": {"a": [1]}, "data": [2]}), failures.Answered, "status 400"),
+    "half": (answers(200, b'{"ok": true, "data": {'), Malformed, "not like this"),
+    "not utf-8": (envelope(b'"\xff\xfe"'), Malformed, "not like this"),
+    "surrogate": (envelope(b'"\\ud800"'), Malformed, "not like this"),
+    "control": (envelope(b'{"id": "\x1b[2J", "count": 1}'), Malformed, "not like this"),
+    "deep": (envelope(b"[" * 100_000), Malformed, "not like this"),
     "deep, whole": (envelope(b"[" * 5_000 + b"]" * 5_000), Malformed, ""),
-    "endless number": (envelope(b"9" * 5_000), Malformed, "not of this"),
-    "infinite": (envelope(b"1e400"), Malformed, "not of this"),
-    "array": (answers(200, [1, 2]), Malformed, "not of this"),
-    "ok is a word": (answers(200, {"ok": "yes", "data": {}}), Malformed, "not of this"),
-    "no data": (answers(200, {"ok": True}), Malformed, "does not understand"),
-    "null": (succeeds(None), Malformed, "does not understand"),
-    "missing": (succeeds({"id": "a"}), Malformed, "does not understand"),
-    "other kind": (succeeds({"id": 7, "count": 1}), Malformed, "does not understand"),
-    "null inside": (succeeds({"id": "a", "count": None}), Malformed, "does not understand"),
-    "object for list": (succeeds({"id": "a", "count": 1, "parts": {}}), Malformed, "does not understand"),
-    "huge number": (succeeds({"id": "a", "count": 1e300}), Malformed, "does not understand"),
+    "endless number": (envelope(b"9" * 5_000), Malformed, "not like this"),
+    "infinite": (envelope(b"1e400"), Malformed, "not like this"),
+    "array": (answers(200, [1, 2]), Malformed, "not like this"),
+    "ok is a word": (answers(200, {"ok": "yes", "data": {}}), Malformed, "not like this"),
+    "no data": (answers(200, {"ok": True}), Malformed, "cannot be parsed"),
+    "null": (succeeds(None), Malformed, "cannot be parsed"),
+    "missing": (succeeds({"id": "a"}), Malformed, "cannot be parsed"),
+    "other kind": (succeeds({"id": 7, "count": 1}), Malformed, "cannot be parsed"),
+    "null inside": (succeeds({"id": "a", "count": None}), Malformed, "cannot be parsed"),
+    "object for list": (succeeds({"id": "a", "count": 1, "parts": {}}), Malformed, "cannot be parsed"),
+    "huge number": (succeeds({"id": "a", "count": 1e300}), Malformed, "cannot be parsed"),
     "gzip": (answers(200, gzip.compress(b"[]"), Content_Encoding="gzip"), Malformed, "compressed"),
     "bomb": (answers(200, zlib.compress(b" " * 2**24), Content_Encoding="deflate"), Malformed, "compressed"),
-    "ok but 500": (answers(500, {"ok": True, "data": {"id": "a", "count": 1}}), failures.Faulty, "answered 500"),
+    "ok but 500": (answers(500, {"ok": True, "data": {"id": "a", "count": 1}}), failures.Faulty, "status 500"),
 }
 
 
@@ -139,16 +147,26 @@ async def test_an_answer_without_an_end_is_not_collected(odd: OddApi, client: Ap
 
     failure = await failure_of(client)
 
-    assert failure.sentence == "The answer is longer than this console reads."
+    assert failure.sentence == "The response is too long for this console."
     assert odd.sent < MAX_ANSWER_BYTES + 2**23
 
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("7", 7), ("0", 1), ("-3", 1), ("", 1), ("soon", 1), ("٣", 1), ("9" * 4999, 1), ("99999999", 900),
-     ("Wed, 01 Jan 2020 00:00:30 GMT", 30), ("Tue, 31 Dec 2019 00:00:00 GMT", 1),
-     ("Fri, 31 Dec 9999 23:59:59 GMT", 900)],
-)  # fmt: skip
+    [
+        ("7", 7),
+        ("0", 1),
+        ("-3", 1),
+        ("", 1),
+        ("soon", 1),
+        ("٣", 1),
+        ("9" * 4999, 1),
+        ("99999999", 900),
+        ("Wed, 01 Jan 2020 00:00:30 GMT", 30),
+        ("Tue, 31 Dec 2019 00:00:00 GMT", 1),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 900),
+    ],
+)
 async def test_how_long_to_wait_is_read_in_both_forms_and_has_a_bound(
     odd: OddApi, client: ApiClient, value: str, seconds: int
 ) -> None:
@@ -206,10 +224,15 @@ async def test_a_proxy_of_the_environment_does_not_see_what_is_for_this_machine(
 
 @pytest.mark.parametrize(
     ("date", "hours"),
-    [(format_datetime(local_now() + timedelta(hours=20), usegmt=True), 20), ("Thu, 01 Jan 2037 00:00:00 GMT", 0),
-     ("Sun, 99 Foo 2037", 0), ("", 0), ("٣", 0)],
+    [
+        (format_datetime(local_now() + timedelta(hours=20), usegmt=True), 20),
+        ("Thu, 01 Jan 2037 00:00:00 GMT", 0),
+        ("Sun, 99 Foo 2037", 0),
+        ("", 0),
+        ("٣", 0),
+    ],
     ids=["theirs", "years-off", "no-day", "none", "no-date"],
-)  # fmt: skip
+)
 async def test_the_clock_is_the_services_where_it_has_one(
     odd: OddApi, client: ApiClient, date: str, hours: int
 ) -> None:
@@ -264,11 +287,18 @@ async def test_the_credential_is_in_nothing_that_is_shown(odd: OddApi, client: A
 
 
 READ_ONLY_MAY = {
-    "/auth/device/code": True, "/auth/device/token": True, "/auth/logout": True, "/vault/buyer/simulate": True,
-    "/secrets/routes/explain": True, "/auth/mfa/totp/enroll": False, "/auth/mfa/totp/verify": False,
-    "/auth/mfa/recovery-codes": False, "/auth/sessions/s": False, "/approvals/a/approve": False,
+    "/auth/device/code": True,
+    "/auth/device/token": True,
+    "/auth/logout": True,
+    "/vault/buyer/simulate": True,
+    "/secrets/routes/explain": True,
+    "/auth/mfa/totp/enroll": False,
+    "/auth/mfa/totp/verify": False,
+    "/auth/mfa/recovery-codes": False,
+    "/auth/sessions/s": False,
+    "/approvals/a/approve": False,
     "/agents/auth/logout": False,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("path", READ_ONLY_MAY)
@@ -301,7 +331,7 @@ async def test_read_only_shows_a_second_factor_and_sets_none_up(odd: OddApi, cli
     assert client.credential.headers() == {"Authorization": "Bearer new"}
 
 
-async def test_what_is_given_up_does_not_use_up_the_connections(odd: OddApi, client: ApiClient) -> None:
+async def test_cancelled_requests_do_not_exhaust_the_connections(odd: OddApi, client: ApiClient) -> None:
     odd.does(odd_api.says_nothing)
     for _ in range(30):
         given_up = asyncio.ensure_future(client.get("/thing", Thing))

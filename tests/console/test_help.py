@@ -23,9 +23,7 @@ async def opened(console: Driven) -> str:
     return "\n".join(str(part.content) for part in console.app.screen.query(PlainText))
 
 
-@pytest.mark.parametrize(
-    ("size", "close"), [(WIDE, "question_mark"), (NARROW, "escape")], ids=["wide", "narrow"]
-)  # fmt: skip
+@pytest.mark.parametrize(("size", "close"), [(WIDE, "question_mark"), (NARROW, "escape")], ids=["wide", "narrow"])
 async def test_every_key_and_word_is_there_it_scrolls_and_closes(
     service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion, size: tuple[int, int], close: str
 ) -> None:

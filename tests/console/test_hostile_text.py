@@ -1,7 +1,4 @@
-"""What agents write is shown escaped on every screen, breaks no line, and never reaches the terminal as it is.
-
-Spec 1/2.6, decisions 11.
-"""
+"""What agents write is shown escaped on every screen, breaks no line, and never reaches the terminal as it is."""
 
 import os
 import pty
@@ -32,7 +29,7 @@ NAMES = {
         "🇩🇪👨\u200d👩\u200d👧❤\ufe0f👍🏽\u3164\u2800\u115f\u00a0\U000e0041 שלום 1000 Z" + "\u0336\u0334" * 60,
         "<U+1F1E9",
     ),
-}  # fmt: skip
+}
 # What a terminal may be told: colours and styles, and where the cursor goes. Nothing that an agent could have sent.
 _OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[[0-9;]*[HABCDfK]")
 # What takes effect in a terminal, or turns its lines around.
@@ -58,7 +55,7 @@ async def in_the_queue(console: Driven) -> None:
 
 async def in_the_dialog(console: Driven) -> None:
     await console.press("a")
-    await console.sees("(Enter)")
+    await console.sees("(y)")
 
 
 async def on_the_agents(console: Driven) -> None:
@@ -115,8 +112,10 @@ def evil_document(**more: Any) -> dict[str, Any]:
     return {
         "domain": {"name": EVIL, "chainId": 31337, "verifyingContract": TOKEN},
         "types": {"Order": [{"name": "text", "type": "string"}, {"name": "to", "type": "address"}]},
-        "primaryType": "Order", "value": {"text": EVIL + "A" * 10_000, "to": US}, **more,
-    }  # fmt: skip
+        "primaryType": "Order",
+        "value": {"text": EVIL + "A" * 10_000, "to": US},
+        **more,
+    }
 
 
 async def test_a_document_is_shown_escaped_and_clipped(service: Service, tenant: Tenant, folder: Path) -> None:
@@ -127,7 +126,9 @@ async def test_a_document_is_shown_escaped_and_clipped(service: Service, tenant:
     async with driven(service.url, folder, key=tenant.key, size=(140, 70)) as console:
         await on_the_transactions(console)
 
-        await console.sees("Nobody could decode", "\\x1b[2J\\x1b]52;c;ZXZpbA==\\x07", "<U+202E>0001", "characters)")
+        await console.sees(
+            "Typed data of an unknown kind", "\\x1b[2J\\x1b]52;c;ZXZpbA==\\x07", "<U+202E>0001", "characters)"
+        )
         assert_whole(console)
 
 
@@ -144,15 +145,21 @@ async def test_a_reason_is_shown_escaped(service: Service, tenant: Tenant, folde
 
 
 @pytest.mark.long
-def test_what_a_real_terminal_gets_holds_nothing_of_theirs(service: Service, tenant: Tenant, folder: Path) -> None:
+def test_a_real_terminal_receives_no_control_sequence_of_others(service: Service, tenant: Tenant, folder: Path) -> None:
     agent = hostile_payer(tenant, "".join(name for name, _ in NAMES.values())[:200])
     assert agent.post("/vault/payer/sign-typed-data", json=evil_document()).status_code == 202
     folder.mkdir()
     environment = {
-        "PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "TERM": "xterm-256color", "HOME": str(folder),
-        "SERVICE_URL": service.url, "SERVICE_KEY": tenant.key, "XDG_CONFIG_HOME": str(folder), "COLUMNS": "140",
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(PROJECT),
+        "TERM": "xterm-256color",
+        "HOME": str(folder),
+        "SERVICE_URL": service.url,
+        "SERVICE_KEY": tenant.key,
+        "XDG_CONFIG_HOME": str(folder),
+        "COLUMNS": "140",
         "LINES": "50",
-    }  # fmt: skip
+    }
 
     sent = in_a_terminal(
         environment, [("What it does", b"3"), ("newest first", b""), ("Details", b"\r"), ("ZXZp", b"q")]

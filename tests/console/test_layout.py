@@ -1,4 +1,4 @@
-"""That the console can be read: in any terminal, in both themes, without colours. Decisions 11."""
+"""That the console can be read: in any terminal, in both themes, without colours."""
 
 import random
 from pathlib import Path
@@ -113,15 +113,17 @@ async def test_a_terminal_may_change_its_size_at_any_moment(service: Service, te
         assert console.app.focused is console.one(Listing)
 
 
-async def test_what_does_not_fit_is_said_and_decides_nothing(service: Service, tenant: Tenant, folder: Path) -> None:
+async def test_a_terminal_that_is_too_small_says_so_and_decides_nothing(
+    service: Service, tenant: Tenant, folder: Path
+) -> None:
     key = queued(cautious(tenant))
     async with driven(service.url, folder, key=tenant.key) as console:
         await console.sees("1 waiting")
         await console.press("a")
-        await console.sees("Approve this?", "Approve (Enter)")
+        await console.sees("Approve this?", "Approve (y)")
         await console.pilot.resize_terminal(40, 10)
-        await console.sees("40x10 is too small for this. Make it 50x14.")
-        await console.press("enter")
+        await console.sees("40x10 is too small. Make it 50x14.")
+        await console.press("y")
         await console.pilot.resize_terminal(*WIDE)
         await console.sees("Approve this?")
 
@@ -130,10 +132,12 @@ async def test_what_does_not_fit_is_said_and_decides_nothing(service: Service, t
 
 @pytest.mark.parametrize(
     ("width", "line"),
-    [(140, " 1 Approvals (1)  2 Agents  3 Transactions  4 Policies  5 Webhooks  6 Secrets  7 Audit"),
-     (80, " 1 Approvals (1)  2 Agents  3 Tx  4 Policies  5 Webhooks  6 Secrets  7 Audit"),
-     (50, " 1 Approvals (1)  2  3  4  5  6  7")],
-)  # fmt: skip
+    [
+        (140, " 1 Approvals (1)  2 Agents  3 Transactions  4 Policies  5 Webhooks  6 Secrets  7 Audit"),
+        (80, " 1 Approvals (1)  2 Agents  3 Tx  4 Policies  5 Webhooks  6 Secrets  7 Audit"),
+        (50, " 1 Approvals (1)  2  3  4  5  6  7"),
+    ],
+)
 async def test_the_places_stand_in_one_line_with_what_waits(
     service: Service, tenant: Tenant, folder: Path, width: int, line: str
 ) -> None:

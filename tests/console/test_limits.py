@@ -1,10 +1,10 @@
-"""Limits as bars and in words, with what an order adds to them. Spec 1/4.4."""
+"""Limits as bars and in words, with what an order adds to them."""
 
 import pytest
 
 from console.orders.limits import limits
 from console.orders.order import Known
-from console.wire.shapes import Budget
+from console.wire.shapes import Budget, Effect
 from tests.console.orders import ETHER, FEE, TOKENS, allows, order, pays
 
 
@@ -36,17 +36,17 @@ def test_one_wei_too_much_is_more_than_all() -> None:
     assert first.text.startswith("████████████████████ 101%")
 
 
-def test_what_is_signed_is_not_added_a_second_time() -> None:
+def test_a_signed_order_is_not_counted_a_second_time() -> None:
     lines = [one.text for one in limits(order(pays(), status="signed"), Known(budgets=[budget("1500000000000000000")]))]
 
     assert lines[0] == "███████████████░░░░░ 75% of the limit over 24 hours"
     assert not any("with this order" in line for line in lines)
 
 
-def test_what_no_limit_counts_is_said_at_the_limit() -> None:
+def test_an_amount_that_no_limit_counts_is_named_at_the_limit() -> None:
     lines = [one.text for one in limits(order(allows()), Known(budgets=[budget("0", TOKENS)]))]
 
-    assert "  this order allows UNLIMITED spending, which no limit counts" in lines
+    assert "  this order allows UNLIMITED spending, which no limit covers" in lines
 
 
 def test_a_limit_in_the_coin_of_another_kind_of_chain_is_left_out() -> None:
@@ -57,12 +57,12 @@ def test_a_limit_in_the_coin_of_another_kind_of_chain_is_left_out() -> None:
     assert [line for line in lines if "limit" in line] == [
         "▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒░░░░░ 75% of the limit over 24 hours",
         "  limit 2,000,000,000 SOL (2,000,000,000,000,000,000 lamports)",
-        "There may be limits for this kind of chain that the service does not tell here: the rules' results above "
-        "have judged the order by them.",
-    ]  # fmt: skip
+        "This kind of chain may have limits that the service does not report here; the rules above have already "
+        "applied them.",
+    ]
 
 
-def test_what_was_spent_on_other_chains_is_not_said_in_the_coin_of_this_one() -> None:
+def test_spend_on_other_chains_is_not_shown_in_the_coin_of_this_one() -> None:
     lines = [one.text for one in limits(order(pays(), chain_id=137), Known(budgets=[budget("1500000000000000000")]))]
 
     assert lines == [
@@ -73,14 +73,41 @@ def test_what_was_spent_on_other_chains_is_not_said_in_the_coin_of_this_one() ->
     ]
 
 
-@pytest.mark.parametrize(("kind", "assets", "denied"), [
-    ("solana", [ETHER], False), ("bitcoin", [ETHER, "solana:native"], False), ("solana", [TOKENS], True),
-    ("evm", ["solana:native"], True), ("typed_data", ["solana:native"], True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "assets", "denied"),
+    [
+        ("solana", [ETHER], False),
+        ("bitcoin", [ETHER, "solana:native"], False),
+        ("solana", [TOKENS], True),
+        ("evm", ["solana:native"], True),
+        ("typed_data", ["solana:native"], True),
+    ],
+)
 def test_no_limit_is_denied_that_the_service_may_only_not_tell(kind: str, assets: list[str], denied: bool) -> None:
     shown = order(pays(asset="solana:native" if kind == "solana" else ETHER), kind=kind)
 
     last = limits(shown, Known(budgets=[budget("0", asset) for asset in assets]))[-1].text
 
     assert (last == "Other limits of this agent are for other kinds of chains.") is denied
-    assert last.startswith("There may be limits") is not denied
+    assert last.startswith("This kind of chain may have limits") is not denied
+
+
+def test_a_limit_on_one_chain_counts_orders_of_that_chain_in_its_coin() -> None:
+    def said(chain: int) -> list[str]:
+        shown = order(pays(), chain_id=chain)
+        return [one.text for one in limits(shown, Known(budgets=[budget("0", "evm:137:native")]))]
+
+    assert said(137)[2:] == [
+        "  with this order 1.5 POL (1,500,000,000,000,000,000 wei)",
+        "  limit 2 POL (2,000,000,000,000,000,000 wei)",
+    ]
+    assert not any("with this order" in line for line in said(1))
+
+
+def test_a_limit_on_rent_counts_rent_alone() -> None:
+    rent = Effect("fee", "solana:native", "2039280", None, "somebody", label="rent")
+    shown = order(pays(asset="solana:native"), rent, kind="solana", chain_id=102)
+
+    lines = [one.text for one in limits(shown, Known(budgets=[budget("0", "solana:rent")]))]
+
+    assert "  with this order 0.00203928 SOL (2,039,280 lamports)" in lines

@@ -24,10 +24,16 @@ class Shown(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.listing: Listing[Row] = Listing(
-            [Column("Name", lambda row: row[0], 6), Column("What", lambda row: (row[1], "bad"), 8, share=1),
-             Column("Amount", lambda row: "7", 6, right=True), Column("More", lambda row: "more", 4, wide=True)],
-            lambda row: row[0], empty="Nothing waits.", mark=True,
-        )  # fmt: skip
+            [
+                Column("Name", lambda row: row[0], 6),
+                Column("What", lambda row: (row[1], "bad"), 8, share=1),
+                Column("Amount", lambda row: "7", 6, right=True),
+                Column("More", lambda row: "more", 4, wide=True),
+            ],
+            lambda row: row[0],
+            empty="Nothing waits.",
+            mark=True,
+        )
         self.heard: list[tuple[str, bool]] = []
         self.chosen: list[str] = []
 
@@ -108,7 +114,7 @@ async def test_the_cursor_stays_on_its_thing_and_its_line_whatever_comes_and_goe
         law()
 
 
-async def test_what_is_looked_at_stays_where_it_is_although_the_cursor_is_elsewhere() -> None:
+async def test_scrolled_rows_stay_in_place_although_the_cursor_is_elsewhere() -> None:
     async with shown() as (app, pilot):
         app.listing.show(rows(*KEYS[:30]))
         app.listing.scroll_to(y=15, animate=False, force=True)
@@ -120,7 +126,7 @@ async def test_what_is_looked_at_stays_where_it_is_although_the_cursor_is_elsewh
         assert app.listing.row == ("k0", "thing k0")
 
 
-async def test_what_comes_above_what_one_sees_is_counted_until_it_is_seen() -> None:
+async def test_new_rows_above_the_visible_ones_are_counted_until_seen() -> None:
     async with shown() as (app, pilot):
         app.listing.show(rows(*KEYS[4:]))
         await pilot.press("end")
@@ -139,7 +145,7 @@ async def test_what_comes_above_what_one_sees_is_counted_until_it_is_seen() -> N
         assert app.listing.new_above == 0
 
 
-async def test_what_the_time_has_changed_is_drawn_again() -> None:
+async def test_columns_that_depend_on_time_are_drawn_again() -> None:
     amounts = {"k0": "7", "k1": "7"}
     async with shown() as (app, pilot):
         app.listing.columns[2] = Column("Amount", lambda row: amounts[row[0]], 6, right=True)
@@ -247,10 +253,16 @@ def test_a_cell_is_exactly_as_wide_as_its_column(text: str, width: int, right: b
 
 @pytest.mark.parametrize(
     ("text", "right", "shown_as"),
-    [("short", False, "short   "), ("short", True, "   short"), ("as long!", True, "as long!"),
-     ("too long!", False, "too lon…"), ("漢字漢字漢", False, "漢字漢 …"), ("x" * 10_000, True, "xxxxxxx…")],
-)  # fmt: skip
-def test_what_does_not_fit_ends_in_an_ellipsis(text: str, right: bool, shown_as: str) -> None:
+    [
+        ("short", False, "short   "),
+        ("short", True, "   short"),
+        ("as long!", True, "as long!"),
+        ("too long!", False, "too lon…"),
+        ("漢字漢字漢", False, "漢字漢 …"),
+        ("x" * 10_000, True, "xxxxxxx…"),
+    ],
+)
+def test_text_that_does_not_fit_ends_in_an_ellipsis(text: str, right: bool, shown_as: str) -> None:
     assert fitted(text, 8, right=right) == shown_as
 
 

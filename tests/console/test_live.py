@@ -1,4 +1,4 @@
-"""The queue lives: what comes, comes within two seconds and moves nothing; what goes, says why. Decisions 10, 11."""
+"""The queue lives: what comes, comes within two seconds and moves nothing; what goes, says why."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -26,10 +26,10 @@ def seen(console: Driven) -> list[str]:
 async def listening(console: Driven) -> None:
     """Wait until the queue was read and the stream is there."""
     await console.sees("live")
-    await console.until(lambda: console.app.lookout.queue.whole, "the queue")
+    await console.until(lambda: console.app.queue_monitor.queue.whole, "the queue")
 
 
-async def test_what_comes_moves_neither_cursor_nor_focus_nor_pane(
+async def test_a_new_item_moves_neither_cursor_nor_focus_nor_pane(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     first, second = queued(agent, 1), queued(agent, 2)
@@ -66,7 +66,7 @@ async def test_lines_below_the_top_stay_where_they_are(
         await console.gone("new above")
 
 
-async def test_what_comes_rings_once_and_is_counted_wherever_one_is(
+async def test_a_new_item_rings_once_and_is_counted_on_every_screen(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     queued(agent)
@@ -120,7 +120,7 @@ async def test_a_queue_that_hears_nothing_is_not_called_live(
         await listening(console)
         api.does(says_nothing, "/approvals")
 
-        await console.sees("NOT live: no answer")
+        await console.sees("NOT live: no response")
         api.well()
 
 
@@ -138,7 +138,7 @@ async def test_with_the_stream_an_item_comes_before_the_next_glance(
         assert len(api.at("/events")) == 1
 
 
-async def test_what_others_decide_says_so_and_goes_once_one_moves_on(
+async def test_an_item_decided_by_others_says_so_and_goes_once_the_cursor_moves(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     below, shown = queued(agent, 1), queued(agent, 2)
@@ -147,7 +147,7 @@ async def test_what_others_decide_says_so_and_goes_once_one_moves_on(
         await console.sees("(2 wei)")
 
         tenant.ok("POST", f"/approvals/{shown}/deny", {"reason": "not ours"})
-        await console.sees("Denied by the holder of the tenant key", 'Reason: "not ours".', "1 waiting")
+        await console.sees("Denied by a holder of the tenant key", 'Reason: "not ours".', "1 waiting")
 
         assert seen(console) == [shown, below]
         assert console.one(Listing).row.id == shown
@@ -156,7 +156,7 @@ async def test_what_others_decide_says_so_and_goes_once_one_moves_on(
         await console.sees("(1 wei)")
 
 
-async def test_what_others_decide_elsewhere_in_the_list_just_goes(
+async def test_an_item_decided_by_others_elsewhere_in_the_list_just_goes(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     other, shown = queued(agent, 1), queued(agent, 2)
@@ -170,7 +170,7 @@ async def test_what_others_decide_elsewhere_in_the_list_just_goes(
         await console.sees("(2 wei)", "Has waited")
 
 
-async def test_what_expires_while_it_is_shown_says_so(
+async def test_an_item_that_expires_while_shown_says_so(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, owner: asyncpg.Connection
 ) -> None:
     approval = queued(agent)
@@ -197,7 +197,7 @@ async def test_a_picture_of_what_was_decided_meanwhile(
         await console.sees("Has waited")
 
         tenant.ok("POST", f"/approvals/{approvals[1]}/deny", {"reason": "not ours"})
-        await console.sees("Denied by the holder of the tenant key")
+        await console.sees("Denied by a holder of the tenant key")
         await console.until(lambda: console.one(ShownItem).known, "what is known around it")
 
         random = random_of(*shown, *(item(tenant, one) for one in approvals))

@@ -13,9 +13,21 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(-5, "0s"), (0, "0s"), (59, "59s"), (60, "1m 00s"), (192, "3m 12s"), (3_599, "59m 59s"), (3_600, "1h 00m"),
-     (7_500, "2h 05m"), (86_399, "23h 59m"), (86_400, "1d 0h"), (529_200, "6d 3h"), (86_400 * 4_000, "4000d 0h")],
-)  # fmt: skip
+    [
+        (-5, "0s"),
+        (0, "0s"),
+        (59, "59s"),
+        (60, "1m 00s"),
+        (192, "3m 12s"),
+        (3_599, "59m 59s"),
+        (3_600, "1h 00m"),
+        (7_500, "2h 05m"),
+        (86_399, "23h 59m"),
+        (86_400, "1d 0h"),
+        (529_200, "6d 3h"),
+        (86_400 * 4_000, "4000d 0h"),
+    ],
+)
 def test_a_length_has_at_most_two_units(seconds: int, words: str) -> None:
     assert span(timedelta(seconds=seconds)) == words
 
@@ -27,16 +39,24 @@ def test_how_long_ago_has_one_unit(seconds: int, words: str) -> None:
     assert ago(NOW - timedelta(seconds=seconds), NOW) == words
 
 
-def test_what_has_no_time_has_a_dash() -> None:
+def test_a_missing_time_is_shown_as_a_dash() -> None:
     assert (ago(None, NOW), clock(None)) == ("-", "-")
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("2026-03-04T05:06:07Z", "2026-03-04 05:06:07 UTC"), ("2026-03-04T05:06:07.999+02:00", "2026-03-04 03:06:07 UTC"),
-     ("2026-03-04T05:06:07", "2026-03-04 05:06:07 UTC"), ("", "-"), (None, "-"), ("yesterday", "-"),
-     ("2026-13-04T05:06:07Z", "-"), ("9" * 5_000, "-"), ("٢٠٢٦-03-04T05:06:07Z", "-")],
-)  # fmt: skip
+    [
+        ("2026-03-04T05:06:07Z", "2026-03-04 05:06:07 UTC"),
+        ("2026-03-04T05:06:07.999+02:00", "2026-03-04 03:06:07 UTC"),
+        ("2026-03-04T05:06:07", "2026-03-04 05:06:07 UTC"),
+        ("", "-"),
+        (None, "-"),
+        ("yesterday", "-"),
+        ("2026-13-04T05:06:07Z", "-"),
+        ("9" * 5_000, "-"),
+        ("٢٠٢٦-03-04T05:06:07Z", "-"),
+    ],
+)
 def test_a_time_is_shown_in_utc_and_what_is_none_is_not_shown(text: str | None, shown: str) -> None:
     assert clock(moment(text)) == shown
 

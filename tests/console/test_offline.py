@@ -41,14 +41,14 @@ async def behind(
 
 
 ODD: dict[str, tuple[Deed, str]] = {
-    "silent": (odd_api.says_nothing, "did not answer in time."),
-    "cut": (odd_api.cuts, "broke off the answer"),
+    "silent": (odd_api.says_nothing, "did not respond in time."),
+    "cut": (odd_api.cuts, "broke off the response"),
     "403": (refuses(403, "This key may not look."), "This key may not look."),
     "429": (refuses(429, "Too many requests.", Retry_After="1"), "Too many requests."),
     "500": (refuses(500, "It failed.", X_Request_Id="req-7"), "It failed. (request req-7)"),
-    "502": (answers(502, b"<h1>Bad Gateway</h1>"), "answered 502: the service behind it is away."),
-    "hotel": (answers(200, b"<h1>Welcome, guest</h1>"), "something that is not of this service"),
-    "null": (succeeds(None), "does not understand"),
+    "502": (answers(502, b"<h1>Bad Gateway</h1>"), "responded with 502: the service behind it is unavailable."),
+    "hotel": (answers(200, b"<h1>Welcome, guest</h1>"), "but not like this service"),
+    "null": (succeeds(None), "cannot be parsed"),
     "bomb": (answers(200, b"", Content_Encoding="gzip"), "compressed"),
 }
 
@@ -65,7 +65,7 @@ async def test_whatever_is_answered_the_queue_stays_and_goes_on_by_itself(
         at = listing.row
         for name, (deed, words) in ODD.items():
             odd.does(deed, "/approvals")
-            console.app.lookout.watch.ring()
+            console.app.queue_monitor.watch.ring()
             await console.sees(words)
 
             assert {row.id for row in listing.rows} == set(keys), name
@@ -82,7 +82,7 @@ async def test_whatever_is_answered_the_queue_stays_and_goes_on_by_itself(
         assert (search.value, console.app.focused) == ("payer", search)
 
 
-async def test_what_was_approved_without_an_answer_is_asked_again_and_happens_once(
+async def test_an_approval_whose_answer_was_lost_is_retried_and_takes_effect_once(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
     key = queued(cautious(tenant), 7)
@@ -92,12 +92,12 @@ async def test_what_was_approved_without_an_answer_is_asked_again_and_happens_on
         odd.does(refuses(503, "Not now."), "/", "GET")
         odd.does(odd_api.loses, "/", "POST")
         await console.press("a")
-        await console.sees("Approve this?", "Approve (Enter)")
+        await console.sees("Approve this?", "Approve (y)")
         await console.pilot.pause()
-        await console.press("enter")
-        await console.sees("It may have happened or not:", "it will happen once")
+        await console.press("y")
+        await console.sees("The outcome is unknown:", "it takes effect at most once")
         odd.does(odd_api.passes_on, "/", "POST")
-        await console.press("enter")
+        await console.press("y")
         await console.sees("Approved")
 
     asked = [one.headers["idempotency-key"] for one in odd.heard if one.method == "POST"]
@@ -135,7 +135,7 @@ async def test_a_mistake_in_a_worker_is_said_and_ends_nothing_else(
             raise KeyError("a value of somebody's")
 
         console.app.run_worker(mistaken)
-        await console.sees("Something in this console is broken", "test_offline.py:")
+        await console.sees("Internal error of the console", "test_offline.py:")
         assert "a value of somebody's" not in console.text
         console.app.broken.clear()
 
@@ -143,12 +143,13 @@ async def test_a_mistake_in_a_worker_is_said_and_ends_nothing_else(
         await console.sees("Payer")
 
 
-async def test_who_comes_back_is_told_once(service: Service, tenant: Tenant, folder: Path) -> None:
+async def test_the_return_of_the_service_is_announced_once(service: Service, tenant: Tenant, folder: Path) -> None:
     async with behind(service, tenant, folder) as (odd, console):
         await console.sees("live")
+        await console.until(lambda: console.one(Banner).known_at, "the first answer")
         await odd.refuse()
-        console.app.lookout.watch.ring()
-        await console.sees("cannot be reached.", "What you see is", "old.")
+        console.app.queue_monitor.watch.ring()
+        await console.sees("cannot be reached.", "The data shown is", "old.")
         await odd.listen()
 
         await console.sees(f"{odd.url} answers again.")

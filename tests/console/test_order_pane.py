@@ -1,4 +1,4 @@
-"""The pane by which people decide: all that is known of one order, from the real service. Spec 1/2.6, decisions 11."""
+"""The pane by which people decide: all that is known of one order, from the real service."""
 
 import re
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from console.entry.credentials import TenantKey
 from console.orders.order import of_transaction
-from console.orders.surroundings import surroundings
+from console.orders.order_context import fetch_context
+from console.texts.lines import Line
 from console.texts.moments import clock, moment
-from console.texts.said import Said
+from console.widgets.line_view import LineView, wrapped
 from console.widgets.order_pane import OrderPane
-from console.widgets.said_lines import SaidLines, wrapped
 from console.wire.api_client import ApiClient
 from console.wire.shapes import Transaction
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
@@ -71,7 +71,7 @@ async def shown(console: Driven, *words: str) -> None:
     await console.until(lambda: console.app.current_mode == "approvals", "the queue")
     await console.press("3")
     await console.sees("Rules", *words)
-    await console.until(lambda: "Asking what is known" not in console.flat, "all that is known")
+    await console.until(lambda: "Loading context" not in console.flat, "all that is known")
 
 
 def five_minutes_after(*made: dict[str, Any]) -> Callable[[], datetime]:
@@ -107,17 +107,29 @@ def solana_transfer(agent: Agent, node: EvmNode) -> tuple[str, list[str]]:
     return asked(agent, "sign-solana", {**solana_payment(agent, 2_500_000_000), "broadcast": False}), []
 
 
-@pytest.mark.parametrize("case", [
-    (plain_transfer, ["Sends 1.5 ETH (1,500,000,000,000,000,000 wei) to", "never paid before", ADDRESS, "Local chain"]),
-    (unlimited_approval, ["spend UNLIMITED amounts", SPENDER, 'calls itself "USDX"']),
-    (opaque_calldata, ["Nobody could decode what this does", "function 0xdeadbeef", "(650 characters)"]),
-    (typed_permit, ['Signs a document, "Permit"', "now or later", "spender:", '"5000000"']),
-    (solana_transfer, ["Sends 2.5 SOL (2,500,000,000 lamports) to", "Solana Devnet (test network)"]),
-], ids=["plain transfer", "unlimited approval", "opaque calldata", "permit", "solana transfer"])  # fmt: skip
+@pytest.mark.parametrize(
+    "case",
+    [
+        (
+            plain_transfer,
+            ["Sends 1.5 ETH (1,500,000,000,000,000,000 wei) to", "never paid before", ADDRESS, "Local chain"],
+        ),
+        (unlimited_approval, ["spend UNLIMITED amounts", SPENDER, 'calls itself "USDX"']),
+        (opaque_calldata, ["Cannot be decoded: it may move", "function 0xdeadbeef", "(650 characters)"]),
+        (typed_permit, ['Signs a document, "Permit"', "now or later", "spender:", '"5000000"']),
+        (solana_transfer, ["Sends 2.5 SOL (2,500,000,000 lamports) to", "Solana Devnet (test network)"]),
+    ],
+    ids=["plain transfer", "unlimited approval", "opaque calldata", "permit", "solana transfer"],
+)
 async def test_the_pane_says_what_an_order_does(
-    service: Service, tenant: Tenant, folder: Path, evm_node: EvmNode, pictures: SnapshotAssertion, *,
+    service: Service,
+    tenant: Tenant,
+    folder: Path,
+    evm_node: EvmNode,
+    pictures: SnapshotAssertion,
+    *,
     case: tuple[Callable[[Agent, EvmNode], tuple[str, list[str]]], list[str]],
-) -> None:  # fmt: skip
+) -> None:
     ask, words = case
     agent = payer(tenant, rule("spending-limit", maxPerDay=str(2 * ETHER)))
     tx_id, random = ask(agent, evm_node)
@@ -126,12 +138,13 @@ async def test_the_pane_says_what_an_order_does(
 
     async with driven(service.url, folder, key=tenant.key, now=five_minutes_after(made)) as console:
         await shown(console)
-        found = console.one(SaidLines, "#order").said
+        found = console.one(LineView, "#order").said
 
         assert all(word in "\n".join(one.text for one in found) for word in words)
         picture = await console.picture(*random_of(made), *random, *data)
-        # The signs of base64 which are no letters stand elsewhere in every message.
-        assert re.sub("[x+/=]{20,}", lambda found: "x" * len(found[0]), picture) == pictures
+        # The signs of base64 that are no letters stand elsewhere in every message; a short word between two is kept.
+        base64 = re.compile("[0-9A-Za-z+/=]{20,}")
+        assert base64.sub(lambda one: "x" * len(one[0]) if "xxxxxx" in one[0] else one[0], picture) == pictures
 
 
 async def test_in_a_narrow_terminal_the_pane_opens_with_enter(
@@ -171,7 +184,7 @@ async def ask_around(service: Service, tenant: Tenant, tx_id: str) -> Any:
     client = ApiClient(service.url, TenantKey(tenant.key))
     try:
         path = f"/vault/payer/transactions/{tx_id}"
-        return await surroundings(client, of_transaction(await client.get(path, Transaction)))
+        return await fetch_context(client, of_transaction(await client.get(path, Transaction)))
     finally:
         await client.close()
 
@@ -226,7 +239,7 @@ async def test_a_frozen_agent_is_said_to_be(service: Service, tenant: Tenant) ->
     tx_id = evm(agent, value=1)
     tenant.ok("POST", "/agents/payer/freeze", {"reason": "lost its mind"})
 
-    assert (await ask_around(service, tenant, tx_id)).frozen == "This agent is frozen: nothing of it can be signed."
+    assert (await ask_around(service, tenant, tx_id)).frozen == "This agent is frozen: it cannot sign."
 
 
 async def test_one_order_costs_at_most_four_requests_beside_the_address_book(
@@ -239,9 +252,9 @@ async def test_one_order_costs_at_most_four_requests_beside_the_address_book(
     asked_for: list[str] = []
     client.listener = lambda away: asked_for.append("")
 
-    await surroundings(client, order)
+    await fetch_context(client, order)
     first = len(asked_for)
-    await surroundings(client, order)
+    await fetch_context(client, order)
     await client.close()
 
     assert (first, len(asked_for) - first) == (5, 4)
@@ -255,10 +268,10 @@ async def test_where_one_question_fails_the_others_are_answered(service: Service
     lost = order.__class__(**{**order.__dict__, "tx_id": "00000000-0000-4000-8000-000000000000"})
     client = ApiClient(service.url, TenantKey(tenant.key))
 
-    known = await surroundings(client, lost)
+    known = await fetch_context(client, lost)
     await client.close()
 
-    assert known.trouble.startswith("Not known just now: the order's data. ")
+    assert known.trouble.startswith("Unavailable right now: the order's data. ")
     assert [budget.limit for budget in known.budgets] == ["5"]
 
 
@@ -297,14 +310,14 @@ async def test_the_line_one_reads_stays_where_it_is_when_more_is_known(
         await console.press("3")
         await console.sees("Cannot be decoded")
         await console.press("enter")
-        await console.sees("Nobody could decode", "never called before")
+        await console.sees("Cannot be decoded", "never called before")
         pane = console.one(OrderPane)
         pane.scroll_end(animate=False)
         await console.sees("calldata")
         line = next(place for place, text in enumerate(console.text.splitlines()) if "calldata" in text)
 
         order, known = pane.order, pane.known
-        pane.show(order, known, became=[Said("Somebody else has decided meanwhile.")])
+        pane.show(order, known, outcome=[Line("Somebody else has decided meanwhile.")])
         await console.pilot.pause()
 
         assert "calldata" in console.text.splitlines()[line]
@@ -312,7 +325,7 @@ async def test_the_line_one_reads_stays_where_it_is_when_more_is_known(
 
 @example("a" * 18 + "東東 \u0301", 0, 22)
 @given(st.text("ab 東\u0301", max_size=80), st.integers(0, 4), st.integers(20, 60))
-def test_what_continues_a_line_is_indented_and_nothing_is_lost(text: str, indent: int, width: int) -> None:
+def test_wrapped_lines_are_indented_and_lose_nothing(text: str, indent: int, width: int) -> None:
     lines = wrapped(" " * indent + text, width)
 
     assert all(cell_len(line) <= width for line in lines)

@@ -1,4 +1,4 @@
-"""What a kept picture must not hold: it is drawn anew on other days, with other ids."""
+"""A kept picture holds nothing that differs from run to run: days, times, ids."""
 
 import html
 import re

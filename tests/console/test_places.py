@@ -1,4 +1,4 @@
-"""Where one can go, by key and by mouse. Spec 1/4.7, decisions 11."""
+"""Where one can go, by key and by mouse."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What others write cannot move the cursor, hide, or stand for something else. Decisions 11."""
+"""What others write cannot move the cursor, hide, or stand for something else."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ NASTY = st.text(
 
 
 @given(ANY | NASTY)
-def test_what_comes_out_is_seen_as_itself(text: str) -> None:
+def test_harmless_text_is_shown_as_it_is(text: str) -> None:
     shown = plain(text)
 
     assert shown.isprintable()
@@ -59,29 +59,33 @@ def test_the_words_of_people_stay_readable(text: str) -> None:
     assert plain(text) == text
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-    ("\x1b[2J", "\\x1b[2J"),
-    ("\x1b]8;;http://evil\x07", "\\x1b]8;;http://evil\\x07"),
-    ("\x9b2J", "\\x9b2J"),
-    ("a\nb\r\tc\0", "a\\nb\\r\\tc\\x00"),
-    ("\u202e0001\u2066", "<U+202E>0001<U+2066>"),
-    ("pay\u200bpal", "pay<U+200B>pal"),
-    ("a\xa0b\u3000c", "a\\xa0b<U+3000>c"),
-    ("\u3164\u2800\uffa0", "<U+3164><U+2800><U+FFA0>"),
-    ("\U000e0041", "<U+E0041>"),
-    ("\ud800", "<U+D800>"),
-    ("\ue000", "<U+E000>"),
-    ("\u2028", "<U+2028>"),
-    ("❤\ufe0f", "❤<U+FE0F>"),
-    ("👨\u200d👧", "👨<U+200D>👧"),
-    ("🇩🇪", "<U+1F1E9><U+1F1EA>"),
-    ("👍🏽", "👍<U+1F3FD>"),
-    ("1\u0336", "1<U+0336>"),
-    ("\u0301a", "<U+0301>a"),
-    ("a\u0301\u0301\u0301\u0301", "a\u0301\u0301\u0301<U+0301>"),
-    ("שלום 10", "<U+05E9><U+05DC><U+05D5><U+05DD> 10"),
-], ids=lambda value: value.encode("unicode_escape").decode()[:24] if isinstance(value, str) else None)  # fmt: skip
-def test_what_hides_is_written_out(text: str, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\x1b]8;;http://evil\x07", "\\x1b]8;;http://evil\\x07"),
+        ("\x9b2J", "\\x9b2J"),
+        ("a\nb\r\tc\0", "a\\nb\\r\\tc\\x00"),
+        ("\u202e0001\u2066", "<U+202E>0001<U+2066>"),
+        ("pay\u200bpal", "pay<U+200B>pal"),
+        ("a\xa0b\u3000c", "a\\xa0b<U+3000>c"),
+        ("\u3164\u2800\uffa0", "<U+3164><U+2800><U+FFA0>"),
+        ("\U000e0041", "<U+E0041>"),
+        ("\ud800", "<U+D800>"),
+        ("\ue000", "<U+E000>"),
+        ("\u2028", "<U+2028>"),
+        ("❤\ufe0f", "❤<U+FE0F>"),
+        ("👨\u200d👧", "👨<U+200D>👧"),
+        ("🇩🇪", "<U+1F1E9><U+1F1EA>"),
+        ("👍🏽", "👍<U+1F3FD>"),
+        ("1\u0336", "1<U+0336>"),
+        ("\u0301a", "<U+0301>a"),
+        ("a\u0301\u0301\u0301\u0301", "a\u0301\u0301\u0301<U+0301>"),
+        ("שלום 10", "<U+05E9><U+05DC><U+05D5><U+05DD> 10"),
+    ],
+    ids=lambda value: value.encode("unicode_escape").decode()[:24] if isinstance(value, str) else None,
+)
+def test_invisible_characters_are_written_out(text: str, shown: str) -> None:
     assert plain(text) == shown
 
 
@@ -91,7 +95,7 @@ def test_every_string_of_an_answer_is_made_plain() -> None:
     assert harmless(answer) == {"na\\nme": ["\\x1b", {"a": "<U+202E>"}], "n": 5, "f": None, "t": True}
 
 
-def test_what_is_too_long_says_how_long_it_is() -> None:
+def test_text_that_is_too_long_says_its_length() -> None:
     assert clipped("x" * 10_000, 3) == "xxx… (10,000 characters)"
     assert clipped("xxx", 3) == "xxx"
 

@@ -1,4 +1,4 @@
-"""An agent's rules in the console: every type of rule as it is judged. Spec 1/2.4, decisions 3."""
+"""An agent's rules in the console: every type of rule as it is judged."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ EVERY_TYPE = (
     rule("approved-addresses", addresses=[ADDRESS], mode="blacklist", enabled=False),
     rule("auto-approve-threshold", threshold="1500000000", asset="solana:native"),
     rule(
-        "time-window", allowedHours=[{"start": 9, "end": 17}, {"start": 22, "end": 6}], allowedDays=[1, 5],
+        "time-window",
+        allowedHours=[{"start": 9, "end": 17}, {"start": 22, "end": 6}],
+        allowedDays=[1, 5],
         timezone="Europe/Berlin",
     ),
     rule("rate-limit", maxTxPerHour=10, maxTxPerDay=100),
@@ -29,12 +31,14 @@ EVERY_TYPE = (
         "contract-allowlist",
         contracts=[
             {
-                "address": OTHER_ADDRESS, "chainId": 8453, "selectors": ["0xa9059cbb", "0x095ea7b3"],
+                "address": OTHER_ADDRESS,
+                "chainId": 8453,
+                "selectors": ["0xa9059cbb", "0x095ea7b3"],
                 "constraints": {"0xa9059cbb": {"recipientAllowlist": [ADDRESS], "maxAmount": "5000000"}},
             }
         ],
     ),
-)  # fmt: skip
+)
 
 
 async def test_every_type_of_rule_is_said_in_stored_order(
@@ -66,7 +70,7 @@ async def test_rules_as_they_are_stored_come_and_go_with_v(
 @pytest.mark.parametrize(
     ("rules", "meaning"),
     [
-        ((), "It has no rules: whatever this agent asks for is signed, and no person is asked"),
+        ((), "It has no rules: every order of this agent is signed without approval"),
         ((rule("rate-limit", maxTxPerDay=5, enabled=False),), "All of its rules are disabled"),
     ],
     ids=["none", "disabled"],

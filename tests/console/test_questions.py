@@ -11,7 +11,7 @@ from console.dialogs.ask import Ask
 from console.screens.help import Help
 from console.widgets.listing import Listing
 from console.widgets.plain_text import PlainText
-from tests.console.queues import APPROVE, MANY, READ_ON, asked, question, queue, read_through, reads_on, state
+from tests.console.queues import APPROVE, MANY, ORDINARY, READ_ON, asked, question, queue, read_through, reads_on, state
 from tests.console.waiting import SPENDER, item, later, queued, random_of, several, unlimited
 from tests.fixtures.callers import ADDRESS, Agent, Tenant
 from tests.fixtures.consoles import NARROW, driven
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("keys", [("a",), ("space", "a")], ids=["shown", "marked"])
-async def test_what_does_not_fit_is_read_to_its_end_before_it_can_be_approved(
+async def test_a_long_order_must_be_scrolled_to_its_end_before_approval(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, keys: tuple[str, ...]
 ) -> None:
     approval = several(agent, *MANY, (SPENDER, 10**30))
@@ -37,24 +37,26 @@ async def test_what_does_not_fit_is_read_to_its_end_before_it_can_be_approved(
 
         assert SPENDER in question(console)
         assert state(tenant, approval) == "pending"
-        await console.press("enter")
+        await console.press("y")
         await console.sees("Approved by you")
 
 
 async def test_an_ordinary_payment_takes_one_key_in_a_narrow_terminal(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    queued(agent)
+    paid = queued(agent)
+    tenant.ok("POST", f"/approvals/{paid}/approve", {"digest": item(tenant, paid)["digest"]})
+    queued(agent, 4)
     async with queue(service, tenant, folder, size=NARROW) as console:
         await asked(console, "a")
-        await console.sees(ADDRESS, "On Local chain", APPROVE)
+        await console.sees(ADDRESS, "On Local chain", ORDINARY)
 
         await console.press("enter")
 
         await console.sees("Approved by you")
 
 
-async def test_what_becomes_known_while_one_reads_is_read_from_the_top(
+async def test_context_that_arrives_while_reading_is_read_from_the_top(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     first = several(agent, (ADDRESS, 1))
@@ -76,7 +78,7 @@ async def test_what_becomes_known_while_one_reads_is_read_from_the_top(
             await console.press("enter")
 
             known.set()
-            await console.sees("More has become known: read it from the top.", READ_ON)
+            await console.sees("New information has arrived: read it from the top.", READ_ON)
 
             # Whom the agent has never paid comes first from now on.
             assert any(SPENDER in page for page in await read_through(console))
@@ -112,10 +114,10 @@ async def test_in_a_terminal_of_another_size_one_reads_from_the_top(
         await asked(console, "a")
         await console.sees(READ_ON)
         await console.press("enter", "enter", "enter")
-        assert "asks for this" not in question(console)
+        assert "It does 13 things" not in question(console)
 
         await console.pilot.resize_terminal(140, 44)
-        await console.sees("asks for this", READ_ON)
+        await console.sees("It does 13 things", READ_ON)
 
         assert any(SPENDER in page for page in await read_through(console))
 
@@ -123,17 +125,17 @@ async def test_in_a_terminal_of_another_size_one_reads_from_the_top(
 async def test_nothing_lies_over_a_question(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
     queued(agent)
     async with queue(service, tenant, folder, size=NARROW) as console:
-        console.app.tell("Said before.")
-        await console.sees("Said before.")
+        console.app.tell("Line before.")
+        await console.sees("Line before.")
 
         await asked(console, "a")
-        console.app.tell("Said meanwhile.")
+        console.app.tell("Line meanwhile.")
         await console.pilot.pause()
 
-        assert "Said before." not in console.text
-        assert "Said meanwhile." not in console.text
+        assert "Line before." not in console.text
+        assert "Line meanwhile." not in console.text
         await console.press("escape")
-        await console.sees("Said meanwhile.")
+        await console.sees("Line meanwhile.")
 
 
 class Plain(Ask[str]):
@@ -171,7 +173,7 @@ async def test_before_it_can_have_been_read_a_key_decides_nothing(
         await asked(console, "a")
         await console.sees("Read first…")
 
-        await console.press("enter", "enter")
+        await console.press("enter", "y", "y")
         await console.pilot.click("#confirm")
 
         assert "Read first…" in console.text
@@ -184,7 +186,7 @@ async def test_after_the_pause_a_key_decides(service: Service, tenant: Tenant, a
         await asked(console, "a")
         await console.sees(APPROVE)
 
-        await console.press("enter")
+        await console.press("y")
 
         await console.sees("Approved by you")
 
@@ -212,7 +214,7 @@ async def test_pictures_of_the_questions(
         await pictured("unlimited narrow", "a")
 
 
-async def test_what_is_told_while_a_question_stands_is_told_when_it_has_gone(
+async def test_notices_are_held_while_a_question_is_open(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
     queued(agent)

@@ -1,4 +1,4 @@
-"""The queue against a list that changes between its pages: nothing is lost, nothing stays. Decisions 11."""
+"""The queue against a list that changes between its pages: nothing is lost, nothing stays."""
 
 import asyncio
 import itertools
@@ -23,9 +23,9 @@ from console.queue.queue import (
     Queue,
     Sweep,
     outcome_of,
-)  # fmt: skip
+)
 from console.queue.queue_view import SORTINGS, View
-from console.queue.watch import Watch
+from console.queue.watch import Rests, Watch
 from console.wire.api_client import ApiClient
 from console.wire.shapes import Approval, Effect
 from tests.outside.odd_api import OddApi, Request, odd_api, says_nothing, succeeds
@@ -36,10 +36,16 @@ ADDRESS = "0x" + "11" * 20
 
 def approval(number: int, **changed: Any) -> Approval:
     given = {
-        "id": f"a{number:06}", "tx_id": f"t{number}", "agent_id": "agent-1", "agent_name": "Payer",
-        "status": "pending", "requested_at": (NOON + timedelta(seconds=number)).isoformat(), "digest": "00",
-        "kind": "evm", "chain_id": 31337,
-    }  # fmt: skip
+        "id": f"a{number:06}",
+        "tx_id": f"t{number}",
+        "agent_id": "agent-1",
+        "agent_name": "Payer",
+        "status": "pending",
+        "requested_at": (NOON + timedelta(seconds=number)).isoformat(),
+        "digest": "00",
+        "kind": "evm",
+        "chain_id": 31337,
+    }
     return Approval(**{**given, **changed})
 
 
@@ -86,7 +92,7 @@ def read_all(queue: Queue, service: Service, shifts: list[tuple[int, int, int]] 
 SHIFTS = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 900), st.sampled_from([0, 1, OVERLAP - 1, OVERLAP, 150, 400])),
     max_size=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40)
@@ -181,7 +187,7 @@ def test_only_what_comes_after_the_first_look_is_news() -> None:
     assert read_first(queue, service) == []
 
 
-def test_what_is_decided_does_not_come_back_with_an_older_answer() -> None:
+def test_a_decided_item_does_not_return_with_an_older_answer() -> None:
     service, queue = Service(2), Queue()
     read_first(queue, service)
     queue.end("a000001", Outcome("denied"))
@@ -191,7 +197,7 @@ def test_what_is_decided_does_not_come_back_with_an_older_answer() -> None:
     assert list(queue.items) == ["a000002"]
 
 
-def test_what_was_only_missed_may_come_back_and_is_no_news() -> None:
+def test_an_item_missing_from_one_answer_may_return_without_a_notice() -> None:
     service, queue = Service(2), Queue()
     read_first(queue, service)
     queue.end("a000001", Outcome("gone"))
@@ -201,7 +207,7 @@ def test_what_was_only_missed_may_come_back_and_is_no_news() -> None:
     assert (sorted(queue.items), came) == (["a000001", "a000002"], [])
 
 
-def test_what_is_looked_at_stays_in_its_place_after_its_end() -> None:
+def test_the_selected_item_stays_in_its_place_after_its_end() -> None:
     service, queue = Service(3), Queue()
     read_first(queue, service)
     queue.keep(queue.find("a000002"))
@@ -210,8 +216,10 @@ def test_what_is_looked_at_stays_in_its_place_after_its_end() -> None:
 
     shown = View().of(queue.listed())
     assert [(item.id, item.outcome and item.outcome.word) for item in shown] == [
-        ("a000003", None), ("a000002", "denied"), ("a000001", None)
-    ]  # fmt: skip
+        ("a000003", None),
+        ("a000002", "denied"),
+        ("a000001", None),
+    ]
     assert queue.waiting == 2
     queue.keep(queue.find("a000001"))
     assert [item.id for item in View().of(queue.listed())] == ["a000003", "a000001"]
@@ -219,10 +227,14 @@ def test_what_is_looked_at_stays_in_its_place_after_its_end() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "word"),
-    [("gone", "approved", "approved"), ("approved", "denied", "approved"), ("denied", "gone", "denied"),
-     ("expired", "approved", "expired")],
-)  # fmt: skip
-def test_what_became_of_an_item_is_said_once(first: Any, second: Any, word: str) -> None:
+    [
+        ("gone", "approved", "approved"),
+        ("approved", "denied", "approved"),
+        ("denied", "gone", "denied"),
+        ("expired", "approved", "expired"),
+    ],
+)
+def test_the_outcome_of_an_item_is_announced_once(first: Any, second: Any, word: str) -> None:
     queue = Queue()
     read_first(queue, Service(1))
 
@@ -232,7 +244,7 @@ def test_what_became_of_an_item_is_said_once(first: Any, second: Any, word: str)
     assert queue.ended["a000001"].word == word
 
 
-def test_who_decided_is_added_to_what_was_decided() -> None:
+def test_the_decider_is_added_to_the_outcome() -> None:
     queue = Queue()
     queue.end("a1", Outcome("denied", NOON))
 
@@ -242,7 +254,7 @@ def test_who_decided_is_added_to_what_was_decided() -> None:
     assert queue.ended["a1"].by == "user u1"
 
 
-def test_what_is_due_ends_by_itself() -> None:
+def test_an_item_past_its_time_expires_by_itself() -> None:
     queue = Queue()
     due = approval(1, expires_at=NOON.isoformat())
     queue.merge_first([due, approval(2)], 2, NOON - timedelta(seconds=1))
@@ -253,7 +265,7 @@ def test_what_is_due_ends_by_itself() -> None:
     assert (list(queue.items), queue.ended["a000001"].word) == (["a000002"], "expired")
 
 
-def test_what_the_service_lists_long_after_its_end_waits_whatever_our_clock_says() -> None:
+def test_an_item_still_listed_by_the_service_is_pending_whatever_the_local_clock_says() -> None:
     queue, due = Queue(), approval(1, expires_at=NOON.isoformat())
     queue.merge_first([due, approval(2)], 2, NOON - timedelta(hours=1))
     queue.keep(queue.find(due.id))
@@ -271,7 +283,7 @@ def test_what_the_service_lists_long_after_its_end_waits_whatever_our_clock_says
     assert queue.ended[due.id].word == "gone"
 
 
-def test_what_a_clock_ended_that_was_wrong_for_a_moment_waits_again() -> None:
+def test_an_item_expired_by_a_wrong_clock_is_pending_again() -> None:
     queue, one = Queue(), approval(1, expires_at=NOON.isoformat())
     before = NOON - timedelta(hours=1)
     queue.merge_first([one], 1, before)
@@ -283,7 +295,7 @@ def test_what_a_clock_ended_that_was_wrong_for_a_moment_waits_again() -> None:
     assert (list(queue.items), queue.ended, queue.differs) == ([one.id], {}, False)
 
 
-def test_what_the_service_has_told_is_not_overruled_by_a_guess() -> None:
+def test_an_outcome_from_the_service_is_not_overruled_by_a_guess() -> None:
     queue, one = Queue(), approval(1, expires_at=NOON.isoformat())
     queue.merge_first([one], 1, NOON - timedelta(seconds=1))
     queue.expire(NOON)
@@ -312,7 +324,7 @@ def test_an_answer_that_was_on_its_way_when_time_was_up_brings_nothing_back() ->
     assert (list(queue.items), queue.ended[due.id].word) == ([], "expired")
 
 
-def test_what_the_service_calls_expired_stays_so_however_it_is_listed() -> None:
+def test_an_item_expired_by_the_service_stays_expired_however_it_is_listed() -> None:
     queue, due = Queue(), approval(1, expires_at=NOON.isoformat())
     queue.merge_first([due], 1, NOON)
     queue.end(due.id, Outcome("expired", NOON))
@@ -372,10 +384,8 @@ def test_a_list_without_an_end_is_not_read_for_ever(kind: str) -> None:
     assert queue.waiting > len(queue.items)
 
 
-def test_a_queue_that_is_full_takes_no_more_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Only the limit, at which a hundred thousand items would have to be made.
-    monkeypatch.setattr("console.queue.queue.MOST_WAITING", 2 * PAGE)
-    service, queue = Service(3 * PAGE), Queue()
+def test_a_queue_that_is_full_takes_no_more_and_says_so() -> None:
+    service, queue = Service(3 * PAGE), Queue(most=2 * PAGE)
     read_first(queue, service)
     for offset in (PAGE, 2 * PAGE):
         queue.merge_sweep(service.page(offset), NOON)
@@ -394,12 +404,7 @@ def swept_of(odd: OddApi) -> list[Request]:
     return [one for one in odd.heard if "offset=" in one.path]
 
 
-async def test_what_was_cut_short_is_not_swept_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The same limit, and how long the watch rests between two looks.
-    monkeypatch.setattr("console.queue.queue.MOST_WAITING", 3 * PAGE)
-    for name in ("GLANCE_SECONDS", "READ_SECONDS", "_LEAST_SECONDS", "_SWEEP_SECONDS"):
-        monkeypatch.setattr(f"console.queue.watch.{name}", 0.01)
-
+async def test_a_truncated_list_is_not_swept_again_and_again() -> None:
     async def goes_on(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
         offset = int(dict(parse_qsl(urlsplit(request.path).query)).get("offset", 0))
         page = [to_builtins(approval(number)) for number in range(10**6 - offset, 10**6 - offset - PAGE, -1)]
@@ -408,8 +413,10 @@ async def test_what_was_cut_short_is_not_swept_again_and_again(monkeypatch: pyte
     async with odd_api("http://127.0.0.1:9") as odd:
         odd.does(says_nothing, "/events")
         odd.does(goes_on, "/approvals")
-        client, queue, looks = ApiClient(odd.url), Queue(), asyncio.Queue[bool]()
-        watch = Watch(client, queue, lambda: NOON, changed=lambda _: looks.put_nowait(queue.more), away=print)
+        client, queue, looks = ApiClient(odd.url), Queue(most=3 * PAGE), asyncio.Queue[bool]()
+        rests = Rests(glance=0.01, read=0.01, least=0.01, sweep=0.01)
+        looked = looks.put_nowait
+        watch = Watch(client, queue, lambda: NOON, changed=lambda _: looked(queue.more), away=print, rests=rests)
         watching = asyncio.ensure_future(watch.run())
         async with asyncio.timeout(20):
             while not await looks.get():
@@ -438,16 +445,27 @@ def test_every_order_has_its_first() -> None:
     shown = {name: [item.id[-1] for item in View(sorting=name).of(queue.listed())] for name in SORTINGS}
 
     assert shown == {
-        "newest first": ["3", "2", "1"], "oldest first": ["1", "2", "3"], "soonest to expire": ["3", "1", "2"],
-        "largest native amount": ["2", "1", "3"], "by agent": ["3", "2", "1"],
-    }  # fmt: skip
+        "newest first": ["3", "2", "1"],
+        "oldest first": ["1", "2", "3"],
+        "soonest to expire": ["3", "1", "2"],
+        "largest native amount": ["2", "1", "3"],
+        "by agent": ["3", "2", "1"],
+    }
 
 
 @pytest.mark.parametrize(
     ("search", "found"),
-    [("PAYER", True), ("agent-1", True), (ADDRESS[:9].upper(), True), ("a000001", True), ("t1", True), ("77", True),
-     (" payer ", True), ("0x22", False)],
-)  # fmt: skip
+    [
+        ("PAYER", True),
+        ("agent-1", True),
+        (ADDRESS[:9].upper(), True),
+        ("a000001", True),
+        ("t1", True),
+        ("77", True),
+        (" payer ", True),
+        ("0x22", False),
+    ],
+)
 def test_a_search_finds_agent_address_amount_and_id(search: str, found: bool) -> None:
     effects = [Effect(kind="transfer", asset="evm:native", amount="77", to=ADDRESS)]
     items = [Item(approval(1, effects=effects))]
@@ -463,16 +481,34 @@ def test_one_agents_items_can_be_seen_alone() -> None:
 
 @pytest.mark.parametrize(
     ("resolved", "sentence"),
-    [({"status": "approved", "resolved_by": "manual", "resolved_by_user_id": "me"},
-      "Approved by you at 2026-03-01 12:00:00 UTC."),
-     ({"status": "rejected", "resolved_by": "manual", "resolved_by_user_id": "u2", "reason": "no invoice"},
-      'Denied by user u2 at 2026-03-01 12:00:00 UTC. Reason: "no invoice".'),
-     ({"status": "rejected", "resolved_by": "manual"},
-      "Denied by the holder of the tenant key at 2026-03-01 12:00:00 UTC."),
-     ({"status": "expired", "resolved_by": "system"}, "Expired at 2026-03-01 12:00:00 UTC.")],
-    ids=["by you", "by another", "by key", "expired"],
-)  # fmt: skip
-def test_what_became_of_an_item_in_words(resolved: dict[str, Any], sentence: str) -> None:
+    [
+        (
+            {"status": "approved", "resolved_by": "manual", "resolved_by_user_id": "me"},
+            "Approved by you at 2026-03-01 12:00:00 UTC.",
+        ),
+        (
+            {"status": "rejected", "resolved_by": "manual", "resolved_by_user_id": "u2", "reason": "no invoice"},
+            'Denied by user u2 at 2026-03-01 12:00:00 UTC. Reason: "no invoice".',
+        ),
+        (
+            {
+                "status": "approved",
+                "resolved_by": "manual",
+                "resolved_by_user_id": "u2",
+                "resolved_by_name": "you",
+                "comment": "paid\nbefore",
+            },
+            'Approved by "you" at 2026-03-01 12:00:00 UTC. Comment: "paid before".',
+        ),
+        (
+            {"status": "rejected", "resolved_by": "manual"},
+            "Denied by a holder of the tenant key at 2026-03-01 12:00:00 UTC.",
+        ),
+        ({"status": "expired", "resolved_by": "system"}, "Expired at 2026-03-01 12:00:00 UTC."),
+    ],
+    ids=["by you", "by another", "by another with a name", "by key", "expired"],
+)
+def test_outcomes_of_items_in_words(resolved: dict[str, Any], sentence: str) -> None:
     outcome = outcome_of(approval(1, resolved_at=NOON.isoformat(), **resolved), me="me")
 
     assert outcome is not None

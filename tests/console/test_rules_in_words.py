@@ -1,4 +1,4 @@
-"""Rules of policies in words: nothing that is stored is hidden, whatever it is. Spec 1/2.4, decisions 3."""
+"""Rules of policies in words: nothing that is stored is hidden, whatever it is."""
 
 from typing import Any
 
@@ -21,15 +21,58 @@ def words(kind: str, *, enabled: bool = True, names: Names | None = None, **conf
     return [line.text.removeprefix("   ") for line in rule_in_words(rule, names or Names(), 1)]
 
 
+def test_a_limit_on_one_chain_is_told_in_its_coin() -> None:
+    assert words("spending-limit", asset="evm:137:native", maxPerDay="2000000000000000000")[1:3] == [
+        "counts POL on Polygon (137)",
+        "at most 2 POL (2,000,000,000,000,000,000 wei) in any 24 hours",
+    ]
+    assert words("auto-approve-threshold", asset="evm:7:native", threshold="1000000000000000000")[1:3] == [
+        "counts coins of chain 7 on chain 7",
+        "above 1 coin of chain 7 (1,000,000,000,000,000,000 wei) a person must approve",
+    ]
+
+
+def test_a_rule_of_votes_says_who_must_vote_with_which_keys() -> None:
+    approvers = [{"userId": "u-1", "keys": ["ab" * 4]}, {"userId": "u-2", "keys": ["cd" * 4]}]
+
+    assert words("approval-quorum", threshold=2, approvers=approvers, above="5", asset="evm:native") == [
+        "1. Votes of named people: enabled, soft: asks named people",
+        "needs votes of 2 of 2 named people",
+        "for orders above 0.000000000000000005 coins (5 wei)",
+        "up to that, no votes are needed by this rule",
+        "user u-1, with a key of fingerprint:",
+        "  abab abab",
+        "user u-2, with a key of fingerprint:",
+        "  cdcd cdcd",
+        "only votes loosen the rules while this one is enabled",
+    ]
+    assert words("approval-quorum", threshold=1, approvers=[{"userId": 7}])[1:3] == [
+        "votes needed: 1",
+        "for every order",
+    ]
+
+
+def test_a_limit_says_how_much_rent_it_allows() -> None:
+    said = words("spending-limit", asset="solana:native", maxPerDay="1", maxRentPerDay="5000000")
+
+    assert said[3:5] == [
+        "at most 0.005 SOL (5,000,000 lamports) of rent for new token accounts in any 24 hours",
+        "up to that, no approval is needed for the rent",
+    ]
+
+
 def test_a_limit_says_each_window_in_human_and_raw_units() -> None:
     said = words(
-        "spending-limit", asset="evm:native", maxPerTransaction="500000000000000000", maxPerDay="2000000000000000000",
+        "spending-limit",
+        asset="evm:native",
+        maxPerTransaction="500000000000000000",
+        maxPerDay="2000000000000000000",
         maxPerWeek="3",
-    )  # fmt: skip
+    )
 
     assert said == [
         "1. Spending limit: enabled, hard: refuses",
-        "counts the own coins of all EVM chains (ETH and the like) together",
+        "counts native coins of all EVM chains (ETH and others) together",
         "at most 0.5 coins (500,000,000,000,000,000 wei) in one transaction",
         "at most 2 coins (2,000,000,000,000,000,000 wei) in any 24 hours",
         "at most 0.000000000000000003 coins (3 wei) in any 7 days",
@@ -67,7 +110,7 @@ def test_a_limit_on_a_token_names_it_in_full_and_quotes_what_it_calls_itself() -
     assert said[1:] == [
         f'counts the token {B} on Base (8453), which calls itself "USDC"',
         "at most 5 (5,000,000 raw units) in any 24 hours",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_token_of_which_nothing_is_known_is_counted_raw() -> None:
@@ -77,7 +120,7 @@ def test_a_token_of_which_nothing_is_known_is_counted_raw() -> None:
 def test_the_shares_at_which_webhooks_are_told() -> None:
     assert (
         words("spending-limit", maxPerDay="1", alertPercents=[50, 90])[-1]
-        == "tells the tenant's webhooks at 50% and 90%"
+        == "notifies the tenant's webhooks at 50% and 90%"
     )
 
 
@@ -85,9 +128,11 @@ def test_a_threshold_is_soft_and_says_above_what_a_person_is_asked() -> None:
     said = words("auto-approve-threshold", asset="solana:native", threshold="1500000000")
 
     assert said == [
-        "1. Threshold for a person: enabled, soft: asks a person", "counts SOL",
-        "above 1.5 SOL (1,500,000,000 lamports) a person must approve", "up to that this rule asks nobody",
-    ]  # fmt: skip
+        "1. Threshold for a person: enabled, soft: asks a person",
+        "counts SOL",
+        "above 1.5 SOL (1,500,000,000 lamports) a person must approve",
+        "up to that, no approval is needed by this rule",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -96,8 +141,8 @@ def test_a_threshold_is_soft_and_says_above_what_a_person_is_asked() -> None:
         ({}, "may pay, and allow to spend, only:"),
         ({"mode": "whitelist"}, "may pay, and allow to spend, only:"),
         ({"mode": "blacklist"}, "may not pay, call, or allow to spend:"),
-        ({"mode": "odd"}, "lists, in a mode that is not known here:"),
-        ({"mode": 1}, "lists, in a mode that is not known here:"),
+        ({"mode": "odd"}, "lists, in an unknown mode:"),
+        ({"mode": 1}, "lists, in an unknown mode:"),
     ],
     ids=["default", "whitelist", "blacklist", "odd", "no text"],
 )
@@ -117,7 +162,7 @@ def test_an_address_of_an_agent_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "meaning"),
-    [("whitelist", "may pay nobody: its list is empty"), ("blacklist", "blocks nobody: its list is empty")],
+    [("whitelist", "may pay no address: its list is empty"), ("blacklist", "blocks no address: its list is empty")],
 )
 def test_an_empty_list_says_what_it_means(mode: str, meaning: str) -> None:
     assert words("approved-addresses", addresses=[], mode=mode)[1:] == [meaning]
@@ -127,51 +172,71 @@ def test_a_window_has_days_from_monday_hours_and_the_zone() -> None:
     said = words("time-window", allowedHours=[{"start": 9, "end": 17}], allowedDays=[0, 5, 1], timezone="Europe/Berlin")
 
     assert said[1:] == [
-        "hours: 09:00 until 17:00", "days: Monday, Friday, Sunday", "on the clocks of Europe/Berlin",
-    ]  # fmt: skip
+        "hours: 09:00 until 17:00",
+        "days: Monday, Friday, Sunday",
+        "on the clocks of Europe/Berlin",
+    ]
 
 
 def test_hours_over_midnight_are_said_as_the_two_parts_of_one_day_that_they_are() -> None:
     said = words("time-window", allowedHours=[{"start": 22, "end": 6}])
 
     assert said[1:] == [
-        "hours: 22:00 until 24:00 and 00:00 until 06:00", "days: any", "on the clocks of UTC",
-    ]  # fmt: skip
+        "hours: 22:00 until 24:00 and 00:00 until 06:00",
+        "days: any",
+        "on the clocks of UTC",
+    ]
 
 
 def test_a_rate() -> None:
     assert words("rate-limit", maxTxPerHour=1, maxTxPerDay=1_000)[1:3] == [
-        "at most 1 order in any hour", "at most 1,000 orders in any day",
-    ]  # fmt: skip
+        "at most 1 order in any hour",
+        "at most 1,000 orders in any day",
+    ]
 
 
 def test_chains_have_names_and_the_number_that_is_stored() -> None:
     said = words("allowed-chains", chains=[1, "eip155:8453", 102, "bitcoin:regtest", 99, "eip155:101"])
 
     assert said[1:] == [
-        "only on:", "  Ethereum (1)", "  Base (eip155:8453)", "  Solana Devnet (test network) (102)",
-        "  bitcoin:regtest", "  chain 99", "  chain eip155:101",
-    ]  # fmt: skip
+        "only on:",
+        "  Ethereum (1)",
+        "  Base (eip155:8453)",
+        "  Solana Devnet (test network) (102)",
+        "  bitcoin:regtest",
+        "  chain 99",
+        "  chain eip155:101",
+    ]
 
 
 def test_a_contract_has_its_calls_and_what_each_may_do() -> None:
     entry = {
-        "address": A, "chainId": 8453, "selectors": ["a9059cbb", "0xDEADBEEF"],
+        "address": A,
+        "chainId": 8453,
+        "selectors": ["a9059cbb", "0xDEADBEEF"],
         "constraints": {
             "0xA9059CBB": {
-                "recipientAllowlist": [B], "spenderBlocklist": [], "maxAmount": "50", "maxNativeValueWei": "0",
+                "recipientAllowlist": [B],
+                "spenderBlocklist": [],
+                "maxAmount": "50",
+                "maxNativeValueWei": "0",
             },
         },
-    }  # fmt: skip
+    }
 
     said = words("contract-allowlist", contracts=[entry])
 
     assert said[1:] == [
-        "may call only:", f"  {A} on Base (8453)", "    call 0xa9059cbb (transfer)", "      only to:", f"        {B}",
+        "may call only:",
+        f"  {A} on Base (8453)",
+        "    call 0xa9059cbb (transfer)",
+        "      only to:",
+        f"        {B}",
         "      its list of blocked spenders is empty",
         "      at most 50 raw units (decimals unknown) of its token each time",
-        "      with at most 0 coins (0 wei) each time", "    call 0xdeadbeef, whatever it does",
-    ]  # fmt: skip
+        "      with at most 0 coins (0 wei) each time",
+        "    call 0xdeadbeef, whatever it does",
+    ]
 
 
 def test_an_empty_allowlist_lets_nothing_be_called() -> None:
@@ -179,14 +244,16 @@ def test_an_empty_allowlist_lets_nothing_be_called() -> None:
 
 
 def test_a_disabled_rule_says_that_it_judges_nothing() -> None:
-    assert words("rate-limit", enabled=False, maxTxPerDay=1)[0] == "1. Rate limit: DISABLED, it judges nothing"
+    assert words("rate-limit", enabled=False, maxTxPerDay=1)[0] == "1. Rate limit: DISABLED, not evaluated"
 
 
 def test_an_unknown_type_is_shown_as_it_is_stored() -> None:
     assert words("future-rule", level=3, zones=["a"]) == [
-        "1. future-rule: enabled, what it does is not known here", "this console does not know this type of rule",
-        "stored as well, and not known here: level = 3", 'stored as well, and not known here: zones = ["a"]',
-    ]  # fmt: skip
+        "1. future-rule: enabled, effect unknown to this console",
+        "unknown type of rule",
+        "also stored, unknown to this console: level = 3",
+        'also stored, unknown to this console: zones = ["a"]',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +274,7 @@ def test_an_unknown_type_is_shown_as_it_is_stored() -> None:
     ],
     ids=range(12),
 )
-def test_what_is_not_understood_is_shown_as_it_is(kind: str, config: dict[str, Any], shown: str) -> None:
+def test_an_unknown_rule_is_shown_as_it_is(kind: str, config: dict[str, Any], shown: str) -> None:
     assert any(shown in line for line in words(kind, **config))
 
 
@@ -231,24 +298,42 @@ def test_a_rule_as_it_is_stored_is_clipped_and_says_how_long_it_is() -> None:
 @pytest.mark.parametrize(
     ("rules", "beginning"),
     [
-        ([], "It has no rules: whatever this agent asks for is signed"),
-        ([PolicyRule("rate-limit", False, {})], "All of its rules are disabled: whatever"),
-        ([PolicyRule("rate-limit", True, {"maxTxPerDay": 1})], "No rule limits amounts or asks a person"),
-        ([PolicyRule("spending-limit", True, {"maxPerDay": "1"})], "What none of the limits and thresholds covers"),
+        ([], "It has no rules: every order of this agent is signed"),
+        ([PolicyRule("rate-limit", False, {})], "All of its rules are disabled: every order"),
+        ([PolicyRule("rate-limit", True, {"maxTxPerDay": 1})], "No rule limits amounts or requires approval"),
+        ([PolicyRule("spending-limit", True, {"maxPerDay": "1"})], "Orders that no limit or threshold covers"),
     ],
     ids=["none", "disabled", "no limit", "limit"],
 )
-def test_what_the_set_as_a_whole_means(rules: list[PolicyRule], beginning: str) -> None:
+def test_the_meaning_of_a_whole_rule_set(rules: list[PolicyRule], beginning: str) -> None:
     assert any(line.text.startswith(beginning) for line in rules_in_words(rules))
 
 
 _FIELDS = st.sampled_from(
     [
-        "addresses", "mode", "asset", "threshold", "maxPerTx", "maxPerDay", "alertPercents", "allowedHours", "start",
-        "end", "allowedDays", "timezone", "maxTxPerHour", "chains", "contracts", "address", "chainId", "selectors",
-        "constraints", "recipientAllowlist", "maxAmount",
+        "addresses",
+        "mode",
+        "asset",
+        "threshold",
+        "maxPerTx",
+        "maxPerDay",
+        "alertPercents",
+        "allowedHours",
+        "start",
+        "end",
+        "allowedDays",
+        "timezone",
+        "maxTxPerHour",
+        "chains",
+        "contracts",
+        "address",
+        "chainId",
+        "selectors",
+        "constraints",
+        "recipientAllowlist",
+        "maxAmount",
     ]
-)  # fmt: skip
+)
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=8) | st.sampled_from([A, "1", "0x"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_FIELDS, inner, max_size=4),
@@ -256,10 +341,16 @@ _VALUES = st.recursive(
 )
 _KINDS = st.sampled_from(
     [
-        "spending-limit", "approved-addresses", "auto-approve-threshold", "time-window", "rate-limit",
-        "allowed-chains", "contract-allowlist", "other",
+        "spending-limit",
+        "approved-addresses",
+        "auto-approve-threshold",
+        "time-window",
+        "rate-limit",
+        "allowed-chains",
+        "contract-allowlist",
+        "other",
     ]
-)  # fmt: skip
+)
 
 
 @given(_KINDS, st.dictionaries(_FIELDS, _VALUES, max_size=5), st.booleans())

@@ -26,18 +26,30 @@ TOLD_APART = "described-for-all-to-see"
 def kept_secrets(tenant: Tenant) -> dict[str, Any]:
     """Two secrets and four routes; the agent `buyer` may use them."""
     tenant.ok("POST", "/agents", {"id": "buyer", "name": "Buyer"})
-    # Half a day beside the full one, so that a picture says the same at every hour.
-    end = (local_now() + timedelta(days=33, hours=12)).isoformat(timespec="milliseconds")
+    # Half an hour beside the full one, so that neither a slow machine nor a clock that is set changes the picture.
+    end = (local_now() + timedelta(days=33, hours=11, minutes=30)).isoformat(timespec="milliseconds")
     old = tenant.ok("POST", "/secrets", {"name": "[red]old[/red]", "value": VALUE, "expiresAt": end})
     new = tenant.ok("POST", "/secrets", {"name": "new-key", "value": VALUE, "description": TOLD_APART})
     tenant.ok("POST", f"/secrets/{new['id']}/rotate", {"value": f"{VALUE}-2"})
     for host, path, method, priority in (
-        ("api.example.com", "/v1/*", "*", 5), ("api.example.com", "/*", "GET", 0), ("*.example.org", "/*", "*", 0),
-    ):  # fmt: skip
-        tenant.ok("POST", "/secrets/routes", {
-            "secretId": new["id"], "hostPattern": host, "pathPattern": path, "method": method, "injectAs": "header",
-            "injectKey": "Authorization", "injectFormat": "Bearer {value}", "priority": priority,
-        })  # fmt: skip
+        ("api.example.com", "/v1/*", "*", 5),
+        ("api.example.com", "/*", "GET", 0),
+        ("*.example.org", "/*", "*", 0),
+    ):
+        tenant.ok(
+            "POST",
+            "/secrets/routes",
+            {
+                "secretId": new["id"],
+                "hostPattern": host,
+                "pathPattern": path,
+                "method": method,
+                "injectAs": "header",
+                "injectKey": "Authorization",
+                "injectFormat": "Bearer {value}",
+                "priority": priority,
+            },
+        )
     off = {"secretId": old["id"], "hostPattern": "*.example.net", "injectAs": "query", "injectKey": "key"}
     tenant.ok("POST", "/secrets/routes", {**off, "enabled": False})
     return old  # type: ignore[no-any-return]
@@ -94,7 +106,7 @@ async def test_no_value_is_ever_on_the_screen_or_in_what_the_console_keeps(
         # What anybody may know is found in both places, so a value would be.
         assert TOLD_APART in "\n".join(seen)
         assert TOLD_APART in "\n".join(_kept(console))
-        assert "shown to no one" in "\n".join(seen)
+        assert "never displayed" in "\n".join(seen)
         assert VALUE not in "\n".join(seen)
         assert not [text for text in _kept(console) if VALUE in text]
 
@@ -125,12 +137,12 @@ async def test_a_request_is_explained_route_by_route(
         await console.write("buyer")
         await console.press("tab", "tab")
         await console.write("https://api.example.com/v1/models")
-        await confirm(console, "would go out")
+        await confirm(console, "would be forwarded")
 
         await console.sees(
-            "would go out with the secret of this route",
+            "would be forwarded with the secret of this route",
             "1. api.example.com/v1/*: it matches",
-            "2. GET api.example.com/*: it matches too, but another is tried before it",
+            "2. GET api.example.com/*: matches too, but another route wins",
             "3. *.example.org/*: it is for another host",
             "4. *.example.net/*: it is disabled",
         )

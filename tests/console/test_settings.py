@@ -1,4 +1,4 @@
-"""Where the console goes and as whom: arguments, profiles, environment. Decisions 11."""
+"""Where the console goes and as whom: arguments, profiles, environment."""
 
 from pathlib import Path
 
@@ -45,8 +45,12 @@ def test_a_profile_is_chosen_by_name(folder: Path) -> None:
     chosen = load(["--profile", "prod", "--read-only"], {"SERVICE_URL": "http://127.0.0.1:1"}, folder)
 
     assert (chosen.profile, chosen.url, chosen.tenant, chosen.theme, chosen.read_only) == (
-        "prod", "https://custody.example", "acme", "light", True,
-    )  # fmt: skip
+        "prod",
+        "https://custody.example",
+        "acme",
+        "light",
+        True,
+    )
     assert load(["--profile", "test"], {}, folder).url == "http://127.0.0.1:4000"
 
 
@@ -103,31 +107,31 @@ def test_settings_that_others_can_change_are_refused_with_the_cure(folder: Path,
 
 
 @pytest.mark.parametrize("content", ["", "two\nlines", "ümlaut", "\x1b[2J"])
-def test_what_is_no_key_is_refused(folder: Path, tmp_path: Path, content: str) -> None:
+def test_a_malformed_key_is_refused(folder: Path, tmp_path: Path, content: str) -> None:
     message = refused(folder, SERVICE_KEY_FILE=str(private(tmp_path / "key", content)))
 
     assert "key_file" in message
-    assert "holds no key" in message
+    assert "contains no key" in message
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         ("[profiles.prod", ("console.toml", "cannot be read")),
-        ('url = "https://a.example"', ("console.toml", "'url' stands outside a profile", "[profiles.prod]")),
+        ('url = "https://a.example"', ("console.toml", "'url' is outside of a profile", "[profiles.prod]")),
         ("profiles = 1", ("console.toml", "must be tables")),
-        ('[profiles.other]\nurl = "https://a.example"', ("there is no profile 'prod'", "it has other")),
+        ('[profiles.other]\nurl = "https://a.example"', ("no profile 'prod'", "it has other")),
         ("[profiles.prod]\nurl = 1", ("profile prod: url", "text in quotes")),
         ('[profiles.prod]\nurl = "custody.example"', ("profile prod: url", "https://custody.example")),
-        ('[profiles.prod]\nurl = "https://a.example:port"', ("profile prod: url", "is not an address")),
-        ('[profiles.prod]\nurl = "https://me:secret@a.example"', ("profile prod: url", "is not an address")),
+        ('[profiles.prod]\nurl = "https://a.example:port"', ("profile prod: url", "is not a service URL")),
+        ('[profiles.prod]\nurl = "https://me:secret@a.example"', ("profile prod: url", "is not a service URL")),
         ('[profiles.prod]\nurl = "http://a.example"', ("profile prod: url", "use https")),
         ('[profiles.prod]\nkey = "secret"', ("profile prod", "key_file")),
         ('[profiles.prod]\ncolour = "red"', ("profile prod", "'colour'", "key_file, signing_key_file, tenant")),
         ('[profiles.prod]\ntheme = "pink"', ("profile prod: theme", "dark or light")),
         ('[profiles.prod]\nkey_file = "/no/such/file"', ("profile prod: key_file /no/such/file", "No such file")),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_named_by_file_field_and_cure(folder: Path, text: str, names: tuple[str, ...]) -> None:
     said(folder, text)
 
@@ -146,7 +150,7 @@ def test_a_signing_key_has_an_id_a_secret_and_a_tenant(folder: Path, tmp_path: P
     assert (key.id, key.secret) == ("key-1", "sk_secret:with-colon")
     assert "sk_secret" not in repr(load([], {}, folder))
     said(folder, f'[profiles.default]\nsigning_key_file = "{file}"')
-    assert "signing_key_file needs tenant" in refused(folder)
+    assert "signing_key_file requires tenant" in refused(folder)
     private(file, "no-colon")
     assert "keyId:secret" in refused(folder)
 

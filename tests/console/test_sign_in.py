@@ -1,4 +1,4 @@
-"""Signing in: by key, by what was kept, by a code that somebody approves. RFC 8628, Spec 2/4.2, decisions 11."""
+"""Signing in: by key, by what was kept, by a code that somebody approves. RFC 8628."""
 
 from contextlib import closing
 from datetime import datetime
@@ -44,7 +44,7 @@ async def test_a_code_that_somebody_approves_leads_to_the_queue(
         assert waits.seconds[:3] == [5, 5, 10]
 
 
-async def test_what_was_kept_signs_in_the_next_time_and_is_never_shown(
+async def test_stored_tokens_sign_in_the_next_time_and_are_never_shown(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
     async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
@@ -85,7 +85,7 @@ async def test_a_refused_code_is_said_and_one_key_brings_another(
         first = await code_on(console)
         decide(admin, first, "deny")
         waits.pass_one()
-        await console.sees("This sign-in was refused. The person refused.", "Press n for a new one.")
+        await console.sees("This sign-in was refused. The person denied the request.", "Press n for a new one.")
         assert first.replace("-", " - ") not in console.text
 
         await console.press("n")
@@ -101,7 +101,7 @@ async def test_a_code_that_has_ended_is_said_and_one_key_brings_another(
         first = await code_on(console)
         await owner.execute("UPDATE device_codes SET expires_at = created_at WHERE user_code = $1", first)
         waits.pass_one()
-        await console.sees("This code has ended. Press n for a new one.")
+        await console.sees("This code has expired. Press n for a new one.")
 
         await console.press("n")
 
@@ -123,13 +123,13 @@ async def test_a_wrong_key_is_said_and_a_code_is_offered(
 
 
 @pytest.mark.long
-async def test_who_names_no_tenant_is_asked_for_it(service: Service, tenant: Tenant, folder: Path) -> None:
+async def test_a_sign_in_without_a_tenant_asks_for_it(service: Service, tenant: Tenant, folder: Path) -> None:
     async with driven(service.url, folder) as console:
         await console.sees("Which tenant do you want to sign in to?")
-        await console.write("quite-another")
+        await console.write("quite/another")
         await console.press("enter")
-        await console.sees("There is no such tenant. Correct the tenant's id, then press Enter.")
-        assert console.one(Input).value == "quite-another"
+        await console.sees("Correct the tenant's id, then press Enter.")
+        assert console.one(Input).value == "quite/another"
 
         console.one(Input).value = tenant.id
         await console.press("enter")
@@ -143,9 +143,9 @@ async def test_a_service_that_is_away_is_asked_again(
     relay = Relay(free_ports(1)[0], service.port)
     url = f"http://127.0.0.1:{relay.port}"
     async with driven(url, folder, key=tenant.key, wait=waits, now=lambda: THEN) as console:
-        await console.sees(f"{url} cannot be reached. Asking again in 1s.")
+        await console.sees(f"{url} cannot be reached. Retrying in 1s.")
         waits.pass_one()
-        await console.sees(f"{url} cannot be reached. Asking again in 2s.")
+        await console.sees(f"{url} cannot be reached. Retrying in 2s.")
         await relay.start()
 
         waits.pass_one()
@@ -220,7 +220,7 @@ async def test_signing_out_ends_the_session_and_keeps_nothing(
 
 
 @pytest.mark.long
-async def test_a_session_that_is_revoked_is_begun_anew_and_nothing_typed_is_lost(
+async def test_a_revoked_session_is_replaced_and_no_input_is_lost(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
     async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
@@ -280,8 +280,8 @@ async def test_a_code_is_shown_large_with_a_picture_where_it_fits(
         await code_on(console)
         fixed(console)
 
-        await console.sees("This code ends in 10m 00s.")
-        assert ("In a larger window there is a QR code" in console.flat) == (size == NARROW)
+        await console.sees("This code expires in 10m 00s.")
+        assert ("A larger window shows a QR code" in console.flat) == (size == NARROW)
         assert await console.picture() == pictures
 
 

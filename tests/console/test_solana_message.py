@@ -1,4 +1,4 @@
-"""A Solana message is told instruction by instruction, and what cannot be read is said. Spec 1/4.3."""
+"""A Solana message is told instruction by instruction, and what cannot be read is said."""
 
 import base64
 
@@ -18,25 +18,38 @@ PAY = solana.pay(2_500_000_000)
 def test_the_instructions_of_a_solana_message_are_named_in_their_order() -> None:
     data = solana.encoded(
         solana.message(
-            solana.compute_limit(5), solana.create_account(), solana.pay_tokens(5), PAY,
-            solana.instruction(solana.MEMO, b"hi"), solana.instruction(solana.MINT, b"\x01"),
+            solana.compute_limit(5),
+            solana.create_account(),
+            solana.pay_tokens(5),
+            PAY,
+            solana.instruction(solana.MEMO, b"hi"),
+            solana.instruction(solana.MINT, b"\x01"),
         )
-    )  # fmt: skip
+    )
 
     lines = [one.text for one in data_lines("solana", data)]
 
     assert lines[:-2] == [
-        "instructions: 6", "  1. Compute Budget: SetComputeUnitLimit", "  2. Associated Token: CreateIdempotent",
-        "  3. Token: TransferChecked", "  4. System: Transfer", '  5. Memo v2: "hi"',
-        f"  6. {solana.MINT}: a program that this console does not know",
-    ]  # fmt: skip
+        "instructions: 6",
+        "  1. Compute Budget: SetComputeUnitLimit",
+        "  2. Associated Token: CreateIdempotent",
+        "  3. Token: TransferChecked",
+        "  4. System: Transfer",
+        '  5. Memo v2: "hi"',
+        f"  6. {solana.MINT}: a program unknown to this console",
+    ]
 
 
-@pytest.mark.parametrize("data", [
-    solana.encoded(solana.message(PAY)), solana.encoded(solana.legacy(PAY)),
-    base64.b64encode(to_bytes_versioned(solana.message(PAY))).decode(),
-    base64.b64encode(to_bytes_versioned(solana.legacy(PAY))).decode(),
-], ids=["transaction", "legacy transaction", "message", "legacy message"])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        solana.encoded(solana.message(PAY)),
+        solana.encoded(solana.legacy(PAY)),
+        base64.b64encode(to_bytes_versioned(solana.message(PAY))).decode(),
+        base64.b64encode(to_bytes_versioned(solana.legacy(PAY))).decode(),
+    ],
+    ids=["transaction", "legacy transaction", "message", "legacy message"],
+)
 def test_a_message_is_read_in_each_of_its_forms(data: str) -> None:
     assert "  1. System: Transfer" in [one.text for one in data_lines("solana", data)]
 
@@ -57,7 +70,7 @@ LONGER = base64.b64encode(base64.b64decode(solana.encoded(solana.message(PAY))) 
 
 @pytest.mark.parametrize("data", ["AAAA", "not base64", solana.encoded(solana.message(PAY))[:-4], LONGER])
 def test_a_message_that_cannot_be_decoded_is_said_to_be_so(data: str) -> None:
-    assert data_lines("solana", data)[0].text == "instructions: this console cannot decode the message"
+    assert data_lines("solana", data)[0].text == "instructions: the message cannot be decoded here"
 
 
 MESSAGES = [base64.b64decode(solana.encoded(solana.message(PAY))), to_bytes_versioned(solana.legacy(PAY))]

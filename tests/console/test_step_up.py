@@ -1,4 +1,4 @@
-"""Showing a second factor where the API wants a recent one. Decisions 5, 11."""
+"""Showing a second factor where the API wants a recent one."""
 
 import asyncio
 import time
@@ -15,14 +15,17 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input
 
 from console.app import Console
+from console.dialogs.approve import Approve
 from console.dialogs.ask import Ask
 from console.dialogs.batch import BatchDecision
 from console.dialogs.step_up import ways
+from console.orders.order import Known
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
+from console.widgets.shown_item import ShownItem
 from console.wire.failures import MfaRequired
 from tests.console.entering import confirm, kept, signed_in
-from tests.console.queues import asked
+from tests.console.queues import APPROVE, asked, state
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, Driven, driven
 from tests.fixtures.people import Person, sign_in
@@ -56,7 +59,7 @@ async def approving(console: Driven) -> None:
     await console.sees("1 waiting")
     await asked(console, "a")
     await console.sees("Approve this?")
-    await confirm(console, "Show a second factor")
+    await confirm(console, "Verify a second factor")
 
 
 async def test_an_authenticator_lets_an_approval_through(
@@ -87,7 +90,7 @@ async def test_a_wrong_code_is_said_and_a_recovery_code_serves_in_its_place(
         await approving(console)
         await console.write("000000")
         await console.press("enter")
-        await console.sees("That authenticator's code was not taken", "Wait for the next one.")
+        await console.sees("That code was not accepted", "Wait for the next one.")
         assert console.one(Input).value == ""
 
         await console.write(careful.recovery_codes[0].upper())
@@ -96,14 +99,42 @@ async def test_a_wrong_code_is_said_and_a_recovery_code_serves_in_its_place(
         await console.until(lambda: tenant.ok("GET", "/approvals?status=approved"), "the approval")
 
 
-async def test_who_steps_back_has_done_nothing(service: Service, tenant: Tenant, careful: Person, folder: Path) -> None:
+async def test_a_warning_that_comes_while_a_second_factor_is_asked_for_is_read_first(
+    service: Service, tenant: Tenant, careful: Person, folder: Path
+) -> None:
+    kept(service, careful, folder)
+    approval = queued(tenant)
+    known = [Known(past=[], names_known=True)]
+    async with driven(service.url, folder) as console:
+        await console.sees("1 waiting")
+        await console.until(lambda: console.one(ShownItem).item, "the item")
+        item = console.one(ShownItem).item
+        assert item is not None
+        console.app.push_screen(Approve(item, lambda: known[0]))
+        await console.sees("Approve this?", APPROVE)
+        await console.press("y")
+        await console.sees("Verify a second factor")
+
+        known[0] = Known(past=[], names_known=True, doubt="The node told two stories.")
+        await console.write(careful.recovery_codes[0])
+        await console.press("enter")
+        await console.sees("Not decided.", "! The node told two stories.", APPROVE)
+        assert state(tenant, approval) == "pending"
+
+        await console.press("y")
+        await console.until(lambda: state(tenant, approval) == "approved", "the approval")
+
+
+async def test_cancelling_the_second_factor_does_nothing(
+    service: Service, tenant: Tenant, careful: Person, folder: Path
+) -> None:
     kept(service, careful, folder)
     queued(tenant)
     async with driven(service.url, folder) as console:
         await approving(console)
         await console.press("escape")
 
-        await console.sees("Approve this?", "Show a second factor first")
+        await console.sees("Approve this?", "Recent multi-factor authentication")
         assert len(tenant.ok("GET", "/approvals?status=pending")) == 1
 
 
@@ -116,7 +147,7 @@ async def enrolling(console: Driven) -> str:
     return str(console.one(PlainText, "#secret").content).replace(" ", "")
 
 
-async def test_who_has_no_factor_sets_one_up_and_goes_on(
+async def test_a_person_without_a_factor_enrols_one_and_continues(
     service: Service, tenant: Tenant, admin: Person, folder: Path
 ) -> None:
     store, _ = kept(service, admin, folder), queued(tenant)
@@ -125,14 +156,14 @@ async def test_who_has_no_factor_sets_one_up_and_goes_on(
         await console.until(lambda: console.one(Qr).display, "the picture")
         assert console.one(VerticalScroll, "#essentials").max_scroll_y == 0
         await console.write("000000")
-        await confirm(console, "That code was not taken")
+        await confirm(console, "That code was not accepted")
         await console.write(pyotp.TOTP(seed).now())
         await confirm(console, "Write these down now")
         codes = str(console.one(PlainText, "#codes").content).splitlines()
         for key in ("escape", "ctrl+q"):
             await console.press(key)
             await console.sees("Write them down first")
-        await confirm(console, "That is not the last of them")
+        await confirm(console, "That is not the last code")
         await console.write(codes[-1])
         await console.press("enter")
         await console.until(lambda: tenant.ok("GET", "/approvals?status=approved"), "the approval")
@@ -147,7 +178,7 @@ async def test_who_has_no_factor_sets_one_up_and_goes_on(
         assert [secret for secret in (seed, *codes) if secret in kept_of_it] == []
 
 
-async def test_who_does_not_set_one_up_has_done_nothing(
+async def test_a_person_who_enrols_no_factor_has_done_nothing(
     service: Service, tenant: Tenant, admin: Person, folder: Path
 ) -> None:
     kept(service, admin, folder)
@@ -157,7 +188,7 @@ async def test_who_does_not_set_one_up_has_done_nothing(
         assert not console.one(Qr).display
         await console.press("escape")
 
-        await console.sees("Approve this?", "Show a second factor first")
+        await console.sees("Approve this?", "needs a second factor")
         assert len(tenant.ok("GET", "/approvals?status=pending")) == 1
 
 
@@ -194,10 +225,10 @@ async def test_several_acts_at_once_ask_one_question(
 
     async with driven(service.url, folder) as console:
         await signed_in(console)
-        await doing(console, two, "Show a second factor")
+        await doing(console, two, "Verify a second factor")
         await console.write(next_code(careful))
         await console.press("enter")
-        await console.gone("Show a second factor", "Do it?")
+        await console.gone("Verify a second factor", "Do it?")
 
     assert {agent["id"] for agent in tenant.ok("GET", "/agents")} == {"a-1", "a-2"}
 
@@ -210,14 +241,14 @@ async def made_agent(app: Console, number: int) -> object:
 async def test_a_tenant_key_cannot_show_one_and_is_told_so(service: Service, tenant: Tenant, folder: Path) -> None:
     async def wanted(app: Console) -> str:
         async def refuse() -> str:
-            raise MfaRequired("Show a second factor first.", status=403, code="mfa_required", data={})
+            raise MfaRequired("Verify a second factor first.", status=403, code="mfa_required", data={})
 
         return await app.act(refuse)
 
     async with driven(service.url, folder, key=tenant.key) as console:
         await signed_in(console)
 
-        await doing(console, wanted, "A tenant key cannot show one: press i to sign in as a person.")
+        await doing(console, wanted, "A tenant key has no second factor: press i to sign in as a person.")
 
 
 async def test_a_wrong_code_is_said_where_it_was_typed(
@@ -227,12 +258,12 @@ async def test_a_wrong_code_is_said_where_it_was_typed(
     async with driven(service.url, folder, size=NARROW) as console:
         await signed_in(console)
         await console.sees("0 waiting", "live")
-        act = "Type a code of your authenticator or a recovery code."
+        act = "Type a code from your authenticator or a recovery code."
         await doing(console, lambda app: app.act(partial(made_agent, app, 1)), act)
         console.one(Input).cursor_blink = False
         await console.write("12345")
         await console.press("enter")
-        await console.sees("That recovery code was not taken.")
+        await console.sees("That recovery code was not accepted.")
 
         assert await console.picture(careful.wallet.address) == pictures
 
@@ -240,18 +271,21 @@ async def test_a_wrong_code_is_said_where_it_was_typed(
 @pytest.mark.parametrize(
     ("methods", "said"),
     [
-        (["totp"], "Type a code of your authenticator."),
-        (["passkey", "recovery"], "Type a recovery code. A passkey can be shown in the browser only."),
-        (["sms"], "None of your factors can be shown here: enrol an authenticator beside them. "
-                  "A code by text message can be shown in the browser only."),
+        (["totp"], "Type a code from your authenticator."),
+        (["passkey", "recovery"], "Type a recovery code. A passkey works only in the browser."),
+        (
+            ["sms"],
+            "The console supports none of your factors: enrol an authenticator as well. "
+            "A code by text message works only in the browser.",
+        ),
     ],
     ids=["totp", "recovery", "none-here"],
-)  # fmt: skip
+)
 def test_the_question_names_what_serves_and_what_does_not(methods: list[str], said: str) -> None:
     assert ways(methods) == said
 
 
-async def test_who_shows_none_in_a_batch_is_not_asked_again_for_each(
+async def test_a_batch_without_a_second_factor_asks_only_once(
     service: Service, tenant: Tenant, careful: Person, folder: Path
 ) -> None:
     kept(service, careful, folder)
@@ -263,17 +297,17 @@ async def test_who_shows_none_in_a_batch_is_not_asked_again_for_each(
         await console.press("space", "space")
         await asked(console, "a")
         await console.sees("Approve these 2?")
-        await confirm(console, "Type a code of your authenticator")
+        await confirm(console, "Type a code from your authenticator")
         await console.press("escape")
 
         def told() -> bool:
             screen = console.app.screen
             trouble = screen.query_one("#question-trouble", PlainText) if isinstance(screen, BatchDecision) else None
-            return trouble is not None and "Show a second factor first" in str(trouble.content)
+            return trouble is not None and "Recent multi-factor" in str(trouble.content)
 
         await console.until(told, "what is wanted")
         assert "Enter asks again" not in console.text
-        await confirm(console, "Type a code of your authenticator")
+        await confirm(console, "Type a code from your authenticator")
         await console.write(next_code(careful))
         await console.press("enter")
         await console.sees("2 approved")

@@ -1,4 +1,4 @@
-"""The client's reading of a stream of events that is not as it should be. Spec 1/4.7, decisions 10."""
+"""The client's reading of a stream of events that is not as it should be."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -46,8 +46,10 @@ async def test_events_are_read_however_they_are_cut(odd: OddApi, client: ApiClie
         found = [await anext(events) for _ in range(3)]
 
     assert [(one.id, one.name, one.data) for one in found] == [
-        ("5", "open", {}), ("7", "a", {"b": 1}), ("7", "place", {}),
-    ]  # fmt: skip
+        ("5", "open", {}),
+        ("7", "a", {"b": 1}),
+        ("7", "place", {}),
+    ]
 
 
 async def test_a_stream_that_falls_silent_is_left(odd: OddApi, client: ApiClient) -> None:
@@ -57,12 +59,10 @@ async def test_a_stream_that_falls_silent_is_left(odd: OddApi, client: ApiClient
     _, failure = await heard_in(client)
 
     assert failure is not None
-    assert failure.sentence == f"The stream of events from {odd.url} broke off (ReadTimeout)."
+    assert failure.sentence == f"The event stream from {odd.url} broke off (ReadTimeout)."
 
 
-@pytest.mark.parametrize(
-    "data", [b"\xff\xfe", b"{", b"[1]", b"[" * 50_000, b'"\\ud800"', b"9" * 5000, b"null", b""]
-)  # fmt: skip
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"{", b"[1]", b"[" * 50_000, b'"\\ud800"', b"9" * 5000, b"null", b""])
 async def test_garbage_in_the_stream_is_an_event_without_data(odd: OddApi, client: ApiClient, data: bytes) -> None:
     odd.does(streams(b"id: 8\nevent: tx.pending\x1b[2J\ndata: " + data + b"\n\n", then=odd_api.hangs_up))
 
@@ -88,17 +88,23 @@ async def test_a_stream_without_an_end_of_a_line_or_event_is_left(odd: OddApi, c
     _, failure = await heard_in(client)
 
     assert isinstance(failure, Away)
-    assert failure.sentence == "The stream of events sends something without an end."
+    assert failure.sentence == "The event stream sends an endless message."
 
 
 @pytest.mark.parametrize(
     ("deed", "kind"),
-    [(refuses(401, "no"), failures.SignedOut), (refuses(429, "too many"), failures.TooFast),
-     (answers(200, b"<h1>hotel</h1>", Content_Type="text/html"), Malformed), (succeeds({}), Malformed),
-     (answers(502, b""), Away), (odd_api.says_nothing, Away), (odd_api.floods, Malformed)],
+    [
+        (refuses(401, "no"), failures.SignedOut),
+        (refuses(429, "too many"), failures.TooFast),
+        (answers(200, b"<h1>hotel</h1>", Content_Type="text/html"), Malformed),
+        (succeeds({}), Malformed),
+        (answers(502, b""), Away),
+        (odd_api.says_nothing, Away),
+        (odd_api.floods, Malformed),
+    ],
     ids=["401", "429", "page", "no stream", "502", "silent", "flood"],
-)  # fmt: skip
-async def test_what_is_no_stream_is_not_called_open(
+)
+async def test_a_response_that_is_no_stream_does_not_count_as_open(
     odd: OddApi, client: ApiClient, deed: Deed, kind: type[Failure]
 ) -> None:
     client.patience = HURRY if deed is odd_api.says_nothing else client.patience

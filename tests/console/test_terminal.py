@@ -1,4 +1,4 @@
-"""The whole way in a real terminal: an agent asks, a person decides with two keys, the chain has it. Spec 1/4.7."""
+"""The whole way in a real terminal: an agent asks, a person decides with two keys, the chain has it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.callers import ADDRESS, Agent, Tenant
+from tests.fixtures.eventually import eventually
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
 from tests.outside.processes import PROJECT
 from tests.outside.terminal import Terminal, basics, terminal
-from tests.outside.upstream import eventually
 
 pytestmark = pytest.mark.long
 
@@ -28,8 +28,11 @@ def environment(service: Service, tenant: Tenant, tmp_path: Path) -> Mapping[str
     key_file.touch(0o600)
     key_file.write_text(tenant.key)
     return {
-        **basics(), "HOME": str(tmp_path), "SERVICE_URL": service.url, "SERVICE_KEY_FILE": str(key_file),
-    }  # fmt: skip
+        **basics(),
+        "HOME": str(tmp_path),
+        "SERVICE_URL": service.url,
+        "SERVICE_KEY_FILE": str(key_file),
+    }
 
 
 @contextmanager
@@ -50,18 +53,19 @@ def ask_for_half(agent: Agent) -> str:
 
 
 def confirm(window: Terminal) -> None:
-    """Press Enter as people do: again, if nothing came of it. One that comes too early decides nothing."""
+    """Press what the button says, as people do: again, if nothing came of it. A key too early decides nothing."""
 
     def answered(flat: str) -> bool:
-        if "(Enter)" in flat and "Asking" not in flat:
-            window.press("Enter")
+        for key, words in (("Enter", "(Enter)"), ("y", "(y)")):
+            if words in flat and "Asking" not in flat:
+                window.press(key)
         return "Cancel (Esc)" not in flat
 
     window.until(answered, "the end of the question")
 
 
 @pytest.mark.parametrize("size", [(140, 44), (80, 24)], ids=["wide", "narrow"])
-def test_what_an_agent_asks_for_is_approved_with_two_keys_and_the_chain_has_it(
+def test_an_order_is_approved_with_two_keys_and_reaches_the_chain(
     environment: Mapping[str, str], tenant: Tenant, evm_node: EvmNode, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     agent = tenant.agent(THRESHOLD)
@@ -73,7 +77,7 @@ def test_what_an_agent_asks_for_is_approved_with_two_keys_and_the_chain_has_it(
         assert window.tmux("display-message", "-p", "#{pane_title}").strip() == "(1) Custody"
 
         window.press("a")
-        asked = window.sees("(Enter)", "(Esc)")
+        asked = window.sees("Approve this?", "(Esc)")
         confirm(window)
         window.until(lambda flat: "Approvals (1)" not in flat, "the end of the item")
         window.press("q")
@@ -125,7 +129,7 @@ def test_the_window_may_change_its_size(environment: Mapping[str, str], tenant: 
         assert window.ended() == 0
 
 
-def test_who_only_looks_decides_nothing(environment: Mapping[str, str], tenant: Tenant, tmp_path: Path) -> None:
+def test_a_read_only_console_decides_nothing(environment: Mapping[str, str], tenant: Tenant, tmp_path: Path) -> None:
     agent = tenant.agent(THRESHOLD)
     ask_for_half(agent)
     with console(environment, tmp_path, "--read-only") as window:
@@ -151,3 +155,14 @@ def test_without_a_service_the_console_waits_for_it(environment: Mapping[str, st
         window.press("C-q")
 
         assert window.ended() == 0
+
+
+def test_the_terminal_of_standard_error_is_not_drawn_on(environment: Mapping[str, str], tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    command = ["sh", "-c", f"exec {CUSTODY} console 2>{errors}"]
+    with terminal(command, tmp_path, environment) as window:
+        window.sees("1 Approvals", "Help")
+        window.press("q")
+
+        assert window.ended() == 0
+    assert errors.read_bytes() == b""

@@ -1,4 +1,4 @@
-"""Where tokens are kept, and how two consoles of one profile go on with one session. Decisions 11."""
+"""Where tokens are kept, and how two consoles of one profile go on with one session."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -87,11 +87,11 @@ def test_a_file_that_others_can_read_is_not_used(store: TokenStore, mode: int) -
     said = heard(store)
 
     assert store.read() is None
-    assert said == [f"Others can read {store.file}, so it is not used; run: chmod 600 {store.file}, or sign in anew."]
+    assert said == [f"Others can read {store.file}, so it is not used; run: chmod 600 {store.file}, or sign in again."]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"profile": "prod"}', "\x00", "null"])
-def test_what_is_no_tokens_is_none(store: TokenStore, content: str) -> None:
+def test_a_file_without_tokens_reads_as_none(store: TokenStore, content: str) -> None:
     store.write(OLD)
     store.file.write_text(content)
 
@@ -119,7 +119,7 @@ def test_a_locked_keyring_leaves_the_file_and_older_tokens_do_not_come_back(
 
     assert store.read() == NEW
     assert said == [
-        f"The system's keyring cannot be used (the collection is locked); the session is kept in {store.file}."
+        f"The system's keyring cannot be used (the collection is locked); the session is saved in {store.file}."
     ]
     keys.locked = False
     assert store.read() == NEW
@@ -147,7 +147,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(folder: Path) -> None:
     store.write(OLD)
     store.write(OLD)
 
-    assert said == [f"The session cannot be kept in {store.file} (Not a directory); it ends with this console."]
+    assert said == [f"The session cannot be saved in {store.file} (Not a directory); it ends with this console."]
 
 
 def test_nothing_of_them_is_printed(store: TokenStore) -> None:
@@ -220,7 +220,7 @@ async def test_two_consoles_go_on_with_one_session(
         assert await renewals(owner, person) == 3
 
 
-async def test_who_comes_later_takes_what_was_kept_last(
+async def test_a_later_process_takes_the_tokens_stored_last(
     service: Service, person: Person, folder: Path, owner: asyncpg.Connection
 ) -> None:
     kept(service, person, folder, token="no-longer-good")
@@ -268,7 +268,7 @@ async def test_a_token_that_may_be_used_up_is_not_shown_again(store: TokenStore)
     assert kept_last.refresh_token == ""
 
 
-async def test_who_has_signed_out_is_not_signed_in_again_by_what_was_under_way(store: TokenStore) -> None:
+async def test_a_refresh_under_way_does_not_undo_a_sign_out(store: TokenStore) -> None:
     store.write(OLD)
     mine, elsewhere = Session(store, OLD), Session(store, OLD)
     shown = list[str]()

@@ -1,4 +1,4 @@
-"""Transactions of one agent or of all: page by page, filtered, and what became of each. Spec 1/4.6."""
+"""Transactions of one agent or of all: page by page, filtered, and what became of each."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 from textual.widgets import Input
 
-from console.orders.became import became, state
 from console.orders.merged import Merged
-from console.screens.transactions import PAGE, Transactions
+from console.orders.outcome_lines import outcome_lines, state
+from console.screens.transactions import PAGE
 from console.texts.moments import clock, moment
 from console.widgets.listing import Listing
 from console.wire.shapes import Transaction, TransactionPage
@@ -66,7 +66,7 @@ async def test_the_transactions_of_all_agents_stand_in_one_list(
         assert await console.picture(*random) == pictures
 
 
-async def test_what_is_further_down_comes_as_one_scrolls(service: Service, tenant: Tenant, folder: Path) -> None:
+async def test_further_pages_load_while_scrolling(service: Service, tenant: Tenant, folder: Path) -> None:
     agent = agent_named(tenant, "Alice")
     for value in range(PAGE + 5):
         agent.sign(value=value % 50)
@@ -115,10 +115,11 @@ async def test_a_filter_asks_the_service(service: Service, tenant: Tenant, folde
 
 
 BAD_FILTERS = (
-    ("status:lost", "status: lost is none of waiting"), ("colour:red", "colour:red is no filter here"),
+    ("status:lost", "status: lost is not one of waiting"),
+    ("colour:red", "colour:red is not a filter here"),
     # This one only the service can judge.
     ("chain:many", "chainId"),
-)  # fmt: skip
+)
 
 
 async def test_a_filter_that_cannot_be_is_said_and_stays(service: Service, tenant: Tenant, folder: Path) -> None:
@@ -148,13 +149,12 @@ async def test_new_transactions_come_in_by_themselves_on_reload(service: Service
         await console.sees("2 transactions of")
 
 
-async def test_what_becomes_of_it_meanwhile_is_told_beside_it_too(
-    service: Service, tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+async def test_the_details_pane_follows_the_state_of_the_transaction(
+    service: Service, tenant: Tenant, folder: Path
 ) -> None:
     agent_named(tenant, "Alice").sign(value=1)
-    monkeypatch.setattr(Transactions, "EVERY_SECONDS", 0.2)
 
-    async with odd_api(service.url) as odd, driven(odd.url, folder, key=tenant.key) as console:
+    async with odd_api(service.url) as odd, driven(odd.url, folder, key=tenant.key, every=0.2) as console:
         await arrived(console)
         await console.sees("It was signed", "Details")
         odd.does(changed(rb'"status":"signed"', b'"status":"confirmed"'), "/vault/alice/transactions")
@@ -162,40 +162,61 @@ async def test_what_becomes_of_it_meanwhile_is_told_beside_it_too(
         await console.sees("It was confirmed by the chain.", "Details")
 
 
-def test_what_became_of_it_is_told_with_its_times() -> None:
+def test_the_outcome_is_shown_with_its_times() -> None:
     done = earlier(
-        1, tx_hash="0x" + "ab" * 32, signed_at="2026-02-01T12:00:01Z", broadcast_at="2026-02-01T12:00:02Z",
-        confirmed_at="2026-02-01T12:00:30Z", replaces_tx_id="e-0",
-    )  # fmt: skip
+        1,
+        tx_hash="0x" + "ab" * 32,
+        signed_at="2026-02-01T12:00:01Z",
+        broadcast_at="2026-02-01T12:00:02Z",
+        confirmed_at="2026-02-01T12:00:30Z",
+        replaces_tx_id="e-0",
+    )
 
-    assert [one.text for one in became(done)] == [
-        "It was confirmed by the chain.", "hash on the chain", f"  0x{'ab' * 32}",
-        "takes the place of the transaction", "  e-0", "signed       2026-02-01 12:00:01 UTC",
-        "sent         2026-02-01 12:00:02 UTC", "confirmed    2026-02-01 12:00:30 UTC",
-    ]  # fmt: skip
+    assert [one.text for one in outcome_lines(done)] == [
+        "It was confirmed by the chain.",
+        "hash on the chain",
+        f"  0x{'ab' * 32}",
+        "replaces the transaction",
+        "  e-0",
+        "signed       2026-02-01 12:00:01 UTC",
+        "sent         2026-02-01 12:00:02 UTC",
+        "confirmed    2026-02-01 12:00:30 UTC",
+    ]
 
 
-def test_what_failed_says_why() -> None:
-    lines = became(earlier(1, status="failed", status_detail="execution_reverted"))
+def test_a_failed_transaction_says_why() -> None:
+    lines = outcome_lines(earlier(1, status="failed", status_detail="execution_reverted"))
 
     assert [one.text for one in lines] == [
-        "It failed: it did not happen on the chain.", "  because: execution_reverted",
-    ]  # fmt: skip
+        "It failed on the chain.",
+        "  because: execution_reverted",
+    ]
     assert lines[0].tone == "bad"
 
 
 @pytest.mark.parametrize(
     ("detail", "word", "sentence"),
-    [("denied", "denied", "It was denied by a person: it was not signed."),
-     ("approval_expired", "expired", "It was let expire, for nobody decided in time: it was not signed."),
-     (None, "refused", "It was refused by a rule: it was not signed.")],
+    [
+        ("denied", "denied", "It was denied by a person: it was not signed."),
+        ("approval_expired", "expired", "It was expired: not decided in time, so it was not signed."),
+        (None, "refused", "It was refused by a rule: it was not signed."),
+    ],
     ids=["by-a-person", "by-nobody", "by-a-rule"],
-)  # fmt: skip
-def test_who_said_no_is_told_apart(detail: str | None, word: str, sentence: str) -> None:
+)
+def test_the_source_of_a_refusal_is_told_apart(detail: str | None, word: str, sentence: str) -> None:
     row = earlier(1, status="rejected", status_detail=detail)
 
     assert state(row.status, row.status_detail) == (word, "quiet")
-    assert [line.text for line in became(row)] == [sentence]
+    assert [line.text for line in outcome_lines(row)] == [sentence]
+
+
+def test_an_order_that_a_person_denied_says_why() -> None:
+    lines = outcome_lines(earlier(1, status="rejected", status_detail="denied", reason="no\ninvoice"))
+
+    assert [one.text for one in lines] == [
+        "It was denied by a person: it was not signed.",
+        '  because: "no invoice"',
+    ]
 
 
 def paged(rows: Sequence[Transaction], offset: int, size: int) -> TransactionPage:
@@ -229,7 +250,7 @@ def test_the_one_list_has_no_hole_however_far_it_is_loaded(numbers: list[list[in
     assert {row.id for row in merged.rows()} == {row.id for row in every}
 
 
-def test_a_newest_page_that_does_not_reach_what_is_loaded_begins_anew() -> None:
+def test_a_newest_page_without_overlap_restarts_the_list() -> None:
     merged = Merged(["a"])
     merged.take("a", TransactionPage([earlier(2), earlier(1)], 3), 0)
     merged.take("a", TransactionPage([earlier(9), earlier(8)], 9), 0)

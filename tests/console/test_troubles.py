@@ -1,4 +1,4 @@
-"""How trouble looks: one calm sentence over what was known, in any terminal. Decisions 11."""
+"""How trouble looks: one calm sentence over what was known, in any terminal."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,8 +22,8 @@ TROUBLES: dict[str, tuple[Deed | None, str, tuple[int, int]]] = {
     "away": (None, "cannot be reached", NARROW),
     "too fast": (refuses(429, "Too many requests.", Retry_After="7"), "Too many requests.", WIDE),
     "failed": (refuses(500, "It failed.", X_Request_Id="request-7"), "(request request-7)", WIDE),
-    "foreign": (answers(200, b"<h1>Welcome, guest</h1>"), "not of this service", NARROW),
-    "not understood": (succeeds([{"id": 7}]), "does not understand", NARROW),
+    "foreign": (answers(200, b"<h1>Welcome, guest</h1>"), "not like this service", NARROW),
+    "not understood": (succeeds([{"id": 7}]), "cannot be parsed", NARROW),
 }
 
 
@@ -43,11 +43,11 @@ async def test_trouble_is_one_sentence_over_what_was_known(
         console.app.client.patience = PATIENT
         if deed is None:
             await odd.refuse()
-            await console.sees("asked every second")
+            await console.sees("polled every second")
         else:
             odd.does(deed, "/approvals")
         clock[0] += timedelta(seconds=42)
-        console.app.lookout.watch.ring()
+        console.app.queue_monitor.watch.ring()
         await console.sees(words, "42s old", "Has waited 2m 12s")
 
         assert await console.picture(*random_of(one)) == pictures

@@ -1,4 +1,4 @@
-"""How long a signature over a document holds, from the document itself. Spec 1/4.3."""
+"""How long a signature over a document holds, from the document itself."""
 
 import re
 from typing import Any
@@ -19,24 +19,23 @@ def ends(shown: Order, **message: Any) -> list[tuple[str, str | None]]:
     """What is said of how long the signature holds."""
     lines = essentials(shown, Known(data={"primaryType": "Permit", "value": message}))
     return [
-        (one.text, one.tone)
-        for one in lines
-        if re.search("can be used|What it allows|names no end|it was used", one.text)
+        (one.text, one.tone) for one in lines if re.search("can be used|[Tt]he permission|names no expiry", one.text)
     ]
 
 
 @pytest.mark.parametrize("deadline", [MOST, "9999999999", "0x" + "f" * 64, 2**256 - 1])
 def test_a_permit_without_an_end_says_so(deadline: object) -> None:
     assert ends(permit_order(), deadline=deadline) == [
-        ("The signature can be used for ever.", "warn"),
-        ("Once it was used, what it allows has no end: it stays until it is spent or taken back.", "warn"),
+        ("The signature can be used forever.", "warn"),
+        ("Once used, the permission it grants does not expire: it stays until spent or revoked.", "warn"),
     ]
 
 
 def test_a_permit_says_until_when_it_can_be_used() -> None:
     assert ends(permit_order(), deadline="1772452800")[0] == (
-        "The signature can be used until 2026-03-02 12:00:00 UTC.", None
-    )  # fmt: skip
+        "The signature can be used until 2026-03-02 12:00:00 UTC.",
+        None,
+    )
 
 
 def test_of_permit2_both_ends_are_said() -> None:
@@ -44,7 +43,7 @@ def test_of_permit2_both_ends_are_said() -> None:
 
     assert ends(permit_order(label="PermitBatch"), details=details, sigDeadline="1772449200") == [
         ("The signature can be used until 2026-03-02 11:00:00 UTC.", None),
-        ("What it allows ends 2026-03-02 13:00:00 UTC.", None),
+        ("The permission ends 2026-03-02 13:00:00 UTC.", None),
     ]
 
 
@@ -57,15 +56,25 @@ def test_an_authorization_says_from_when_it_can_be_used() -> None:
 
 
 def test_an_expiry_of_zero_is_for_ever() -> None:
-    assert ends(permit_order(), expiry="0")[0] == ("The signature can be used for ever.", "warn")
+    assert ends(permit_order(), expiry="0")[0] == ("The signature can be used forever.", "warn")
 
 
-@pytest.mark.parametrize(("message", "line"), [
-    ({"endTime": "1772452800"}, "By its own account the signature can be used until 2026-03-02 12:00:00 UTC."),
-    ({"tree": [[{"endTime": "1"}, {"endTime": MOST}]]}, "By its own account the signature can be used for ever."),
-    ({"until": "1"}, "It names no end that this console knows: the signature may be of use for ever."),
-], ids=["an end", "one of several without", "none"])  # fmt: skip
-def test_what_is_not_recognised_tells_its_end_by_its_own_account(message: dict[str, Any], line: str) -> None:
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        (
+            {"endTime": "1772452800"},
+            "According to the document, the signature can be used until 2026-03-02 12:00:00 UTC.",
+        ),
+        (
+            {"tree": [[{"endTime": "1"}, {"endTime": MOST}]]},
+            "According to the document, the signature can be used forever.",
+        ),
+        ({"until": "1"}, "It names no expiry known to this console: the signature may be valid forever."),
+    ],
+    ids=["an end", "one of several without", "none"],
+)
+def test_the_expiry_of_unknown_typed_data_is_attributed_to_the_document(message: dict[str, Any], line: str) -> None:
     shown = permit_order(Effect("opaque", None, "0", US, TOKEN, label="OrderComponents"))
 
     assert ends(shown, **message)[0][0] == line

@@ -87,9 +87,10 @@ async def at(line: str = QUIET) -> AsyncIterator[Place]:
     """A site whose consoles are this shell line."""
     (port,) = free_ports(1)
     site = Site(line, port)
-    async with _running(await site._make_app(), port), httpx.AsyncClient(
-        base_url=f"http://127.0.0.1:{port}", trust_env=False
-    ) as browser:  # fmt: skip
+    async with (
+        _running(await site._make_app(), port),
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as browser,
+    ):
         yield Place(site, browser)
 
 

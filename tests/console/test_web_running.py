@@ -16,11 +16,11 @@ from websockets.sync.client import connect
 
 from console.web import COOKIE
 from tests.fixtures.callers import ADDRESS, Tenant
+from tests.fixtures.eventually import eventually
 from tests.fixtures.server import Service
 from tests.outside.browser import browser_page
 from tests.outside.processes import PROJECT, die_with
 from tests.outside.terminal import PATIENCE_SECONDS
-from tests.outside.upstream import eventually
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 THRESHOLD = {"type": "auto-approve-threshold", "enabled": True, "config": {"threshold": "0"}}
@@ -57,12 +57,20 @@ def served(service: Service, tenant: Tenant, folder: Path, *more: str) -> Iterat
     key_file.touch(0o600)
     key_file.write_text(tenant.key)
     environment = {
-        "PATH": os.environ["PATH"], "HOME": str(folder), "SERVICE_URL": service.url, "SERVICE_KEY_FILE": str(key_file),
-    }  # fmt: skip
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "SERVICE_URL": service.url,
+        "SERVICE_KEY_FILE": str(key_file),
+    }
     process = subprocess.Popen(
-        [PROJECT / ".venv/bin/custody", "console", "--web", *more], cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-    )  # fmt: skip
+        [PROJECT / ".venv/bin/custody", "console", "--web", *more],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+    )
     try:
         yield Site(process, _address(process))
     finally:
@@ -112,7 +120,7 @@ def test_consoles_end_with_the_site(service: Service, tenant: Tenant, folder: Pa
     with served(service, tenant, folder) as site:
         where, headers = site.enter()
         with connect(where, additional_headers=headers, proxy=None) as wire:
-            # Behind help nothing is drawn anew, so that no write that fails ends the console in our place.
+            # Behind help nothing is drawn again, so no failing write ends the console before the test does.
             drawn = ""
             while "Esc closes" not in drawn:
                 drawn = CONTROLS.sub("", drawn + wire.recv(timeout=PATIENCE_SECONDS).decode())
@@ -131,13 +139,13 @@ class Shown:
 
     def __init__(self, page: Page) -> None:
         self.page, self._bytes = page, b""
-        page.on("websocket", lambda wire: wire.on("framereceived", self._drawn))
+        page.on("websocket", lambda wire: wire.on("framereceived", self._armed))
 
-    def _drawn(self, frame: bytes | str) -> None:
+    def _armed(self, frame: bytes | str) -> None:
         self._bytes += frame if isinstance(frame, bytes) else b""
 
     def sees(self, *words: str) -> None:
-        """Wait until all of this was drawn since the last time, then begin anew."""
+        """Wait until all of this was drawn since the last time, then start over."""
         for _ in range(PATIENCE_SECONDS * 20):
             text = CONTROLS.sub("", self._bytes.decode(errors="replace"))
             if all(word in text for word in words):
@@ -163,8 +171,8 @@ def test_the_queue_is_shown_in_a_browser_and_decided_with_its_keyboard(
         address = visit.page.url
         # No click: the page gives its keys to the console by itself.
         visit.page.keyboard.press("a")
-        shown.sees("Approve this?", ADDRESS, "2 ETH", agent.id, "Approve (Enter)")
-        visit.page.keyboard.press("Enter")
+        shown.sees("Approve this?", ADDRESS, "2 ETH", agent.id, "Approve (y)")
+        visit.page.keyboard.press("y")
         eventually(lambda: tenant.ok("GET", "/approvals/stats")["approved"] == 1, seconds=PATIENCE_SECONDS)
         again = visit.page.request.get(site.address)
         popups = visit.page.evaluate("window.open('about:blank')")

@@ -1,4 +1,4 @@
-"""What an order does, in words: exact, the gravest first, and nothing that others write passes for ours. Spec 1/4.3."""
+"""What an order does, in words: exact, the gravest first, and nothing that others write passes for ours."""
 
 import re
 from typing import Any
@@ -13,6 +13,7 @@ from console.orders.details import details
 from console.orders.limits import limits
 from console.orders.order import Known, of_approval
 from console.orders.words import essentials, summary
+from console.texts.lines import Line
 from console.wire.shapes import Approval, Budget, Effect, TokenFunds
 from custody.chains.evm.address import checksum
 from tests.console.orders import (
@@ -30,18 +31,18 @@ from tests.console.orders import (
     pays,
     said,
     tone_of,
-)  # fmt: skip
+)
 
 MINT, PAYEE = "So11111111111111111111111111111111111111112", "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
 
 
 def test_a_payment_says_how_much_to_whom_and_where() -> None:
     assert said(order(pays(), FEE, to_address=THEM, value="1500000000000000000")) == [
-        'Agent "Payer" (payer) asks for this:',
         "Sends 1.5 ETH (1,500,000,000,000,000,000 wei) to",
         f"  {THEM}",
         "Network fee at most 0.005 ETH (5,000,000,000,000,000 wei).",
         "On Ethereum.",
+        'Agent "Payer" (payer) asks for this.',
     ]
 
 
@@ -50,41 +51,50 @@ def test_a_token_payment_says_which_token_and_what_it_calls_itself() -> None:
 
     lines = said(order(pays("1500000", asset=TOKENS), to_address=TOKEN, value="0"), known)
 
-    assert lines[1:7] == [
-        "Sends 1.5 (1,500,000 raw units) of", f"  token {checksum(TOKEN)}", '  calls itself "USDC"', "to", f"  {THEM}",
+    assert lines[:6] == [
+        "Sends 1.5 (1,500,000 raw units) of",
+        f"  token {checksum(TOKEN)}",
+        '  calls itself "USDC"',
+        "to",
+        f"  {THEM}",
         "On Ethereum.",
-    ]  # fmt: skip
+    ]
 
 
 def test_an_unlimited_approval_says_so_in_words_and_in_red() -> None:
     lines = said(order(allows()))
 
-    assert lines[1] == "Lets this address spend UNLIMITED amounts on the agent's behalf, now and later:"
-    assert lines[2:5] == [f"  {checksum(SPENDER)}", "of", f"  token {checksum(TOKEN)}"]
+    assert lines[0] == "Lets this address spend UNLIMITED amounts on the agent's behalf, now and later:"
+    assert lines[1:4] == [f"  {checksum(SPENDER)}", "of", f"  token {checksum(TOKEN)}"]
     assert tone_of("Lets", order(allows())) == "bad"
 
 
 def test_a_huge_approval_is_unlimited_whatever_its_mark_says() -> None:
     effect = Effect("approval", TOKENS, str(2**128), US, spender=SPENDER, unlimited=False)
 
-    assert "UNLIMITED" in said(order(effect))[1]
+    assert "UNLIMITED" in said(order(effect))[0]
 
 
 def test_an_approval_up_to_an_amount_says_the_amount() -> None:
     shown, known = order(allows("5")), Known(data="0x095ea7b3")
-    line = said(shown, known)[1]
+    line = said(shown, known)[0]
 
     assert line == "Lets this address spend 5 raw units (decimals unknown) on the agent's behalf, now and later:"
     assert tone_of("Lets", shown, known) == "warn"
 
 
-@pytest.mark.parametrize(("kind", "data", "more", "brief"), [
-    ("evm", "0x095ea7b3", "", "5"), ("typed_data", None, "", "5"), ("solana", None, "", "5"),
-    ("evm", "0x39509351", " more than it may already", "5 more"),
-    ("evm", "0xac9650d8" + "39509351", ", or that much more than it may already,", "5 or more"),
-    ("evm", None, ", or that much more than it may already,", "5 or more"),
-])  # fmt: skip
-def test_what_is_added_to_an_allowance_is_not_said_to_be_all_of_it(
+@pytest.mark.parametrize(
+    ("kind", "data", "more", "brief"),
+    [
+        ("evm", "0x095ea7b3", "", "5"),
+        ("typed_data", None, "", "5"),
+        ("solana", None, "", "5"),
+        ("evm", "0x39509351", " more than it may already", "5 more"),
+        ("evm", "0xac9650d8" + "39509351", ", or that much more than it may already,", "5 or more"),
+        ("evm", None, ", or that much more than it may already,", "5 or more"),
+    ],
+)
+def test_an_increase_of_an_allowance_is_not_shown_as_the_whole_allowance(
     kind: str, data: str | None, more: str, brief: str
 ) -> None:
     shown, known = order(allows("5"), kind=kind), Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=0)})
@@ -94,35 +104,87 @@ def test_what_is_added_to_an_allowance_is_not_said_to_be_all_of_it(
     assert summary(shown, known) == f"Approval of {brief} of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd"
 
 
-@pytest.mark.parametrize(("data", "decimals", "line", "tone", "brief"), [
-    ("0xa457c2d7", 6, "Lowers what this address may spend on the agent's behalf, perhaps by very little:", None,
-     "Lowers approval of {} for {}"),
-    ("0xA457C2D7", None, "Lowers what this address may spend on the agent's behalf, perhaps by very little:", None,
-     "Lowers approval of {} for {}"),
-    (None, None, "Lowers what this address may spend on the agent's behalf, or sets it to 0, or adds nothing:", "warn",
-     "Lowers approval of {} for {}, or sets it to 0, or adds nothing"),
-    ("0xac9650d8095ea7b3a457c2d7", None,
-     "Lowers what this address may spend on the agent's behalf, or sets it to 0:", "warn",
-     "Lowers approval of {} for {}, or sets it to 0"),
-    (None, 6, "Lowers what this address may spend on the agent's behalf, or sets it to 0, or adds nothing:", "warn",
-     "Lowers approval of {} for {}, or sets it to 0, or adds nothing"),
-    ("0xac9650d8a457c2d7", 6, "Lowers or takes back what this address may spend on the agent's behalf:", None,
-     "Lowers or takes back approval of {} for {}"),
-    ("0x39509351", 6, "Adds nothing to what this address may spend on the agent's behalf:", "warn",
-     "Adds nothing to approval of {} for {}"),
-    ("0xac9650d839509351", 6, "Sets what this address may spend on the agent's behalf to 0, or adds nothing:", "warn",
-     "Sets approval of {} for {} to 0, or adds nothing"),
-    ("0x095ea7b3", 6, "Takes back what this address may spend on the agent's behalf:", "good",
-     "Takes back approval of {} for {}"),
-    ("0x095ea7b3", None, "Sets what this address may spend on the agent's behalf to 0:", "warn",
-     "Sets approval of {} for {} to 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "decimals", "line", "tone", "brief"),
+    [
+        (
+            "0xa457c2d7",
+            6,
+            "Lowers what this address may spend on the agent's behalf, perhaps by very little:",
+            None,
+            "Lowers approval of {} for {}",
+        ),
+        (
+            "0xA457C2D7",
+            None,
+            "Lowers what this address may spend on the agent's behalf, perhaps by very little:",
+            None,
+            "Lowers approval of {} for {}",
+        ),
+        (
+            None,
+            None,
+            "Lowers what this address may spend on the agent's behalf, or sets it to 0, or adds nothing:",
+            "warn",
+            "Lowers approval of {} for {}, or sets it to 0, or adds nothing",
+        ),
+        (
+            "0xac9650d8095ea7b3a457c2d7",
+            None,
+            "Lowers what this address may spend on the agent's behalf, or sets it to 0:",
+            "warn",
+            "Lowers approval of {} for {}, or sets it to 0",
+        ),
+        (
+            None,
+            6,
+            "Lowers what this address may spend on the agent's behalf, or sets it to 0, or adds nothing:",
+            "warn",
+            "Lowers approval of {} for {}, or sets it to 0, or adds nothing",
+        ),
+        (
+            "0xac9650d8a457c2d7",
+            6,
+            "Lowers or takes back what this address may spend on the agent's behalf:",
+            None,
+            "Lowers or takes back approval of {} for {}",
+        ),
+        (
+            "0x39509351",
+            6,
+            "Adds nothing to what this address may spend on the agent's behalf:",
+            "warn",
+            "Adds nothing to approval of {} for {}",
+        ),
+        (
+            "0xac9650d839509351",
+            6,
+            "Sets what this address may spend on the agent's behalf to 0, or adds nothing:",
+            "warn",
+            "Sets approval of {} for {} to 0, or adds nothing",
+        ),
+        (
+            "0x095ea7b3",
+            6,
+            "Takes back what this address may spend on the agent's behalf:",
+            "good",
+            "Takes back approval of {} for {}",
+        ),
+        (
+            "0x095ea7b3",
+            None,
+            "Sets what this address may spend on the agent's behalf to 0:",
+            "warn",
+            "Sets approval of {} for {} to 0",
+        ),
+    ],
+)
 def test_only_what_is_known_to_be_set_to_0_is_said_to_be(
     data: str | None, decimals: int | None, line: str, tone: str | None, brief: str
 ) -> None:
     shown, known = order(allows("0")), Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=decimals)})
 
-    assert said(shown, known)[1] == line
+    assert said(shown, known)[0] == line
     assert tone_of(line, shown, known) == tone
     assert summary(shown, known) == brief.format("token 0xCcCCc…cccccC", "0xDDdDd…DDDDDd")
 
@@ -132,16 +194,16 @@ def test_taking_an_approval_back_is_no_danger() -> None:
 
     known = Known(data="0x095ea7b3", tokens={TOKENS: TokenFunds(TOKEN, decimals=6)})
 
-    assert said(order(allows("0")), known)[1] == line
+    assert said(order(allows("0")), known)[0] == line
     assert tone_of(line, order(allows("0")), known) == "good"
     taken = "Takes back what this address may spend on the agent's behalf:"
-    assert said(order(allows("0")), Known(data="0xa22cb465"))[1] == taken
+    assert said(order(allows("0")), Known(data="0xa22cb465"))[0] == taken
 
 
-def test_what_might_be_an_nft_is_not_said_to_be_taken_back() -> None:
+def test_a_possible_nft_approval_is_not_shown_as_revoked() -> None:
     lines = said(order(allows("0")), Known(data="0x095ea7b3"))
 
-    assert lines[1] == "Sets what this address may spend on the agent's behalf to 0:"
+    assert lines[0] == "Sets what this address may spend on the agent's behalf to 0:"
     assert "  were it an NFT contract, this would give away its number 0" in lines
     assert tone_of("Sets", order(allows("0")), Known(data="0x095ea7b3")) == "warn"
 
@@ -153,9 +215,11 @@ def test_an_nft_contract_that_tells_no_decimals_or_0_may_give_away_its_number() 
     gives, zero, sends = (
         said(shown, Known(data=data, tokens=land))
         for shown, data in (
-            (order(allows("7")), approves), (order(allows("0")), approves), (order(pays("7", asset=TOKENS)), moves)
+            (order(allows("7")), approves),
+            (order(allows("0")), approves),
+            (order(pays("7", asset=TOKENS)), moves),
         )
-    )  # fmt: skip
+    )
 
     assert "  were it an NFT contract, this would give away its number 7" in gives
     assert "  were it an NFT contract, this would give away its number 0" in zero
@@ -184,29 +248,40 @@ def test_a_payment_that_an_nft_contract_reads_as_a_number_says_so(
 
 
 def test_an_unlimited_effect_that_is_not_known_says_that_it_is() -> None:
-    assert said(order(Effect("teleport", ETHER, MOST, US, THEM)))[1].startswith("UNLIMITED: Does something")
+    assert said(order(Effect("teleport", ETHER, MOST, US, THEM)))[0].startswith("UNLIMITED: Does something")
 
 
 def test_power_over_every_nft_is_unlimited() -> None:
-    assert "move EVERY NFT, UNLIMITED," in said(order(allows(label="every token")))[1]
+    assert "move EVERY NFT, UNLIMITED," in said(order(allows(label="every token")))[0]
 
 
 def test_an_nft_is_named_by_its_number() -> None:
-    assert said(order(pays("1", asset=TOKENS, label="token 42")))[1] == "Sends NFT number 42 (1 of it) of"
+    assert said(order(pays("1", asset=TOKENS, label="token 42")))[0] == "Sends NFT number 42 (1 of it) of"
 
 
 @pytest.mark.parametrize("label", ["token 42 and all else", "token ", "Token 42", "token 4\u0662"])
-def test_what_only_resembles_an_nft_is_an_amount(label: str) -> None:
-    assert said(order(pays("1", asset=TOKENS, label=label)))[1] == "Sends 1 raw units (decimals unknown) of"
+def test_a_call_that_only_resembles_an_nft_transfer_shows_an_amount(label: str) -> None:
+    assert said(order(pays("1", asset=TOKENS, label=label)))[0] == "Sends 1 raw units (decimals unknown) of"
 
 
-def test_what_nobody_could_decode_says_so_in_red() -> None:
+def test_typed_data_of_an_unknown_kind_is_said_to_be_unknown_before_anything_else() -> None:
+    effect = Effect("opaque", None, "0", US, THEM, label="SafeOp", unknown=True)
+    shown = order(effect, kind="typed_data", to_address=THEM)
+
+    assert dangers(shown, Known())[0] == Line("! Typed data of an unknown kind: read all of it.", "bad")
+    assert tone_of("Typed data of an unknown kind", shown) == "bad"
+    assert any("It is for the contract" in line for line in said(shown))
+
+
+def test_an_undecoded_call_says_so_in_red() -> None:
     shown = order(Effect("opaque", None, "0", US, THEM), to_address=THEM, value="0")
 
-    assert said(shown)[1:4] == [
-        "Nobody could decode what this does: it may move anything the agent has.", "It calls", f"  {THEM}",
-    ]  # fmt: skip
-    assert tone_of("Nobody", shown) == "bad"
+    assert said(shown)[:3] == [
+        "Cannot be decoded: it may move anything the agent has.",
+        "It calls",
+        f"  {THEM}",
+    ]
+    assert tone_of("Cannot be decoded", shown) == "bad"
 
 
 @pytest.mark.parametrize("effects", [(FEE, pays(), allows("5"), allows()), (allows(), FEE, allows("5"), pays())])
@@ -228,16 +303,16 @@ def test_a_destination_that_was_never_paid_goes_before_one_that_was() -> None:
 
 
 @pytest.mark.parametrize("status", ["rejected", "pending_approval", "failed"])
-def test_what_was_only_asked_for_was_not_paid(status: str) -> None:
+def test_a_queued_order_is_not_shown_as_paid(status: str) -> None:
     assert "  never paid before" in said(order(pays()), Known(past=[earlier(1, pays(), status=status)]))
 
 
 def test_a_past_that_was_not_read_to_its_end_says_so() -> None:
     known = Known(past=[], past_complete=False, looked_through=100)
 
-    assert "  never paid before, as far as the last 100 orders to the same place tell" in said(order(pays()), known)
+    assert "  never paid before, judging by the last 100 orders to the same place" in said(order(pays()), known)
     assert dangers(order(pays()), known)[0].text.endswith(
-        "as this order does, as far as the last 100 orders to the same place tell."
+        "as this order does, judging by the last 100 orders to the same place."
     )
     assert dangers(order(pays()), Known(past=[]))[0].text.endswith("as this order does.")
 
@@ -247,7 +322,7 @@ def test_nothing_is_said_of_a_past_that_is_not_known() -> None:
 
 
 def test_a_frozen_agent_is_said_before_all_it_asks_for() -> None:
-    assert said(order(pays()), Known(frozen="This agent is frozen."))[1] == "This agent is frozen."
+    assert said(order(pays()), Known(frozen="This agent is frozen."))[0] == "This agent is frozen."
 
 
 def test_a_name_is_said_below_its_address_whatever_its_case() -> None:
@@ -259,7 +334,7 @@ def test_a_name_is_said_below_its_address_whatever_its_case() -> None:
 
 
 def test_a_stranger_is_called_one_only_where_the_names_are_known() -> None:
-    stranger = "  unknown: no agent here, on no approved list"
+    stranger = "  unknown: not an agent here, not on an approved list"
 
     assert stranger in said(order(pays()), Known(names_known=True))
     assert stranger not in said(order(pays()), Known(names_known=False))
@@ -268,17 +343,17 @@ def test_a_stranger_is_called_one_only_where_the_names_are_known() -> None:
 def test_a_document_is_named_and_who_holds_it_may_use_it() -> None:
     shown = order(allows(label="Permit"), kind="typed_data", to_address=TOKEN)
 
-    assert said(shown)[1] == 'Signs a document, "Permit": whoever holds the signature may use it, now or later.'
-    assert "UNLIMITED" in said(shown)[2]
+    assert said(shown)[0] == 'Signs a document, "Permit": anyone who holds the signature may use it, now or later.'
+    assert "UNLIMITED" in said(shown)[1]
 
 
 def test_a_document_without_effects_is_named_by_what_is_signed() -> None:
     lines = said(order(kind="typed_data", to_address=THEM, chain_id=None), Known(data={"primaryType": "Mail"}))
 
-    assert lines[1:] == [
-        'Signs a document, "Mail": whoever holds the signature may use it, now or later.',
-        "Nothing in it is known to move value.",
-        "The document names no chain: what it allows may hold on any.",
+    assert lines[:-1] == [
+        'Signs a document, "Mail": anyone who holds the signature may use it, now or later.',
+        "No known effect of it moves value.",
+        "The document names no chain: the permission may be valid on any chain.",
         "The document is for the contract",
         f"  {THEM}",
     ]
@@ -289,33 +364,33 @@ def test_rent_for_somebody_else_is_theirs() -> None:
 
     lines = said(order(rent, kind="solana", chain_id=101))
 
-    assert lines[1] == "Rent 0.00203928 SOL (2,039,280 lamports) for somebody else, who may take it out:"
-    assert lines[2] == f"  {PAYEE}"
+    assert lines[0] == "Rent 0.00203928 SOL (2,039,280 lamports) for another address, which may withdraw it:"
+    assert lines[1] == f"  {PAYEE}"
 
 
 def test_a_fee_for_somebody_else_is_a_gift() -> None:
     gift = Effect("fee", ETHER, "1", US, THEM)
 
-    assert said(order(gift))[1].endswith("as a gift to somebody else:")
+    assert said(order(gift))[0].endswith("as a gift to another address:")
     assert tone_of("Network fee", order(gift)) == "warn"
 
 
 def test_a_solana_token_payment_names_its_mint() -> None:
     shown = order(pays("5", to=PAYEE, asset=f"solana:{MINT}"), kind="solana", chain_id=101, to_address=PAYEE, value="0")
 
-    assert said(shown)[1:5] == ["Sends 5 raw units (decimals unknown) of", f"  token {MINT}", "to", f"  {PAYEE}"]
+    assert said(shown)[:4] == ["Sends 5 raw units (decimals unknown) of", f"  token {MINT}", "to", f"  {PAYEE}"]
 
 
 def test_bitcoin_is_counted_in_its_own_units() -> None:
     shown = order(pays("150000000", to="bc1qexample", asset="bitcoin"), kind="bitcoin", chain_id=None)
 
-    assert said(shown)[1:] == ["Sends 1.5 BTC (150,000,000 sat) to", "  bc1qexample", "On Bitcoin."]
+    assert said(shown)[:-1] == ["Sends 1.5 BTC (150,000,000 sat) to", "  bc1qexample", "On Bitcoin."]
 
 
 def test_another_value_than_what_is_sent_is_said_in_red() -> None:
     shown = order(pays("5"), to_address=THEM, value="6")
 
-    line = "It says itself that it sends 0.000000000000000006 ETH (6 wei), which is not what it does."
+    line = "It claims to send 0.000000000000000006 ETH (6 wei), which is not what it does."
     assert line in said(shown)
     assert tone_of(line, shown) == "bad"
 
@@ -323,7 +398,7 @@ def test_another_value_than_what_is_sent_is_said_in_red() -> None:
 def test_another_destination_than_the_effects_say_is_said() -> None:
     lines = said(order(allows(), to_address=THEM, value="0"))
 
-    assert lines[-2:] == ["The order goes to", f"  {THEM}"]
+    assert lines[-3:-1] == ["The order goes to", f"  {THEM}"]
 
 
 def test_a_token_of_another_chain_is_said_in_red() -> None:
@@ -344,24 +419,29 @@ def test_the_end_of_the_time_is_said() -> None:
 def test_an_effect_that_is_not_known_is_said_not_hidden() -> None:
     lines = said(order(Effect("teleport", ETHER, "1", US, THEM)))
 
-    assert lines[1] == 'Does something that this console does not know ("teleport"):'
+    assert lines[0] == 'Does something this console does not know ("teleport"):'
     assert f"  {THEM}" in lines
 
 
 def test_an_order_without_effects_says_so_in_red() -> None:
-    assert said(order(to_address=THEM))[1] == "Nobody said what this order does."
+    assert said(order(to_address=THEM))[0] == "The effects of this order are unknown."
 
 
-@pytest.mark.parametrize(("effects", "line"), [
-    ([pays()], "Sends 1.5 ETH to 0x11111…111111"),
-    ([pays("2")], "Sends 2 wei to 0x11111…111111"),
-    ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
-    ([pays(), allows()], "UNLIMITED approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, and 1 more"),
-    ([allows("0")], "Lowers approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, or sets it to 0, or adds nothing"),
-    ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
-    ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
-    ([], "Does what nobody said"),
-], ids=["payment", "two wei", "several", "approval", "revocation", "opaque", "document", "nothing"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("effects", "line"),
+    [
+        ([pays()], "Sends 1.5 ETH to 0x11111…111111"),
+        ([pays("2")], "Sends 2 wei to 0x11111…111111"),
+        ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
+        ([pays(), allows()], "UNLIMITED approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, and 1 more"),
+        ([allows("0")], "Lowers approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, or sets it to 0, or adds nothing"),
+        ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
+        ([Effect("opaque", None, "0", US, THEM, label="SafeOp", unknown=True)], 'Unknown typed data: "SafeOp"'),
+        ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
+        ([], "Effect unknown"),
+    ],
+    ids=["payment", "two wei", "several", "approval", "revocation", "opaque", "kind", "document", "none"],
+)
 def test_a_list_has_it_in_one_line_the_gravest_first(effects: list[Effect], line: str) -> None:
     assert summary(order(*effects), Known()) == line
 
@@ -370,14 +450,26 @@ WORDS = st.text(max_size=40) | st.sampled_from(
     ["", ETHER, TOKENS, "evm:", "evm:x:", "solana:", "bitcoin", "at most", US]
 )
 EFFECTS = st.builds(
-    Effect, st.sampled_from(["transfer", "approval", "fee", "call", "opaque"]) | WORDS, st.none() | WORDS,
-    WORDS | st.just(MOST), st.none() | WORDS, st.none() | WORDS, st.none() | WORDS, st.booleans(), st.booleans(),
+    Effect,
+    st.sampled_from(["transfer", "approval", "fee", "call", "opaque"]) | WORDS,
     st.none() | WORDS,
-)  # fmt: skip
+    WORDS | st.just(MOST),
+    st.none() | WORDS,
+    st.none() | WORDS,
+    st.none() | WORDS,
+    st.booleans(),
+    st.booleans(),
+    st.none() | WORDS,
+)
 
 
-@given(st.lists(EFFECTS, max_size=4), st.sampled_from(["evm", "typed_data", "solana", "bitcoin", ""]),
-       st.none() | st.integers(), st.none() | WORDS, st.none() | WORDS)  # fmt: skip
+@given(
+    st.lists(EFFECTS, max_size=4),
+    st.sampled_from(["evm", "typed_data", "solana", "bitcoin", ""]),
+    st.none() | st.integers(),
+    st.none() | WORDS,
+    st.none() | WORDS,
+)
 def test_nothing_raises_and_no_effect_is_hidden(
     effects: list[Effect], kind: str, chain: int | None, to: str | None, value: str | None
 ) -> None:
@@ -391,9 +483,10 @@ def test_nothing_raises_and_no_effect_is_hidden(
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=50), lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text(max_size=20), inner, max_size=4), max_leaves=30,
-)  # fmt: skip
+    st.none() | st.booleans() | st.integers() | st.text(max_size=50),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
+    max_leaves=30,
+)
 
 
 @given(JSON, st.sampled_from(["evm", "typed_data", "solana", "bitcoin"]))
@@ -410,7 +503,7 @@ def document(message: object, fields: int = 1) -> dict[str, Any]:
     return {"domain": {"chainId": 1, "name": "x"}, "primaryType": "T0", "types": types, "value": message}
 
 
-def test_what_a_document_says_is_shown_however_long_its_types_are() -> None:
+def test_the_message_of_a_document_is_shown_however_long_its_types_are() -> None:
     given = document({"grants": "everything"}, fields=250)
 
     lines = [one.text for one in details(order(kind="typed_data"), Known(data=given))]
@@ -427,14 +520,18 @@ def test_a_message_that_is_shown_whole_says_nothing_of_lines() -> None:
     assert not any("Not all" in line for line in said(order(kind="typed_data"), known))
 
 
-@pytest.mark.parametrize(("message", "lacking"), [
-    ({"list": list(range(1_000))}, "802 lines left out"),
-    ({"list": list(range(200_000))}, "at least 10,000 lines left out"),
-    ({"deep": [{"call": ["0x" + "00" * 400]}]}, "1 line cut short"),
-    ({"list": [["b" * 601] * 150] * 2, "z": 1}, "105 lines left out, 196 lines cut short"),
-    ({"n" * 81: 1}, "1 line cut short"),
-    ({"a": {"b": {"c": {"d": {"e": {"f": {"g": ["h" * 601]}}}}}}}, "1 line cut short"),
-], ids=["many", "very many", "calldata", "both", "a name", "very deep"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("message", "lacking"),
+    [
+        ({"list": list(range(1_000))}, "802 lines left out"),
+        ({"list": list(range(200_000))}, "at least 10,000 lines left out"),
+        ({"deep": [{"call": ["0x" + "00" * 400]}]}, "1 line cut short"),
+        ({"list": [["b" * 601] * 150] * 2, "z": 1}, "105 lines left out, 196 lines cut short"),
+        ({"n" * 81: 1}, "1 line cut short"),
+        ({"a": {"b": {"c": {"d": {"e": {"f": {"g": ["h" * 601]}}}}}}}, "1 line cut short"),
+    ],
+    ids=["many", "very many", "calldata", "both", "a name", "very deep"],
+)
 def test_a_message_that_is_not_shown_whole_says_so_in_red_above_and_below(message: object, lacking: str) -> None:
     opaque = Effect("opaque", None, "0", US, THEM, label="T0")
     shown, known = order(opaque, kind="typed_data"), Known(data=document(message))
@@ -453,15 +550,24 @@ def test_calldata_is_clipped_with_its_length_and_its_function() -> None:
 
 def test_an_item_of_the_queue_is_said_with_its_digest() -> None:
     item = msgspec.convert(
-        {"id": "a", "txId": "t", "agentId": "payer", "agentName": "Payer", "status": "pending", "digest": "ab" * 32,
-         "requestedAt": "2026-03-01T12:00:00Z", "kind": "evm"}, Approval,
-    )  # fmt: skip
+        {
+            "id": "a",
+            "txId": "t",
+            "agentId": "payer",
+            "agentName": "Payer",
+            "status": "pending",
+            "digest": "ab" * 32,
+            "requestedAt": "2026-03-01T12:00:00Z",
+            "kind": "evm",
+        },
+        Approval,
+    )
 
     assert f"digest       {'ab' * 32}" in [one.text for one in details(of_approval(item), Known())]
 
 
 @pytest.mark.parametrize("name", ['x" (treasury) asks for this: "', "a" * 10_000, "[@click=app.quit]x[/]", "a    b"])
 def test_a_name_cannot_leave_its_quotation_marks(name: str) -> None:
-    line = said(order(pays(), agent_name=name))[0]
+    line = said(order(pays(), agent_name=name))[-1]
 
-    assert re.fullmatch(r'Agent "[^"]{1,100}" \(payer\) asks for this:', line)
+    assert re.fullmatch(r'Agent "[^"]{1,100}" \(payer\) asks for this\.', line)

@@ -11,7 +11,7 @@ import msgspec
 
 from custody.kit.callers import Origin
 from custody.protocol.client import SignerClient
-from custody.protocol.messages import Expire
+from custody.protocol.signer.orders import Expire
 from tests.fixtures.callers import Tenant, rule
 from tests.fixtures.server import Service
 

@@ -1,4 +1,4 @@
-"""An approval that nobody decides ends by itself, once, whoever else decides at that moment. Decisions 4 (expiry)."""
+"""An undecided approval expires by itself, once, even when somebody decides at that moment."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ import pytest
 
 from tests.expiry.race import judged, race
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from tests.fixtures.eventually import eventually
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
-from tests.outside.upstream import eventually
 
 DUE = "UPDATE approvals SET expires_at = service_now() - interval '1 ms' WHERE id = $1"
 EVENTS = (
@@ -35,7 +35,7 @@ def item(tenant: Tenant, approval: str) -> dict[str, Any]:
     return next(one for one in tenant.ok("GET", "/approvals?status=all") if one["id"] == approval)
 
 
-async def test_what_nobody_decides_is_rejected_and_told(
+async def test_an_undecided_approval_is_rejected_and_announced(
     tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
     late, young = queued(cautious), queued(cautious)
@@ -49,9 +49,18 @@ async def test_what_nobody_decides_is_rejected_and_told(
     assert (found["status"], found["statusDetail"], found["signature"]) == ("rejected", "approval_expired", None)
     [event] = await owner.fetch(EVENTS, tenant.id)
     assert msgspec.json.decode(event["data"]) == {
-        "approvalId": late["approvalId"], "txId": late["txId"], "to": ADDRESS, "value": "5", "chainId": 31337,
-        "reason": "expired", "resolvedBy": "system",
-    }  # fmt: skip
+        "txId": late["txId"],
+        "kind": "evm",
+        "to": ADDRESS,
+        "value": "5",
+        "chainId": 31337,
+        "referenceId": None,
+        "effects": shown["effects"],
+        "moreEffects": 0,
+        "approvalId": late["approvalId"],
+        "reason": "expired",
+        "resolvedBy": "system",
+    }
     row = await owner.fetchrow("SELECT * FROM audit WHERE tenant_id = $1 AND action = 'tx.expired'", tenant.id)
     assert (row["actor_type"], row["actor_id"], row["resource_id"]) == ("system", "expiry", late["txId"])
     assert row["written_by"] == "custody_signer"

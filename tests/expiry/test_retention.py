@@ -10,11 +10,11 @@ import pytest
 
 from custody.chains.rpc import Rpc
 from custody.chains.table import load
-from custody.cli import places
 from custody.expiry.retain import NotAllDeleted, retain
 from custody.kit.db import open_pool
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
+from ops import places
 from tests.expiry.rows import GROUND, KEPT, LINES, Line, counted
 from tests.fixtures.callers import Tenant
 from tests.fixtures.deployments import database_apart, owner_of
@@ -71,7 +71,7 @@ async def test_every_line_is_tried_here(aged: asyncpg.Connection) -> None:
     assert {row["what"] for row in lines} == {line.what for line in LINES}
 
 
-async def test_what_lives_or_is_still_named_stays_for_ever(aged: asyncpg.Connection) -> None:
+async def test_live_or_referenced_rows_are_kept(aged: asyncpg.Connection) -> None:
     for row in KEPT.values():
         await aged.execute(row.replace("$1", f"'{MOMENT.isoformat()}'::timestamptz"))
     before = await counted(aged)
@@ -96,6 +96,39 @@ async def test_an_index_finds_what_is_old(aged: asyncpg.Connection, what: str) -
     # A table that is looked through as a whole would say so, whatever it costs.
     assert "Seq Scan" not in plan, plan
     assert "Index Cond" in plan, plan
+
+
+async def test_an_order_that_was_never_signed_loses_its_bytes_after_a_month(aged: asyncpg.Connection) -> None:
+    for number, status in enumerate(("rejected", "pending_approval", "rejected")):
+        await aged.execute(
+            "INSERT INTO transactions (tenant_id, id, agent_id, incarnation, kind, family, status, data, broadcast, "
+            "order_text, digest, effects, policy_results, policy_version, answer, created_at) "
+            "VALUES ('t', $1, 'a', $1, 'evm', 'evm', $2, '0xab', false, '{}', 'd', '[]', '[]', 1, '', $3)",
+            f"00000000-0000-4000-8000-00000000010{number}",
+            status,
+            MOMENT + timedelta(hours=2) * (number > 1),
+        )
+
+    counts = []
+    for later in (timedelta(), timedelta(milliseconds=1), timedelta(hours=1)):
+        await aged.execute(_CLOCK.format((MOMENT + timedelta(days=30) + later).isoformat()))
+        await aged.execute("SET LOCAL ROLE custody_scheduler")
+        counts.append(await aged.fetchval("SELECT empty_rejected(10)"))
+        await aged.execute("RESET ROLE")
+
+    assert counts == [0, 1, 0]
+    rows = await aged.fetch("SELECT order_text, data, digest, effects FROM transactions ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        ("", None, b"d", "[]"),
+        ("{}", "0xab", b"d", "[]"),
+        ("{}", "0xab", b"d", "[]"),
+    ]
+    await aged.execute("SET LOCAL enable_seqscan = off")
+    [[plan]] = await aged.fetch(
+        "EXPLAIN (FORMAT JSON) SELECT FROM transactions WHERE status = 'rejected' AND order_text <> '' "
+        "AND created_at < '2026-01-01'"
+    )
+    assert "transactions_rejected" in plan
 
 
 async def test_a_batch_is_no_larger_than_asked(aged: asyncpg.Connection) -> None:
@@ -165,7 +198,7 @@ async def test_the_page_says_of_every_table_how_long_it_is_kept(aged: asyncpg.Co
     )
 
     assert sorted(set(listed)) == sorted(listed)
-    assert set(listed) == set(await counted(aged)) - {"tortoise_migrations"}
+    assert set(listed) == set(await counted(aged)) - {"tortoise_migrations", "applied_sql"}
 
 
 async def test_a_route_of_a_secret_whose_value_is_gone_can_still_be_changed(

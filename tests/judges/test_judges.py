@@ -62,7 +62,7 @@ def verdicts(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     lines = "\n".join(json.dumps(case) for case in cases)
     done = subprocess.run(
         [node, "judge.mjs"], cwd=npm.JUDGES, input=lines, capture_output=True, text=True, check=True, timeout=120
-    )  # fmt: skip
+    )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -83,11 +83,18 @@ def some_transaction(chance: random.Random, number: int) -> transaction.EvmTrans
 
 def expected(made: transaction.EvmTransaction, signed: transaction.SignedTransaction, signer: str) -> dict[str, Any]:
     return {
-        "signer": signer, "hash": signed.hash, "type": 0 if made.legacy else 2, "chainId": str(made.chain_id),
-        "nonce": made.nonce, "gas": str(made.gas_limit), "maxFee": str(made.max_fee),
-        "priorityFee": "0" if made.legacy else str(made.priority_fee), "to": made.to, "value": str(made.value),
+        "signer": signer,
+        "hash": signed.hash,
+        "type": 0 if made.legacy else 2,
+        "chainId": str(made.chain_id),
+        "nonce": made.nonce,
+        "gas": str(made.gas_limit),
+        "maxFee": str(made.max_fee),
+        "priorityFee": "0" if made.legacy else str(made.priority_fee),
+        "to": made.to,
+        "value": str(made.value),
         "data": "0x" + made.data.hex(),
-    }  # fmt: skip
+    }
 
 
 def test_ethers_and_viem_read_every_field_of_our_transactions() -> None:
@@ -149,7 +156,7 @@ def test_web3js_and_tweetnacl_verify_our_solana_transactions() -> None:
     cases, signatures = [], []
     for number in range(10):
         parsed = solana_message.parse(some_solana_order(chance, payer, number))
-        signature, raw = solana.sign(parsed, seed, blockhash)
+        signature, raw = solana.sign(parsed, Keypair.from_seed(seed), blockhash)
         cases.append({"kind": "solana", "raw": base64.b64encode(raw).decode(), "publicKey": str(payer)})
         signatures.append(signature)
 

@@ -32,10 +32,16 @@ class Authenticator:
         self.passkeys: list[Passkey] = []
 
     def create(
-        self, options: dict[str, Any], *, origin: str | None = None, rp_id: str | None = None,
-        challenge: str | None = None, user_verified: bool = True, user_present: bool = True,
+        self,
+        options: dict[str, Any],
+        *,
+        origin: str | None = None,
+        rp_id: str | None = None,
+        challenge: str | None = None,
+        user_verified: bool = True,
+        user_present: bool = True,
         kind: str = "webauthn.create",
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Make a passkey and register it; each keyword is what it should be unless the test says otherwise."""
         rp_id = rp_id or str(options["rp"]["id"])
         user = unbase64(options["user"]["id"])
@@ -51,10 +57,18 @@ class Authenticator:
         return _credential(passkey, response)
 
     def get(
-        self, options: dict[str, Any], *, origin: str | None = None, rp_id: str | None = None,
-        challenge: str | None = None, user_verified: bool = True, user_present: bool = True, kind: str = "webauthn.get",
-        sign_count: int | None = None, passkey: Passkey | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        options: dict[str, Any],
+        *,
+        origin: str | None = None,
+        rp_id: str | None = None,
+        challenge: str | None = None,
+        user_verified: bool = True,
+        user_present: bool = True,
+        kind: str = "webauthn.get",
+        sign_count: int | None = None,
+        passkey: Passkey | None = None,
+    ) -> dict[str, Any]:
         """Sign a challenge with the newest passkey that the options allow, or with the one that is given."""
         passkey = passkey or self._chosen(options)
         passkey.sign_count += 1
@@ -63,9 +77,11 @@ class Authenticator:
         said = _client_data(kind, challenge or options["challenge"], origin or self._origin)
         signature = passkey.key.sign(data + hashlib.sha256(said).digest(), ec.ECDSA(hashes.SHA256()))
         response = {
-            "clientDataJSON": base64(said), "authenticatorData": base64(data), "signature": base64(signature),
+            "clientDataJSON": base64(said),
+            "authenticatorData": base64(data),
+            "signature": base64(signature),
             "userHandle": base64(passkey.user_handle),
-        }  # fmt: skip
+        }
         return _credential(passkey, response)
 
     def _chosen(self, options: dict[str, Any]) -> Passkey:
@@ -107,6 +123,10 @@ def _cose(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 def _credential(passkey: Passkey, response: dict[str, Any]) -> dict[str, Any]:
     return {
-        "id": base64(passkey.id), "rawId": base64(passkey.id), "type": "public-key", "response": response,
-        "authenticatorAttachment": "platform", "clientExtensionResults": {},
-    }  # fmt: skip
+        "id": base64(passkey.id),
+        "rawId": base64(passkey.id),
+        "type": "public-key",
+        "response": response,
+        "authenticatorAttachment": "platform",
+        "clientExtensionResults": {},
+    }

@@ -16,12 +16,16 @@ from playwright.sync_api import CDPSession, ConsoleMessage, Page, sync_playwrigh
 from tests.outside.programs import CHROMIUM, installed
 
 # Nothing but this machine has a name.
-_ARGUMENTS = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",)
+_ARGUMENTS = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1",)
 _LONGEST_MILLISECONDS = 10_000
 _BUILT_IN = {
-    "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
-    "isUserVerified": True, "automaticPresenceSimulation": True,
-}  # fmt: skip
+    "protocol": "ctap2",
+    "transport": "internal",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
 
 
 class VirtualAuthenticator:

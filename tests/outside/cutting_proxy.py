@@ -110,7 +110,7 @@ class _Wire:
             if cut == "before its reply":
                 self._swallow = True
             self._up_writer.write(kind + length + content)
-            # Sync ends the question: from here on Postgres commits, whoever listens.
+            # Sync ends the question: from here on Postgres commits, even if no client listens.
             if cut == "while it runs" and kind == b"S":
                 await self._up_writer.drain()
                 return

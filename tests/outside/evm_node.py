@@ -116,9 +116,16 @@ class EvmNode:
     def _send(self, data: str, **to: str) -> Any:
         nonce = int(self.rpc("eth_getTransactionCount", _DEPLOYER.address, "latest"), 16)
         transaction = {
-            "type": 2, "chainId": CHAIN_ID, "nonce": nonce, "value": 0, "gas": 2_000_000, "data": data,
-            "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9, **to,
-        }  # fmt: skip
+            "type": 2,
+            "chainId": CHAIN_ID,
+            "nonce": nonce,
+            "value": 0,
+            "gas": 2_000_000,
+            "data": data,
+            "maxFeePerGas": 10**11,
+            "maxPriorityFeePerGas": 10**9,
+            **to,
+        }
         signed = Account.sign_transaction(transaction, _DEPLOYER.key)
         receipt = self.receipt(self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex()))
         assert receipt["status"] == "0x1"
@@ -130,7 +137,7 @@ def running_evm_node(kind: str | None = None) -> Iterator[EvmNode]:
     """Start a node on a free port; `kind` is `anvil` or `py-evm`, or the best there is."""
     anvil = find_anvil()
     kind = kind or ("anvil" if anvil else "py-evm")
-    own = [sys.executable, "-m", "custody.cli.local_chain"]
+    own = [sys.executable, "-m", "ops.local_chain"]
     command = [*([anvil] if kind == "anvil" else own), "--port", "0"]
     with running(command) as address, loopback.client(timeout=20) as http:
         node = EvmNode(kind, f"http://{address}", http)

@@ -80,7 +80,7 @@ def running_lying_node(truth: str) -> Iterator[LyingNode]:
                 self.end_headers()
                 self.wfile.write(body)
             except OSError:
-                # Whoever asked is gone: killed, perhaps, which is why we stalled.
+                # The caller is gone: killed, perhaps, which is why we stalled.
                 self.close_connection = True
 
         def log_message(self, *_: object) -> None:

@@ -20,9 +20,13 @@ _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 def running(command: Sequence[str | Path]) -> Iterator[str]:
     """Start a server that prints `listening on HOST:PORT`; give that address, and stop it afterwards."""
     process = subprocess.Popen(
-        [str(part) for part in command], cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        [str(part) for part in command],
+        cwd=PROJECT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
         preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-    )  # fmt: skip
+    )
     # A server that logs stops when nobody empties its pipe.
     emptying = threading.Thread(target=process.stdout.read, daemon=True)
     try:

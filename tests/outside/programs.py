@@ -81,9 +81,14 @@ def _apt(*what: str) -> str:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with _without_daemons():
         done = subprocess.run(
-            [*_APT, *what], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=_LONGEST_SECONDS, check=False,
-        )  # fmt: skip
+            [*_APT, *what],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST_SECONDS,
+            check=False,
+        )
     lines = done.stderr.strip().splitlines() or [f"apt-get ended with {done.returncode}"]
     return lines[-1] if done.returncode else ""
 

@@ -5,7 +5,6 @@ import secrets
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from valkey import Valkey
 from valkey.exceptions import ConnectionError as NotConnected
 from valkey.exceptions import TimeoutError as TooSlow
 
+from tests.fixtures.eventually import eventually
 from tests.outside.processes import die_with
 from tests.outside.programs import KEY_VALUE_STORE, installed
 
@@ -34,25 +34,35 @@ class RedisServer:
         self.url = f"redis://127.0.0.1:{port}/0"
         self._log = folder / "log"
         self._command = [
-            str(program), "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no",
-            "--dir", str(folder), "--logfile", str(self._log),
-        ]  # fmt: skip
+            str(program),
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            str(folder),
+            "--logfile",
+            str(self._log),
+        ]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it, empty, and wait until it answers."""
         process = subprocess.Popen(
-            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=die_with(os.getpid())  # noqa: PLW1509
-        )  # fmt: skip
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+        )
         self._process = process
-        deadline = time.monotonic() + _STARTS_WITHIN
-        while not self._answers():
-            # A stranger on this port may answer too, but then ours ends.
-            if process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise PortTaken(self._log.read_text()[-500:])
-            time.sleep(0.01)
+        # A stranger on this port may answer too, but then ours ends.
+        eventually(lambda: process.poll() is not None or self._answers(), seconds=_STARTS_WITHIN)
         if process.poll() is not None:
+            self.stop()
             raise PortTaken(self._log.read_text()[-500:])
 
     def stop(self) -> None:

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
+from tests.fixtures.eventually import eventually
 from tests.outside.codes import code_in
-from tests.outside.upstream import eventually
 
 
 class Sms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

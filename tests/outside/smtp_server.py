@@ -19,10 +19,10 @@ from urllib.parse import quote
 import msgspec
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
+from tests.fixtures.eventually import eventually
 from tests.outside.certificates import Authority
 from tests.outside.codes import code_in
 from tests.outside.processes import READY, running
-from tests.outside.upstream import eventually
 
 # `starttls` offers nothing before STARTTLS and takes mail only after AUTH; `tls` is encrypted from the first byte.
 Security = Literal["plain", "starttls", "tls"]
@@ -152,10 +152,15 @@ async def _serve(folder: Path, security: Security) -> None:
 
     def session() -> SMTP:
         return SMTP(
-            keeper, hostname="localhost", ident="mail", authenticator=_knows, auth_required=guarded,
-            auth_require_tls=security == "starttls", require_starttls=security == "starttls",
+            keeper,
+            hostname="localhost",
+            ident="mail",
+            authenticator=_knows,
+            auth_required=guarded,
+            auth_require_tls=security == "starttls",
+            require_starttls=security == "starttls",
             tls_context=context if security == "starttls" else None,
-        )  # fmt: skip
+        )
 
     loop = asyncio.get_running_loop()
     server = await loop.create_server(session, "127.0.0.1", 0, ssl=context if security == "tls" else None)

@@ -18,7 +18,7 @@ from solders.token.state import Mint, TokenAccount, TokenAccountState
 from solders.transaction import VersionedTransaction
 from solders.transaction_metadata import FailedTransactionMetadata
 
-from custody.cli.local_chain.json_rpc import INVALID_PARAMS, JsonRpcServer, Method, RpcFailure
+from ops.local_chain.json_rpc import INVALID_PARAMS, JsonRpcServer, Method, RpcFailure
 from tests.outside import loopback
 from tests.outside.processes import READY, running
 
@@ -117,11 +117,28 @@ class Cluster:
         if wanted.get("programId", str(TOKEN)) != str(TOKEN):
             mints = []
         accounts = [str(get_associated_token_address(_key(owner), _key(mint))) for mint in mints]
-        return self._at([
-            {"pubkey": account, "account": {"data": {"program": "spl-token", "parsed": {"type": "account", "info": {
-                "mint": mint, "owner": owner, "tokenAmount": self._token_balance(account)["value"]}}}}}
-            for mint, account in zip(mints, accounts, strict=True) if self._svm.get_account(_key(account))
-        ])  # fmt: skip
+        return self._at(
+            [
+                {
+                    "pubkey": account,
+                    "account": {
+                        "data": {
+                            "program": "spl-token",
+                            "parsed": {
+                                "type": "account",
+                                "info": {
+                                    "mint": mint,
+                                    "owner": owner,
+                                    "tokenAmount": self._token_balance(account)["value"],
+                                },
+                            },
+                        }
+                    },
+                }
+                for mint, account in zip(mints, accounts, strict=True)
+                if self._svm.get_account(_key(account))
+            ]
+        )
 
     def _create_mint(self, decimals: int = 6) -> str:
         mint = Keypair().pubkey()

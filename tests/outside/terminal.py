@@ -3,11 +3,11 @@
 import os
 import shlex
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.fixtures.eventually import eventually
 from tests.outside.programs import Program, installed
 
 TMUX = Program(("tmux",), ("tmux",))
@@ -52,11 +52,13 @@ class Terminal:
 
     def until(self, true: Callable[[str], object], what: str) -> str:
         """Wait until something holds of the screen."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not true(flat := " ".join(self.text.split())):
-            assert time.monotonic() < deadline, f"{what} never came:\n{self.text}"
-            time.sleep(0.02)
-        return flat
+        seen = eventually(
+            lambda: self.text,
+            lambda text: true(" ".join(text.split())),
+            PATIENCE_SECONDS,
+            lambda: f"{what} never came:\n{self.text}",
+        )
+        return " ".join(seen.split())
 
     def ended(self) -> int:
         """Wait for the program's end; its exit status."""

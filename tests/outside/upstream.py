@@ -6,7 +6,6 @@ import signal
 import socket
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -116,27 +115,18 @@ def running_upstream() -> Iterator[Upstream]:
                 upstream.close()
 
 
-def eventually[T](ask: Any, wanted: Any = True, seconds: float = 10.0) -> T:
-    """What `ask` gives as soon as it is `wanted` (or true, or satisfies it); fails when that takes too long."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = ask()
-        good = wanted(found) if callable(wanted) else found == wanted or (wanted is True and bool(found))
-        if good:
-            return found  # type: ignore[no-any-return]
-        assert time.monotonic() < deadline, f"still {found!r}"
-        time.sleep(0.02)
-
-
 async def _serve(folder: Path) -> None:
     authority, desk, log = Authority(folder), Desk(), Log(folder / "log")
     good = authority.leaf("good", *NAMES)
     certificates = {
-        "main": good, "wrong": good, "plain": None, "mute": None,
+        "main": good,
+        "wrong": good,
+        "plain": None,
+        "mute": None,
         "self-signed": authority.leaf("self-signed", *NAMES, self_signed=True),
         "wrong-name": authority.leaf("wrong-name", "other.test"),
         "expired": authority.leaf("expired", *NAMES, age=timedelta(days=30)),
-    }  # fmt: skip
+    }
     ports = {name: await Server(name, ANSWERS, desk, log).open(certificates[name]) for name in SERVERS}
     control = await asyncio.start_server(desk.serve, "127.0.0.1", 0)
     ports["control"] = control.sockets[0].getsockname()[1]

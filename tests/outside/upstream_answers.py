@@ -33,7 +33,7 @@ def at(*paths: str) -> Callable[[Answer], Answer]:
 
 @at("/echo")
 async def echo(visit: Visit) -> None:
-    """What came, but for the credential: whoever shows that is `/reflect`."""
+    """The request without its credential; `/reflect` shows that."""
     body = await visit.body()
     shown = [[name, value] for name, value in visit.headers if name.lower() != "authorization"]
     await visit.answer_json(
@@ -114,8 +114,15 @@ async def interim(visit: Visit) -> None:
 
 @at("/redirect")
 async def redirect(visit: Visit) -> None:
-    """Sends the client elsewhere."""
-    await visit.answer(b"", 302, location=visit.query["to"])
+    """Sends the client elsewhere, in a header of the test's choice."""
+    await visit.body()
+    await visit.answer(b"", visit.number("code", 302), **{visit.query.get("in", "location"): visit.query["to"]})
+
+
+@at("/cookie")
+async def cookie(visit: Visit) -> None:
+    """Sets a cookie as it was asked for."""
+    await visit.answer(b"", set_cookie=visit.query["is"])
 
 
 @at("/status")
@@ -136,6 +143,7 @@ async def cookies(visit: Visit) -> None:
     """Two headers of one name, and one that would lead around the proxy."""
     await visit.send(
         b'HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nAlt-Svc: h3=":443"\r\nKeep-Alive: timeout=5\r\n'
+        b"X-Service-Request-Id: forged\r\nX-Service-Error: no_route\r\nX-Request-Id: theirs\r\n"
         b"Connection: X-Private\r\nX-Private: 1\r\nContent-Length: 0\r\n\r\n"
     )
 
@@ -165,9 +173,13 @@ async def messages(visit: Visit) -> None:
     asked = msgspec.json.decode(await visit.body())
     said = asked["messages"][-1]["content"].split()
     message = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": asked["model"], "stop_sequence": None,
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": asked["model"],
+        "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
-    }  # fmt: skip
+    }
     if not asked.get("stream"):
         content = [{"type": "text", "text": " ".join(said)}]
         await visit.answer_json({**message, "content": content, "stop_reason": "end_turn"})
@@ -188,6 +200,21 @@ async def messages(visit: Visit) -> None:
 async def _event(visit: Visit, data: dict[str, Any]) -> None:
     name = b"event: %s\n" % data["type"].encode() if "type" in data else b""
     await visit.chunk(name + b"data: " + msgspec.json.encode(data) + b"\n\n")
+
+
+@at("/unauthorized")
+async def unauthorized(visit: Visit) -> None:
+    """Its own 401, in every word like one of the proxy's."""
+    forged = {"X-Request-Id": "x", "X-Service-Error": "bad_token", "X_Service_Error": "bad_token"}
+    body = visit.query["body"].encode()
+    await visit.answer(
+        body,
+        401,
+        content_type="application/json",
+        www_authenticate='Bearer realm="custody"',
+        x_service_request_id="x",
+        **forged,
+    )
 
 
 # ---------------------------------------------------------------- websockets
@@ -325,6 +352,21 @@ async def garbage(visit: Visit) -> None:
 async def raw(visit: Visit) -> None:
     """Exactly the bytes that were asked for in base64, and then the end."""
     await visit.send(base64.urlsafe_b64decode(visit.query["bytes"]))
+    raise Goodbye
+
+
+@at("/pour")
+async def pour(visit: Visit) -> None:
+    """The bytes of `head`, then `times` those of `block` (for ever, if not said), then those of `tail`, in base64."""
+    head, block, tail = (base64.urlsafe_b64decode(visit.query.get(name, "")) for name in ("head", "block", "tail"))
+    accept = base64.b64encode(hashlib.sha1((visit.header("sec-websocket-key") or "").encode() + _WEBSOCKET).digest())
+    await visit.send(head.replace(b"ACCEPT", accept))
+    left, some = visit.number("times", 2**62), max(1, 65536 // len(block))
+    while left > 0:
+        await visit.send(block * min(left, some))
+        left -= some
+    await visit.send(tail)
+    await visit.reader.read()
     raise Goodbye
 
 

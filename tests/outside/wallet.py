@@ -38,15 +38,24 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         """The message of that address, written by hand."""
         host = f"{self.scheme}://{self.domain}" if self.scheme else self.domain
         optional = {
-            "Expiration Time": self.expiration_time, "Not Before": self.not_before, "Request ID": self.request_id
-        }  # fmt: skip
+            "Expiration Time": self.expiration_time,
+            "Not Before": self.not_before,
+            "Request ID": self.request_id,
+        }
         lines = [
-            f"{host} wants you to sign in with your Ethereum account:", address, "",
-            *([] if self.statement is None else [self.statement]), "",
-            f"URI: {self.uri}", f"Version: {self.version}", f"Chain ID: {self.chain_id}", f"Nonce: {self.nonce}",
-            f"Issued At: {self.issued_at}", *(f"{name}: {value}" for name, value in optional.items() if value),
+            f"{host} wants you to sign in with your Ethereum account:",
+            address,
+            "",
+            *([] if self.statement is None else [self.statement]),
+            "",
+            f"URI: {self.uri}",
+            f"Version: {self.version}",
+            f"Chain ID: {self.chain_id}",
+            f"Nonce: {self.nonce}",
+            f"Issued At: {self.issued_at}",
+            *(f"{name}: {value}" for name, value in optional.items() if value),
             *([] if self.resources is None else ["Resources:", *(f"- {resource}" for resource in self.resources)]),
-        ]  # fmt: skip
+        ]
         return "\n".join(lines)
 
 
@@ -92,9 +101,12 @@ class NodeWallet:
         node = shutil.which("node")
         assert node
         self._process = subprocess.Popen(
-            [node, "wallet.mjs"], cwd=npm.JUDGES, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [node, "wallet.mjs"],
+            cwd=npm.JUDGES,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-        )  # fmt: skip
+        )
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""A frozen agent or tenant: nothing is signed, nothing is lost. Decisions 4 (frozen)."""
+"""A frozen agent or tenant: nothing is signed, nothing is lost."""
 
 import asyncpg
 import pytest
@@ -13,7 +13,7 @@ FREEZE = {
 
 
 @pytest.mark.parametrize("what", FREEZE)
-async def test_what_is_frozen_signs_nothing_and_goes_on_afterwards(
+async def test_a_frozen_agent_signs_nothing_until_it_is_unfrozen(
     tenant: Tenant, owner: asyncpg.Connection, what: str
 ) -> None:
     agent = tenant.agent(rule("auto-approve-threshold", threshold="5"))
@@ -21,10 +21,12 @@ async def test_what_is_frozen_signs_nothing_and_goes_on_afterwards(
     await owner.execute(FREEZE[what].format(at="now()"), tenant.id)
 
     answers = [
-        agent.sign(), agent.sign(value=6), agent.post(f"/vault/{agent.id}/sign-typed-data", json=note()),
+        agent.sign(),
+        agent.sign(value=6),
+        agent.post(f"/vault/{agent.id}/sign-typed-data", json=note()),
         agent.post(f"/vault/{agent.id}/sign-solana", json=solana_payment(agent, 1)),
         tenant.post(f"/approvals/{approval}/approve", json={}),
-    ]  # fmt: skip
+    ]
 
     assert [(answer.status_code, answer.json()["data"]["code"]) for answer in answers] == [(423, "frozen")] * 5
     assert [one["status"] for one in tenant.ok("GET", "/approvals")] == ["pending"]

@@ -1,25 +1,32 @@
-"""A node that fails before, while and after an order is signed: the answer, the record, the next try. Decisions 4."""
+"""A node that fails before, while and after an order is signed: the answer, the record, the next try."""
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import asyncpg
 import pytest
 
-from custody.cli import places
+from ops import places
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, rule
 from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.bad_node import BadNode, running_bad_node
+from tests.routes.vault.transfers import authorised, fields, transfer
 
 WORKING: dict[str, object] = {
-    "eth_chainId": "0x7a69", "eth_getTransactionCount": "0x0", "eth_getBalance": hex(10**18),
+    "eth_chainId": "0x7a69",
+    "eth_getTransactionCount": "0x0",
+    "eth_getBalance": hex(10**18),
     "eth_maxPriorityFeePerGas": "0x3b9aca00",
-    "eth_getBlockByNumber": {"baseFeePerGas": "0x3b9aca00"}, "eth_gasPrice": "0x3b9aca00", "eth_estimateGas": "0x5208",
+    "eth_getBlockByNumber": {"baseFeePerGas": "0x3b9aca00"},
+    "eth_gasPrice": "0x3b9aca00",
+    "eth_estimateGas": "0x5208",
     "eth_getTransactionByHash": None,
-}  # fmt: skip
+}
 SECONDS = 15
 
 
@@ -38,7 +45,9 @@ def node() -> Iterator[BadNode]:
 @pytest.fixture(scope="module")
 def troubled(apart: Database, node: BadNode) -> Iterator[Service]:
     """A deployment whose only node does what a test says."""
-    with deployed(apart, "signer", "api", "scheduler", SERVICE_RPC_URL_31337=f"http://{node.address}") as running:
+    with deployed(
+        apart, "signer", "identity", "api", "scheduler", SERVICE_RPC_URL_31337=f"http://{node.address}"
+    ) as running:
         yield running
 
 
@@ -59,7 +68,7 @@ async def owner_apart(apart: Database) -> Any:
 
 
 def record(agent: Agent) -> dict[str, Any]:
-    return agent.ok("GET", f"/vault/{agent.id}/history")[0]
+    return agent.ok("GET", f"/vault/{agent.id}/history?include=data")[0]
 
 
 def until_status(agent: Agent, status: str) -> dict[str, Any]:
@@ -127,8 +136,10 @@ async def test_signed_but_not_taken_is_502_and_sent_again_when_the_node_is_back(
     data = answer.json()["data"]
     assert answer.status_code == 502
     assert {name: data[name] for name in ("txId", "txHash", "status")} == {
-        "txId": record(payer)["id"], "txHash": record(payer)["txHash"], "status": "signed",
-    }  # fmt: skip
+        "txId": record(payer)["id"],
+        "txHash": record(payer)["txHash"],
+        "status": "signed",
+    }
     assert record(payer)["signedTransaction"] is None
 
     node.results["eth_sendRawTransaction"] = data["txHash"]
@@ -198,3 +209,75 @@ def test_an_approval_that_cannot_be_prepared_is_502_and_stays_pending(payer: Age
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (502, "rpc_unavailable")
     assert tenant.ok("GET", "/approvals")[0]["id"] == approval
+
+
+def test_a_read_does_not_wait_for_a_silent_node(payer: Agent, node: BadNode) -> None:
+    node.silent.clear()
+    try:
+        began = time.monotonic()
+        page = payer.ok("GET", f"/dashboard/{payer.id}")
+        held = payer.ok("GET", f"/agents/{payer.id}/tokens")
+        account = payer.ok("GET", f"/agents/{payer.id}/account")
+        refused = payer.get(f"/agents/{payer.id}/balance")
+        took = time.monotonic() - began
+    finally:
+        node.silent.set()
+
+    # One of them waits, a second and a half; a preparation would wait ten.
+    assert took < 6
+    assert (page["balances"], page["note"]) == ({"evm": None}, "The node at 127.0.0.1 did not answer in time.")
+    lately = "The node at 127.0.0.1 did not answer lately and is asked again within 10 s."
+    assert (held["native"], held["note"]) == (None, lately)
+    assert (account["portfolio"]["native"], account["portfolio"]["note"]) == (None, lately)
+    assert (refused.status_code, refused.json()["error"]) == (502, lately)
+    # A preparation asks all the same, and with its answer the silence is over.
+    assert payer.sign(broadcast=True).status_code in (200, 502)
+    assert payer.ok("GET", f"/agents/{payer.id}/balance")["balances"]["native"] == str(10**18)
+    assert "note" not in payer.ok("GET", f"/dashboard/{payer.id}")
+
+
+@pytest.fixture
+def owner_of(troubled: Service, payer: Agent) -> Iterator[Person]:
+    with closing(member(troubled, payer.tenant, "owner", mfa=True)) as somebody:
+        yield somebody
+
+
+def test_a_transfer_that_is_not_taken_is_502_and_found_by_its_reference(
+    payer: Agent, owner_of: Person, node: BadNode
+) -> None:
+    authorised(owner_of, payer)
+
+    first = transfer(payer, broadcast=True, referenceId="away")
+    node.results["eth_sendRawTransaction"] = first.json()["data"]["txHash"]
+    again = transfer(payer, broadcast=True, referenceId="away")
+
+    data = first.json()["data"]
+    assert (first.status_code, data["actionId"], data["status"]) == (502, data["txId"], "signed")
+    assert (again.status_code, again.json()["data"]["status"]) == (200, "broadcast")
+    assert again.json()["data"]["actionId"] == data["actionId"]
+
+
+def test_a_transfer_that_was_never_signed_has_no_action(payer: Agent, owner_of: Person, node: BadNode) -> None:
+    authorised(owner_of, payer)
+    node.status = 503
+
+    answer = transfer(payer, broadcast=True, referenceId="away")
+    node.status = 200
+    node.results["eth_sendRawTransaction"] = "0x1"
+    then = transfer(payer, broadcast=True, referenceId="away")
+
+    assert (answer.status_code, "actionId" in answer.json()["data"]) == (502, False)
+    assert then.status_code == 200
+
+
+def test_a_quote_needs_no_node_and_believes_none(payer: Agent, owner_of: Person, node: BadNode) -> None:
+    body = fields(broadcast=True, referenceId="asked")
+    path = f"/vault/{payer.id}/actions/transfer/quote"
+    # A hundred thousand gwei, which no chain of this deployment may cost.
+    node.results |= {"eth_maxPriorityFeePerGas": hex(10**14), "eth_getBalance": hex(10**24)}
+    dear = owner_of.ok("POST", path, body)
+    node.status = 503
+    away = owner_of.ok("POST", path, body)
+
+    assert int(dear["fee"]["max"]) <= 10**17
+    assert (dear["needed"], away["needed"], away["decision"]) == ([], ["rpc"], "sign")

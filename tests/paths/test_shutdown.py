@@ -18,15 +18,16 @@ import asyncpg
 import httpx
 import pytest
 
-from custody.cli import places
+from custody.protocol.frames import VERSION
+from ops import places
 from tests.fixtures.callers import ADDRESS, Agent, new_tenant
 from tests.fixtures.deployments import database_apart, deployed, owner_of, partner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import STOP_SECONDS, Service
-from tests.fixtures.signer_socket import Wire, greeted
+from tests.fixtures.signer_socket import Wire, greeted, outcome_of
 from tests.outside import loopback
 from tests.outside.bad_node import BadNode, running_bad_node
-from tests.outside.upstream import eventually
 from tests.paths.test_node_away_and_back import WORKING
 
 pytestmark = pytest.mark.long
@@ -104,7 +105,7 @@ def last_words(wire: Wire) -> Any:
         reply = wire.hear()
     except ConnectionError:
         return None
-    return None if reply is None else reply["outcome"]
+    return None if reply is None else outcome_of(reply)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
@@ -165,17 +166,34 @@ async def test_a_signer_that_stops_answers_everything_that_it_signed(
     def ask_without_end(wire: Wire) -> None:
         with contextlib.suppress(OSError):
             for number in itertools.count():
-                order = {"to": ADDRESS, "value": "1", "nonce": number, "gasLimit": "21000",
-                         "maxFeePerGas": "1000000000", "broadcast": False, "chainId": 31337}  # fmt: skip
-                wire.say({
-                    "v": 1, "n": number, "deadline_ms": 9000, "origin": {"request_id": "test"},
-                    "proof": {"kind": "agent", "value": token},
-                    "body": {"type": "SignEvm", "tx_id": str(uuid.uuid4()), "agent": payer.id, "order": order},
-                })  # fmt: skip
+                order = {
+                    "to": ADDRESS,
+                    "value": "1",
+                    "nonce": number,
+                    "gasLimit": "21000",
+                    "maxFeePerGas": "1000000000",
+                    "broadcast": False,
+                    "chainId": 31337,
+                }
+                wire.say(
+                    {
+                        "v": VERSION,
+                        "n": number,
+                        "deadline_ms": 9000,
+                        "origin": {"request_id": "test"},
+                        "proof": {"kind": "agent", "value": token},
+                        "body": {
+                            "type": "SignOrder",
+                            "tx_id": str(uuid.uuid4()),
+                            "agent": payer.id,
+                            "question": {"kind": "evm", "request": order},
+                        },
+                    }
+                )
 
     with greeted(running) as wire, ThreadPoolExecutor(1) as threads:
         asking = threads.submit(ask_without_end, wire)
-        answered = [wire.hear()["outcome"] for _ in range(10)]
+        answered = [outcome_of(wire.hear()) for _ in range(10)]
         process.send_signal(how)
         while (outcome := last_words(wire)) is not None:
             answered.append(outcome)

@@ -1,4 +1,4 @@
-"""The main job from end to end: signed, queued, approved, mined, refused. Spec 1/3.2, 4.3, 4.6."""
+"""The main job from end to end: signed, queued, approved, mined, refused."""
 
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Tenant, rule
 from tests.outside.evm_node import EvmNode

@@ -1,4 +1,4 @@
-"""What a newcomer sees: `custody up` walks through the service, and nothing is left when it stops. Design 10."""
+"""What a newcomer sees: `custody up` walks through the service, and nothing is left when it stops."""
 
 import contextlib
 import json
@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.fixtures.eventually import eventually
 from tests.fixtures.server import free_ports
 from tests.outside.processes import PROJECT, die_with
-from tests.outside.upstream import eventually
 
 pytestmark = pytest.mark.long
 
-COMMAND = [sys.executable, "-P", "-m", "custody.cli"]
+COMMAND = [sys.executable, "-P", "-m", "ops"]
 # Only so that what hangs ends.
 LONGEST_SECONDS = 180
 
@@ -47,9 +47,14 @@ def walk() -> Iterator[Walk]:
     folder.chmod(0o755)
     environment = _environment(folder / "home")
     up = subprocess.Popen(
-        [*COMMAND, "up"], cwd=PROJECT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [*COMMAND, "up"],
+        cwd=PROJECT,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-    )  # fmt: skip
+    )
     watch = threading.Timer(LONGEST_SECONDS, up.kill)
     watch.start()
     first = _said_until(up, "Ctrl-C stops everything.")
@@ -66,7 +71,7 @@ def walk() -> Iterator[Walk]:
 
 def test_the_first_start_ends_with_the_service_ready_and_the_demo_whole(walk: Walk) -> None:
     assert "demo:" not in walk.first
-    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6", "7", "8"]
+    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
     assert walk.first.rstrip().endswith("Ctrl-C stops everything.")
 
 
@@ -75,7 +80,7 @@ def test_exactly_as_many_parallel_payments_are_signed_as_fit_into_the_limit(walk
     assert "ledger says      1.00 ETH  of 1.00" in walk.first
 
 
-def test_what_was_signed_is_what_the_chain_paid_out(walk: Walk) -> None:
+def test_the_chain_paid_out_exactly_the_signed_orders(walk: Walk) -> None:
     shop = re.findall(r"the shop has +([\d.]+) ETH", walk.first)
 
     assert shop == ["0.01", "0.50"]
@@ -87,19 +92,28 @@ def test_a_refusal_names_the_rule(walk: Walk) -> None:
     assert re.search(r"because +approved-addresses: 0x[0-9a-f]{40} is not an approved address", walk.first)
 
 
+def test_a_transfer_is_signed_with_two_of_three_services(walk: Walk) -> None:
+    step = walk.first.split("\n8. Two of three services agree to a transfer\n")[1].split("\n9. ")[0]
+
+    assert re.search(r"refused +0\.02 ETH  to the supplier, with the signature of billing alone", step)
+    assert re.search(r"signed +0\.02 ETH  with the signatures of billing and audit", step)
+    assert re.search(r"the supplier has +0\.52 ETH", step)
+    assert len(step.splitlines()) < 10
+
+
 def test_an_api_is_called_with_a_key_that_the_agent_never_sees(walk: Walk) -> None:
     said = " ".join(walk.first.split())
 
-    assert "the API saw the secret; the agent's token went no further than the proxy" in said
+    assert "the API saw the secret; the agent's token stayed at the proxy" in said
     assert re.search(r'the agent saw \{"hello":"agent","authorization":"Bearer \*{40,}"\}', said)
     assert "route deleted the same call is refused: No enabled credential route" in said
 
 
 def test_after_the_first_start_the_proxy_calls_nothing_on_this_machine(walk: Walk) -> None:
-    assert "refused         403: The host leads to an address that the proxy may not call." in walk.repeated.stdout
+    assert "refused         403: The host resolves to an address that the proxy must not call." in walk.repeated.stdout
 
 
-def test_what_the_walk_allowed_the_proxy_is_not_left_on(walk: Walk) -> None:
+def test_permissions_of_the_walk_through_are_taken_back(walk: Walk) -> None:
     assert "SERVICE_PROXY_PORT" in walk.next_proxy
     assert {"SERVICE_PROXY_EXTRA_CA_FILE", "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS"} & walk.next_proxy == set()
 
@@ -146,9 +160,12 @@ def test_a_stop_leaves_no_process(walk: Walk) -> None:
 def _environment(home: Path) -> dict[str, str]:
     *ports, mail = map(str, free_ports(6))
     names = (
-        "SERVICE_API_PORT", "SERVICE_PROXY_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_PROXY",
+        "SERVICE_API_PORT",
+        "SERVICE_PROXY_PORT",
+        "SERVICE_METRICS_PORT_API",
+        "SERVICE_METRICS_PORT_PROXY",
         "SERVICE_METRICS_PORT_SCHEDULER",
-    )  # fmt: skip
+    )
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     kept |= {"PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home), "SERVICE_SMTP_URL": f"smtp://localhost:{mail}"}
     return {**kept, **dict(zip(names, ports, strict=True))}
@@ -172,9 +189,16 @@ def _readme_answers(home: Path, environment: dict[str, str]) -> list[dict[str, A
     with tempfile.TemporaryDirectory() as folder:
         # A session of its own: when a command fails, the mail server that the shell began goes with it.
         shell = subprocess.Popen(
-            ["sh", "-e"], cwd=folder, env=environment, text=True, start_new_session=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-        )  # fmt: skip
+            ["sh", "-e"],
+            cwd=folder,
+            env=environment,
+            text=True,
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+        )
         try:
             said, complaints = shell.communicate(commands, timeout=LONGEST_SECONDS)
         finally:

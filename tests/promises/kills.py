@@ -81,6 +81,11 @@ def _survive(
 async def _judged(what: str, service: Service, tenant: Tenant, load: Load, seconds: list[float]) -> Survived:
     async with owner_of(service.database) as owner:
         return Survived(
-            what, len(load.acknowledged), await lost_or_doubled(owner, load), await replayed_differently(load),
-            await violations(owner, [tenant.id]), seconds, load.on_the_way,
-        )  # fmt: skip
+            what,
+            len(load.acknowledged),
+            await lost_or_doubled(owner, load),
+            await replayed_differently(load),
+            await violations(owner, [tenant.id]),
+            seconds,
+            load.on_the_way,
+        )

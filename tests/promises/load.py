@@ -119,7 +119,7 @@ def load_on(agents: Sequence[Agent], *, clients: int = 8) -> Iterator[Load]:
 
 
 async def ask(http: httpx.AsyncClient, agent: str, key: str) -> httpx.Response:
-    """One unit under one key: the same request whoever repeats it."""
+    """One unit under one key: every repetition is the same request."""
     order = {"to": ADDRESS, "value": "1", "broadcast": False}
     return await http.post(f"/vault/{agent}/sign", json=order, headers={"Idempotency-Key": key})
 

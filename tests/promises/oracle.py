@@ -1,4 +1,4 @@
-"""The oracle: looks only at tables, as their owner, and says which promise they break. Design 4, P1, P2 and P3.
+"""The oracle: looks only at tables, as their owner, and says which promise they break: P1, P2 and P3.
 
 It shares no code with what it judges: amounts come from the recorded effects, senders and nonces from the signed
 bytes through eth-account, and windows are slid over the times of the signatures themselves, not over hours.
@@ -114,6 +114,8 @@ def _buckets_differ(signed: Sequence[Signature], spend: Sequence[Mapping[str, An
     expected: dict[Any, int] = defaultdict(int)
     for last, charges in slots.values():
         for asset, amount in charges.items():
+            if asset == "evm:native":
+                continue  # Kept by chain alone.
             hour = last.at.replace(minute=0, second=0, microsecond=0)
             expected[(last.tenant, last.agent, last.incarnation, asset, hour)] += amount
     kept = {
@@ -174,18 +176,29 @@ def _signature(row: Mapping[str, Any]) -> Signature:
             and not (effect.get("unlimited") or amount >= UNLIMITED)
         ):
             moved[effect["asset"]] += amount
+            if effect["asset"] == "evm:native":
+                moved[f"evm:{row['chain_id']}:native"] += amount
     return Signature(
-        tenant=row["tenant_id"], id=str(row["id"]), agent=row["agent_id"], incarnation=str(row["incarnation"]),
-        address=row["solana_address"] if row["kind"] == "solana" else row["evm_address"], kind=row["kind"],
-        chain=row["chain_id"], nonce=row["nonce"], at=row["signed_at"], moved=dict(moved), signature=row["signature"],
-        raw=row["signed_bytes"], was_sent=row["broadcast"],
+        tenant=row["tenant_id"],
+        id=str(row["id"]),
+        agent=row["agent_id"],
+        incarnation=str(row["incarnation"]),
+        address=row["wallet"],
+        kind=row["kind"],
+        chain=row["chain_id"],
+        nonce=row["nonce"],
+        at=row["signed_at"],
+        moved=dict(moved),
+        signature=row["signature"],
+        raw=row["signed_bytes"],
+        was_sent=row["broadcast"],
         replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
-    )  # fmt: skip
+    )
 
 
 _SIGNED = """
-SELECT t.*, a.evm_address, a.solana_address FROM transactions t
-  JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
+SELECT t.*, w.address AS wallet FROM transactions t
+  JOIN wallets w ON w.tenant_id = t.tenant_id AND w.agent_id = t.agent_id AND w.family = t.family
  WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL ORDER BY t.signed_at"""
 _SPEND = "SELECT * FROM spend WHERE tenant_id = ANY ($1)"
 _NONCES = "SELECT * FROM nonces WHERE tenant_id = ANY ($1)"
@@ -201,9 +214,9 @@ SELECT tenant_id, agent_id, chain_id, nonce FROM transactions
  GROUP BY tenant_id, agent_id, incarnation, chain_id, nonce HAVING count(*) > 1""",
     "P2, a final transaction whose nonce may still be taken": """
 SELECT t.tenant_id, t.id, n.state FROM transactions t
-  JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id
+  JOIN wallets w ON w.tenant_id = t.tenant_id AND w.agent_id = t.agent_id AND w.family = t.family
   JOIN nonces n
-    ON n.tenant_id = t.tenant_id AND n.address = a.evm_address AND n.chain_id = t.chain_id AND n.nonce = t.nonce
+    ON n.tenant_id = t.tenant_id AND n.address = w.address AND n.chain_id = t.chain_id AND n.nonce = t.nonce
  WHERE t.tenant_id = ANY ($1) AND t.kind = 'evm' AND t.status IN ('confirmed', 'failed') AND n.state <> 'seen'""",
     "a final state that was not told once": """
 SELECT t.tenant_id, t.id, t.status, count(u.seq) FROM transactions t

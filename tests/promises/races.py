@@ -16,6 +16,9 @@ from tests.promises.oracle import Limit, violations
 
 UNITS = 100
 LIMIT = rule("spending-limit", maxPerDay=str(UNITS))
+CHAIN = 137
+COIN = f"evm:{CHAIN}:native"
+LIMIT_OF_CHAIN = rule("spending-limit", maxPerDay=str(UNITS), asset=COIN)
 Request = tuple[str, dict[str, Any]]
 Raced = tuple[list[Agent], list[httpx.Response]]
 _addresses = itertools.count(0x1000)
@@ -69,20 +72,48 @@ async def mixed(clients: Clients, tenant: Tenant) -> Raced:
     return [agent], [*itertools.chain(*answers)]
 
 
+async def chains(clients: Clients, tenant: Tenant) -> Raced:
+    """130 orders on one chain, whose coin is limited, beside 100 on another; both chains' limit together just fits."""
+    agent = tenant.agent(LIMIT_OF_CHAIN, rule("spending-limit", maxPerDay=str(2 * UNITS)))
+    answers = await asyncio.gather(
+        clients.do(agent, [_order(agent, chainId=CHAIN) for _ in range(130)]),
+        clients.do(agent, [_order(agent, chainId=1) for _ in range(100)]),
+    )
+    late = await clients.do(agent, [_order(agent, chainId=1) for _ in range(4)])
+    return [agent], [*itertools.chain(*answers), *late]
+
+
 async def pairs(clients: Clients, tenant: Tenant) -> Raced:
     """Ten agents, each asked twice at once for 60 of its 100 units; the first five are told their nonces."""
-    agents = [tenant.agent(LIMIT) for _ in range(10)]
+    return await _pairs(clients, [tenant.agent(LIMIT) for _ in range(10)])
+
+
+async def pairs_of_chain(clients: Clients, tenant: Tenant) -> Raced:
+    """The same, limited in the coin of one chain."""
+    return await _pairs(clients, [tenant.agent(LIMIT_OF_CHAIN) for _ in range(10)], chainId=CHAIN)
+
+
+async def _pairs(clients: Clients, agents: list[Agent], **fields: Any) -> Raced:
     told = [({"nonce": 0}, {"nonce": 1}) if number < 5 else ({}, {}) for number in range(10)]
     answers = await asyncio.gather(
         *(
-            clients.do(agent, [_order(agent, 60, **nonce) for nonce in nonces])
+            clients.do(agent, [_order(agent, 60, **nonce, **fields) for nonce in nonces])
             for agent, nonces in zip(agents, told, strict=True)
         )
     )
     return agents, [*itertools.chain(*answers)]
 
 
-WAYS = {"plain": plain, "approved": approved, "mixed": mixed, "pairs": pairs}
+WAYS = {
+    "plain": plain,
+    "approved": approved,
+    "mixed": mixed,
+    "chains": chains,
+    "pairs": pairs,
+    "pairs of a chain": pairs_of_chain,
+}
+# What each way may sign, where it is not so many units of all coins together.
+MOST = {"chains": {COIN: UNITS, "evm:native": 2 * UNITS}, "pairs of a chain": {COIN: UNITS}}
 
 
 class Race(msgspec.Struct, frozen=True):
@@ -103,7 +134,9 @@ async def race(way: str, services: Sequence[Service], tenant: Tenant, clients: i
         "SELECT sum(value) FROM transactions WHERE tenant_id = $1 AND signature IS NOT NULL GROUP BY agent_id",
         tenant.id,
     )
-    found = await violations(owner, [tenant.id], [Limit(agent.id, UNITS) for agent in agents])
+    most = MOST.get(way, {"evm:native": UNITS})
+    limits = [Limit(agent.id, units, asset) for agent in agents for asset, units in most.items()]
+    found = await violations(owner, [tenant.id], limits)
     return Race([int(row[0]) for row in units], Counter(str(answer.status_code) for answer in answers), found)
 
 

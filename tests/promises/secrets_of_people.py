@@ -26,10 +26,12 @@ def people_of(service: Service, tenant: Tenant, mailbox: Mailbox, sms_gateway: S
         owner.post("/auth/mfa/recovery-codes/step-up", json={"code": used})
         owner.post("/auth/mfa/totp/step-up", json={"code": pyotp.TOTP(owner.seed).now()})
         return found | {
-            "authenticator seed": base64.b32decode(owner.seed), "authenticator seed in text": owner.seed.encode(),
-            "used recovery code": used.encode(), "unused recovery code": unused.encode(),
+            "authenticator seed": base64.b32decode(owner.seed),
+            "authenticator seed in text": owner.seed.encode(),
+            "used recovery code": used.encode(),
+            "unused recovery code": unused.encode(),
             "session token with MFA": owner.session["token"].encode(),
-        }  # fmt: skip
+        }
 
 
 def _sessions(service: Service) -> dict[str, bytes]:
@@ -42,9 +44,11 @@ def _sessions(service: Service) -> dict[str, bytes]:
         person.get(f"/nothing/{first['token']}")
         key = {"personal tenant key": first["tenant"]["apiKey"].encode()}
         both = {"first": first, "second": second}
-        return key | {f"{name} token": one["token"].encode() for name, one in both.items()} | {
-            f"{name} refresh token": one["refreshToken"].encode() for name, one in both.items()
-        }  # fmt: skip
+        return (
+            key
+            | {f"{name} token": one["token"].encode() for name, one in both.items()}
+            | {f"{name} refresh token": one["refreshToken"].encode() for name, one in both.items()}
+        )
 
 
 def _mail(service: Service, mailbox: Mailbox) -> dict[str, bytes]:
@@ -64,9 +68,10 @@ def _devices(owner: Person) -> dict[str, bytes]:
     assert decide(owner, device).is_success
     session = device.poll().json()
     return {
-        "device code": device.code["device_code"].encode(), "token of a device": session["access_token"].encode(),
+        "device code": device.code["device_code"].encode(),
+        "token of a device": session["access_token"].encode(),
         "refresh token of a device": session["refresh_token"].encode(),
-    }  # fmt: skip
+    }
 
 
 def _administration(owner: Person) -> dict[str, bytes]:
@@ -78,4 +83,11 @@ def _administration(owner: Person) -> dict[str, bytes]:
     headers = {"Authorization": f"Basic {shown}", "X-Service-App-Id": f"{owner.tenant}/server"}
     assert owner.get("/agents", headers=headers).status_code == 200
     assert owner.get("/agents", headers=headers | {"X-Service-App-Id": "x"}).status_code == 401
-    return {"app secret": app_secret.encode(), "request-signing secret": signing.encode()}
+    api_key = owner.ok("POST", f"{path}/api-keys", {"name": "the next one"})["apiKey"]
+    with_key = {"X-Service-Key": api_key, "Authorization": ""}
+    assert owner.get("/me", headers=with_key).json()["data"]["kind"] == "tenant_key"
+    return {
+        "app secret": app_secret.encode(),
+        "request-signing secret": signing.encode(),
+        "API key of a tenant": api_key.encode(),
+    }

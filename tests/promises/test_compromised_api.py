@@ -1,13 +1,14 @@
-"""A drill: somebody has taken over the api. He has its database role, its socket, and every credential he saw pass by.
+"""A drill: an attacker controls the api. They have its database role, its socket, and every credential that passed by.
 
-Each way to a signature outside the policy is one row; none may succeed. What he may do with a credential that is still
-valid, he can do (docs/threats.md): within the rules.
+Each way to a signature outside the policy is one row; none may succeed. With a credential that is still valid the
+attacker does what it allows (docs/threats.md): within the rules.
 """
 
 import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -18,11 +19,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from eth_account.typed_transactions import TypedTransaction
 from hexbytes import HexBytes
 
-from custody.cli import places
+from custody.protocol.frames import VERSION
+from ops import places
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.eventually import soon
 from tests.fixtures.people import Person, member, says
 from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import outcome_of, worker_socket
 from tests.outside.wallet import Wallet
 
 # Far above what the chain table allows for one gas, and for one transaction.
@@ -31,7 +35,7 @@ LIMITS = rule("spending-limit", maxPerDay="1000"), rule("auto-approve-threshold"
 
 
 class Attacker:
-    """What he has: the socket, the api's database role, a tenant of his own, and what passed by."""
+    """What the attacker has: the socket, the api's database role, a tenant of their own, and what passed by."""
 
     def __init__(self, service: Service, tenant: Tenant, own: Tenant) -> None:
         self.service, self.tenant, self.own = service, tenant, own
@@ -51,7 +55,7 @@ class Attacker:
         self._know_people()
 
     def _know_people(self) -> None:
-        """Sessions of all kinds passed by as well; the owner's has its second factor, and is what he would like."""
+        """Sessions of all kinds passed by as well; the owner's, with its second factor, is what the attacker wants."""
         self.owner, self.fallen = (member(self.service, self.tenant, "owner", mfa=True) for _ in range(2))
         self.plain = member(self.service, self.tenant, "owner")
         self.stranger = member(self.service, self.own, "owner", mfa=True)
@@ -73,13 +77,23 @@ class Attacker:
         return {"kind": "agent", "value": self.tenant.ok("POST", f"/agents/{self.victim.id}/token", body)["token"]}
 
     async def say(self, body: dict[str, Any], proof: Any = None, *, process: str = "api", **request: Any) -> Any:
-        """Say something to the signer; its answer, or None where it hung up."""
-        told = {"v": 1, "n": 1, "deadline_ms": 9000, "origin": {"request_id": "drill"}, "body": body, "proof": proof}
-        return await self.send(frame(msgspec.msgpack.encode(told | request)), process=process)
+        """Say something to the worker that it is for; its answer, or None where it hung up."""
+        told = {
+            "v": VERSION,
+            "n": 1,
+            "deadline_ms": 9000,
+            "origin": {"request_id": "drill"},
+            "body": body,
+            "proof": proof,
+        }
+        path = worker_socket(self.service, body["type"])
+        return await self.send(frame(msgspec.msgpack.encode(told | request)), process=process, path=path)
 
-    async def send(self, data: bytes, *, process: str = "api", version: int = 1, ends: bool = False) -> Any:
-        """The same with bytes of his own making."""
-        reader, writer = await asyncio.open_unix_connection(str(self.service.socket))
+    async def send(
+        self, data: bytes, *, process: str = "api", version: int = VERSION, ends: bool = False, path: Path | None = None
+    ) -> Any:
+        """The same with bytes that the attacker made up."""
+        reader, writer = await asyncio.open_unix_connection(str(path or self.service.socket))
         try:
             writer.write(frame(msgspec.msgpack.encode({"version": version, "process": process})))
             if await _frame(reader) is None:
@@ -88,7 +102,7 @@ class Attacker:
             if ends:
                 writer.write_eof()
             answer = await _frame(reader)
-            return msgspec.msgpack.decode(answer)["outcome"] if answer else None
+            return outcome_of(msgspec.msgpack.decode(answer)) if answer else None
         finally:
             writer.close()
 
@@ -106,8 +120,7 @@ class Attacker:
     async def once_expired(self) -> Any:
         """Ask with a token that has expired."""
         expires = jwt.decode(self.expired["value"], options={"verify_signature": False})["exp"]
-        while time.time() <= expires:
-            await asyncio.sleep(0.02)
+        await soon(lambda: time.time() > expires)
         return await self.say(order(self), self.expired)
 
 
@@ -119,8 +132,8 @@ def frame(data: bytes) -> bytes:
 def order(a: Attacker, value: int = 1, prepared: Any = None, agent: str | None = None, **fields: Any) -> dict[str, Any]:
     """A signing order as the api would send it."""
     told = {"to": ADDRESS, "value": str(value), "broadcast": False, "chainId": 31337, **fields}
-    body = {"type": "SignEvm", "agent": agent or a.victim.id, "tx_id": str(uuid.uuid4()), "order": told}
-    return body | {"prepared": prepared}
+    body = {"type": "SignOrder", "agent": agent or a.victim.id, "tx_id": str(uuid.uuid4()), "prepared": prepared}
+    return body | {"question": {"kind": "evm", "request": told}}
 
 
 def approve(a: Attacker, item: str = "waiting", **fields: Any) -> dict[str, Any]:
@@ -155,7 +168,7 @@ def outcome(a: Attacker, word: str) -> dict[str, Any]:
 
 
 def forged(a: Attacker, key: Any = None, algorithm: str = "EdDSA", **claims: Any) -> dict[str, str]:
-    """A token that says what he likes, signed with a key of his own or not at all."""
+    """An agent token with made-up claims, signed with the attacker's key or not at all."""
     said = jwt.decode(a.token["value"], options={"verify_signature": False}) | claims
     headers = {"kid": jwt.get_unverified_header(a.token["value"])["kid"]}
     key = Ed25519PrivateKey.generate() if algorithm == "EdDSA" else key
@@ -163,7 +176,7 @@ def forged(a: Attacker, key: Any = None, algorithm: str = "EdDSA", **claims: Any
 
 
 def forged_session(a: Attacker, person: Person, **claims: Any) -> dict[str, str]:
-    """A person's token that says what he likes, signed with a key of his own."""
+    """A person's token with made-up claims, signed with the attacker's key."""
     token = person.session["token"]
     said = jwt.decode(token, options={"verify_signature": False}) | claims
     headers = {"kid": jwt.get_unverified_header(token)["kid"]}
@@ -172,21 +185,21 @@ def forged_session(a: Attacker, person: Person, **claims: Any) -> dict[str, str]
 
 
 async def wallet_of_another(a: Attacker) -> Any:
-    """Sign in as the owner, with a message of his that somebody else signed."""
+    """Sign in as the owner, with a message of the owner that somebody else signed."""
     nonce = (await a.say({"type": "NewNonce"}))["data"]["nonce"]
     text = says(a.service, nonce).text(a.owner.wallet.address)
     return await a.say({"type": "SignInWithWallet", "message": text, "signature": Wallet().sign(text)})
 
 
 async def guessed_code(a: Attacker) -> Any:
-    """Sign in by mail with a code that he did not see."""
+    """Sign in by mail with a guessed code."""
     await a.say({"type": "NewEmailCode", "email": "owner@example.com"})
     return await a.say({"type": "SignInWithEmail", "email": "owner@example.com", "code": "no code"})
 
 
 def from_node(**said: int) -> dict[str, Any]:
-    """What he says a node said."""
-    return {"pending_nonce": 0, "gas_limit": 21_000, "max_fee": 10**9, "priority_fee": 1, **said}
+    """A node's answer that the attacker made up."""
+    return {"type": "evm", "pending_nonce": 0, "gas_limit": 21_000, "max_fee": 10**9, "priority_fee": 1, **said}
 
 
 Way = Callable[[Attacker], Awaitable[Any]]
@@ -195,8 +208,8 @@ WAYS: dict[str, Way] = {
     "a forged token": lambda a: a.say(order(a), forged(a)),
     "a token without a signature": lambda a: a.say(order(a), forged(a, "", "none")),
     "a token signed with the public key as secret": lambda a: a.say(order(a), forged(a, "public" * 8, "HS256")),
-    "his own agent's token": lambda a: a.say(order(a), a.own_token),
-    "his own agent's token, renamed": lambda a: a.say(order(a), forged(a, tid=a.own.id)),
+    "the attacker's own agent's token": lambda a: a.say(order(a), a.own_token),
+    "the attacker's own agent's token, renamed": lambda a: a.say(order(a), forged(a, tid=a.own.id)),
     "an expired token": lambda a: a.once_expired(),
     "a revoked token": lambda a: a.say(order(a), a.revoked),
     "the tenant's key": lambda a: a.say(order(a), a.key),
@@ -207,7 +220,7 @@ WAYS: dict[str, Way] = {
     "approving without a proof": lambda a: a.say(approve(a)),
     "approving as the agent": lambda a: a.say(approve(a), a.token),
     "approving as another tenant": lambda a: a.say(approve(a), a.own_key),
-    "approving with a key that he made up": lambda a: a.say(approve(a), _tenant_key("ck_" + "A" * 43)),
+    "approving with a made-up key": lambda a: a.say(approve(a), _tenant_key("ck_" + "A" * 43)),
     "approving as the operator": lambda a: a.say(approve(a), _platform_key(a)),
     "approving twice": lambda a: a.say(approve(a, "approved"), a.key),
     "approving what was denied": lambda a: a.say(approve(a, "denied"), a.key),
@@ -224,8 +237,8 @@ WAYS: dict[str, Way] = {
     "a raw hash": lambda a: a.say({"type": "SignHash", "agent": a.victim.id, "hash": "00" * 32}, a.token),
     "raw bytes": lambda a: a.say({**order(a), "raw": b"\x02"}, a.token),
     "a field that is not known": lambda a: a.say(order(a, force=True), a.token),
-    "another version": lambda a: a.say(order(a), a.token, v=2),
-    "a greeting in another version": lambda a: a.send(b"", version=2),
+    "another version": lambda a: a.say(order(a), a.token, v=VERSION + 1),
+    "a greeting in another version": lambda a: a.send(b"", version=VERSION + 1),
     "a frame without an end": lambda a: a.send((2**31 - 1).to_bytes(4, "big") + b"x" * 70_000, ends=True),
     "a frame cut short": lambda a: a.send(frame(b"x" * 100)[:50], ends=True),
     "a frame that is no message": lambda a: a.send(frame(b"\xc1" * 100)),
@@ -266,7 +279,7 @@ PEOPLE: dict[str, Way] = {
     "a refresh token as a session": lambda a: a.say(
         approve(a), {"kind": "session", "value": a.owner.session["refreshToken"]}
     ),
-    "an app client that he made up": lambda a: a.say(
+    "a made-up app client": lambda a: a.say(
         replace(a), {"kind": "app_client", "value": f"{a.tenant.id}/server:app_{'A' * 43}"}
     ),
     "stepping up without evidence": lambda a: a.say({"type": "StepUp", "method": "totp"}, _session(a.plain)),
@@ -280,9 +293,9 @@ PEOPLE: dict[str, Way] = {
         {"type": "ConfirmTotp", "code": "000000"}, _session(a.plain)
     ),
     "a wallet of another": wallet_of_another,
-    "a code by mail that he did not see": guessed_code,
+    "a guessed code by mail": guessed_code,
     "a passkey that is none": lambda a: a.say({"type": "SignInWithPasskey", "credential": {"id": "x"}}),
-    "a refresh token that he made up": lambda a: a.say({"type": "RefreshSession", "refresh_token": "rt_" + "A" * 75}),
+    "a made-up refresh token": lambda a: a.say({"type": "RefreshSession", "refresh_token": "rt_" + "A" * 75}),
     "a refresh token that was used": lambda a: a.say({"type": "RefreshSession", "refresh_token": a.spent}),
     "letting a device in as nobody": lambda a: a.say({"type": "DecideDevice", "user_code": "x", "approve": True}),
     "letting a device in as an agent": lambda a: a.say(
@@ -291,15 +304,15 @@ PEOPLE: dict[str, Way] = {
     "going over to the victim's tenant": lambda a: a.say(
         {"type": "SwitchTenant", "tenant": a.tenant.id}, _session(a.stranger)
     ),
-    "making himself a member with a tenant's key": lambda a: a.say(join(a), a.own_key),
-    "making himself a member as an owner": lambda a: a.say(join(a), _session(a.owner)),
+    "becoming a member with a tenant's key": lambda a: a.say(join(a), a.own_key),
+    "becoming a member as an owner": lambda a: a.say(join(a), _session(a.owner)),
     "an app client with a tenant's key": lambda a: a.say(
         {"type": "PutAppClients", "clients": [{"id": "his", "name": "His"}], "mode": "create"}, a.key
     ),
     "a secret of an app client without a second factor": lambda a: a.say(
-        {"type": "NewAppSecret", "client": "server"}, _session(a.plain)
+        {"type": "CreateAppSecret", "client": "server"}, _session(a.plain)
     ),
-    "a key that signs requests as a viewer": lambda a: a.say({"type": "NewSigningKey"}, _session(a.viewer)),
+    "a key that signs requests as a viewer": lambda a: a.say({"type": "CreateSigningKey"}, _session(a.viewer)),
     "a looser second factor with a tenant's key": lambda a: a.say(
         {"type": "PutConfig", "document": "{}", "judging": {"mfa": {"requireFor": {"approvals": False}}}}, a.key
     ),
@@ -321,17 +334,16 @@ STATEMENTS = {
     "writing an operator's key": "INSERT INTO platform_keys (key_hash, prefix, mac) VALUES ('x', 'x', 'x')",
     "writing a token key": "INSERT INTO token_keys (kid, public_key) VALUES ('x', 'x')",
     "reviving a token": "UPDATE agents SET token_epoch = 1",
-    "an answer of his own": "UPDATE idempotency SET answer = 'x'",
-    "calling sign_write": "SELECT sign_write('t', 'a', gen_random_uuid(), 1, 1, 1, 1, NULL, NULL, NULL, NULL)",
-    "calling replace_policies": "SELECT replace_policies('t', 'a', gen_random_uuid(), 1, 1, '', '{}', '{}', '{}', "
-    "'{}', NULL, 'p', 'r', NULL, NULL, NULL, 'system', 'me', '{}', '{}')",
-    "calling outcome_write": "SELECT outcome_write('t', gen_random_uuid(), 'sent', '{}')",
+    "a made-up answer": "UPDATE idempotency SET answer = 'x'",
+    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL)",
+    "calling replace_policies": "SELECT replace_policies('t', NULL, NULL, 'a', gen_random_uuid(), 1, 1, '', '{}')",
+    "calling outcome_write": "SELECT outcome_write('t', gen_random_uuid(), 'sent', 4, '{}')",
     "calling lock_agent": "SELECT lock_agent('t', 'a')",
-    "calling claim_unsent": "SELECT claim_unsent(1)",
+    "calling claim_unsent": "SELECT claim_unsent(1, 5, 300)",
     "an audit row of the signer": "SELECT audit_append('agent', 'a', 'tx.signed', 'transaction', 'x', '{}', '{}')",
     "another role": "SET ROLE custody_signer",
     "a user": "INSERT INTO users (id, created_at) VALUES (gen_random_uuid(), now())",
-    "a wallet of his to the owner's account": "UPDATE identities SET user_id = user_id",
+    "the attacker's wallet to the owner's account": "UPDATE identities SET user_id = user_id",
     "a membership": "INSERT INTO memberships SELECT * FROM memberships",
     "a role": "UPDATE memberships SET role = 'owner'",
     "a session": "INSERT INTO sessions SELECT * FROM sessions",
@@ -357,21 +369,24 @@ STATEMENTS = {
     "forgetting a signature": "DELETE FROM used_signatures",
     "calling session_proof": "SELECT * FROM session_proof(gen_random_uuid(), gen_random_uuid(), 't', 0)",
     "calling count_attempt": "SELECT count_attempt('x', 1, 1)",
-    "calling demand_key": "SELECT demand_key('t', 'x')",
+    "calling demand_credential": "SELECT demand_credential('t', NULL)",
     "an audit row of a session": "SELECT audit_append('user', 'a', 'session.began', 'session', 'x', '{}', '{}')",
 }
 
 
 # What a node is said to ask for.
 HUGE = (
-    {"max_fee": 10**18}, {"gas_limit": 10**12}, {"gas_limit": -1}, {"priority_fee": 10**18},
+    {"max_fee": 10**18},
+    {"gas_limit": 10**12},
+    {"gas_limit": -1},
+    {"priority_fee": 10**18},
     {"max_fee": 10**12, "gas_limit": 10**6},
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
 def attacker(postgres_home: places.Home, worker_id: str) -> Iterator[Attacker]:
-    """A deployment whose api is his."""
+    """A deployment whose api the attacker controls."""
     with (
         deployed(database_apart(postgres_home, f"{worker_id}_drill")) as service,
         new_tenant(service) as tenant,
@@ -413,12 +428,12 @@ async def test_no_fee_that_a_node_is_said_to_ask_for_is_paid_above_the_cap(attac
 
 
 async def test_a_device_that_nobody_let_in_gets_no_session(attacker: Attacker) -> None:
-    code = (await attacker.say({"type": "NewDeviceCode", "tenant": attacker.tenant.id}))["data"]["deviceCode"]
+    code = (await attacker.say({"type": "NewDeviceCode", "tenant": attacker.tenant.id}))["device_code"]
 
     answers = [await attacker.say({"type": "PollDeviceCode", "device_code": given}) for given in (code, "made up")]
 
-    assert [answer["data"]["error"] for answer in answers] == ["authorization_pending", "expired_token"]
-    assert all("token" not in answer["data"] for answer in answers)
+    assert [answer["error"] for answer in answers] == ["authorization_pending", "expired_token"]
+    assert all("session" not in answer for answer in answers)
 
 
 WITHIN: dict[str, Way] = {
@@ -452,6 +467,7 @@ _STATE = (
             "tenant_keys",
             "tenant_config",
             "sealed",
+            "identity_sealed",
             "memberships",
             "app_clients",
             "app_secrets",

@@ -9,6 +9,7 @@ import pytest
 
 from tests.fixtures.callers import Tenant, new_tenant, rule
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
+from tests.fixtures.eventually import soon
 from tests.fixtures.server import Service
 from tests.outside.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.promises.kills import killed, postgres_stopped
@@ -30,7 +31,7 @@ def postgres() -> Iterator[KillablePostgres]:
 @pytest.fixture(scope="module")
 def running(postgres: KillablePostgres) -> Iterator[Service]:
     """All processes on it."""
-    with deployed(postgres.database, "signer", "api", "scheduler") as service:
+    with deployed(postgres.database, "signer", "identity", "api", "scheduler") as service:
         yield service
 
 
@@ -127,8 +128,8 @@ async def _judged(service: Service, tenant: Tenant) -> list[str]:
 
 async def _claims(service: Service, tx_id: str) -> int:
     """How often the scheduler tried to send this, within a bounded time."""
-    async with owner_of(service.database) as owner, asyncio.timeout(30):
+    async with owner_of(service.database) as owner:
         await owner.execute("UPDATE transactions SET broadcast = true, resend_at = service_now() WHERE id = $1", tx_id)
-        while not (tries := await owner.fetchval("SELECT resends FROM transactions WHERE id = $1", tx_id)):
-            await asyncio.sleep(0.05)
-    return int(tries)
+        return int(
+            await soon(lambda: owner.fetchval("SELECT resends FROM transactions WHERE id = $1", tx_id), seconds=30)
+        )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import places
+from custody.worker.sealing import Context, Sealer
+from ops import places
 from signer import master_key
-from signer.sealing import Context, Sealer
 from tests.fixtures.callers import Agent, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.server import Service

@@ -128,6 +128,17 @@ def test_a_window_counts_each_slot_once_at_its_largest(events: list[tuple[int, i
 
 def _signature(hour: int, nonce: int, amount: int) -> Signature:
     return Signature(
-        tenant="t", id=f"{hour}", agent="a", incarnation="i", address="0x", kind="evm", chain=1, nonce=nonce,
-        at=NOON + timedelta(hours=hour), moved={"evm:native": amount}, signature="s", raw=None, replaces=None,
-    )  # fmt: skip
+        tenant="t",
+        id=f"{hour}",
+        agent="a",
+        incarnation="i",
+        address="0x",
+        kind="evm",
+        chain=1,
+        nonce=nonce,
+        at=NOON + timedelta(hours=hour),
+        moved={"evm:native": amount},
+        signature="s",
+        raw=None,
+        replaces=None,
+    )

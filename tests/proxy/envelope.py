@@ -18,4 +18,5 @@ def refusal(answer: httpx.Response | Answer | None) -> tuple[int, str]:
     assert said["ok"] is False
     assert said["error"].endswith(".")
     assert answer.all("x-request-id") == [said["data"]["requestId"]]
+    assert answer.all("x-service-error") == [said["data"]["code"]]
     return answer.status, said["data"]["code"]

@@ -14,9 +14,21 @@ from tests.outside.upstream_answers import spelled
 from tests.promises.searched import any_form, everything
 
 GATEWAY = (
-    "/echo", "/reflect", "/reflect?where=header", "/reflect?form=base64&piece=1", "/reflect?form=url", "/cookies",
-    "/trailers", "/gzip", "/close", "/reset", "/garbage", "/redirect?to=/x", "/stall?after=body", "/v1/../x",
-)  # fmt: skip
+    "/echo",
+    "/reflect",
+    "/reflect?where=header",
+    "/reflect?form=base64&piece=1",
+    "/reflect?form=url",
+    "/cookies",
+    "/trailers",
+    "/gzip",
+    "/close",
+    "/reset",
+    "/garbage",
+    "/redirect?to=/x",
+    "/stall?after=body",
+    "/v1/../x",
+)
 
 
 class Run(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""What a tenant changes holds within two seconds, even when nobody hears of it. Design 8, decisions 8."""
+"""What a tenant changes holds within two seconds, even when nobody hears of it."""
 
 import time
 from contextlib import ExitStack
@@ -10,8 +10,8 @@ from websockets.sync.client import connect
 
 from tests.fixtures.callers import platform_client
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxied, new_keyless
-from tests.outside.upstream import eventually
 from tests.proxy.changes import ENDINGS, Change, rest, sql
 from tests.proxy.envelope import refusal
 
@@ -29,7 +29,7 @@ CHANGES: dict[str, tuple[Change, int, str]] = {
 }
 
 
-def test_what_is_taken_away_is_gone_within_two_seconds(proxied: Proxied, told: bool) -> None:
+def test_a_removed_permission_ends_within_two_seconds(proxied: Proxied, told: bool) -> None:
     proxied.faults()
     with ExitStack() as stack:
         agents = {name: stack.enter_context(new_keyless(proxied)) for name in CHANGES}
@@ -45,9 +45,10 @@ def test_what_is_taken_away_is_gone_within_two_seconds(proxied: Proxied, told: b
         for name, (_, status, _) in CHANGES.items():
             left = changed_at[name] + SECONDS - time.monotonic()
             answer: httpx.Response = eventually(
-                lambda name=name: clients[name].get("/echo"), lambda found, status=status: found.status_code == status,
+                lambda name=name: clients[name].get("/echo"),
+                lambda found, status=status: found.status_code == status,
                 max(left, 0.05),
-            )  # fmt: skip
+            )
             late[name] = refusal(answer)
 
     assert late == {name: (status, code) for name, (_, status, code) in CHANGES.items()}
@@ -81,7 +82,7 @@ def test_a_new_route_is_used_within_two_seconds(routed: Keyless, told: bool) -> 
     assert eventually(shown, [routed.value], SECONDS) == [routed.value]
 
 
-def test_what_is_given_back_works_within_two_seconds(routed: Keyless, told: bool) -> None:
+def test_a_restored_permission_works_within_two_seconds(routed: Keyless, told: bool) -> None:
     client = routed.gateway()
     change = sql("UPDATE agents SET frozen_at = now() WHERE tenant_id = $1")
     change(routed, {})
@@ -113,7 +114,7 @@ def test_a_websocket_under_way_ends_with_its_token(routed: Keyless, told: bool) 
             socket.recv(UNDER_WAY_SECONDS)
 
 
-def test_a_tenant_made_anew_under_its_old_name_has_its_own_routes_at_once(proxied: Proxied, told: bool) -> None:
+def test_a_recreated_tenant_of_the_same_name_has_its_own_routes_at_once(proxied: Proxied, told: bool) -> None:
     with new_keyless(proxied) as first:
         first.route()
         client, tenant = first.gateway(), first.tenant

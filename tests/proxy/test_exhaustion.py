@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import resource
 import select
 import socket
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from custody.kit import db
+from custody.kit.fair_slots import FairSlots
 from custody.kit.jwt import AgentClaims
 from custody.kit.resolver import system_lookup
 from custody.protocol.client import SignerClient
@@ -23,17 +25,18 @@ from proxy_addon import settings
 from proxy_addon.addon import Addon
 from proxy_addon.admission import Admission
 from proxy_addon.audit import QUEUE, AuditTrail
+from proxy_addon.crowd import CROWDED, MAX_CONNECTIONS, MAX_PEERS_OF_AGENT, Crowd
 from proxy_addon.dial import Dialler
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
-from proxy_addon.known import STALE_SECONDS, Known
-from proxy_addon.listener import CROWDED
-from proxy_addon.mitm.handler import Desk, Handler, Limits
+from proxy_addon.lookup_cache import STALE_SECONDS, LookupCache
+from proxy_addon.mitm.handler import HELD, ConnectionServices, Handler, Limits
 from proxy_addon.mitm.tls import Certificates
+from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import eventually, soon
 from tests.fixtures.proxied import Keyless, Proxied, Proxy, new_keyless
 from tests.fixtures.wire import Wire
-from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 pytestmark = pytest.mark.long
@@ -61,7 +64,7 @@ def tunnel(keyless: Keyless, wire: Wire) -> Wire:
 
 
 @pytest.mark.parametrize("begun", [b"\x16\x09\x09", b"\x16\x03\x04\x40\x00", b"\x16GET / HTTP/1.1\r\n\r\n"])
-def test_what_begins_like_a_hello_and_is_none_is_cut_at_once(routed: Keyless, begun: bytes) -> None:
+def test_a_false_client_hello_is_cut_at_once(routed: Keyless, begun: bytes) -> None:
     with tunnel(routed, routed.proxy.connect()) as wire:
         assert wire.say(begun + b"z" * 100).closed
 
@@ -137,6 +140,33 @@ def test_connections_without_a_token_make_room_and_those_with_one_stay(routed: K
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_idle_connections_of_four_tenants_lock_nobody_out(routed: Keyless) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2 * MAX_CONNECTIONS)), hard))
+    with routed.proxied.another_proxy() as proxy, ExitStack() as stack:
+        early = stack.enter_context(proxy.connect())
+        assert early.say(routed.head("/up/echo")).hear().status == 200
+        for _ in range(4):
+            for token in tokens(routed.proxied, stack, 4):
+                head = f"GET /none/ HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+                # All at once, for what is refused often waits for its answer.
+                wires = [stack.enter_context(proxy.connect()).say(head) for _ in range(MAX_PEERS_OF_AGENT)]
+                assert {wire.hear(head_only=True).status for wire in wires} == {403}
+
+        assert proxy.metrics()["custody_proxy_connections"] <= CROWDED + 1
+        assert early.say(routed.head("/up/echo")).hear().status == 200
+        for _ in range(20):
+            with proxy.connect() as wire:
+                assert wire.say(routed.head("/up/echo")).hear().status == 200
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def tokens(proxied: Proxied, stack: ExitStack, count: int) -> list[str]:
+    """The tokens of so many agents of one new tenant."""
+    tenant = stack.enter_context(new_tenant(proxied))
+    return [str(tenant.agent().headers["Authorization"]).split()[1] for _ in range(count)]
+
+
 # ---------------------------------------------------------------- names
 
 
@@ -172,10 +202,10 @@ async def listening() -> AsyncIterator[int]:
     server.close()
 
 
-def ticket(agent: str, host: str, port: int = 443) -> Ticket:
+def ticket(agent: str, host: str, port: int = 443, tenant: str = "tenant") -> Ticket:
     """The right of an agent to dial a host."""
     exchange = Exchange("gateway", "GET", "id", "127.0.0.1")
-    exchange.claims = AgentClaims("custody", agent, "tenant", "agent", "incarnation", 1, 0, 2**33, "id")
+    exchange.claims = AgentClaims("custody", agent, tenant, "agent", "incarnation", 1, 0, 2**33, "id")
     return Ticket(exchange, host, port, private_allowed=True)
 
 
@@ -211,6 +241,21 @@ async def test_names_that_resolve_slowly_keep_only_their_own_agents_waiting(
     await ended(dials)
 
 
+async def test_a_tenant_whose_agents_all_ask_for_slow_names_keeps_no_other_waiting(
+    slow_names: SlowNames, listening: int
+) -> None:
+    dialler = Dialler(system_lookup, 600)
+    dials = [
+        asyncio.ensure_future(dialler.dial(ticket(f"agent-{agent}", f"n{number}.slow.test", tenant="hostile")))
+        for agent in range(60)
+        for number in range(4)
+    ]
+    await asyncio.wait(dials, timeout=0.1)
+
+    assert await reaches(dialler, "another", listening)
+    await ended(dials)
+
+
 async def test_slow_names_that_are_given_up_count_until_they_have_resolved(
     slow_names: SlowNames, listening: int
 ) -> None:
@@ -226,6 +271,22 @@ async def test_slow_names_that_are_given_up_count_until_they_have_resolved(
 # ---------------------------------------------------------------- bodies
 
 
+def test_bodies_that_never_end_do_not_fill_memory(keyless: Keyless) -> None:
+    keyless.route(pathPattern="/count", injectAs="body", injectKey="key", injectFormat="{value}")
+    begun = keyless.head("/up/count", "POST", "Content-Type: application/json", f"Content-Length: {MIB}")
+    with keyless.proxied.another_proxy() as proxy, ExitStack() as stack:
+        assert keyless.gateway(proxy=proxy).post("/count", json={"a": "b"}).status_code == 200
+        before = proxy.resident()
+        for _ in range(250):
+            stack.enter_context(proxy.connect()).say(begun, b" " * (MIB - 1))
+
+        # Half of what was said: some of it is held, and a little of each connection that was refused.
+        assert proxy.resident() - before < 125 * MIB
+        with new_keyless(keyless.proxied) as other:
+            other.route(pathPattern="/count", injectAs="body", injectKey="key", injectFormat="{value}")
+            assert other.gateway(proxy=proxy).post("/count", json={"a": "b"}).status_code == 200
+
+
 class Parts:
     """The proxy put together in this process, so that a test can say what time it is."""
 
@@ -233,36 +294,42 @@ class Parts:
         self.trail, self.port, self.handlers, self.over = trail, port, handlers, over
 
     def places(self) -> int:
-        """How many places for audit rows are left; takes all of them."""
-        count = 0
-        while self.trail.promise():
-            count += 1
-        return count
+        """How many places for audit rows are left; takes all of them, each for another tenant."""
+        return next(count for count in itertools.count() if not self.trail.promise((f"tenant-{count}", "agent")))
 
 
 @pytest.fixture
 async def parts(proxied: Proxied) -> AsyncIterator[Parts]:
     """On the deployment's database and signer, as `proxy_addon.__main__` puts them together."""
-    given = settings.read({
-        "SERVICE_HOME": str(proxied.home), "SERVICE_DATABASE_URL_PROXY": proxied.database.urls["proxy"],
-        "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "localhost",
-        "SERVICE_PROXY_ALIASES": f"up=localhost:{proxied.upstream.port}",
-    })  # fmt: skip
+    given = settings.read(
+        {
+            "SERVICE_HOME": str(proxied.home),
+            "SERVICE_DATABASE_URL_PROXY": proxied.database.urls["proxy"],
+            "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "localhost",
+            "SERVICE_PROXY_ALIASES": f"up=localhost:{proxied.upstream.port}",
+        }
+    )
     pool = await db.open_pool(given.database_url, size=2)
     signer = SignerClient(str(given.reveal_socket), "proxy")
     keys, trail, handlers, over = Keys(signer), AuditTrail(pool), [], []
     await keys.load()
-    admission = Admission(given, keys, Known(pool, signer), trail)
+    crowd = Crowd()
+    admission = Admission(given, keys, LookupCache(pool, signer), trail, crowd)
     certificates = Certificates(given.ca_file, given.ca_key_file, proxied.upstream.ca_file)
 
     def end(exchange: Exchange) -> None:
         over.append(exchange)
         trail.keep(exchange)
 
-    desk = Desk(
-        options=SimpleNamespace(tcp_timeout=0, proxy_debug=False), hooks=Addon(admission, certificates).hooks(),
-        dialler=Dialler(system_lookup, 5), limits=Limits(5, 5, 5, MIB), ended=end, gone=admission.gone,
-    )  # fmt: skip
+    desk = ConnectionServices(
+        options=SimpleNamespace(tcp_timeout=0, proxy_debug=False),
+        hooks=Addon(admission, certificates).hooks(),
+        dialler=Dialler(system_lookup, 5),
+        limits=Limits(5, 5, 5, MIB),
+        ended=end,
+        gone=crowd.gone,
+        held=FairSlots(HELD),
+    )
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         handlers.append(Handler(reader, writer, desk))
@@ -273,13 +340,6 @@ async def parts(proxied: Proxied) -> AsyncIterator[Parts]:
     server.close()
     await signer.close()
     await pool.close()
-
-
-async def until(ask: Callable[[], Any], seconds: float = 5.0) -> None:
-    """Let the loop run until something is so."""
-    async with asyncio.timeout(seconds):
-        while not ask():
-            await asyncio.sleep(0.01)
 
 
 @contextlib.asynccontextmanager
@@ -314,7 +374,7 @@ async def test_a_body_that_stalls_ends_with_its_time_and_gives_its_place_back(
 
         with contextlib.suppress(ConnectionResetError):
             assert await asyncio.wait_for(reader.read(), 5) == b""
-        await until(lambda: stalled in parts.over)
+        await soon(lambda: stalled in parts.over)
 
     assert (stalled.abandoned, parts.over.count(stalled)) == (True, 1)
     assert await parts.trail.flush()
@@ -322,7 +382,7 @@ async def test_a_body_that_stalls_ends_with_its_time_and_gives_its_place_back(
 
 
 async def _all[T](ask: Callable[[], list[T]]) -> list[T]:
-    await until(ask)
+    await soon(ask)
     return ask()
 
 

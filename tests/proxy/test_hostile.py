@@ -1,6 +1,6 @@
 """Requests that nobody means well with: none reaches another host or shows a credential; each gets its status.
 
-One table. In the requests words in capitals stand for tokens and ports (see `_words`). Decisions 8, design 8.
+One table. In the requests words in capitals stand for tokens and ports (see `_words`).
 """
 
 import base64
@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxied, Proxy, new_keyless
-from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 CUT: Literal["cut"] = "cut"
@@ -26,6 +26,7 @@ TARGET, MALFORMED = (400, "malformed_target"), (400, "malformed_request")
 NO_ROUTE, UNKNOWN = (403, "no_route"), (403, "unknown_alias")
 FAILED, SLOW = (502, "upstream_failed"), (504, "upstream_timeout")
 OWN, NARROW = "Authorization: Bearer TOKEN", "Authorization: Bearer SCOPED"
+CRLF = "\r\n"
 Wanted = tuple[int, str] | Literal["cut", "passed"]
 SMUGGLED = "GET /up/smuggled HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\n\r\n"
 
@@ -196,6 +197,8 @@ ATTACKS: dict[str, Attack] = {
     "up in escapes": request("/up/%2e%2e/wrong/echo", TARGET),
     "up with an escaped slash": request("/up/..%2fwrong/echo", TARGET),
     "up, escaped twice": request("/up/%252e%252e/wrong/echo", TARGET),
+    "up in full-width dots": request("/up/%EF%BC%8E%EF%BC%8E/wrong/echo", TARGET),
+    "up with a full-width slash": request("/up/..%EF%BC%8Fwrong/echo", TARGET),
     "up with a parameter": request("/up/..;x/wrong/echo", TARGET),
     "up, overlong": request("/up/%c0%ae%c0%ae/wrong/echo", TARGET),
     "up with backslashes": request("/up/..\\wrong", TARGET),
@@ -244,6 +247,11 @@ ATTACKS: dict[str, Attack] = {
     "a chunk of a hex size": body("Transfer-Encoding: chunked", "0x0\r\n\r\n", reaches=None),
     "a chunk of an endless size": body("Transfer-Encoding: chunked", "f" * 30 + "\r\n", reaches=None),
     "a chunk longer than its size": body("Transfer-Encoding: chunked", "1\r\nabcdef\r\n0\r\n\r\n", reaches=None),
+    "a coding with very many blanks": body(f"Transfer-Encoding: a{' ' * 60_000}b", ""),
+    "a length with very many digits": body(f"Content-Length: {'1' * 4_000}", ""),
+    "a chunk line with very many blanks": body("Transfer-Encoding: chunked", f"5;{' ' * 60_000}\nx\r\n", reaches=None),
+    "a trailer with very many blanks": body("Transfer-Encoding: chunked", f"0\r\na:{' ' * 60_000}\0\r\n", reaches=None),
+    "empty lines before a request": Attack(f"{CRLF * 100}GET /up/echo HTTP/1.1{CRLF}{OWN}{CRLF * 2}", MALFORMED),
     "a chunk line without end": body("Transfer-Encoding: chunked", "1;" + "a" * 70_000, reaches=None),
     "trailers without end": body("Transfer-Encoding: chunked", "0\r\n" + "A: b\r\n" * 20_000, reaches=None),
     "another request as the body of a refused one": Attack(
@@ -256,8 +264,12 @@ ATTACKS: dict[str, Attack] = {
         "/up/echo", OWN, "Connection: Upgrade", "Upgrade: websocket", "Content-Length: 0", method="POST"
     ),
     "a header of the connection's named there": good(
-        "/up/count", OWN, "Connection: Content-Length, Authorization, Host", "Content-Length: 2",
-        method="POST", body="ab",
+        "/up/count",
+        OWN,
+        "Connection: Content-Length, Authorization, Host",
+        "Content-Length: 2",
+        method="POST",
+        body="ab",
     ),
     # Headers.
     "a header of 65 KiB": request("/up/echo", (431, "head_too_large"), OWN, "X: " + "a" * 65_536),
@@ -288,7 +300,7 @@ ATTACKS: dict[str, Attack] = {
     "an upstream of another name": request("/wrong-name/echo", FAILED),
     "an upstream whose certificate has expired": request("/expired/echo", FAILED),
     "an upstream without TLS": request("/plain/echo", FAILED),
-}  # fmt: skip
+}
 
 
 class Stage(msgspec.Struct):
@@ -387,16 +399,24 @@ def _words(keyless: Keyless, stranger: Keyless, narrow: Keyless) -> dict[str, st
         return f"{text}.{_text(key.sign(text.encode()))}"
 
     return {
-        "UP": str(keyless.upstream.port), "WRONG": str(keyless.upstream.ports["wrong"]),
-        "TOKEN": keyless.token, "FOREIGN": _routeless(keyless, stranger), "SCOPED": narrow.token,
-        "EXPIRED": _expired(keyless), "TENANT_KEY": keyless.tenant.key,
+        "UP": str(keyless.upstream.port),
+        "WRONG": str(keyless.upstream.ports["wrong"]),
+        "TOKEN": keyless.token,
+        "FOREIGN": _routeless(keyless, stranger),
+        "SCOPED": narrow.token,
+        "EXPIRED": _expired(keyless),
+        "TENANT_KEY": keyless.tenant.key,
         "BASIC": base64.b64encode(f"agent:{keyless.token}".encode()).decode(),
-        "ALG_NONE": none, "ALG_NONE_SIGNED": none + signature,
+        "ALG_NONE": none,
+        "ALG_NONE_SIGNED": none + signature,
         "HS256": f"{hs256}.{_text(hmac.digest(public, hs256.encode(), hashlib.sha256))}",
-        "OTHER_KEY": signed(said), "OTHER_KID": signed({**said, "kid": secrets.token_hex(8)}),
-        "NO_KID": signed({"alg": "EdDSA"}), "OWN_JWK": signed({**said, "jwk": own}),
-        "CHANGED": f"{header}.{_json(changed)}.{signature}", "TRUNCATED": keyless.token[:-4],
-    }  # fmt: skip
+        "OTHER_KEY": signed(said),
+        "OTHER_KID": signed({**said, "kid": secrets.token_hex(8)}),
+        "NO_KID": signed({"alg": "EdDSA"}),
+        "OWN_JWK": signed({**said, "jwk": own}),
+        "CHANGED": f"{header}.{_json(changed)}.{signature}",
+        "TRUNCATED": keyless.token[:-4],
+    }
 
 
 def _routeless(keyless: Keyless, stranger: Keyless) -> str:

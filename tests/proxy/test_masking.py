@@ -1,4 +1,4 @@
-"""The credential does not come back, whatever an upstream makes of it. Decisions 8."""
+"""The credential does not come back, whatever an upstream makes of it."""
 
 import pytest
 from websockets.sync.client import connect
@@ -55,7 +55,7 @@ def test_in_a_location_stars_stand_for_it(keyless: Keyless) -> None:
 
     answer = keyless.gateway().get("/redirect")
 
-    assert answer.headers["Location"] == "/next?key=" + "*" * len(keyless.value)
+    assert answer.headers["Location"] == "/up/next?key=" + "*" * len(keyless.value)
 
 
 def test_an_echoed_query_and_body_come_back_with_stars(proxied: Proxied) -> None:

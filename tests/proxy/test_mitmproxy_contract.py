@@ -73,15 +73,19 @@ SIGNATURES: dict[Any, str] = {
     http.Response.__init__: (
         "self http_version status_code reason headers content trailers timestamp_start timestamp_end"
     ),
-}  # fmt: skip
+}
 # Hooks by the names that ours are listed under.
 HOOKS = {
-    "requestheaders": _hooks.HttpRequestHeadersHook, "request": _hooks.HttpRequestHook,
-    "responseheaders": _hooks.HttpResponseHeadersHook, "http_connect": _hooks.HttpConnectHook,
-    "next_layer": layer.NextLayerHook, "tls_clienthello": tls_layers.TlsClienthelloHook,
-    "tls_start_client": tls_layers.TlsStartClientHook, "tls_start_server": tls_layers.TlsStartServerHook,
+    "requestheaders": _hooks.HttpRequestHeadersHook,
+    "request": _hooks.HttpRequestHook,
+    "responseheaders": _hooks.HttpResponseHeadersHook,
+    "http_connect": _hooks.HttpConnectHook,
+    "next_layer": layer.NextLayerHook,
+    "tls_clienthello": tls_layers.TlsClienthelloHook,
+    "tls_start_client": tls_layers.TlsStartClientHook,
+    "tls_start_server": tls_layers.TlsStartServerHook,
     "tls_failed_server": tls_layers.TlsFailedServerHook,
-}  # fmt: skip
+}
 
 
 def test_the_version_is_the_one_that_was_read() -> None:
@@ -158,9 +162,10 @@ def test_the_body_readers_raise_what_we_catch() -> None:
 def test_the_commands_are_the_ones_that_the_handler_obeys() -> None:
     known = {"SendData", "OpenConnection", "CloseConnection", "CloseTcpConnection", "StartHook", "Log", "RequestWakeup"}
     found = {
-        name for name, kind in vars(commands).items()
+        name
+        for name, kind in vars(commands).items()
         if inspect.isclass(kind) and issubclass(kind, commands.Command) and kind.__module__ == commands.__name__
-    }  # fmt: skip
+    }
 
     assert found - {"Command", "ConnectionCommand"} == known
 

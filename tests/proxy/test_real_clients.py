@@ -108,9 +108,13 @@ def ran(program: str, *arguments: str, **environment: str) -> str:
     found = shutil.which(program)
     assert found, f"{program} is not installed; scripts/set-up says what is needed"
     done = subprocess.run(
-        [found, *arguments], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True,
-        timeout=30, check=False,
-    )  # fmt: skip
+        [found, *arguments],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

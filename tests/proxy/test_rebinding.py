@@ -1,4 +1,4 @@
-"""Where a name may lead: only judged addresses are dialled, and only those that were judged. Design 8."""
+"""Where a name may lead: only judged addresses are dialled, and only those that were judged."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,31 +7,73 @@ import httpx
 import msgspec
 import pytest
 
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxied, Proxy
 from tests.fixtures.wire import Wire
-from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 BLOCKED = [
-    "127.0.0.1", "127.8.9.1", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254",
-    "169.254.1.1", "100.100.100.200", "168.63.129.16", "192.0.0.192", "192.0.2.1", "198.18.0.1", "203.0.113.9",
-    "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "::ffff:127.0.0.1",
-    "::ffff:8.8.8.8", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::808:808", "64:ff9b:1::1", "2002:7f00:1::",
-    "2002:808:808::", "2001::1", "2001:db8::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%lo", "fec0::1",
-    "ff02::1", "nonsense", "",
-]  # fmt: skip
+    "127.0.0.1",
+    "127.8.9.1",
+    "0.0.0.0",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.1.1",
+    "100.64.0.1",
+    "169.254.169.254",
+    "169.254.1.1",
+    "100.100.100.200",
+    "168.63.129.16",
+    "192.0.0.192",
+    "192.0.2.1",
+    "198.18.0.1",
+    "203.0.113.9",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::ffff:10.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:8.8.8.8",
+    "::127.0.0.1",
+    "64:ff9b::7f00:1",
+    "64:ff9b::808:808",
+    "64:ff9b:1::1",
+    "2002:7f00:1::",
+    "2002:808:808::",
+    "2001::1",
+    "2001:db8::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%lo",
+    "fec0::1",
+    "ff02::1",
+    "nonsense",
+    "",
+]
 # Refused even where the operator lets a host be private.
 NEVER = [
-    "169.254.169.254", "100.100.100.200", "fd00:ec2::254", "168.63.129.16", "169.254.1.1", "fe80::1", "224.0.0.1",
-    "0.0.0.0", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::",
-]  # fmt: skip
+    "169.254.169.254",
+    "100.100.100.200",
+    "fd00:ec2::254",
+    "168.63.129.16",
+    "169.254.1.1",
+    "fe80::1",
+    "224.0.0.1",
+    "0.0.0.0",
+    "::ffff:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+]
 MIXED = [["93.184.215.14", "127.0.0.1"], ["127.0.0.1", "93.184.215.14"]]
 NAMES: dict[str, list[list[str]]] = {
     **{f"b{number}.blocked.test": [[address]] for number, address in enumerate(BLOCKED)},
     **{f"n{number}.upstream.test": [[address]] for number, address in enumerate(NEVER)},
     **{f"m{number}.blocked.test": [addresses] for number, addresses in enumerate(MIXED)},
     "mixed.upstream.test": [["127.0.0.1", "169.254.169.254"]],
-    # The judged answer leads to the upstream; whoever asks again is led elsewhere.
+    # The judged answer leads to the upstream; a second lookup leads elsewhere.
     "turns.upstream.test": [["127.0.0.1"], ["169.254.169.254"]],
     "second.upstream.test": [["::1", "127.0.0.1"]],
     "one.upstream.test": [["127.0.0.1"]],

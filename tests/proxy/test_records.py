@@ -1,12 +1,13 @@
-"""What is written down of every request, and what is counted. Decisions 7, design 7."""
+"""What is written down of every request, and what is counted."""
 
 import uuid
 
 import pytest
 
+from custody.kit.instants import read_instant
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxy
-from tests.outside.upstream import eventually
 from tests.proxy.written import rows
 
 
@@ -20,17 +21,33 @@ async def test_a_request_leaves_one_row_without_credential_and_query(keyless: Ke
     metadata = row.pop("metadata")
     host = f"localhost:{keyless.upstream.port}"
     assert row == {
-        "actor_type": "agent", "actor_id": keyless.agent.id, "action": "proxy.request", "resource_type": "upstream",
-        "resource_id": host, "ip_address": "127.0.0.1", "user_agent": "a robot", "request_id": request_id,
+        "actor_type": "agent",
+        "actor_id": keyless.agent.id,
+        "action": "proxy.request",
+        "resource_type": "upstream",
+        "resource_id": host,
+        "ip_address": "127.0.0.1",
+        "user_agent": "a robot",
+        "request_id": request_id,
         "written_by": "custody_proxy",
-    }  # fmt: skip
+    }
     assert metadata.pop("milliseconds") >= 0
     assert metadata.pop("responseBytes") > 0
+    assert read_instant(metadata.pop("at")) is not None
     assert metadata == {
-        "method": "POST", "host": host, "path": "/v1/count", "form": "gateway", "status": 200, "refused": None,
-        "abandoned": False, "routeId": route["id"], "secretId": keyless.secret["id"], "secretVersion": 1,
-        "injected": True, "requestBytes": 5,
-    }  # fmt: skip
+        "method": "POST",
+        "host": host,
+        "path": "/v1/count",
+        "form": "gateway",
+        "status": 200,
+        "refused": None,
+        "abandoned": False,
+        "routeId": route["id"],
+        "secretId": keyless.secret["id"],
+        "secretVersion": 1,
+        "injected": True,
+        "requestBytes": 5,
+    }
 
 
 async def test_every_form_and_every_end_leaves_one_row(keyless: Keyless) -> None:
@@ -48,9 +65,13 @@ async def test_every_form_and_every_end_leaves_one_row(keyless: Keyless) -> None
 
     told = sorted((one["form"], one["status"], one["refused"] or "", one["abandoned"]) for one in found)
     assert told == [
-        ("connect", 200, "", False), ("gateway", 200, "", True), ("gateway", 403, "unknown_alias", False),
-        ("gateway", 404, "", False), ("gateway", 502, "upstream_failed", False), ("tunnel", 200, "", False),
-    ]  # fmt: skip
+        ("connect", 200, "", False),
+        ("gateway", 200, "", True),
+        ("gateway", 403, "unknown_alias", False),
+        ("gateway", 404, "", False),
+        ("gateway", 502, "upstream_failed", False),
+        ("tunnel", 200, "", False),
+    ]
 
 
 async def test_without_a_valid_token_there_is_no_row(keyless: Keyless) -> None:
@@ -144,9 +165,14 @@ def settled(proxy: Proxy, *kinds: tuple[int, str]) -> list[float]:
 
 @pytest.mark.parametrize(
     ("path", "status", "reason"),
-    [("/up/echo", 200, ""), ("/up/status?code=404", 404, ""), ("/none/x", 403, "unknown_alias"),
-     ("/up/close", 502, "upstream_failed"), ("/up/%2e%2e", 400, "malformed_target")],
-)  # fmt: skip
+    [
+        ("/up/echo", 200, ""),
+        ("/up/status?code=404", 404, ""),
+        ("/none/x", 403, "unknown_alias"),
+        ("/up/close", 502, "upstream_failed"),
+        ("/up/%2e%2e", 400, "malformed_target"),
+    ],
+)
 def test_requests_are_counted_by_status_and_reason(routed: Keyless, path: str, status: int, reason: str) -> None:
     before = settled(routed.proxy, (status, reason))
     with routed.proxy.connect() as wire:

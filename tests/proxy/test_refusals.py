@@ -1,12 +1,12 @@
-"""Every status that the proxy gives itself, with the envelope. Spec 2/4.6, decisions 8."""
+"""Every status that the proxy gives itself, with the envelope."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxied, Proxy, new_keyless
-from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 FREEZE = {
@@ -30,11 +30,17 @@ def test_without_a_valid_token_401(routed: Keyless, shown: str) -> None:
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("/up/other", "no_route"), ("/nothing/echo", "unknown_alias"), ("/", "unknown_alias"),
-        ("/proxy", "unknown_alias"), ("/proxy/", "unknown_alias"), ("/health", "unknown_alias"),
-        ("/proxy/api.example.com/echo", "no_route"), ("/openai/v1/models", "no_route"), ("/UP/echo", "unknown_alias"),
+        ("/up/other", "no_route"),
+        ("/nothing/echo", "unknown_alias"),
+        ("/", "unknown_alias"),
+        ("/proxy", "unknown_alias"),
+        ("/proxy/", "unknown_alias"),
+        ("/health", "unknown_alias"),
+        ("/proxy/api.example.com/echo", "no_route"),
+        ("/openai/v1/models", "no_route"),
+        ("/UP/echo", "unknown_alias"),
     ],
-)  # fmt: skip
+)
 def test_where_no_route_leads_403(keyless: Keyless, path: str, code: str) -> None:
     keyless.route(pathPattern="/echo")
     with keyless.proxy.connect() as wire:
@@ -79,7 +85,7 @@ def test_a_secret_is_unavailable_from_the_moment_it_expires(keyless: Keyless) ->
 
 
 @pytest.mark.parametrize("what", FREEZE)
-async def test_what_is_frozen_sends_nothing(routed: Keyless, what: str) -> None:
+async def test_a_frozen_agent_sends_nothing(routed: Keyless, what: str) -> None:
     async with owner_of(routed.proxied.database) as owner:
         await owner.execute(FREEZE[what], routed.tenant.id)
 
@@ -121,7 +127,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_not_http_400(routed: Keyless, name: str) -> None:
+def test_malformed_http_is_400(routed: Keyless, name: str) -> None:
     raw = MALFORMED[name].replace(b"Host: a\r\n", b"Host: a\r\nAuthorization: Bearer %s\r\n" % routed.token.encode())
     with routed.proxy.connect() as wire:
         assert refusal(wire.say(raw).hear()) == (400, "malformed_request")
@@ -230,7 +236,7 @@ def test_a_secret_cannot_be_read_while_the_signer_is_away_503(routed: Keyless) -
     assert client.get("/echo").status_code == 200
 
 
-def test_what_is_known_goes_on_while_the_signer_is_away(routed: Keyless) -> None:
+def test_cached_routes_keep_working_while_the_signer_is_away(routed: Keyless) -> None:
     service, client = routed.proxied, routed.gateway()
     # More than once: news of the route just made may still be on its way, and drops what is known.
     assert {client.get("/echo").status_code for _ in range(20)} == {200}
@@ -262,7 +268,7 @@ def test_a_fault_of_our_own_500(routed: Keyless, broken_standing: None) -> None:
     assert routed.upstream.connections() == 0
 
 
-async def test_connections_to_the_database_that_break_are_made_anew(routed: Keyless) -> None:
+async def test_broken_database_connections_are_reopened(routed: Keyless) -> None:
     client = routed.gateway()
     assert client.get("/echo").status_code == 200
     async with owner_of(routed.proxied.database) as owner:

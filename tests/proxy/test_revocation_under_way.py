@@ -1,13 +1,13 @@
-"""What is under way for an agent ends about two seconds after the agent may no longer ask. Design 8, decisions 8."""
+"""What is under way for an agent ends about two seconds after the agent may no longer ask."""
 
 import asyncio
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxied, new_keyless
 from tests.fixtures.wire import Wire
-from tests.outside.upstream import eventually
 from tests.proxy.changes import ENDINGS
 from tests.proxy.written import rows
 
@@ -27,12 +27,17 @@ def answer(keyless: Keyless) -> Wire:
     return keyless.proxy.connect().say(keyless.head(f"/up/sse?n=2&gate={keyless.tenant.id}"))
 
 
-def tunnelled(keyless: Keyless) -> Wire:
-    """The same inside a tunnel."""
+def tunnel(keyless: Keyless) -> Wire:
+    """A tunnel in which nothing was asked for yet."""
     wire, where = keyless.proxy.connect(), f"localhost:{keyless.upstream.port}"
     head = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\nProxy-Authorization: Bearer {keyless.token}\r\n\r\n"
     assert wire.say(head.encode()).hear(head_only=True).status == 200
-    wire.into_tunnel(keyless.proxied.trust(), "localhost")
+    return wire.into_tunnel(keyless.proxied.trust(), "localhost")
+
+
+def tunnelled(keyless: Keyless) -> Wire:
+    """The same inside a tunnel."""
+    wire = tunnel(keyless)
     return wire.say(f"GET /sse?n=2&gate={keyless.tenant.id} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
 
 
@@ -52,8 +57,11 @@ KINDS: tuple[Callable[[Keyless], Wire], ...] = (upload, answer, tunnelled, webso
 class UnderWay:
     """One of each kind for one agent."""
 
-    def __init__(self, stack: ExitStack, proxied: Proxied) -> None:
-        self.keyless = stack.enter_context(new_keyless(proxied))
+    def __init__(self, stack: ExitStack, proxied: Proxied, lives: str | None = None) -> None:
+        self.keyless = keyless = stack.enter_context(new_keyless(proxied))
+        if lives is not None:
+            minted = keyless.tenant.ok("POST", f"/agents/{keyless.agent.id}/token", {"expiresIn": lives})
+            keyless.token = minted["token"]
         self.route = self.keyless.route()
         self.wires = {kind.__name__: stack.enter_context(kind(self.keyless)) for kind in KINDS}
 
@@ -78,7 +86,7 @@ class UnderWay:
         return all(whole) and self.wires["websocket"].say(HELLO).hear_bytes(len(ECHOED)) == ECHOED
 
 
-def test_what_is_under_way_ends_with_the_right_to_ask(proxied: Proxied, told: bool) -> None:
+def test_a_running_request_ends_when_its_permission_ends(proxied: Proxied, told: bool) -> None:
     proxied.faults()
     proxied.upstream.forget()
     with ExitStack() as stack:
@@ -98,4 +106,23 @@ def test_what_is_under_way_ends_with_the_right_to_ask(proxied: Proxied, told: bo
         for name, (_, _, code) in ENDINGS.items():
             metadata = [row["metadata"] for row in asyncio.run(rows(agents[name].keyless, len(KINDS) + 1))]
             assert [one["refused"] for one in metadata if one["form"] != "connect"] == [code] * len(KINDS)
+    assert proxied.faults() == []
+
+
+def test_a_running_request_ends_with_its_token(proxied: Proxied) -> None:
+    proxied.faults()
+    proxied.upstream.forget()
+    with ExitStack() as stack:
+        agent = UnderWay(stack, proxied, "3s")
+        idle = stack.enter_context(tunnel(agent.keyless))
+        stranger = UnderWay(stack, proxied)
+        eventually(proxied.upstream.heard, lambda heard: len(heard) == 2 * len(KINDS))
+
+        until = time.monotonic() + 3 + SECONDS
+        assert agent.left(until) == {kind.__name__: False for kind in KINDS}
+        assert idle.closed
+        assert proxied.upstream.lines("body") == []
+        assert stranger.goes_on()
+        metadata = [row["metadata"] for row in asyncio.run(rows(agent.keyless, len(KINDS) + 2))]
+        assert [one["refused"] for one in metadata if one["form"] != "connect"] == ["bad_token"] * len(KINDS)
     assert proxied.faults() == []

@@ -1,4 +1,4 @@
-"""The proxy serves agents: a person's token opens nothing there, whoever the person is."""
+"""The proxy serves agents: a person's token opens nothing there, whatever their role."""
 
 from contextlib import closing
 

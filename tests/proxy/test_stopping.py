@@ -1,4 +1,4 @@
-"""Stopping lets what runs come to its end; dying is not the end. Design 4 (P9), 8."""
+"""Stopping lets what runs come to its end; dying is not the end."""
 
 import contextlib
 import os
@@ -15,13 +15,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from custody.cli import places
-from custody.cli.runtime import PROJECT
+from ops import places
+from ops.runtime import PROJECT
 from tests.fixtures.deployments import database_apart
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxy
 from tests.fixtures.server import free_ports
 from tests.outside import loopback
-from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 pytestmark = pytest.mark.long
@@ -77,7 +77,7 @@ def test_a_request_on_a_connection_that_is_to_end_is_the_last(routed: Keyless) -
         assert wire.closed
 
 
-def test_what_was_written_down_is_there_after_stopping(routed: Keyless) -> None:
+def test_recorded_requests_survive_stopping(routed: Keyless) -> None:
     with routed.proxied.another_proxy() as proxy:
         assert routed.gateway(proxy=proxy).get("/echo").status_code == 200
         proxy.process.send_signal(signal.SIGTERM)
@@ -99,16 +99,23 @@ def supervised(postgres_home: places.Home, worker_id: str) -> Iterator[tuple[int
         *(f"SERVICE_METRICS_PORT_{p}" for p in ("API", "PROXY", "SCHEDULER")),
     )
     environment = {
-        "PATH": os.environ["PATH"], "SERVICE_HOME": str(folder / "home"), "SERVICE_DATABASE_URL": database.owner_url,
-        "SERVICE_DEFAULT_CHAIN_ID": "31337", "SERVICE_RPC_URL_31337": "http://127.0.0.1:1",
+        "PATH": os.environ["PATH"],
+        "SERVICE_HOME": str(folder / "home"),
+        "SERVICE_DATABASE_URL": database.owner_url,
+        "SERVICE_DEFAULT_CHAIN_ID": "31337",
+        "SERVICE_RPC_URL_31337": "http://127.0.0.1:1",
         **{f"SERVICE_DATABASE_URL_{name.upper()}": url for name, url in database.urls.items()},
         **{name: str(port) for name, port in zip(names, ports, strict=True)},
-    }  # fmt: skip
+    }
     with (folder / "said").open("w") as said:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "custody.cli", "up", "--no-demo"], cwd=PROJECT, env=environment,
-            stdin=subprocess.DEVNULL, stdout=said, stderr=said,
-        )  # fmt: skip
+            [sys.executable, "-P", "-m", "ops", "up", "--no-demo"],
+            cwd=PROJECT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
     try:
         eventually(
             lambda: "Ready in" in (folder / "said").read_text() or process.poll() is not None, True, STARTS_WITHIN

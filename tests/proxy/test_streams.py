@@ -1,4 +1,4 @@
-"""What is long passes on as it comes, and nothing of it stays in memory. Decisions 2, 8."""
+"""What is long passes on as it comes, and nothing of it stays in memory."""
 
 import hashlib
 import uuid
@@ -10,9 +10,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless
 from tests.fixtures.wire import Wire
-from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 MIB = 2**20
@@ -28,7 +28,7 @@ def test_events_arrive_one_by_one(routed: Keyless, form: str) -> None:
         for line in answer.iter_lines():
             if line:
                 heard.append(line)
-                # The upstream says the next one only now, so whoever waits for more hears nothing.
+                # The upstream sends the next one only now, so a reader that waits for more hears nothing.
                 routed.upstream.release(gate)
 
     assert heard == [f"data: {number}" for number in range(4)]

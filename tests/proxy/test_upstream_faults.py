@@ -1,12 +1,12 @@
-"""What an upstream may do wrong, and what an agent sees of it. Decisions 8."""
+"""What an upstream may do wrong, and what an agent sees of it."""
 
 import base64
 import uuid
 
 import pytest
 
+from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxy
-from tests.outside.upstream import eventually
 from tests.proxy.envelope import refusal
 
 FAILED = (502, "upstream_failed")
@@ -41,7 +41,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_cannot_be_passed_on_is_a_502_and_the_connection_goes_on(routed: Keyless, name: str) -> None:
+def test_an_unusable_upstream_answer_is_a_502_and_the_connection_stays(routed: Keyless, name: str) -> None:
     with routed.proxy.connect() as wire:
         assert refusal(wire.say(routed.head(BROKEN[name])).hear())[0] == 502
         assert wire.say(routed.head("/up/echo")).hear().status == 200
@@ -94,7 +94,7 @@ def test_an_answer_that_stalls_is_cut(routed: Keyless, impatient: Proxy) -> None
     assert (answer.status, answer.body, answer.whole) == (200, b"begun\n", False)
 
 
-def test_what_follows_an_answer_is_nobodys(routed: Keyless) -> None:
+def test_bytes_after_an_answer_are_discarded(routed: Keyless) -> None:
     with routed.proxy.connect() as wire:
         answer = wire.say(routed.head("/up/long")).hear()
         assert (answer.body, answer.whole) == (b"good", True)
@@ -126,21 +126,71 @@ def test_interim_answers_are_skipped(routed: Keyless) -> None:
     assert (answer.status, answer.body) == (200, b"final")
 
 
-@pytest.mark.parametrize("where", ["https://other.example/x?y=z", "/somewhere", "//host/x"])
+OK, EARLY = b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+
+
+@pytest.mark.parametrize("count", [16, 17])
+def test_interim_answers_without_end_are_not_waited_for(routed: Keyless, count: int) -> None:
+    final = OK + b"Content-Length: 5\r\n\r\nfinal"
+    with routed.proxy.connect() as wire:
+        answer = wire.say(routed.pour(b"", EARLY, final, times=count)).hear()
+
+    if count == 16:
+        assert (answer.status, answer.body) == (200, b"final")
+    else:
+        assert refusal(answer) == (502, "upstream_failed")
+
+
+# Blanks by the ten thousand, where a reader could try each way of dividing them.
+BLANKS: dict[str, tuple[bytes, bytes, int]] = {
+    "type": (OK + b"Content-Type: text/plain; charset=", b"x\r\nContent-Length: 0\r\n\r\n", 200),
+    "coding": (OK + b"Transfer-Encoding: a", b"b\r\n\r\n", 502),
+    "length": (OK + b"Content-Length: 1", b"1\r\n\r\n", 502),
+    "reason": (b"HTTP/1.1 200 ", b"x\r\nContent-Length: 0\r\n\r\n", 200),
+}
+
+
+@pytest.mark.parametrize("where", BLANKS)
+def test_blanks_by_the_ten_thousand_are_read_at_once(routed: Keyless, where: str) -> None:
+    head, tail, status = BLANKS[where]
+    with routed.proxy.connect() as wire:
+        assert wire.say(routed.pour(head, b" ", tail, times=60_000)).hear().status == status
+
+
+@pytest.mark.parametrize("line", [b"5;", b"0\r\na:"])
+def test_a_chunk_line_of_blanks_breaks_the_answer_off(routed: Keyless, line: bytes) -> None:
+    head = OK + b"Transfer-Encoding: chunked\r\n\r\n" + line
+    with routed.proxy.connect() as wire:
+        assert not wire.say(routed.pour(head, b" ", b"\nx\r\n", times=60_000)).hear().whole
+
+
+def test_an_answer_that_says_it_has_chunks_and_can_have_none_ends_with_its_head(routed: Keyless) -> None:
+    head = b"HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with routed.proxy.connect() as wire:
+        answer = wire.say(routed.head(raw(head))).hear()
+
+        assert (answer.status, answer.all("transfer-encoding")) == (304, [])
+        assert wire.say(routed.head("/up/echo")).hear().status == 200
+
+
+@pytest.mark.parametrize("where", ["https://other.example/x?y=z", "/somewhere", "//host/x", "https://127.0.0.1/x"])
 def test_a_redirect_is_passed_on_and_not_followed(routed: Keyless, where: str) -> None:
-    answer = routed.gateway().get("/redirect", params={"to": where})
+    answer = routed.forward().get("/redirect", params={"to": where})
 
     assert (answer.status_code, answer.headers["Location"]) == (302, where)
     assert len(routed.upstream.heard()) == 1
 
 
-def test_what_is_between_the_upstream_and_us_stays_here(routed: Keyless) -> None:
+def test_hop_by_hop_headers_of_the_upstream_are_not_forwarded(routed: Keyless) -> None:
     with routed.proxy.connect() as wire:
         answer = wire.say(routed.head("/up/cookies")).hear()
 
-    assert answer.all("set-cookie") == ["a=1", "b=2"]
-    gone = ("alt-svc", "keep-alive", "x-private", "connection")
+    assert answer.all("set-cookie") == ["a=1; Path=/up/", "b=2; Path=/up/"]
+    gone = ("alt-svc", "keep-alive", "x-private", "connection", "x-service-error")
     assert [answer.all(name) for name in gone] == [[]] * len(gone)
+    # The upstream's own id is the upstream's word; ours nobody else can say.
+    (own,) = answer.all("x-service-request-id")
+    assert (own == "forged", answer.all("x-request-id")) == (False, ["theirs"])
 
 
 def test_an_answer_without_a_body_ends_at_once(routed: Keyless) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import soon
 from tests.fixtures.proxied import Keyless
 
 ROWS = """
@@ -17,8 +18,5 @@ SELECT actor_type, actor_id, action, resource_type, resource_id, metadata, ip_ad
 async def rows(keyless: Keyless, count: int) -> list[dict[str, Any]]:
     """The rows of a tenant, once so many are there."""
     async with owner_of(keyless.proxied.database) as owner:
-        deadline = 100
-        while len(found := await owner.fetch(ROWS, keyless.tenant.id)) < count and deadline:
-            deadline -= 1
-            await owner.execute("SELECT pg_sleep(0.05)")
+        found = await soon(lambda: owner.fetch(ROWS, keyless.tenant.id), lambda rows: len(rows) >= count)
     return [{**row, "metadata": msgspec.json.decode(row["metadata"])} for row in found]

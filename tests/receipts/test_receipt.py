@@ -1,4 +1,4 @@
-"""A receipt says what the signer recorded, and whoever changes one letter of it is found out. Decisions 10."""
+"""A receipt says what the signer recorded, and one changed letter is detected."""
 
 import json
 import subprocess
@@ -16,10 +16,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from custody.kit.jwt import TokenKeys, UnknownKey
 from custody.receipts.verify import NotValid, Unreadable
 from custody.receipts.verify import verify as check
+from tests.fixtures.authorised import Order
 from tests.fixtures.callers import Agent, Client, Tenant, rule
+from tests.fixtures.eventually import eventually
+from tests.fixtures.people import Person
+from tests.fixtures.signers import new_key, new_signer
 from tests.outside.evm_node import EvmNode
 from tests.outside.processes import PROJECT
-from tests.outside.upstream import eventually
 from tests.routes.orders import note, permit, solana_payment
 
 ABSENT = "00000000-0000-4000-8000-000000000000"
@@ -47,7 +50,7 @@ def verify(as_nobody: Client, tmp_path: Path) -> Any:
             sys.executable,
             "-P",
             "-m",
-            "custody.cli",
+            "ops",
             "receipt",
             "verify",
             str(file),
@@ -80,20 +83,21 @@ def test_it_states_the_rules_the_effects_and_the_spend(tenant: Tenant) -> None:
     ]
     assert receipt["approval"] is None
     assert receipt["signedAt"] == shown["signedAt"]
-    # Whoever holds a signature can use it: neither it nor the bytes stand in what is there to be shown.
+    # A signature can be used by its holder: neither it nor the bytes stand in a receipt that is shown around.
     assert answer["signedTransaction"] not in json.dumps(receipt)
 
 
 @pytest.mark.parametrize(
     ("route", "make"),
     [
-        ("sign-typed-data", lambda agent: note()), ("sign-typed-data", lambda agent: permit(agent.evm_address, 5)),
+        ("sign-typed-data", lambda agent: note()),
+        ("sign-typed-data", lambda agent: permit(agent.evm_address, 5)),
         ("sign-solana", lambda agent: solana_payment(agent, 7)),
         ("sign", lambda agent: {"to": agent.evm_address, "value": "1", "data": "0xdeadbeef", "broadcast": False}),
         ("sign", lambda agent: {"to": agent.evm_address, "value": "1", "chainId": 8453, "broadcast": False}),
     ],
     ids=["note", "permit", "solana", "calldata", "another chain"],
-)  # fmt: skip
+)
 def test_every_kind_of_signature_has_one_that_holds(agent: Agent, verify: Any, route: str, make: Any) -> None:
     receipt = receipt_of(agent, agent, sign(agent, route, make(agent)))
 
@@ -115,7 +119,7 @@ def test_a_broadcast_transaction_and_its_replacement_of_a_slot_have_one(agent: A
     assert receipt_of(agent, agent, unused)["receipt"]["nonce"] == "0"
 
 
-def test_an_approval_is_named_with_whoever_gave_it(tenant: Tenant, verify: Any) -> None:
+def test_a_receipt_names_the_approval_and_its_approver(tenant: Tenant, verify: Any) -> None:
     agent = tenant.agent(LIMIT, rule("auto-approve-threshold", threshold="10"))
     queued = agent.sign(value=60).json()["data"]
     tenant.ok("POST", f"/approvals/{queued['approvalId']}/approve", {})
@@ -126,6 +130,20 @@ def test_an_approval_is_named_with_whoever_gave_it(tenant: Tenant, verify: Any) 
     assert approval["id"] == queued["approvalId"]
     assert approval["approvedBy"].startswith("tenant-key:")
     assert verify(receipt)[0] == 0
+
+
+def test_a_receipt_names_the_signers_who_authorised_it(
+    as_owner: Person, tenant: Tenant, agent: Agent, verify: Any
+) -> None:
+    key = new_key()
+    name = new_signer(as_owner, agent, key=key)["id"]
+    order = Order(tenant.id, agent)
+    receipt = receipt_of(tenant, agent, order.send(order.signed(name, key)).json()["data"]["txId"])
+
+    code, said = verify(receipt)
+    assert (code, said.count(f"authorised by {name};")) == (0, 1)
+    receipt["receipt"]["authorization"]["signers"] = []
+    assert verify(receipt)[0] != 0
 
 
 def test_the_same_facts_give_the_same_receipt(agent: Agent) -> None:
@@ -150,7 +168,7 @@ def test_it_says_where_its_audit_row_is_once_that_is_sealed(agent: Agent, verify
     assert verify(sealed)[0] == 0
 
 
-def test_what_was_not_signed_has_none(tenant: Tenant) -> None:
+def test_an_unsigned_transaction_has_no_receipt(tenant: Tenant) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerTransaction="10"), rule("auto-approve-threshold", threshold="5"))
     for value, status in ((6, 202), (11, 403)):
         answer = agent.sign(value=value)
@@ -159,7 +177,7 @@ def test_what_was_not_signed_has_none(tenant: Tenant) -> None:
     assert agent.get(f"/vault/{agent.id}/transactions/{ABSENT}/receipt").status_code == 404
 
 
-def test_nobody_else_gets_it(tenant: Tenant, other_tenant: Tenant, agent: Agent) -> None:
+def test_other_callers_get_no_receipt(tenant: Tenant, other_tenant: Tenant, agent: Agent) -> None:
     path = f"/vault/{agent.id}/transactions/{agent.sign().json()['data']['txId']}/receipt"
 
     assert other_tenant.get(path).status_code == 404
@@ -225,7 +243,7 @@ def test_every_field_that_is_changed_is_noticed(tenant: Tenant, as_nobody: Clien
     assert verify(changed(receipt, ("receipt", "value")))[0] == 1
 
 
-def test_what_is_no_receipt_or_no_key_is_said_plainly(
+def test_a_malformed_receipt_or_key_is_reported_clearly(
     agent: Agent, as_nobody: Client, verify: Any, tmp_path: Path
 ) -> None:
     receipt = receipt_of(agent, agent, agent.sign().json()["data"]["txId"])
@@ -302,9 +320,16 @@ def test_a_key_for_receipts_verifies_no_token() -> None:
     x = jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)["x"]
     jwk = {"kid": "k", "x": str(x), "issuer": "https://custody.example"}
     claims = {
-        "iss": jwk["issuer"], "sub": "a", "tid": "t", "scope": "agent", "inc": "i", "epoch": 1, "iat": 1,
-        "exp": 2**40, "jti": "j",
-    }  # fmt: skip
+        "iss": jwk["issuer"],
+        "sub": "a",
+        "tid": "t",
+        "scope": "agent",
+        "inc": "i",
+        "epoch": 1,
+        "iat": 1,
+        "exp": 2**40,
+        "jti": "j",
+    }
     token = jwt.encode(claims, key, algorithm="EdDSA", headers={"kid": "k"})
 
     assert TokenKeys.from_jwks([{**jwk, "use": "sig"}]).verify(token).sub == "a"

@@ -7,7 +7,7 @@ from solders.pubkey import Pubkey
 
 from tests.fixtures.callers import Agent
 from tests.outside import solana_messages
-from tests.outside.solana_messages import SYSTEM, TOKEN, instruction, token_account
+from tests.outside.solana_messages import ASSOCIATED, SYSTEM, TOKEN, instruction, token_account
 
 TOKEN_CONTRACT = "0x" + "33" * 20
 SPENDER = "0x" + "44" * 20
@@ -17,8 +17,21 @@ SOLANA_CHAIN = 102
 RECEIVER = str(Keypair.from_seed(b"\x05" * 32).pubkey())
 
 
+def mail(text: str = "Hello, Bob!") -> dict[str, Any]:
+    """The example of EIP-712, which is known to move nothing."""
+    person = [{"name": "name", "type": "string"}, {"name": "wallet", "type": "address"}]
+    fields = [("from", "Person"), ("to", "Person"), ("contents", "string")]
+    somebody = {"name": "Bob", "wallet": SPENDER}
+    return {
+        "domain": {"name": "Ether Mail", "version": "1", "chainId": CHAIN, "verifyingContract": TOKEN_CONTRACT},
+        "types": {"Person": person, "Mail": [{"name": name, "type": kind} for name, kind in fields]},
+        "primaryType": "Mail",
+        "value": {"from": somebody, "to": somebody, "contents": text},
+    }
+
+
 def note(text: str = "hello") -> dict[str, Any]:
-    """A document that moves nothing."""
+    """A document of a kind that nobody knows, signed at once where no rule limits spend or addresses."""
     return {
         "domain": {"name": "Notes", "chainId": CHAIN},
         "types": {"Note": [{"name": "text", "type": "string"}]},
@@ -28,7 +41,7 @@ def note(text: str = "hello") -> dict[str, Any]:
 
 
 def permit(owner: str, value: int, *, contract: str = TOKEN_CONTRACT) -> dict[str, Any]:
-    """An ERC-2612 Permit: whoever holds it may spend the owner's tokens."""
+    """An ERC-2612 Permit: its holder may spend the owner's tokens."""
     kinds = [("owner", "address"), ("spender", "address"), ("value", "uint256"), ("nonce", "uint256")]
     fields = [{"name": name, "type": kind} for name, kind in [*kinds, ("deadline", "uint256")]]
     return {
@@ -48,13 +61,16 @@ def solana_payment(agent: Agent, lamports: int, *, to: str = RECEIVER, blockhash
 
 
 def token_payment(
-    agent: Agent, mint: str, amount: int, *, to: str = RECEIVER, blockhash: str | None = None
+    agent: Agent, mint: str, amount: int, *, to: str = RECEIVER, blockhash: str | None = None, creates: bool = False
 ) -> dict[str, Any]:
-    """An SPL TransferChecked between associated token accounts."""
+    """An SPL TransferChecked between associated token accounts; `creates` the receiver's first, at our expense."""
     us, token = Pubkey.from_string(agent.solana_address), Pubkey.from_string(mint)
     accounts = (token_account(us, token), token, token_account(Pubkey.from_string(to), token), us)
     data = bytes([12]) + amount.to_bytes(8, "little") + bytes([6])
-    return _order(us, to, "0", blockhash, instruction(TOKEN, data, *accounts, signers=(us,)))
+    owner = Pubkey.from_string(to)
+    first = instruction(ASSOCIATED, b"\x01", us, accounts[2], owner, token, SYSTEM, TOKEN, signers=(us,))
+    payment = instruction(TOKEN, data, *accounts, signers=(us,))
+    return _order(us, to, "0", blockhash, *((first, payment) if creates else (payment,)))
 
 
 def unknown_instruction(agent: Agent) -> dict[str, Any]:
@@ -67,6 +83,9 @@ def unknown_instruction(agent: Agent) -> dict[str, Any]:
 def _order(us: Pubkey, to: str, value: str, blockhash: str | None, *instructions: Any) -> dict[str, Any]:
     message = solana_messages.message(*instructions, payer=us, blockhash=blockhash)
     return {
-        "transaction": solana_messages.encoded(message), "to": to, "value": value, "chainId": SOLANA_CHAIN,
+        "transaction": solana_messages.encoded(message),
+        "to": to,
+        "value": value,
+        "chainId": SOLANA_CHAIN,
         "broadcast": False,
-    }  # fmt: skip
+    }

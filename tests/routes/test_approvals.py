@@ -1,24 +1,50 @@
-"""The tenant's queue: listed, counted, decided once. Spec 1/2.6, 3.2, 4.7, decisions 4 (approving)."""
+"""The tenant's queue: listed, counted, decided once."""
 
 import asyncio
+import json
+import uuid
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from typing import Any
 
 import asyncpg
 import httpx
 import pytest
 
-from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from custody.kit.tenant_semaphore import MAX_WAITING
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Client, Tenant, rule
+from tests.fixtures.people import member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
-from tests.routes.orders import note, permit
+from tests.routes.orders import mail, permit
 from tests.routes.tenants.makers import CROWD, crowd, held
 
 FIELDS = {
-    "id", "txId", "agentId", "agentName", "status", "requestedAt", "resolvedAt", "resolvedBy", "resolvedByUserId",
-    "reason", "expiresAt",
-    "kind", "toAddress", "value", "chainId", "txStatus", "effects", "policyResults", "digest",
-}  # fmt: skip
+    "id",
+    "txId",
+    "agentId",
+    "agentName",
+    "status",
+    "requestedAt",
+    "resolvedAt",
+    "resolvedBy",
+    "resolvedByUserId",
+    "resolvedByName",
+    "reason",
+    "comment",
+    "expiresAt",
+    "kind",
+    "referenceId",
+    "toAddress",
+    "value",
+    "chainId",
+    "txStatus",
+    "effects",
+    "policyResults",
+    "digest",
+    "votes",
+}
 
 
 @pytest.fixture
@@ -33,8 +59,8 @@ def queued(agent: Agent, value: int = 5, **fields: Any) -> str:
     return answer.json()["data"]["approvalId"]
 
 
-def item(tenant: Tenant, approval: str) -> dict[str, Any]:
-    return next(one for one in tenant.ok("GET", "/approvals?status=all") if one["id"] == approval)
+def item(tenant: Client, approval: str) -> dict[str, Any]:
+    return tenant.ok("GET", f"/approvals/{approval}")
 
 
 def decided(tenant: Tenant, approval: str, way: str, **body: Any) -> tuple[int, Any]:
@@ -43,16 +69,30 @@ def decided(tenant: Tenant, approval: str, way: str, **body: Any) -> tuple[int, 
 
 
 def test_an_item_says_what_a_person_must_know(tenant: Tenant, cautious: Agent) -> None:
-    queued(cautious)
+    approval = queued(cautious, referenceId="invoice-7")
 
     shown = tenant.ok("GET", "/approvals")[0]
 
     assert set(shown) == FIELDS
+    in_full = item(tenant, approval)
+    assert json.loads(in_full.pop("order"))["value"] == "5"
+    assert in_full == shown
+    assert shown["votes"] is None
     expected = {
-        "agentId": cautious.id, "agentName": f"Agent {cautious.id}", "status": "pending", "resolvedAt": None,
+        "agentId": cautious.id,
+        "agentName": f"Agent {cautious.id}",
+        "status": "pending",
+        "resolvedAt": None,
         "resolvedBy": None,
-        "kind": "evm", "toAddress": ADDRESS, "value": "5", "chainId": 31337, "txStatus": "pending_approval",
-    }  # fmt: skip
+        "resolvedByName": None,
+        "comment": None,
+        "kind": "evm",
+        "referenceId": "invoice-7",
+        "toAddress": ADDRESS,
+        "value": "5",
+        "chainId": 31337,
+        "txStatus": "pending_approval",
+    }
     assert {name: shown[name] for name in expected} == expected
     assert [effect["kind"] for effect in shown["effects"]] == ["transfer", "fee"]
     assert len(shown["digest"]) == 64
@@ -64,8 +104,12 @@ def test_the_list_is_filtered_paged_and_counted(tenant: Tenant, cautious: Agent)
     tenant.ok("POST", f"/approvals/{second}/approve", {})
 
     expected = {
-        "pending": [third], "approved": [second], "rejected": [first], "expired": [], "all": [third, second, first],
-    }  # fmt: skip
+        "pending": [third],
+        "approved": [second],
+        "rejected": [first],
+        "expired": [],
+        "all": [third, second, first],
+    }
     for status, ids in expected.items():
         assert [one["id"] for one in tenant.ok("GET", f"/approvals?status={status}")] == ids
     page = tenant.get("/approvals?status=all&limit=1&offset=1")
@@ -73,9 +117,53 @@ def test_the_list_is_filtered_paged_and_counted(tenant: Tenant, cautious: Agent)
     assert page.headers["X-Total-Count"] == "3"
 
 
-@pytest.mark.parametrize("query", ["status=open", "limit=0", "limit=201", "offset=-1"])
+@pytest.mark.parametrize(
+    "query", ["status=open", "limit=0", "limit=201", "offset=-1", "kind=swap", "asset=evm:native&minAmount=-1"]
+)
 def test_a_malformed_filter_is_400(tenant: Tenant, query: str) -> None:
     assert tenant.get(f"/approvals?{query}").status_code == 400
+
+
+def listed(tenant: Tenant, query: str) -> list[str]:
+    return [one["id"] for one in tenant.ok("GET", f"/approvals?{query}")]
+
+
+def test_the_list_is_filtered_by_agent_kind_and_reference(tenant: Tenant, cautious: Agent) -> None:
+    other = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    first, second = queued(cautious, referenceId="invoice-7"), queued(other, referenceId="invoice-7")
+    document = other.post(f"/vault/{other.id}/sign-typed-data", json=permit(other.evm_address, 5))
+    third = document.json()["data"]["approvalId"]
+
+    assert listed(tenant, f"agentId={cautious.id}") == [first]
+    assert listed(tenant, "referenceId=invoice-7") == [second, first]
+    assert listed(tenant, f"referenceId=invoice-7&agentId={other.id}") == [second]
+    assert (listed(tenant, "kind=typed_data"), listed(tenant, "kind=evm")) == ([third], [second, first])
+    assert listed(tenant, "kind=solana") == listed(tenant, "referenceId=invoice") == []
+    page = tenant.get(f"/approvals?agentId={other.id}&limit=1")
+    assert ([one["id"] for one in page.json()["data"]], page.headers["X-Total-Count"]) == ([third], "2")
+
+
+def test_the_list_is_filtered_by_what_an_order_takes_of_an_asset(tenant: Tenant, cautious: Agent) -> None:
+    little, much = queued(cautious, 5), queued(cautious, 10**30)
+    token = "0x" + "ab" * 20
+    call = "0xa9059cbb" + OTHER_ADDRESS[2:].rjust(64, "0") + format(7, "064x")
+    paid = queued(cautious, 0, to=token, data=call)
+    tenant.ok("POST", f"/approvals/{little}/deny", {})
+
+    assert listed(tenant, "status=all&asset=evm:native") == [much, little]
+    assert listed(tenant, "status=all&asset=evm:native&minAmount=5&maxAmount=5") == [little]
+    assert listed(tenant, "asset=evm:native&minAmount=6") == [much]
+    assert listed(tenant, f"asset=evm:native&maxAmount={10**30 - 1}") == []
+    # Seven of its smallest unit, whatever it is worth.
+    assert listed(tenant, f"asset=evm:31337:{token}&minAmount=7&maxAmount=7") == [paid]
+    assert listed(tenant, f"asset=evm:31337:{token}&minAmount=8") == []
+
+
+def test_an_amount_without_its_asset_is_400(tenant: Tenant) -> None:
+    refused = tenant.get("/approvals?minAmount=1")
+
+    assert (refused.status_code, refused.json()["data"]["code"]) == (400, "amount_without_asset")
+    assert tenant.get("/approvals?asset=dollars").json()["data"]["code"] == "unknown_asset"
 
 
 async def test_stats_count_every_status(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
@@ -129,9 +217,9 @@ def test_approved_typed_data_has_no_hash_and_its_signature_is_in_the_record(tena
     approved = tenant.ok("POST", f"/approvals/{answer.json()['data']['approvalId']}/approve", {})
 
     assert approved["txHash"] is None
-    found = agent.ok("GET", f"/vault/{agent.id}/history")[0]
+    found = agent.ok("GET", f"/vault/{agent.id}/history?include=data")[0]
     assert (found["status"], len(found["signature"])) == ("signed", 132)
-    assert agent.post(f"/vault/{agent.id}/sign-typed-data", json=note()).status_code == 200
+    assert agent.post(f"/vault/{agent.id}/sign-typed-data", json=mail()).status_code == 200
 
 
 def test_denying_answers_who_and_keeps_the_reason(tenant: Tenant, cautious: Agent) -> None:
@@ -143,6 +231,64 @@ def test_denying_answers_who_and_keeps_the_reason(tenant: Tenant, cautious: Agen
     assert (denied["status"], denied["resolvedBy"]) == ("rejected", "manual")
     shown = item(tenant, approval)
     assert (shown["reason"], shown["txStatus"], shown["resolvedBy"]) == ("no invoice\nattached", "rejected", "manual")
+
+
+def test_the_agent_learns_why_it_was_denied(tenant: Tenant, cautious: Agent) -> None:
+    approval, other = queued(cautious), queued(cautious)
+    tenant.ok("POST", f"/approvals/{approval}/deny", {"reason": "no invoice attached"})
+    tenant.ok("POST", f"/approvals/{other}/approve", {"comment": "paid before"})
+
+    second, first = cautious.ok("GET", f"/vault/{cautious.id}/history")
+    assert (first["status"], first["statusDetail"], first["reason"]) == ("rejected", "denied", "no invoice attached")
+    assert (second["status"], second["reason"]) == ("signed", None)
+
+
+async def test_an_approver_may_say_something(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
+    approval, by_order = queued(cautious), queued(cautious)
+    said = "checked with\nthe supplier " + "é" * 900
+    tx = item(tenant, by_order)["txId"]
+
+    assert tenant.post(f"/approvals/{approval}/approve", json={"comment": "x" * 1001}).status_code == 400
+    tenant.ok("POST", f"/approvals/{approval}/approve", {"comment": said})
+    tenant.ok("POST", f"/vault/{cautious.id}/approve/{tx}", {"comment": "by its order"})
+
+    assert [item(tenant, one)["comment"] for one in (approval, by_order)] == [said, "by its order"]
+    assert item(tenant, approval)["reason"] is None
+    rows = await owner.fetch(
+        "SELECT metadata::json ->> 'comment' AS said FROM audit WHERE tenant_id = $1 AND action = 'tx.approved' "
+        "ORDER BY seq",
+        tenant.id,
+    )
+    assert [row["said"] for row in rows] == [said, "by its order"]
+
+
+def test_a_decider_is_named_while_they_are_a_member(
+    service: Service, tenant: Tenant, cautious: Agent, as_platform: Client
+) -> None:
+    by_key, by_person = queued(cautious), queued(cautious)
+    tenant.ok("POST", f"/approvals/{by_key}/approve", {})
+    with closing(member(service, tenant, "owner", mfa=True)) as person:
+        person.ok("POST", f"/approvals/{by_person}/deny", {"reason": "no"})
+        shown = [item(person, one) for one in (by_key, by_person)]
+        assert [(one["resolvedByUserId"], one["resolvedByName"]) for one in shown] == [
+            (None, None),
+            (person.id, person.wallet.address),
+        ]
+        assert [one["resolvedByName"] for one in tenant.ok("GET", "/approvals?status=rejected")] == [
+            person.wallet.address
+        ]
+        as_platform.ok("DELETE", f"/platform/tenants/{tenant.id}/members/{person.id}", {"force": True})
+
+        gone = item(tenant, by_person)
+        assert (gone["resolvedByUserId"], gone["resolvedByName"]) == (person.id, None)
+
+
+def test_an_item_of_another_tenant_is_absent(tenant: Tenant, other_tenant: Tenant, cautious: Agent) -> None:
+    approval = queued(cautious)
+
+    answers = [other_tenant.get(f"/approvals/{one}") for one in (approval, str(uuid.uuid4()))]
+
+    assert [(one.status_code, one.json()["data"]["code"]) for one in answers] == [(404, "approval_absent")] * 2
 
 
 def test_a_digest_of_something_else_is_refused_and_nothing_is_decided(tenant: Tenant, cautious: Agent) -> None:
@@ -231,9 +377,11 @@ async def test_an_order_changed_behind_our_back_is_not_signed(
 ) -> None:
     approval = queued(cautious)
     await owner.execute(
-        "UPDATE transactions SET order_text = replace(order_text, $1, $2) WHERE tenant_id = $3", ADDRESS,
-        OTHER_ADDRESS, tenant.id,
-    )  # fmt: skip
+        "UPDATE transactions SET order_text = replace(order_text, $1, $2) WHERE tenant_id = $3",
+        ADDRESS,
+        OTHER_ADDRESS,
+        tenant.id,
+    )
 
     status, code = decided(tenant, approval, "approve")
 
@@ -258,3 +406,33 @@ async def test_many_who_deny_for_one_agent_keep_nobody_else_from_signing(
 
     assert signed.status_code == 200
     assert ended == [(200, "rejected")] * CROWD
+
+
+@pytest.mark.parametrize(
+    ("table", "filters"),
+    [
+        ("approvals", {"asset": "evm:native", "minAmount": "1"}),
+        ("approvals", {"kind": "evm"}),
+        ("approvals", {"referenceId": "r"}),
+        ("transactions", {"toAddress": ADDRESS}),
+    ],
+)
+async def test_searches_by_orders_leave_other_tenants_their_connections(
+    tenant: Tenant, other_tenant: Tenant, owner: asyncpg.Connection, table: str, filters: dict[str, str]
+) -> None:
+    held = owner.transaction()
+    await held.start()
+    await owner.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+    with ThreadPoolExecutor(24) as threads:
+        asked = [threads.submit(tenant.get, f"/{table}", params=filters, timeout=20) for _ in range(MAX_WAITING + 3)]
+        try:
+            # One runs, eight wait, and further ones are refused; in front of nobody else's reads.
+            refused = [ended.result() for _, ended in zip(range(2), as_completed(asked, timeout=3), strict=False)]
+            read = await asyncio.to_thread(other_tenant.get, "/agents", timeout=3)
+        finally:
+            await held.rollback()
+        came = [one.result() for one in asked]
+
+    assert [one.json()["data"]["code"] for one in refused] == ["searching_already"] * 2
+    assert read.status_code == 200
+    assert sorted(one.status_code for one in came) == [200] * (len(asked) - 2) + [429] * 2

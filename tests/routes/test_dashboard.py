@@ -1,4 +1,4 @@
-"""One agent at a glance. Spec 1/4.10, decisions 4 (dashboard spend)."""
+"""One agent at a glance."""
 
 import asyncpg
 
@@ -12,16 +12,27 @@ def test_a_new_agent_has_an_empty_page(tenant: Tenant, agent: Agent) -> None:
     made = tenant.ok("GET", f"/agents/{agent.id}")
     assert page == {
         "agent": {
-            "id": agent.id, "tenantId": tenant.id, "name": made["name"], "walletAddress": agent.evm_address,
+            "id": agent.id,
+            "tenantId": tenant.id,
+            "name": made["name"],
+            "walletAddress": agent.evm_address,
             "createdAt": made["createdAt"],
         },
         "balances": {"evm": {"native": "0", "nativeFormatted": "0.000000", "chainId": 31337, "symbol": "ETH"}},
         "spend": {
-            "today": "0", "thisWeek": "0", "thisMonth": "0",
-            "todayFormatted": "0.000000", "thisWeekFormatted": "0.000000", "thisMonthFormatted": "0.000000",
+            "today": "0",
+            "thisWeek": "0",
+            "thisMonth": "0",
+            "todayFormatted": "0.000000",
+            "thisWeekFormatted": "0.000000",
+            "thisMonthFormatted": "0.000000",
+            "assets": [],
         },
-        "budgets": [], "policies": [], "pendingApprovals": 0, "recentTransactions": [],
-    }  # fmt: skip
+        "budgets": [],
+        "policies": [],
+        "pendingApprovals": 0,
+        "recentTransactions": [],
+    }
 
 
 def test_the_page_shows_spend_budgets_queue_and_the_last_five(tenant: Tenant, evm_node: EvmNode) -> None:
@@ -41,8 +52,10 @@ def test_the_page_shows_spend_budgets_queue_and_the_last_five(tenant: Tenant, ev
     assert set(page["recentTransactions"][0]) == {
         "id",
         "agentId",
+        "kind",
         "toAddress",
         "value",
+        "moved",
         "status",
         "chainId",
         "txHash",
@@ -52,14 +65,22 @@ def test_the_page_shows_spend_budgets_queue_and_the_last_five(tenant: Tenant, ev
     policy = page["policies"][0]["id"]
     assert page["budgets"] == [
         {
-            "policyId": policy, "window": "day", "asset": "evm:native", "limit": "1000", "spent": "306",
+            "policyId": policy,
+            "window": "day",
+            "asset": "evm:native",
+            "limit": "1000",
+            "spent": "306",
             "remaining": "694",
         },
         {
-            "policyId": policy, "window": "week", "asset": "evm:native", "limit": "2000", "spent": "306",
+            "policyId": policy,
+            "window": "week",
+            "asset": "evm:native",
+            "limit": "2000",
+            "spent": "306",
             "remaining": "1694",
         },
-    ]  # fmt: skip
+    ]
 
 
 async def test_spend_is_by_the_calendar_and_budgets_by_the_rolling_window(

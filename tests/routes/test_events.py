@@ -1,4 +1,4 @@
-"""The stream of a tenant's events: order, resuming, and when it ends. Decisions 10, docs/webhooks.md."""
+"""The stream of a tenant's events: order, resuming, and when it ends. See docs/webhooks.md."""
 
 import signal
 import time
@@ -14,9 +14,9 @@ import pytest
 from custody.webhooks.stream import RECHECK_SECONDS
 from tests.fixtures.callers import Agent, Client, Tenant, new_tenant, platform_client
 from tests.fixtures.deployments import partner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
-from tests.outside.upstream import eventually
 
 NEXT_SECONDS = 10
 ROLES = ("owner", "admin", "developer", "billing", "viewer")
@@ -120,7 +120,7 @@ def test_one_goes_on_where_one_was(tenant: Tenant, agent: Agent) -> None:
         assert sign(agent, 4) == orders(stream.take(1))
 
 
-def test_who_is_cut_off_before_the_first_event_misses_nothing(tenant: Tenant, agent: Agent) -> None:
+def test_a_disconnect_before_the_first_event_loses_nothing(tenant: Tenant, agent: Agent) -> None:
     with listening(tenant) as first:
         sign(agent, 1)
         newest = first.take(1)[0].id
@@ -134,7 +134,7 @@ def test_who_is_cut_off_before_the_first_event_misses_nothing(tenant: Tenant, ag
     assert cut_off_at == newest
 
 
-def test_who_is_cut_off_before_there_was_any_event_hears_a_reset(tenant: Tenant, agent: Agent) -> None:
+def test_a_disconnect_before_any_event_exists_is_followed_by_a_reset(tenant: Tenant, agent: Agent) -> None:
     with listening(tenant) as stream:
         cut_off_at = stream.place
     with listening(tenant) as published:
@@ -179,11 +179,11 @@ async def test_an_event_that_was_forgotten_is_told_by_a_reset(
 
     await owner.execute("DELETE FROM events WHERE tenant_id = $1", tenant.id)
 
-    # Nothing is left to go on from, so whoever comes back with the old number hears the same again.
+    # Nothing is left to go on from, so a client that returns with the old number hears the same again.
     assert kept(tenant, forgotten) == [Heard(event="reset", data={})]
 
 
-def test_nobody_hears_another_tenants_events(tenant: Tenant, agent: Agent, other_tenant: Tenant) -> None:
+def test_events_of_another_tenant_are_not_streamed(tenant: Tenant, agent: Agent, other_tenant: Tenant) -> None:
     other = other_tenant.agent()
     with listening(tenant) as stream, listening(other_tenant) as others:
         signed, foreign = sign(agent, 1), sign(other, 1)
@@ -203,8 +203,9 @@ def test_every_role_but_a_member_may_listen(service: Service, tenant: Tenant, ag
         refused = [stack.enter_context(closing(member(service, tenant, "member"))).get("/events"), agent.get("/events")]
 
     assert [(one.status_code, one.json()["data"]["code"]) for one in refused] == [
-        (403, "wrong_role"), (403, "wrong_kind"),
-    ]  # fmt: skip
+        (403, "wrong_role"),
+        (403, "wrong_kind"),
+    ]
 
 
 @pytest.mark.parametrize("last", ["x", "-1", "1 2", "1" * 19, "0x1"])
@@ -252,9 +253,9 @@ def test_a_tenant_has_twenty_streams_at_once(tenant: Tenant, other_tenant: Tenan
             pass
 
     assert len(streams) == 20
-    assert (refused.status_code, refused.json()["data"]["code"]) == (429, "too_many_streams")
+    assert (refused.status_code, refused.json()["data"]["code"]) == (429, "quota_exceeded")
     assert int(refused.headers["Retry-After"]) > 0
-    # Whoever leaves makes room.
+    # A closed stream makes room.
     eventually(lambda: tenant.get("/events?follow=false").status_code == 200)
 
 
@@ -265,7 +266,7 @@ async def test_one_who_does_not_read_is_let_go(service: Service, tenant: Tenant,
             "INSERT INTO events (tenant_id, id, event, data, created_at) SELECT $1, gen_random_uuid(), 'tx.signed', "
             "json_build_object('padding', repeat('x', 200000))::text, service_now() FROM generate_series(1, 200)",
             tenant.id,
-        )  # fmt: skip
+        )
         await owner.execute("SELECT pg_notify('custody_events', $1)", tenant.id)
 
         eventually(lambda: service.logs().count("slow_reader") == before + 1)

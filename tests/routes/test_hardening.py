@@ -1,4 +1,4 @@
-"""Signed and timed requests on sensitive routes. Spec 1/5, decisions 6, docs/request-signature.md."""
+"""Signed and timed requests on sensitive routes. See docs/request-signature.md."""
 
 import base64
 import hashlib
@@ -46,10 +46,13 @@ class Signing:
     def headers(self, **changed: str | None) -> dict[str, str]:
         """The headers of the request; None leaves one out."""
         found: dict[str, str | None] = {
-            "Content-Type": "application/json", "Idempotency-Key": self.key, "X-Service-Signature": self.signature,
-            "X-Service-Request-Timestamp": self.timestamp, "X-Service-Request-Expires-At": self.expires_at,
+            "Content-Type": "application/json",
+            "Idempotency-Key": self.key,
+            "X-Service-Signature": self.signature,
+            "X-Service-Request-Timestamp": self.timestamp,
+            "X-Service-Request-Expires-At": self.expires_at,
             **{name.replace("_", "-"): value for name, value in changed.items()},
-        }  # fmt: skip
+        }
         return {name: value for name, value in found.items() if value is not None}
 
 
@@ -185,13 +188,16 @@ def test_a_header_that_is_given_twice_or_is_not_ascii_is_refused(tenant: Tenant,
     signing = Signing(secret, tenant.id, body=agent_body())
     headers = [(name.encode(), value.encode()) for name, value in signing.headers().items()]
     strange = [
-        (b"Idempotency-Key", b"another-key-altogether"), (b"X-Service-Signature", signing.signature.encode()),
+        (b"X-Service-Signature", signing.signature.encode()),
         (b"X-Service-Signing-Key-Id", b"\xff"),
-    ]  # fmt: skip
+    ]
 
     for surplus in strange:
         answer = tenant.post("/agents", content=signing.says["body"], headers=[*headers, surplus])
         assert code_of(answer) == (400, "header_malformed")
+    twice = (b"Idempotency-Key", b"another-key-altogether")
+    answer = tenant.post("/agents", content=signing.says["body"], headers=[*headers, twice])
+    assert code_of(answer) == (400, "bad_idempotency_key")
 
 
 def test_a_p256_signature_is_read_but_nobody_has_such_a_key_yet(tenant: Tenant, secret: str) -> None:
@@ -227,8 +233,9 @@ def test_a_retiring_key_serves_until_it_is_revoked(tenant: Tenant, as_owner: Per
 
 def test_a_key_of_another_tenant_does_not_sign(tenant: Tenant, other_tenant: Tenant, secret: str) -> None:
     assert code_of(sent(other_tenant, Signing(secret, other_tenant.id, body=agent_body()))) == (
-        401, "signature_key_unknown",
-    )  # fmt: skip
+        401,
+        "signature_key_unknown",
+    )
 
 
 def test_an_app_client_signs_with_its_secret(service: Service, as_owner: Person, secret: str) -> None:
@@ -312,8 +319,9 @@ async def passed(owner: asyncpg.Connection, tenant: Tenant, seconds: int) -> Non
     """Let time pass for the signatures that a tenant has used."""
     await owner.execute(
         "UPDATE used_signatures SET used_at = used_at - make_interval(secs => $2) WHERE tenant_id = $1",
-        tenant.id, seconds,
-    )  # fmt: skip
+        tenant.id,
+        seconds,
+    )
 
 
 def test_a_signed_order_that_was_overheard_is_no_second_one_for_somebody_else(
@@ -349,7 +357,7 @@ async def test_a_signed_order_that_was_refused_does_not_run_later(
     assert tenant.ok("GET", f"/vault/{agent.id}/history") == []
 
 
-def test_what_was_refused_a_moment_ago_may_be_tried_again(tenant: Tenant, secret: str) -> None:
+def test_a_refused_signed_request_may_be_retried(tenant: Tenant, secret: str) -> None:
     signing = Signing(secret, tenant.id, path="/agents/soon-there/token", body=b"{}")
     refused = sent(tenant, signing, path=signing.says["path"])
     tenant.ok("POST", "/agents", {"id": "soon-there", "name": "x"})
@@ -357,7 +365,7 @@ def test_what_was_refused_a_moment_ago_may_be_tried_again(tenant: Tenant, secret
     assert (refused.status_code, sent(tenant, signing, path=signing.says["path"]).status_code) == (404, 200)
 
 
-async def test_what_was_done_is_repeated_for_as_long_as_its_answer_is_kept(
+async def test_a_completed_request_is_replayed_while_its_answer_is_kept(
     tenant: Tenant, secret: str, owner: asyncpg.Connection
 ) -> None:
     signing = Signing(secret, tenant.id, body=agent_body(), timestamp=None)

@@ -1,14 +1,15 @@
-"""The global limit per client. Spec 1/8, decisions 1."""
+"""The global limit per client."""
 
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import asyncpg
 import pytest
 
 from tests.fixtures.callers import Client, Tenant, new_tenant, platform_client
 from tests.fixtures.deployments import partner_of
+from tests.fixtures.people import sign_in
 from tests.fixtures.server import Service
 
 MOST = 20
@@ -74,6 +75,33 @@ def test_an_invalid_credential_counts_against_the_address(narrow: Service) -> No
         statuses = [guesser.get("/agents").status_code for _ in range(5)]
 
     assert statuses == [401, 401, 401, 429, 429]
+
+
+def test_where_many_guesses_came_from_only_credentials_that_were_good_are_looked_up(narrow: Service) -> None:
+    """Each look-up is a query, which a flood of guesses must not cost."""
+    here, elsewhere = {"X-Forwarded-For": "203.0.113.21"}, {"X-Forwarded-For": "203.0.113.22"}
+    with new_tenant(narrow) as known, new_tenant(narrow) as new, Client(base_url=narrow.url, headers=here) as guesser:
+        assert known.get("/agents").status_code == 200
+        guesses = [guesser.get("/agents", headers={"X-Service-Key": f"ck_{turn}"}).status_code for turn in range(4)]
+
+        assert guesses == [401, 401, 401, 429]
+        assert known.get("/agents", headers=here).status_code == 200
+        refused = new.get("/agents", headers=here)
+        assert (refused.status_code, refused.json()["data"]) == (429, {"code": "rate_limited"})
+        assert 1 <= int(refused.headers["Retry-After"]) <= 60
+        assert new.get("/agents", headers=elsewhere).status_code == 200
+
+
+async def test_a_credential_over_its_limit_is_refused_without_looking_it_up(
+    narrow: Service, owner: asyncpg.Connection
+) -> None:
+    """A session is asked for each time, so one that has ended would be 401 if anybody asked."""
+    with closing(sign_in(narrow)) as person:
+        answers = [person.get("/auth/session").status_code for _ in range(MOST + 1)]
+        await owner.execute("UPDATE sessions SET revoked_at = service_now() WHERE user_id = $1", person.id)
+
+        assert answers == [200] * MOST + [429]
+        assert person.get("/auth/session").status_code == 429
 
 
 def test_health_is_never_limited(narrow: Service) -> None:

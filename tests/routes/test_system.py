@@ -1,10 +1,10 @@
-"""Alive, ready, keys, contract. Spec 1/4.5, decisions 1, 7."""
+"""Alive, ready, keys, contract."""
 
 import asyncpg
 import httpx
 import pytest
 
-from tests.fixtures.callers import Agent, Client, Tenant
+from tests.fixtures.callers import Client, Tenant
 
 
 def test_health_says_that_the_process_answers(as_nobody: Client) -> None:
@@ -16,7 +16,7 @@ def test_ready_names_every_check(as_nobody: Client) -> None:
 
     assert ready["status"] == "ready"
     checks = {name: check["ok"] for name, check in ready["checks"].items() if name != "jobs"}
-    assert checks == {"database": True, "schema": True, "signer": True, "importSessionStore": True}
+    assert checks == {"database": True, "schema": True, "signer": True, "identity": True, "importSessionStore": True}
     assert ready["checks"]["importSessionStore"]["source"] == "database"
     assert isinstance(ready["checks"]["jobs"], dict)
 
@@ -26,9 +26,9 @@ def test_the_public_keys_are_a_jwk_set_without_private_parts(as_nobody: Client) 
 
     keys = answer.json()["keys"]
     assert set(answer.json()) == {"keys"}
-    # The first verifies tokens, the others what their use says; each is a key of its own.
-    assert [key["use"] for key in keys] == ["sig", "receipt", "checkpoint"]
-    assert len({key["kid"] for key in keys}) == len({key["x"] for key in keys}) == 3
+    # The first verifies agents' tokens, the last people's, the others what their use says; each is a key of its own.
+    assert [key["use"] for key in keys] == ["sig", "receipt", "checkpoint", "sig"]
+    assert len({key["kid"] for key in keys}) == len({key["x"] for key in keys}) == 4
     for key in keys:
         assert {name: key[name] for name in ("kty", "crv", "alg")} == {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA"}
         assert "d" not in key
@@ -42,8 +42,18 @@ def test_the_contract_is_served(as_nobody: Client) -> None:
     assert "/vault/{agentId}/sign" in answer.json()["paths"]
 
 
-def test_a_head_request_and_a_broken_line_do_not_harm_the_next_request(as_nobody: Client, agent: Agent) -> None:
-    answers = [as_nobody.head("/health"), as_nobody.options("/agents"), as_nobody.request("BREW", "/agents")]
+def test_a_client_that_has_the_contract_is_told_that_it_is_the_same(as_nobody: Client) -> None:
+    tag = as_nobody.get("/openapi.json").headers["ETag"]
+
+    same = as_nobody.get("/openapi.json", headers={"If-None-Match": f'"older", {tag}'})
+    other = as_nobody.get("/openapi.json", headers={"If-None-Match": '"older"'})
+
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag)
+    assert other.status_code == 200
+
+
+def test_a_method_that_no_route_has_does_not_harm_the_next_request(as_nobody: Client) -> None:
+    answers = [as_nobody.head("/vault/x/sign"), as_nobody.options("/agents"), as_nobody.request("BREW", "/agents")]
 
     assert all(400 <= answer.status_code < 500 for answer in answers)
     assert as_nobody.get("/health").status_code == 200
@@ -58,10 +68,30 @@ def test_headers_too_large_are_refused_and_the_next_request_is_served(as_nobody:
     assert as_nobody.get("/health").status_code == 200
 
 
+async def test_a_full_disk_shows_in_readiness_until_there_is_room(
+    tenant: Tenant, as_nobody: Client, owner: asyncpg.Connection
+) -> None:
+    agent = tenant.agent()
+    refuse = "RAISE EXCEPTION 'no room' USING ERRCODE = '53100'"
+    await owner.execute(f"CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {refuse}; END$$")
+    for table in ("transactions", "room_trial"):
+        await owner.execute(f"CREATE TRIGGER no_room BEFORE INSERT ON {table} EXECUTE FUNCTION no_room()")
+    try:
+        refused, full = agent.sign(), as_nobody.get("/ready")
+    finally:
+        await owner.execute("DROP FUNCTION no_room CASCADE")
+
+    assert refused.json()["data"]["code"] == "database_full"
+    assert (full.status_code, full.json()["data"]["checks"]["database"]) == (503, {"ok": False, "full": True})
+    # Nobody has to sign first: a load balancer that waits for readiness would wait for ever.
+    assert as_nobody.ok("GET", "/ready")["checks"]["database"] == {"ok": True}
+    assert agent.sign().status_code == 200
+
+
 @pytest.mark.parametrize(
     ("sqlstate", "code"), [("53100", "database_full"), ("53300", "database_unavailable")], ids=["no room", "crowded"]
 )
-async def test_a_database_without_room_is_503_whoever_met_it(
+async def test_a_full_database_is_503_for_every_process_that_meets_it(
     tenant: Tenant, owner: asyncpg.Connection, sqlstate: str, code: str
 ) -> None:
     agent = tenant.agent()

@@ -14,14 +14,14 @@ from typing import Any
 import httpx
 import msgspec
 
-from custody.cli.settings import MODULES
+from ops.settings import MODULES
 from tests.expiry.race import judged
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import eventually, soon
 from tests.fixtures.server import START_SECONDS, Service, free_ports
 from tests.outside import loopback
 from tests.outside.processes import die_with
-from tests.outside.upstream import eventually
 
 AGENTS = 4
 EACH_SECOND = 1
@@ -45,9 +45,14 @@ class Replica:
         environment = {**self._service._environment, "SERVICE_METRICS_PORT_SCHEDULER": str(self._metrics_port)}
         with (self._service.home / "log" / "replica.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", MODULES["scheduler"]], cwd="/", env=environment,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-            )  # fmt: skip
+                [sys.executable, "-P", "-m", MODULES["scheduler"]],
+                cwd="/",
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+            )
 
     def kill(self) -> None:
         """kill -9: no goodbye."""
@@ -150,10 +155,8 @@ async def _make_due(service: Service, orders: Sequence[str], approvals: Sequence
 
 async def _settled(service: Service, tenant: Tenant) -> None:
     """Wait until nothing is left to do, for a bounded time."""
-    deadline = time.monotonic() + SETTLE_SECONDS
     async with owner_of(service.database) as owner:
-        while await owner.fetchval(_LEFT, tenant.id) and time.monotonic() < deadline:
-            await asyncio.sleep(0.2)
+        await soon(lambda: owner.fetchval(_LEFT, tenant.id), lambda left: not left, SETTLE_SECONDS)
 
 
 async def _judge(
@@ -185,7 +188,7 @@ def _repeated(events: Sequence[Any]) -> list[str]:
     return [f"event {name} was published {count} times" for name, count in times.items() if count > 1]
 
 
-# Written down by the database itself, whoever claims.
+# Written down by the database itself, for every scheduler that claims.
 _WATCH = """
 CREATE TABLE IF NOT EXISTS claims (id uuid, resends integer, at timestamptz DEFAULT clock_timestamp());
 CREATE OR REPLACE FUNCTION watch_claims() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$

@@ -1,8 +1,8 @@
-"""Jobs of one scheduler and of two: shared, alone, failing, killed. Decisions 1 (ready), promise P9."""
+"""Jobs of one scheduler and of two: shared, alone, failing, killed. Promise P9."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import asyncpg
 import pytest
@@ -16,9 +16,9 @@ from scheduler.jobs import Job
 from scheduler.run import RUNS, Runner
 from tests.expiry.race import judged
 from tests.fixtures.callers import Client, Tenant, rule
+from tests.fixtures.eventually import eventually, soon
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.outside.upstream import eventually
 from tests.scheduler.replicas import Replica, replicas
 
 DUE = "UPDATE approvals SET expires_at = service_now() WHERE id = ANY ($1)"
@@ -60,9 +60,9 @@ async def test_a_job_runs_in_one_scheduler_at_a_time_only_if_it_must(
     job = Job(f"test-{most}", 1.0, work, alone=alone)
 
     first = asyncio.ensure_future(pair[0].run(job))
-    await _until(lambda: work.began == 1)
+    await soon(lambda: work.began == 1)
     second = asyncio.ensure_future(pair[1].run(job))
-    await _until(lambda: second.done() or work.began == 2)
+    await soon(lambda: second.done() or work.began == 2)
     work.let_go.set()
     await asyncio.gather(first, second)
     await pair[1].run(job)
@@ -81,7 +81,12 @@ async def test_a_scheduler_that_dies_leaves_no_lock_behind(pair: list[Runner], d
     await pair[0].run(job)
     while_held = work.began
     dead.terminate()
-    await _until_async(lambda: pair[0].run(job), lambda: work.began == 1)
+
+    async def begun() -> int:
+        await pair[0].run(job)
+        return work.began
+
+    await soon(begun, 1)
 
     assert while_held == 0
 
@@ -152,16 +157,3 @@ async def test_two_schedulers_share_the_work_and_one_may_be_killed(
 
 def _counted(job: str, outcome: str) -> float:
     return RUNS.labels(job, outcome)._value.get()
-
-
-async def _until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():
-            await asyncio.sleep(0.01)
-
-
-async def _until_async(act: Callable[[], Awaitable[None]], true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():
-            await act()
-            await asyncio.sleep(0.01)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import places
+from ops import places
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The proxy's certificate authority: made once, its key for one uid alone, never replaced. Decisions 8."""
+"""The proxy's certificate authority: made once, its key for one uid alone, never replaced."""
 
 import os
 import stat
@@ -71,7 +71,7 @@ def test_everybody_reads_the_certificate_and_one_the_key(tmp_path: Path) -> None
     assert sorted(file.name for file in tmp_path.iterdir()) == ["proxy-ca.key", "proxy-ca.pem"]
 
 
-def test_what_is_there_stays(tmp_path: Path) -> None:
+def test_an_existing_authority_is_kept(tmp_path: Path) -> None:
     certificate, key = files(tmp_path)
     authority.ensure(certificate, key)
     before = certificate.read_bytes(), key.read_bytes()
@@ -87,7 +87,7 @@ def test_half_of_it_is_refused_with_the_cure(tmp_path: Path, lost: int) -> None:
     authority.ensure(*pair)
     pair[lost].unlink()
 
-    with pytest.raises(AuthorityBroken, match=f"{pair[1 - lost]} is there, but {pair[lost]} is not: put it back, or"):
+    with pytest.raises(AuthorityBroken, match=f"{pair[1 - lost]} exists, but {pair[lost]} is missing: restore it, or"):
         authority.ensure(*pair)
 
     assert not pair[lost].exists()

@@ -1,4 +1,4 @@
-"""What a child process may know, and that a dead one comes back. Design 2, decisions 2."""
+"""What a child process may know, and that a dead one comes back."""
 
 import asyncio
 import os
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli.children import Child, Program, environment_for
+from ops.children import BACKOFF, Backoff, Child, Program, environment_for
+from tests.fixtures.eventually import soon
 
 WAITS = "import signal; signal.pause()"
 IGNORES_TERM = "import signal; signal.signal(15, signal.SIG_IGN); print('armed', flush=True); signal.pause()"
@@ -22,9 +23,9 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
     """Makes children that run a line of Python and are gone after the test."""
     made: list[Child] = []
 
-    def child(code: str, stop_seconds: float = 10.0) -> Child:
+    def child(code: str, stop_seconds: float = 10.0, backoff: Backoff = BACKOFF) -> Child:
         program = Program("dummy", (sys.executable, "-I", "-c", code), {}, tmp_path / "log", stop_seconds=stop_seconds)
-        made.append(Child(program, lambda _text: None))
+        made.append(Child(program, lambda _text: None, backoff))
         return made[-1]
 
     yield child
@@ -32,32 +33,20 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
         await each.stop()
 
 
-async def eventually(true: Callable[[], bool]) -> None:
-    """Return when the condition holds; fail after ten seconds."""
-
-    async def look() -> None:
-        while not true():
-            await asyncio.sleep(0.01)
-
-    await asyncio.wait_for(look(), 10)
-
-
 def pid_of(child: Child) -> int:
     assert child.process is not None
     return child.process.pid
 
 
-async def test_a_killed_child_is_started_again_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whoever waits at all comes too late.
-    for name in ("FIRST_DELAY", "LONGEST_DELAY"):
-        monkeypatch.setattr(f"custody.cli.children.{name}", 60.0)
-    child = make(WAITS)
+async def test_a_killed_child_is_started_again_at_once(make: Make) -> None:
+    # A process that waits at all comes too late.
+    child = make(WAITS, backoff=Backoff(60.0, 60.0))
     child.start()
     first = pid_of(child)
 
     os.kill(first, signal.SIGKILL)
 
-    await eventually(lambda: pid_of(child) != first and child.alive)
+    await soon(lambda: pid_of(child) != first and child.alive)
     assert child.restarts == 1
 
 
@@ -66,9 +55,29 @@ async def test_a_child_that_keeps_dying_is_started_ever_more_slowly(make: Make) 
     began = asyncio.get_running_loop().time()
     child.start()
 
-    await eventually(lambda: child.restarts == 4)
+    await soon(lambda: child.restarts == 4)
 
     assert asyncio.get_running_loop().time() - began >= 0.2 + 0.4 + 0.8
+
+
+async def test_a_child_that_cannot_be_started_is_tried_until_it_can(tmp_path: Path) -> None:
+    said: list[str] = []
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    child = Child(
+        Program("dummy", (sys.executable, "-I", "-c", WAITS), {}, logs / "log"), said.append, Backoff(0.2, 0.2)
+    )
+    child.start()
+    first = pid_of(child)
+    logs.rename(tmp_path / "away")
+
+    os.kill(first, signal.SIGKILL)
+    await soon(lambda: any("cannot be started" in text for text in said))
+    (tmp_path / "away").rename(logs)
+
+    await soon(lambda: pid_of(child) != first and child.alive)
+    await child.stop()
+    assert sum("cannot be started" in text for text in said) == 1
 
 
 async def test_a_stopped_child_stays_stopped(make: Make) -> None:
@@ -84,7 +93,7 @@ async def test_a_stopped_child_stays_stopped(make: Make) -> None:
 async def test_a_child_that_will_not_end_is_killed_in_bounded_time(make: Make, tmp_path: Path) -> None:
     child = make(IGNORES_TERM, stop_seconds=0.2)
     child.start()
-    await eventually(lambda: "armed" in (tmp_path / "log").read_text())
+    await soon(lambda: "armed" in (tmp_path / "log").read_text())
 
     await asyncio.wait_for(child.stop(), 5)
 
@@ -95,7 +104,7 @@ async def test_a_child_that_will_not_end_is_killed_in_bounded_time(make: Make, t
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
 def test_children_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from custody.cli.launch import launch\n"
+        "import sys, time; from ops.launch import launch\n"
         "child = launch([sys.executable, '-c', 'import signal; signal.pause()'], environment={},"
         " output=open(sys.argv[1], 'wb')); print(child.pid, flush=True); time.sleep(60)"
     )
@@ -118,16 +127,25 @@ async def _readable(handle: int) -> None:
 
 
 ALL = {
-    "PATH": "p", "SERVICE_ENV": "e", "SERVICE_DATABASE_URL": "owner", "SERVICE_DATABASE_URL_API": "a",
-    "SERVICE_DATABASE_URL_SIGNER": "s", "SERVICE_MASTER_KEY_FILE": "m", "SERVICE_PLATFORM_KEY_FILE": "k",
-    "SERVICE_RPC_URL_1": "r", "GOOGLE_CLIENT_SECRET": "g", "AWS_SECRET_ACCESS_KEY": "not ours", "SERVICE_KEY": "c",
-}  # fmt: skip
+    "PATH": "p",
+    "SERVICE_ENV": "e",
+    "SERVICE_DATABASE_URL": "owner",
+    "SERVICE_DATABASE_URL_API": "a",
+    "SERVICE_DATABASE_URL_SIGNER": "s",
+    "SERVICE_MASTER_KEY_FILE": "m",
+    "SERVICE_PLATFORM_KEY_FILE": "k",
+    "SERVICE_RPC_URL_1": "r",
+    "GOOGLE_CLIENT_SECRET": "g",
+    "AWS_SECRET_ACCESS_KEY": "not ours",
+    "SERVICE_KEY": "c",
+}
 
 
 @pytest.mark.parametrize(
     ("process", "secrets"),
     [
-        ("signer", {"SERVICE_DATABASE_URL_SIGNER", "SERVICE_MASTER_KEY_FILE", "SERVICE_PLATFORM_KEY_FILE"}),
+        ("signer", {"SERVICE_DATABASE_URL_SIGNER", "SERVICE_MASTER_KEY_FILE"}),
+        ("identity", {"SERVICE_PLATFORM_KEY_FILE"}),
         ("api", {"SERVICE_DATABASE_URL_API", "SERVICE_RPC_URL_1", "GOOGLE_CLIENT_SECRET"}),
         ("scheduler", {"SERVICE_RPC_URL_1"}),
         ("proxy", set()),
@@ -138,14 +156,26 @@ def test_a_process_learns_only_what_is_meant_for_it(process: str, secrets: set[s
 
 
 PROXYS = {
-    "SERVICE_PROXY_HOST": "h", "SERVICE_PROXY_PORT": "p", "SERVICE_PROXY_ALIASES": "a",
-    "SERVICE_PROXY_CA_KEY_FILE": "k", "SERVICE_REVEAL_SOCKET": "r", "SERVICE_METRICS_PORT_PROXY": "m",
-    "SERVICE_DATABASE_URL_PROXY": "d", "SERVICE_RATE_LIMIT_MAX": "l", "SERVICE_PUBLIC_URL": "u",
-}  # fmt: skip
+    "SERVICE_PROXY_HOST": "h",
+    "SERVICE_PROXY_PORT": "p",
+    "SERVICE_PROXY_ALIASES": "a",
+    "SERVICE_PROXY_CA_KEY_FILE": "k",
+    "SERVICE_REVEAL_SOCKET": "r",
+    "SERVICE_METRICS_PORT_PROXY": "m",
+    "SERVICE_DATABASE_URL_PROXY": "d",
+    "SERVICE_RATE_LIMIT_MAX": "l",
+    "SERVICE_PUBLIC_URL": "u",
+}
 OTHERS = {
-    "SERVICE_CHAINS_FILE": "c", "SERVICE_TRUSTED_PROXIES": "t", "SERVICE_AGENT_TOKEN": "j", "SERVICE_SMTP_URL": "s",
-    "SERVICE_SIGN_SOCKET": "s", "SERVICE_SOMETHING_NEW": "n", "HTTPS_PROXY": "p", "SSLKEYLOGFILE": "f",
-}  # fmt: skip
+    "SERVICE_CHAINS_FILE": "c",
+    "SERVICE_TRUSTED_PROXIES": "t",
+    "SERVICE_AGENT_TOKEN": "j",
+    "SERVICE_SMTP_URL": "s",
+    "SERVICE_SIGN_SOCKET": "s",
+    "SERVICE_SOMETHING_NEW": "n",
+    "HTTPS_PROXY": "p",
+    "SSLKEYLOGFILE": "f",
+}
 
 
 def test_the_proxy_gets_what_it_needs_by_name_and_nothing_else() -> None:

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,11 +19,12 @@ import httpx
 import pytest
 import yaml
 
-from custody.cli import healthy, places
-from custody.cli.runtime import python_for
-from custody.cli.settings import PROCESSES
+from ops import healthy, places
+from ops.runtime import python_for
+from ops.settings import PROCESSES
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import database_apart
+from tests.fixtures.eventually import eventually
 from tests.fixtures.images import compose, stages
 from tests.fixtures.server import START_SECONDS, UNLIMITED, free_ports
 from tests.outside.processes import PROJECT, die_with
@@ -35,35 +35,41 @@ GIVEN = {"POSTGRES_PASSWORD": "not-this-one", "SERVICE_PUBLIC_URL": "https://cus
 FILE = compose(GIVEN)
 STAGES = stages()
 ROOT = os.geteuid() == 0
-_ORDER = ("signer", "scheduler", "proxy", "api")
-_PORTS = {"SERVICE_API_PORT", "SERVICE_PROXY_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_PROXY",
-          "SERVICE_METRICS_PORT_SCHEDULER"}  # fmt: skip
+_ORDER = ("signer", "identity", "scheduler", "proxy", "api")
+_PORTS = {
+    "SERVICE_API_PORT",
+    "SERVICE_PROXY_PORT",
+    "SERVICE_METRICS_PORT_API",
+    "SERVICE_METRICS_PORT_PROXY",
+    "SERVICE_METRICS_PORT_SCHEDULER",
+}
 
 
-def image_folders() -> dict[str, tuple[int, int]]:
-    """The folders that the image makes outside its sources, with owner and mode."""
-    found: dict[str, tuple[int, int]] = {}
+def image_folders() -> dict[str, tuple[int, int, int]]:
+    """The folders that the image makes outside its sources, with owner, group and mode."""
+    found: dict[str, tuple[int, int, int]] = {}
     for line in STAGES["runtime"].all("RUN"):
         for word, *given in (part.split() for part in line.split(" && ")):
             paths = [path for path in given if path.startswith(("/var/", "/run/"))]
             if word == "mkdir":
                 # With each folder above it, which is made on the way.
-                above = {str(folder): (0, 0o755) for path in paths for folder in Path(path).parents if folder.name}
-                found |= above | dict.fromkeys(paths, (0, 0o755))
+                above = {str(folder): (0, 0, 0o755) for path in paths for folder in Path(path).parents if folder.name}
+                found |= above | dict.fromkeys(paths, (0, 0, 0o755))
             if word == "chown":
-                found |= {path: (int(given[0].split(":")[0]), found[path][1]) for path in paths}
+                owner, group = map(int, given[0].split(":"))
+                found |= {path: (owner, group, found[path][2]) for path in paths}
             if word == "chmod":
-                found |= {path: (found[path][0], int(given[0], 8)) for path in paths}
+                found |= {path: (*found[path][:2], int(given[0], 8)) for path in paths}
     return dict(sorted(found.items()))
 
 
 IMAGE_FOLDERS = image_folders()
 
 
-def _folder(path: Path, owner: int = 0, mode: int = 0o755) -> Path:
+def _folder(path: Path, owner: int = 0, group: int = 0, mode: int = 0o755) -> Path:
     path.mkdir(parents=True, exist_ok=True)
     if ROOT:
-        os.chown(path, owner, owner)
+        os.chown(path, owner, group)
     path.chmod(mode)
     return path
 
@@ -101,20 +107,20 @@ class Composed:
 
     def _secret(self, name: str, value: str) -> None:
         file = _folder(self.folder / "secrets") / name
-        places.write_private(file, value, owner=places.UIDS["signer"] if ROOT else None)
+        places.write_private(file, value, owner=places.UIDS["identity"] if ROOT else None)
 
     def root_of(self, name: str) -> Path:
         """The folder in place of a container's root: what the image makes, with volumes and secrets mounted."""
         root, service = _folder(self.folder / name), FILE["services"][name]
         volumes = dict(reversed(mount.split(":")[:2]) for mount in service.get("volumes", []))
-        for place, (owner, mode) in IMAGE_FOLDERS.items():
+        for place, (owner, group, mode) in IMAGE_FOLDERS.items():
             if (volume := volumes.pop(place, None)) is None:
-                _folder(root / place[1:], owner, mode)
+                _folder(root / place[1:], owner, group, mode)
                 continue
             shared = self.folder / "volumes" / volume
             if volume not in self._mounted:
                 # As the first mount of an empty volume does.
-                _folder(shared, owner, mode)
+                _folder(shared, owner, group, mode)
                 self._mounted.add(volume)
             (root / place[1:]).symlink_to(shared)
         assert volumes == {}, "a volume is mounted where the image has no folder"
@@ -144,12 +150,20 @@ class Composed:
         assert service["build"]["target"] == name
         uid = int(service.get("user", stage.user).split(":")[0]) if ROOT else None
         words = service.get("command", stage.command)
-        command = [str(self._python.program), "-P", "-m", "custody.cli", *words]
+        command = [str(self._python.program), "-P", "-m", "ops", *words]
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                command, cwd="/", env=self.environment_of(name, root), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                user=uid, group=uid, extra_groups=None if uid is None else [], preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-            )  # fmt: skip
+                command,
+                cwd="/",
+                env=self.environment_of(name, root),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=uid,
+                group=uid,
+                extra_groups=None if uid is None else [],
+                preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
+            )
         self.processes[name] = process
         return process
 
@@ -157,10 +171,16 @@ class Composed:
         """What a command says that is run in a service's container, or in another one of it."""
         uid = int(FILE["services"][name]["user"].split(":")[0]) if ROOT and not as_root else None
         done = subprocess.run(
-            [str(self._python.program), "-P", "-m", "custody.cli", *words], cwd="/", user=uid, group=uid,
-            extra_groups=None if uid is None else [], capture_output=True, timeout=60, check=False,
+            [str(self._python.program), "-P", "-m", "ops", *words],
+            cwd="/",
+            user=uid,
+            group=uid,
+            extra_groups=None if uid is None else [],
+            capture_output=True,
+            timeout=60,
+            check=False,
             env={**self.environment_of(name, self.folder / name), **environment},
-        )  # fmt: skip
+        )
         assert done.returncode == 0, (done.stdout, done.stderr, self.logs())
         return done.stdout.decode()
 
@@ -174,11 +194,12 @@ class Composed:
 
     def wait_until_healthy(self, name: str) -> None:
         """As `condition: service_healthy` does."""
-        deadline = time.monotonic() + START_SECONDS
-        while complaint := self.health_of(name):
+
+        def complaint() -> str | None:
             assert self.processes[name].poll() is None, self.logs()
-            assert time.monotonic() < deadline, f"{name}: {complaint}\n{self.logs()}"
-            time.sleep(0.05)
+            return self.health_of(name)
+
+        eventually(complaint, None, START_SECONDS, self.logs)
 
     def metrics(self) -> list[str]:
         """What each process that has figures exposes."""
@@ -208,7 +229,7 @@ def composed(postgres_home: places.Home, worker_id: str) -> Iterator[Composed]:
         running.processes.pop("migrate")
         for name in _ORDER:
             running.run(name)
-            if name == "signer":
+            if name in {"signer", "identity"}:
                 running.wait_until_healthy(name)
         for name in _ORDER:
             running.wait_until_healthy(name)
@@ -267,7 +288,7 @@ def test_backup_rotation_and_the_look_at_what_is_there_work_as_the_page_says(com
     assert "/var/lib/custody/signer/master.key (version 1)" in kept
     assert (folder / "manifest.json").exists()
     assert "version" in rotated
-    assert "Opening every sealed value" in looked
+    assert "Verifying every sealed value" in looked
 
 
 def test_an_order_is_signed_and_everything_stops_in_its_time(composed: Composed) -> None:

@@ -1,4 +1,4 @@
-"""What the Dockerfile needs is there and works, as far as a machine without a container engine can tell. Design 10.
+"""What the Dockerfile needs is there and works, as far as a machine without a container engine can tell.
 
 Images are not built here. Each COPY is made into a folder, and what is in that folder is what runs.
 """
@@ -12,19 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import healthy, places
-from custody.cli.settings import PROCESSES
+from ops import healthy, places
+from ops.settings import MODULES, PROCESSES
 from tests.fixtures.images import Stage, stages
+from tests.fixtures.imports import canonical, pins
 from tests.outside.processes import PROJECT
 
 pytestmark = pytest.mark.long
 
 STAGES = stages()
 IGNORED = (PROJECT / ".dockerignore").read_text().splitlines()
-# Everything that is not in the runtime lock is hidden, whether something needs it or only asks for it.
+# Everything that is not in the lock of the image is hidden, whether something needs it or only asks for it.
 _IMPORT = """
-import importlib.metadata, re, sys
-locked = set(sys.argv[1].split())
+import importlib, importlib.metadata, re, sys
+locked, modules = set(sys.argv[1].split()), sys.argv[2].split()
 of = importlib.metadata.packages_distributions()
 class Hidden:
     def find_spec(self, name, *_):
@@ -32,25 +33,31 @@ class Hidden:
         if names and not names & locked:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Hidden())
-import api.__main__, custody.cli.main, custody.cli.migrate, custody.cli.healthy, proxy_addon.__main__
-import scheduler.__main__, signer.__main__, tortoise.migrations.executor, tortoise.backends.asyncpg
-print(custody.__file__)
+for module in modules:
+    importlib.import_module(module)
+print(sys.modules["custody"].__file__)
 """
+# What is started in each image; the last two of `migrate` are what its library loads by name.
+STARTED = {process: (f"{MODULES[process]}.__main__", "ops.main", "ops.healthy") for process in PROCESSES}
+STARTED["signer"] += ("signer.verify", "ops.keys", "ops.restore")
+STARTED["migrate"] = (
+    *("ops.main", "ops.migrate", "ops.backup", "ops.restore", "ops.restore_rows"),
+    *("tortoise.migrations.executor", "tortoise.backends.asyncpg"),
+)
+# A package of each lock that the image cannot start without.
+NEEDED = {
+    "signer": "coincurve",
+    "identity": "webauthn",
+    "api": "sanic",
+    "scheduler": "apscheduler",
+    "proxy": "mitmproxy",
+    "migrate": "tortoise-orm",
+}
 
 
-def canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def pins(lock: str) -> dict[str, list[str]]:
-    """Each pinned requirement with its hashes."""
-    found: dict[str, list[str]] = {}
-    for line in (PROJECT / lock).read_text().splitlines():
-        if match := re.match(r"([A-Za-z0-9._-]+==\S+)", line):
-            last = found.setdefault(match[1], [])
-        else:
-            last += re.findall(r"--hash=(\S+)", line)
-    return found
+def locked(target: str) -> set[str]:
+    """The packages in the image of a target."""
+    return {canonical(pin.split("==")[0]) for pin in pins(PROJECT / f"locks/{target}.lock")}
 
 
 def copies(stage: Stage) -> list[list[str]]:
@@ -59,13 +66,14 @@ def copies(stage: Stage) -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the runtime stage copies, with our own packages, which are those of the lock."""
-    folder = tmp_path_factory.mktemp("image")
-    for *sources, place in copies(STAGES["runtime"]):
-        for source in sources:
-            shutil.copytree(PROJECT / source, folder / place, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What is copied into the image of each target."""
+    found = {target: tmp_path_factory.mktemp(target) for target in STARTED}
+    for target, folder in found.items():
+        for *sources, place in [*copies(STAGES["runtime"]), *copies(STAGES[target])]:
+            for source in sources:
+                shutil.copytree(PROJECT / source, folder / place, ignore=shutil.ignore_patterns("__pycache__"))
+    return found
 
 
 def inside(image: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -79,7 +87,7 @@ def inside(image: Path, *command: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "source", [source for stage in STAGES.values() for *many, _ in copies(stage) for source in many]
 )
-def test_what_is_copied_is_there_and_not_ignored(source: str) -> None:
+def test_copied_files_exist_and_are_not_ignored(source: str) -> None:
     assert (PROJECT / source).exists()
     assert f"!{source.rstrip('/')}" in IGNORED
 
@@ -91,74 +99,95 @@ def test_nothing_else_gets_into_an_image() -> None:
     assert {line[1:] for line in IGNORED if line.startswith("!")} == copied
 
 
-def test_the_sources_in_the_image_compile_and_import_with_the_packages_of_the_runtime_lock(image: Path) -> None:
-    (compiled,) = [rest for rest in STAGES["runtime"].all("RUN") if "compileall" in rest]
-    folders = compiled.split(" -o 1 ")[1].split()
+@pytest.mark.parametrize("target", STARTED)
+def test_an_image_starts_with_the_packages_of_its_own_lock(images: dict[str, Path], target: str) -> None:
+    image = images[target]
+    compiled = [rest for stage in ("runtime", target) for rest in STAGES[stage].all("RUN") if "compileall" in rest]
+    folders = [folder for rest in compiled for folder in rest.split(" -o 1 ")[1].split()]
+    modules = " ".join(STARTED[target])
 
-    locked = {canonical(pin.split("==")[0]) for pin in pins("requirements.runtime.lock")}
-
-    answer = inside(image, "-P", "-c", _IMPORT, " ".join(locked))
+    answer = inside(image, "-P", "-c", _IMPORT, " ".join(locked(target)), modules)
 
     assert answer.returncode == 0, answer.stderr
     assert Path(answer.stdout.strip()).is_relative_to(image)
     assert sorted(folders) == sorted(folder.name for folder in image.iterdir())
     # The control: a package of the lock that is hidden is missed.
-    lacking = inside(image, "-P", "-c", _IMPORT, " ".join(locked - {"sanic"}))
-    assert (lacking.returncode, "ModuleNotFoundError: sanic" in lacking.stderr) == (1, True)
+    hidden = NEEDED[target]
+    lacking = inside(image, "-P", "-c", _IMPORT, " ".join(locked(target) - {hidden}), modules)
+    assert (lacking.returncode, "ModuleNotFoundError" in lacking.stderr) == (1, True)
 
 
-def test_the_runtime_lock_is_the_lock_without_what_only_development_needs() -> None:
-    whole, runtime = pins("requirements.lock"), pins("requirements.runtime.lock")
-
-    assert {pin: whole.get(pin) for pin in runtime} == runtime
-    assert all(hashes for hashes in runtime.values())
-    assert not {"pytest", "ruff", "mypy"} & {pin.split("==")[0] for pin in runtime}
-    assert "pytest" in {pin.split("==")[0] for pin in whole}
+@pytest.mark.parametrize("target", STARTED)
+def test_an_image_takes_its_packages_from_the_stage_of_its_own_lock(target: str) -> None:
+    packages = STAGES[f"{target}-packages"]
+    assert packages.all("COPY")[-1] == f"locks/{target}.lock locks/"
+    assert packages.all("RUN") == [f"scripts/image-packages {target}"]
+    taken = [rest for rest in STAGES[target].all("COPY") if rest.startswith("--from")]
+    assert taken == [f"--from={target}-packages /srv/custody/.venv .venv"]
 
 
 def test_packages_are_installed_by_the_script_that_sets_up_a_checkout(tmp_path: Path) -> None:
-    packages = STAGES["packages"]
-    for *sources, place in copies(packages):
+    packages = STAGES["signer-packages"]
+    for *sources, place in [*copies(STAGES["packages"]), *copies(packages)]:
         for source in sources:
             (tmp_path / place).mkdir(exist_ok=True)
             shutil.copy(PROJECT / source, tmp_path / place)
-    command = packages.all("RUN")[0].split(" && ")[0].replace("/usr/local/bin/python3", sys.executable)
     # Downloading is not tried; that nothing but the lock is asked for, and by its hashes, is.
-    (tmp_path / "requirements.runtime.lock").write_text("no-such-package-of-ours==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    (tmp_path / "locks/signer.lock").write_text("no-such-package-of-ours==1.0 --hash=sha256:" + "0" * 64 + "\n")
     pip = tmp_path / "asked"
-    uv = tmp_path / "uv"
-    uv.write_text(f'#!/bin/sh\ncase $1 in venv) mkdir -p .venv/bin; ln -sf {sys.executable} .venv/bin/python;; esac\n'
-                  f'echo "$@" >>{pip}\n')  # fmt: skip
+    # It says which Python it is, and only notes the rest: nothing of this machine may be linked or uninstalled.
+    python, uv = tmp_path / "python", tmp_path / "uv"
+    python.write_text(
+        f"#!/bin/sh\ncase $* in *sysconfig*) echo {tmp_path}/.venv/lib; exit;; esac\n"
+        f'case $1 in -I) exec {sys.executable} "$@";; esac\necho "$@" >>{pip}\n'
+    )
+    python.chmod(0o755)
+    uv.write_text(
+        f"#!/bin/sh\ncase $1 in venv) mkdir -p .venv/bin .venv/lib; cp {python} .venv/bin/python;; esac\n"
+        f'echo "$@" >>{pip}\n'
+    )
     uv.chmod(0o755)
 
     answer = subprocess.run(
-        ["sh", "-c", command], cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "UV": str(uv), "HOME": str(tmp_path)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        ["sh", "-c", packages.all("RUN")[0]],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "UV": str(uv), "HOME": str(tmp_path), "PROJECT_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert answer.returncode == 0, answer.stderr
-    assert pip.read_text().splitlines()[-1].endswith("--require-hashes -r requirements.runtime.lock")
+    assert (tmp_path / ".venv/lib/custody-project.pth").read_text() == f"{tmp_path}\n"
+    *_, installed, uninstalled, compiled = pip.read_text().splitlines()
+    assert installed.endswith("--require-hashes -r locks/signer.lock")
+    assert (uninstalled, compiled) == (
+        "-m pip uninstall --quiet --yes pip",
+        "-m compileall -q -o 0 -o 1 .venv/lib",
+    )
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_each_process_has_a_target_with_its_own_uid_and_a_health_check(image: Path, process: str) -> None:
+def test_each_process_has_a_target_with_its_own_uid_and_a_health_check(images: dict[str, Path], process: str) -> None:
     stage, uid = STAGES[process], places.UIDS[process]
 
     assert (stage.built_on, stage.user, stage.command) == ("runtime", f"{uid}:{uid}", [process])
-    assert stage.healthcheck[1:] == ["-P", "-m", "custody.cli.healthy", process]
+    assert stage.healthcheck[1:] == ["-P", "-m", "ops.healthy", process]
     assert process in healthy.CHECKS
     # Nothing runs here, so it is asked and says no.
-    answer = inside(image, *stage.healthcheck[1:])
+    answer = inside(images[process], *stage.healthcheck[1:])
     assert (answer.returncode, answer.stderr != "", "Traceback" in answer.stderr) == (1, True, False)
 
 
 @pytest.mark.parametrize("target", ["migrate", *PROCESSES])
-def test_the_entry_point_is_the_command_of_the_set_up_and_knows_the_target(image: Path, target: str) -> None:
+def test_the_entry_point_is_the_command_of_the_set_up_and_knows_the_target(
+    images: dict[str, Path], target: str
+) -> None:
     stage = STAGES[target]
     assert stage.entrypoint == ["/srv/custody/.venv/bin/custody"]
     assert '"$venv/bin/custody"' in (PROJECT / "scripts/set-up").read_text()
 
-    answer = inside(image, "-P", "-m", "custody.cli", *stage.command, "--help")
+    answer = inside(images[target], "-P", "-m", "ops", *stage.command, "--help")
 
     assert answer.returncode == 0, answer.stderr
 

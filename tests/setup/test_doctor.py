@@ -1,15 +1,22 @@
-"""`custody doctor` says what is wrong, and how to mend it. Design 10."""
+"""`custody doctor` says what is wrong, and how to mend it."""
 
 import os
 import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import asyncpg
 import pytest
 
-from custody.cli import doctor, owners, places
-from custody.cli.settings import load
 from custody.kit import authority
 from custody.kit.environment import BadSetting
+from ops import doctor, owners, places, running
+from ops.runtime import PROJECT
+from ops.settings import load
+from tests.fixtures.postgres import Database
 
 
 async def test_before_the_first_start_every_complaint_has_a_cure(
@@ -32,16 +39,16 @@ async def test_a_database_address_that_is_none_is_one_finding_among_others(
 
     said = capsys.readouterr().out
     assert status == 1
-    assert "WRONG  database: SERVICE_DATABASE_URL: is no address of a database" in said
+    assert "WRONG  database: SERVICE_DATABASE_URL: is not a database URL" in said
     assert "ok     disk: " in said
     assert "sealed logs: " in said
     assert not any(part in said for part in ("s3", "p4ss", "junk"))
 
 
-async def test_what_copies_the_database_refuses_such_an_address(tmp_path: Path) -> None:
+async def test_database_copy_commands_refuse_such_an_address(tmp_path: Path) -> None:
     settings = load({"SERVICE_HOME": str(tmp_path), "SERVICE_DATABASE_URL": "postgresql://u:s3cret/p4ss@localhost/db"})
 
-    with pytest.raises(BadSetting, match="is no address") as refused:
+    with pytest.raises(BadSetting, match="is not a database URL") as refused:
         async with owners.owner_url(settings, places.Home(tmp_path, separate=False)):
             pass
     assert "s3cret" not in str(refused.value)
@@ -83,7 +90,7 @@ def test_half_a_proxy_authority_is_wrong(tmp_path: Path, lost: str) -> None:
     authority.ensure(tmp_path / "proxy-ca.pem", tmp_path / "proxy-ca.key")
     (tmp_path / lost).unlink()
 
-    assert "put the missing file back" in str(proxy_authority(tmp_path).cure)
+    assert "restore the missing file" in str(proxy_authority(tmp_path).cure)
 
 
 @pytest.mark.parametrize(("name", "mode", "right"), [("key", 0o644, "0600"), ("pem", 0o600, "0644")])
@@ -99,9 +106,36 @@ def test_a_stranger_on_the_proxys_port_is_wrong() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
 
-        found = doctor.proxy_port(load({"SERVICE_PROXY_PORT": str(port)}))
+        # No figures either: nothing listens there.
+        found = doctor.proxy_port(load({"SERVICE_PROXY_PORT": str(port), "SERVICE_METRICS_PORT_PROXY": "1"}))
 
-    assert found.cure == "stop the program that holds it or set SERVICE_PROXY_PORT"
+    assert found.cure == "stop the program that uses it, or set SERVICE_PROXY_PORT"
+
+
+class Figures(BaseHTTPRequestHandler):
+    """What a proxy says of itself."""
+
+    def do_GET(self) -> None:
+        """As the library writes it."""
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"# TYPE custody_proxy_connections gauge\ncustody_proxy_connections 4096.0\n")
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_a_proxy_that_is_crowded_is_not_taken_for_another_program() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as crowded, HTTPServer(("127.0.0.1", 0), Figures) as figures:
+        threading.Thread(target=figures.handle_request).start()
+        ports = crowded.getsockname()[1], figures.server_port
+        found = doctor.proxy_port(
+            load({"SERVICE_PROXY_PORT": str(ports[0]), "SERVICE_METRICS_PORT_PROXY": str(ports[1])})
+        )
+
+    assert "crowded: 4096 connections" in found.found
+    assert found.cure is not None
+    assert "stop" not in found.cure
 
 
 def test_a_free_port_of_the_proxy_is_well() -> None:
@@ -109,6 +143,57 @@ def test_a_free_port_of_the_proxy_is_well() -> None:
         port = listener.getsockname()[1]
 
     assert doctor.proxy_port(load({"SERVICE_PROXY_PORT": str(port)})).cure is None
+
+
+def test_a_free_port_beside_a_running_supervisor_is_wrong(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    settings = load({"SERVICE_HOME": str(tmp_path), "SERVICE_API_PORT": str(port), "SERVICE_PROXY_PORT": str(port)})
+    holds = places.Lock(tmp_path / "lock")
+    holds.take()
+    running.note(tmp_path, running.Running(os.getpid(), settings.api_url, settings.proxy_url, None))
+
+    findings = [doctor.api_port(settings), doctor.proxy_port(settings)]
+    holds.release()
+
+    assert all("no response" in finding.found for finding in findings)
+    assert ["api.log" in str(findings[0].cure), "proxy.log" in str(findings[1].cure)] == [True, True]
+    # Without a supervisor a free port is as it should be.
+    assert doctor.api_port(settings).cure is None
+
+
+@pytest.mark.parametrize(("url", "well"), [("memory", True), ("redis://:s3cret@127.0.0.1:{port}/0", False)])
+def test_a_rate_limit_store_that_does_not_answer_is_wrong(url: str, well: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    found = doctor.shared_counts(load({"SERVICE_RATE_LIMIT_STORE": url.format(port=port)}))
+
+    assert (found.cure is None) is well
+    assert "s3cret" not in found.found
+
+
+async def test_a_newer_database_is_wrong_and_the_cure_is_named(database: Database, owner: asyncpg.Connection) -> None:
+    await owner.execute(
+        "INSERT INTO tortoise_migrations (app, name, applied_at) VALUES ('custody', '9999_future', now())"
+    )
+    try:
+        found = await doctor.database(load({"SERVICE_DATABASE_URL": database.owner_url}))
+    finally:
+        await owner.execute("DELETE FROM tortoise_migrations WHERE name = '9999_future'")
+
+    assert "9999_future" in found.found
+    assert "start the newer version" in str(found.cure)
+
+
+def test_closing_the_output_early_shows_no_error(tmp_path: Path) -> None:
+    words = f"{sys.executable} -P -m ops doctor | head -n 1"
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(tmp_path / "none")}
+
+    ended = subprocess.run(words, shell=True, env=environment, capture_output=True, text=True, check=False)
+
+    assert ended.stdout.count("\n") == 1
+    assert ended.stderr == ""
 
 
 @pytest.mark.parametrize(

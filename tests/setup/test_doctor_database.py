@@ -1,4 +1,4 @@
-"""`custody doctor` on a database in which something is wrong, and says what is well when it is not. Design 10."""
+"""`custody doctor` on a database in which something is wrong, and says what is well when it is not."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -6,17 +6,17 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from custody.cli import doctor, doctor_audit, doctor_database, doctor_work, places
-from custody.cli.findings import Finding
-from custody.cli.settings import load
+from custody.kit.quotas import Limits, Quotas
+from ops import doctor, doctor_audit, doctor_database, doctor_quotas, doctor_work, places
+from ops.findings import Finding
+from ops.settings import load
 from tests.fixtures.deployments import database_apart
 from tests.fixtures.postgres import Database
 from tests.outside.pooler import pooler
 
 _WORLD = """
 INSERT INTO tenants (id, name) VALUES ('acme', 'Acme');
-INSERT INTO agents (tenant_id, id, incarnation, name, evm_address, solana_address)
-VALUES ('acme', 'buyer', gen_random_uuid(), 'B', 'x', 'y');
+INSERT INTO agents (tenant_id, id, incarnation, name) VALUES ('acme', 'buyer', gen_random_uuid(), 'B');
 INSERT INTO webhook_endpoints (tenant_id, id, url, max_retries, retry_backoff_ms)
 VALUES ('acme', '00000000-0000-4000-8000-000000000001', 'https://receiver.example', 3, 1000)
 """
@@ -60,9 +60,9 @@ def job(name: str, minutes: int, *, failed: bool = False) -> str:
 def order(number: int, status: str, minutes: int, *, broadcast: bool = True) -> str:
     """An order that was signed so many minutes ago."""
     return (
-        "INSERT INTO transactions (tenant_id, id, agent_id, incarnation, kind, status, chain_id, broadcast, order_text,"
-        " digest, effects, policy_results, policy_version, signature, answer, signed_at)"
-        f" VALUES ('acme', '00000000-0000-4000-8000-00000000000{number}', 'buyer', gen_random_uuid(), 'evm',"
+        "INSERT INTO transactions (tenant_id, id, agent_id, incarnation, kind, family, status, chain_id, broadcast,"
+        " order_text, digest, effects, policy_results, policy_version, signature, answer, signed_at)"
+        f" VALUES ('acme', '00000000-0000-4000-8000-00000000000{number}', 'buyer', gen_random_uuid(), 'evm', 'evm',"
         f" '{status}', 31337, {broadcast}, '', '', '', '', 1, 'x', '', service_now() - interval '{minutes} minutes')"
     )
 
@@ -81,37 +81,60 @@ def audit(minutes: int) -> str:
     ("check", "done", "found", "cure"),
     [
         (doctor_work.jobs, [], "no scheduler", "custody scheduler"),
-        (doctor_work.jobs, [job("seal", 1)], "1, each ended well", None),
+        (doctor_work.jobs, [job("seal", 1)], "1, each succeeded", None),
         (doctor_work.jobs, [job("seal", 1), job("deliver", 9)], "5 minutes: deliver", "a scheduler runs"),
         (doctor_work.jobs, [job("seal", 9, failed=True)], "seal (its last run failed)", "log/scheduler.log"),
         (doctor_work.webhooks, [], "0 deliveries tried", None),
         (doctor_work.webhooks, [deliveries(18, "delivered"), deliveries(2, "failed")], "20 deliveries tried", None),
-        (doctor_work.webhooks, [deliveries(17, "delivered"), deliveries(3, "failed")],
-         "20 deliveries tried in the last hour, 3 of them failed, most at 00000000-0000-4000-8000-000000000001 of acme",
-         None),
+        (
+            doctor_work.webhooks,
+            [deliveries(17, "delivered"), deliveries(3, "failed")],
+            "20 deliveries tried in the last hour, 3 of them failed, "
+            "most at 00000000-0000-4000-8000-000000000001 of acme",
+            None,
+        ),
         (doctor_work.webhooks, [deliveries(9, "failed")], "9 of them failed, most at", None),
-        (doctor_work.webhooks, [deliveries(10, "failed")],
-         "none of 10 deliveries of the last hour arrived, most at 00000000-0000-4000-8000-000000000001 of acme",
-         "GET /webhooks/{id}/deliveries?hasError=true"),
-        (doctor_work.webhooks, [deliveries(99, "delivered"), deliveries(1, "failed", error="unsigned")],
-         "1 deliveries of the last hour failed for a reason of ours", "the signer's"),
-        (doctor_work.webhooks, [deliveries(1, "pending", "service_now() - interval '9 minutes'")],
-         "1 deliveries are overdue", "`deliver`"),
+        (
+            doctor_work.webhooks,
+            [deliveries(10, "failed")],
+            "none of 10 deliveries of the last hour succeeded, most failed at 00000000-0000-4000-8000-000000000001",
+            "GET /webhooks/{id}/deliveries?hasError=true",
+        ),
+        (
+            doctor_work.webhooks,
+            [deliveries(99, "delivered"), deliveries(1, "failed", error="unsigned")],
+            "1 deliveries of the last hour failed for an internal reason",
+            "scheduler and signer",
+        ),
+        (
+            doctor_work.webhooks,
+            [deliveries(1, "pending", "service_now() - interval '9 minutes'")],
+            "1 deliveries are overdue",
+            "`deliver`",
+        ),
         (doctor_work.sealing, [audit(1)], "1 rows wait to be sealed", None),
-        (doctor_work.sealing, [audit(1), audit(9)], "1 rows wait for 5 minutes", "docs/recovery.md"),
-        (doctor_audit.whole, [audit(1)], "each is sealed or waits", None),
-        (doctor_audit.whole, [audit(1), "DELETE FROM audit_unsealed WHERE tenant_id = 'acme'"], "are: acme", "verify"),
-        (doctor_audit.whole, [audit(1), "DELETE FROM audit WHERE tenant_id = 'acme'"], "are: acme", "verify"),
-        (doctor_work.transactions, [order(1, "signed", 9), order(2, "broadcast", 300),
-                                    order(3, "signed", 99, broadcast=False), order(4, "confirmed", 999)],
-         "none is stuck", None),
-        (doctor_work.transactions, [order(1, "signed", 11)], "1 not sent", "SERVICE_RPC_URL_31337"),
-        (doctor_work.transactions, [order(1, "broadcast", 361)], "1 without an end", "/replace"),
+        (doctor_work.sealing, [audit(1), audit(9)], "1 rows have waited 5 minutes", "docs/recovery.md"),
+        (doctor_audit.whole, [audit(1)], "every row is sealed or queued", None),
+        (doctor_audit.whole, [audit(1), "DELETE FROM audit_unsealed WHERE tenant_id = 'acme'"], "up: acme", "verify"),
+        (doctor_audit.whole, [audit(1), "DELETE FROM audit WHERE tenant_id = 'acme'"], "up: acme", "verify"),
+        (
+            doctor_work.transactions,
+            [
+                order(1, "signed", 9),
+                order(2, "broadcast", 300),
+                order(3, "signed", 99, broadcast=False),
+                order(4, "confirmed", 999),
+            ],
+            "none is stuck",
+            None,
+        ),
+        (doctor_work.transactions, [order(1, "signed", 11)], "1 not broadcast", "SERVICE_RPC_URL_31337"),
+        (doctor_work.transactions, [order(1, "broadcast", 361)], "1 not final", "/replace"),
         (doctor_database.replicas, [], "none", None),
         (doctor_database.clocks, [], "agree", None),
     ],
     ids=lambda given: given.__name__ if callable(given) else "",
-)  # fmt: skip
+)
 async def test_a_check_says_what_it_found_and_the_cure(
     looked: asyncpg.Connection,
     check: Callable[[asyncpg.Connection], Awaitable[Finding]],
@@ -138,11 +161,11 @@ async def test_clocks_apart_are_wrong_whichever_is_ahead(looked: asyncpg.Connect
 
         finding = await doctor_database.clocks(looked)
 
-        assert finding.found in {"the database's is 20 s away from ours", "the database's is 19 s away from ours"}
+        assert finding.found in {"the database's is 20 s off", "the database's is 19 s off"}
         assert "NTP" in str(finding.cure)
 
 
-async def test_commits_that_a_crash_may_lose_are_wrong_for_any_role_of_ours(apart: Database) -> None:
+async def test_commits_that_a_crash_may_lose_are_wrong_for_every_role(apart: Database) -> None:
     name = apart.owner_url.partition("?")[0].rpartition("/")[2]
     owner = await asyncpg.connect(apart.owner_url)
     # The tests' own server trades safety for speed; one of its settings can be mended for a database.
@@ -157,7 +180,7 @@ async def test_commits_that_a_crash_may_lose_are_wrong_for_any_role_of_ours(apar
         found.append(await doctor_database.durability(connection))
         await connection.close()
 
-    assert found[0].found == "fsync, full_page_writes off: what was acknowledged can be lost"
+    assert found[0].found == "fsync, full_page_writes off: acknowledged commits can be lost"
     assert found[1].found.startswith("fsync, full_page_writes, synchronous_commit off")
     assert "synchronous_commit = on" in str(found[1].cure)
 
@@ -170,7 +193,7 @@ async def test_a_pooler_before_a_process_is_found(apart: Database) -> None:
             load({"SERVICE_HOME": "/nonexistent", **urls, "SERVICE_DATABASE_URL_PROXY": url})
         )
 
-    assert (well.found, well.cure) == ("none before 4 of 4 processes whose address can be read here", None)
+    assert (well.found, well.cure) == ("none in front of 5 of 5 processes whose database URL is readable here", None)
     assert wrong.found == "between Postgres and proxy"
     assert "session mode" in str(wrong.cure)
 
@@ -187,5 +210,34 @@ async def test_the_command_asks_a_database_that_answers(
     without = subjects()
     await doctor.run(load({"SERVICE_HOME": str(tmp_path), "SERVICE_DATABASE_URL": apart.owner_url}))
 
-    asked = {"commits", "replicas", "clocks", "jobs", "webhooks", "audit log", "audit rows", "transactions", "pooler"}
+    asked = {
+        "commits",
+        "replicas",
+        "clocks",
+        "jobs",
+        "webhooks",
+        "audit log",
+        "audit rows",
+        "transactions",
+        "pooler",
+        "quotas",
+    }
     assert subjects() - without == asked
+
+
+async def test_a_tenant_near_a_quota_is_named_without_a_failure(looked: asyncpg.Connection) -> None:
+    await looked.execute(_WORLD)
+    before = await doctor_quotas.near(looked, Limits())
+    await looked.execute(
+        "UPDATE agents SET orders = 95, day = utc_day(), day_orders = 5; "
+        "INSERT INTO deleted_agents VALUES ('acme', utc_day(), 5, 1)"
+    )
+
+    near = await doctor_quotas.near(looked, Limits(everybody=Quotas(orders=100, orders_per_day=10, agents=2)))
+    apart = await doctor_quotas.near(looked, Limits(everybody=Quotas(orders=100), apart={"acme": Quotas(orders=0)}))
+
+    assert (before.found, before.cure) == ("no tenant is near a limit", None)
+    assert near.found.startswith("1 tenants at or near a limit: acme (ordersPerDay 10 of 10), acme (orders 95 of 100);")
+    assert "SERVICE_QUOTAS_FILE" in near.found
+    assert near.cure is None
+    assert apart.found == "no tenant is near a limit"

@@ -1,4 +1,4 @@
-"""A wrong variable stops the start with its own name in the message. Decisions 2."""
+"""A wrong variable stops the start with its own name in the message."""
 
 from pathlib import Path
 
@@ -38,10 +38,12 @@ def test_a_process_finds_its_address_in_the_state_folder(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "value",
     [
-        "postgresql://custody:p%2Fw@db.example.com:5432/custody", "postgres://custody@[::1]/custody?sslmode=require",
-        "postgresql://custody:pw@/custody?host=/run/postgres&port=5433", "postgresql://u:pw@one:5432,two:5433/custody",
+        "postgresql://custody:p%2Fw@db.example.com:5432/custody",
+        "postgres://custody@[::1]/custody?sslmode=require",
+        "postgresql://custody:pw@/custody?host=/run/postgres&port=5433",
+        "postgresql://u:pw@one:5432,two:5433/custody",
     ],
-)  # fmt: skip
+)
 def test_the_address_of_a_database_stays_as_it_is(value: str) -> None:
     assert environment.database_address("U", value) == value
 
@@ -49,14 +51,22 @@ def test_the_address_of_a_database_stays_as_it_is(value: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "hunter2", "mysql://u:hunter2@h/db", "postgresql://u:hunter2/x@h/db", "postgresql://u:12/hunter2@h/db",
-        "postgresql://u:x#hunter2@h/db", "postgresql://u:12#hunter2@h/db", "postgresql://u:12?hunter2@h/db",
-        "postgresql://u:a@hunter2:b@h/db", "postgresql://u:hunter2@h:port/db", "postgresql://u:hunter2@[::1/db",
-        "postgresql://u:hunter2@h/db?sslmode=no", "postgresql://u:hunter2@h/db?port=x",
+        "hunter2",
+        "mysql://u:hunter2@h/db",
+        "postgresql://u:hunter2/x@h/db",
+        "postgresql://u:12/hunter2@h/db",
+        "postgresql://u:x#hunter2@h/db",
+        "postgresql://u:12#hunter2@h/db",
+        "postgresql://u:12?hunter2@h/db",
+        "postgresql://u:a@hunter2:b@h/db",
+        "postgresql://u:hunter2@h:port/db",
+        "postgresql://u:hunter2@[::1/db",
+        "postgresql://u:hunter2@h/db?sslmode=no",
+        "postgresql://u:hunter2@h/db?port=x",
     ],
-)  # fmt: skip
-def test_what_is_no_address_of_a_database_is_not_repeated(value: str) -> None:
-    with pytest.raises(BadSetting, match=r"\ASERVICE_DATABASE_URL_API: is no address of a database") as refused:
+)
+def test_a_malformed_database_address_is_not_repeated(value: str) -> None:
+    with pytest.raises(BadSetting, match=r"\ASERVICE_DATABASE_URL_API: is not a database URL") as refused:
         environment.url_from_home({"SERVICE_DATABASE_URL_API": value}, "api")
 
     assert "hunter2" not in str(refused.value)
@@ -76,9 +86,17 @@ def test_an_address_is_read_without_a_slash_at_its_end(value: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["proxy:8080", "ftp://proxy", "http://", "http://u:hunter2@proxy", "http://proxy:0", "http://proxy:99999",
-     "http://proxy?a=b", "http://proxy#c"],
-)  # fmt: skip
+    [
+        "proxy:8080",
+        "ftp://proxy",
+        "http://",
+        "http://u:hunter2@proxy",
+        "http://proxy:0",
+        "http://proxy:99999",
+        "http://proxy?a=b",
+        "http://proxy#c",
+    ],
+)
 def test_an_address_that_is_none_is_refused_without_repeating_it(value: str) -> None:
     with pytest.raises(BadSetting, match=r"\AU: must look like https://") as refused:
         environment.url({"U": value}, "U", "http://x")

@@ -1,4 +1,4 @@
-"""What the walk-through of the first start allows the proxy, and that it takes it back. Decisions 8."""
+"""What the walk-through of the first start allows the proxy, and that it takes it back."""
 
 import asyncio
 import ssl
@@ -10,10 +10,10 @@ import httpx
 import pytest
 from cryptography import x509
 
-from custody.cli import places
-from custody.cli.demo.first_start import upstream_allowed
-from custody.cli.settings import Settings, load
 from custody.kit import clock
+from ops import places
+from ops.demo.first_start import upstream_allowed
+from ops.settings import Settings, load
 
 
 def settings(home: places.Home, **given: str) -> Settings:
@@ -45,7 +45,7 @@ async def test_afterwards_nothing_of_it_is_left(home: places.Home) -> None:
     assert list(home.file("proxy").iterdir()) == []
 
 
-async def test_what_the_operator_trusts_is_left_alone(home: places.Home, tmp_path: Path) -> None:
+async def test_authorities_trusted_by_the_operator_are_left_alone(home: places.Home, tmp_path: Path) -> None:
     found = settings(home, SERVICE_PROXY_EXTRA_CA_FILE=str(tmp_path / "company.pem"))
     before = dict(found.environment)
 

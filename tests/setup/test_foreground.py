@@ -1,4 +1,4 @@
-"""A program in the foreground is as if we had become it: input, output, signals, status. Design 10."""
+"""A program in the foreground is as if we had become it: input, output, signals, status."""
 
 import os
 import pty
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-RUN = "import os, sys; from custody.cli import foreground; sys.exit(foreground.run(sys.argv[1:], os.environ))"
+RUN = "import os, sys; from ops import foreground; sys.exit(foreground.run(sys.argv[1:], os.environ))"
 COMMAND = [sys.executable, "-c", RUN]
 # Says that it is there, and then which signals came; a third of a second is long enough for a second one to come.
 LISTENS = """

@@ -1,16 +1,21 @@
-"""Roles, migrations and the files with each process' address. Promise P4, decisions 2."""
+"""Roles, migrations and the files with each process' address. Promise P4."""
 
 import asyncio
+import os
 import stat
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
 import pytest
 
-from custody.cli import places, roles
-from custody.cli.migrate import migrate, missing, names
+from custody.kit.schema_version import NewerDatabase
+from ops import places, roles
+from ops.migrate import FUNCTIONS, migrate, missing, names
+from ops.runtime import PROJECT
 from tests.fixtures.postgres import Database, in_database
 
 MIGRATION = """
@@ -61,9 +66,9 @@ async def test_each_migration_is_applied_once_and_in_order(
     add(package, "0001_first", "CREATE TABLE first (n int); INSERT INTO first VALUES (1)")
     add(package, "0002_second", "UPDATE first SET n = n + 1", "0001_first")
 
-    assert await migrate(empty, postgres_home, package=package.name) == ["0001_first", "0002_second"]
-    assert await migrate(empty, postgres_home, package=package.name) == []
-    assert await missing(empty, ["0001_first", "0002_second"]) == []
+    assert await migrate(empty, postgres_home, package=package.name, texts=[]) == ["0001_first", "0002_second"]
+    assert await migrate(empty, postgres_home, package=package.name, texts=[]) == []
+    assert await missing(empty, ["0001_first", "0002_second"], []) == []
 
 
 async def test_a_failing_migration_leaves_nothing_of_the_ones_before_it(
@@ -73,17 +78,64 @@ async def test_a_failing_migration_leaves_nothing_of_the_ones_before_it(
     add(package, "0002_wrong", "SELECT no_such_function()", "0001_first")
 
     with pytest.raises(Exception, match="no_such_function"):
-        await migrate(empty, postgres_home, package=package.name)
+        await migrate(empty, postgres_home, package=package.name, texts=[])
 
-    assert await missing(empty, ["0001_first"]) == ["0001_first"]
+    assert await missing(empty, ["0001_first"], []) == ["0001_first"]
+
+
+async def test_a_newer_database_is_refused_before_anything_touches_it(
+    empty: str, postgres_home: places.Home, package: Path
+) -> None:
+    add(package, "0001_first", "CREATE TABLE first (n int)")
+    await migrate(empty, postgres_home, package=package.name, texts=[])
+    connection = await asyncpg.connect(empty)
+    await connection.execute(
+        "INSERT INTO tortoise_migrations (app, name, applied_at) VALUES ('custody', '9999_future', now())"
+    )
+    await connection.close()
+    add(package, "0002_second", "CREATE TABLE second (n int)", "0001_first")
+
+    with pytest.raises(NewerDatabase, match=r"newer Custody \(9999_future"):
+        await migrate(empty, postgres_home, package=package.name, texts=[])
+
+    connection = await asyncpg.connect(empty)
+    assert await connection.fetchval("SELECT to_regclass('second')") is None
+    await connection.close()
+
+
+@pytest.mark.parametrize("process", ["signer", "scheduler", "proxy_addon"])
+def test_no_process_starts_on_a_newer_database(empty: str, postgres_home: places.Home, process: str) -> None:
+    async def newer() -> None:
+        connection = await asyncpg.connect(empty)
+        await connection.execute(
+            "CREATE FUNCTION schema_version(OUT migration text, OUT functions text) "
+            "LANGUAGE sql AS $$SELECT '9999_future', ''$$"
+        )
+        await connection.close()
+
+    asyncio.run(newer())
+    role = process.removesuffix("_addon")
+    home = {"SERVICE_HOME": tempfile.mkdtemp(prefix="cs-"), f"SERVICE_DATABASE_URL_{role.upper()}": empty}
+    ended = subprocess.run(
+        [sys.executable, "-P", "-m", process],
+        env={"PATH": os.defpath, "PYTHONPATH": str(PROJECT), **home},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    assert "newer Custody (9999_future" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 async def test_several_at_once_apply_a_migration_once(empty: str, postgres_home: places.Home, package: Path) -> None:
     add(package, "0001_first", "CREATE TABLE first (n int)")
     script = (
-        "import asyncio, sys; from pathlib import Path; from custody.cli import places; "
-        "from custody.cli.migrate import migrate; sys.path.insert(0, sys.argv[3]); "
-        "print(asyncio.run(migrate(sys.argv[1], places.open_home(Path(sys.argv[2])), package=sys.argv[4])))"
+        "import asyncio, sys; from pathlib import Path; from ops import places; "
+        "from ops.migrate import migrate; sys.path.insert(0, sys.argv[3]); "
+        "print(asyncio.run(migrate(sys.argv[1], places.open_home(Path(sys.argv[2])), package=sys.argv[4], texts=[])))"
     )
     words = [empty, str(postgres_home.path), str(package.parent), package.name]
 
@@ -109,7 +161,7 @@ async def test_a_process_signs_in_under_a_role_without_privileges(database: Data
     assert owned == 0
 
 
-async def test_nobody_can_sign_in_as_the_role_that_looks_across_tenants(owner: asyncpg.Connection) -> None:
+async def test_the_role_that_looks_across_tenants_cannot_log_in(owner: asyncpg.Connection) -> None:
     assert await owner.fetchval("SELECT rolcanlogin FROM pg_roles WHERE rolname = $1", roles.DEFINER) is False
 
 
@@ -120,7 +172,7 @@ async def test_only_the_signer_plans_without_whole_table_reads(database: Databas
         settings[process] = await connection.fetchval("SHOW enable_seqscan")
         await connection.close()
 
-    assert settings == {"signer": "off", "api": "on", "scheduler": "on", "proxy": "on"}
+    assert settings == {"signer": "off", "identity": "off", "api": "on", "scheduler": "on", "proxy": "on"}
 
 
 def test_only_its_process_can_read_an_address(postgres_home: places.Home) -> None:
@@ -136,13 +188,15 @@ async def test_an_owner_that_is_no_superuser_can_migrate(
 ) -> None:
     name, database = f"tenant_owner_{worker_id}", f"managed_{worker_id}"
     await owner.execute(f"CREATE ROLE {name} LOGIN CREATEROLE PASSWORD 'managed'")
-    for role in ("custody_definer", *(f"custody_{p}" for p in ("api", "signer", "scheduler", "proxy"))):
+    for role in ("custody_definer", *(f"custody_{p}" for p in ("api", "signer", "identity", "scheduler", "proxy"))):
         await owner.execute(f"GRANT {role} TO {name} WITH ADMIN OPTION")
     await owner.execute(f"CREATE DATABASE {database} OWNER {name} TEMPLATE template0")
     url = in_database(postgres_home.file("db", "owner.url").read_text(), database)
     url = url.replace(url.split("://")[1].split("@")[0], f"{name}:managed")
-    given = {p: postgres_home.file("db", f"{p}.url").read_text() for p in ("api", "signer", "scheduler", "proxy")}
+    given = {
+        p: postgres_home.file("db", f"{p}.url").read_text() for p in ("api", "signer", "identity", "scheduler", "proxy")
+    }
 
     applied = await migrate(url, places.open_home(open_folder / "other"), given=given)
 
-    assert applied == names()
+    assert applied == [*names(), FUNCTIONS]

@@ -29,9 +29,14 @@ class Older:
         url = f"postgresql://postgres@127.0.0.1:{self._port}/{database}"
         given = {"SERVICE_HOME": str(self._home / database), "SERVICE_DATABASE_URL": url}
         return subprocess.run(
-            [sys.executable, "-P", "-m", "custody.cli", *words], cwd="/", capture_output=True, text=True, timeout=120,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), **given}, check=False,
-        )  # fmt: skip
+            [sys.executable, "-P", "-m", "ops", *words],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), **given},
+            check=False,
+        )
 
     def create(self, database: str) -> None:
         """Make an empty database."""
@@ -75,9 +80,10 @@ def test_a_backup_of_it_is_restored_into_it(older: Older, tmp_path: Path) -> Non
     older.create("second")
 
     ended = [
-        older.custody("first", "migrate"), older.custody("first", "backup", str(tmp_path / "copy")),
+        older.custody("first", "migrate"),
+        older.custody("first", "backup", str(tmp_path / "copy")),
         older.custody("second", "restore", str(tmp_path / "copy")),
-    ]  # fmt: skip
+    ]
 
     assert [(one.returncode, one.stderr) for one in ended] == [(0, "")] * 3
     assert "Nothing is sealed in it yet" in ended[1].stdout

@@ -1,4 +1,4 @@
-"""`custody platform-keys`: made, listed and revoked on this machine; each key does what its scopes say. Spec 2/4.4."""
+"""`custody platform-keys`: made, listed and revoked on this machine; each key does what its scopes say."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ import asyncpg
 import httpx
 import pytest
 
-from custody.cli import places
 from custody.kit import tokens
+from ops import places
 from tests.fixtures.callers import Client
 from tests.fixtures.deployments import database_apart, deployed, partner_of
 from tests.fixtures.postgres import Database
@@ -34,9 +34,14 @@ def alone(apart: Database) -> Iterator[Service]:
 def custody(service: Service, *words: str) -> subprocess.CompletedProcess[str]:
     """Run `custody platform-keys`."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "custody.cli", "platform-keys", *words], cwd="/", capture_output=True, text=True,
-        env={"PATH": "", "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(service.home)}, timeout=30, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", "-m", "ops", "platform-keys", *words],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        env={"PATH": "", "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(service.home)},
+        timeout=30,
+        check=False,
+    )
 
 
 def made(service: Service, *scopes: str, name: str = "a test") -> tuple[str, str]:
@@ -133,8 +138,9 @@ def test_only_the_unscoped_key_makes_ends_and_lists_keys(alone: Service) -> None
     with greeted(alone, "operator") as wire:
         outcomes = [
             wire.ask("CreatePlatformKey", {"name": "x", "scopes": ["platform:tenant:read"]}, proof),
-            wire.ask("RevokePlatformKey", {"key": key_id}, proof), wire.ask("ListPlatformKeys", {}, proof),
-        ]  # fmt: skip
+            wire.ask("RevokePlatformKey", {"key": key_id}, proof),
+            wire.ask("ListPlatformKeys", {}, proof),
+        ]
 
     assert {(one["kind"], one["code"]) for one in outcomes} == {("Forbidden", "only_unscoped")}
 
@@ -186,9 +192,14 @@ def test_where_scopes_are_off_a_key_does_everything_but_make_keys(alone: Service
 def test_without_a_signer_the_command_says_so(alone: Service, tmp_path_factory: pytest.TempPathFactory) -> None:
     home = tmp_path_factory.mktemp("empty")
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "custody.cli", "platform-keys", "list"], cwd="/", capture_output=True, text=True,
-        env={"PATH": "", "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home)}, timeout=30, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", "-m", "ops", "platform-keys", "list"],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        env={"PATH": "", "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home)},
+        timeout=30,
+        check=False,
+    )
 
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "platform.key" in ended.stderr

@@ -1,4 +1,4 @@
-"""The embedded Postgres: private, one owner, and whole again after anything. Decisions 2, promise P9."""
+"""The embedded Postgres: private, one owner, and whole again after anything. Promise P9."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from custody.cli import places
-from custody.cli.postgres import EmbeddedPostgres, PostgresFailed
+from ops import places
+from ops.postgres import EmbeddedPostgres, PostgresFailed
 
 
 def server_of(home: places.Home) -> EmbeddedPostgres:
@@ -39,7 +39,7 @@ async def ask(url: str, question: str) -> object:
         await connection.close()
 
 
-async def test_what_was_committed_is_there_after_a_second_start(server: EmbeddedPostgres) -> None:
+async def test_committed_rows_survive_a_second_start(server: EmbeddedPostgres) -> None:
     url = await server.start()
     await ask(url, "CREATE TABLE kept AS SELECT 7 AS n")
     await server.stop()

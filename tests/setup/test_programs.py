@@ -1,4 +1,4 @@
-"""How processes are started: workers with numbers, and to each process what it needs. Decisions 2."""
+"""How processes are started: workers with numbers, and to each process what it needs."""
 
 import os
 import stat
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import places
-from custody.cli.programs import Programs
-from custody.cli.runtime import python_for
-from custody.cli.settings import load
 from custody.kit import authority
 from custody.kit.environment import BadSetting
+from ops import places
+from ops.programs import Programs, turn
+from ops.runtime import python_for
+from ops.settings import load
 
 
 def test_one_worker_is_one_process_without_a_number(home: places.Home) -> None:
@@ -48,17 +48,18 @@ def test_only_api_and_proxy_have_workers(home: places.Home) -> None:
     assert len(Programs(settings, home).workers("signer", "signer", python_for(home))) == 1
 
 
-def test_the_signers_second_socket_is_known_to_signer_and_proxy_alone(home: places.Home) -> None:
+def test_each_process_knows_the_sockets_that_it_may_speak_on(home: places.Home) -> None:
     programs = Programs(load({"SERVICE_HOME": str(home.path)}), home)
     sockets = {}
-    for process in ("signer", "api", "scheduler", "proxy"):
+    for process in ("signer", "identity", "api", "scheduler", "proxy"):
         (program,) = programs.workers(process, process, python_for(home))
         sockets[process] = {name for name in program.environment if name.endswith("_SOCKET")}
 
     assert sockets == {
         "signer": {"SERVICE_SIGN_SOCKET", "SERVICE_REVEAL_SOCKET"},
-        "api": {"SERVICE_SIGN_SOCKET"},
-        "scheduler": {"SERVICE_SIGN_SOCKET"},
+        "identity": {"SERVICE_IDENTITY_SOCKET"},
+        "api": {"SERVICE_SIGN_SOCKET", "SERVICE_IDENTITY_SOCKET"},
+        "scheduler": {"SERVICE_SIGN_SOCKET", "SERVICE_IDENTITY_SOCKET"},
         "proxy": {"SERVICE_REVEAL_SOCKET"},
     }
 
@@ -106,3 +107,16 @@ def test_a_key_that_an_earlier_start_made_for_us_becomes_the_proxys(home: places
     Programs(load({"SERVICE_HOME": str(home.path)}), home).workers("proxy", "proxy_addon", python_for(home))
 
     assert key.stat().st_uid == 64714
+
+
+def test_a_log_that_has_grown_is_put_aside_while_its_writer_goes_on(home: places.Home) -> None:
+    log = Programs(load({"SERVICE_HOME": str(home.path)}), home).log("api")
+    with log.open("ab", buffering=0) as writer:
+        writer.write(b"first\n" * 20)
+        turn(log, 100)
+        writer.write(b"second\n")
+        turn(log, 100)
+
+    assert log.read_bytes() == b"second\n"
+    # Of a larger one the end is kept, and no more than a log may have.
+    assert log.with_suffix(".log.1").read_bytes() == (b"first\n" * 20)[-100:]

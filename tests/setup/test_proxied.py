@@ -1,4 +1,4 @@
-"""What a program finds in its environment under `custody run`: proxy, certificates, token, and no key of ours."""
+"""What a program finds in its environment under `custody run`: proxy, certificates, token, and no key of Custody."""
 
 import ssl
 from pathlib import Path
@@ -6,18 +6,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from custody.cli import proxied
-from custody.cli.proxied import Access, environment_for
 from custody.kit import authority
 from custody.kit.environment import BadSetting
+from ops import proxied
+from ops.proxied import Access, environment_for
 
 TOKEN = "header.claims.signature"
 ACCESS = Access("buyer", TOKEN, "http://proxy.internal:8080", "https://custody.internal")
 PROXY = f"http://agent:{TOKEN}@proxy.internal:8080"
 REPLACING = (
-    "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT",
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "AWS_CA_BUNDLE",
+    "PIP_CERT",
     "CARGO_HTTP_CAINFO",
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -57,14 +62,27 @@ def test_a_program_learns_who_it_is_and_where_we_are(ca: Path, folder: Path) -> 
 @pytest.mark.parametrize(
     "name",
     [
-        "SERVICE_KEY", "SERVICE_KEY_FILE", "SERVICE_MASTER_KEY_FILE", "SERVICE_PLATFORM_KEY_FILE",
-        "SERVICE_PROXY_CA_KEY_FILE", "SERVICE_DATABASE_URL", "SERVICE_DATABASE_URL_API", "SERVICE_DATABASE_URL_SIGNER",
-        "SERVICE_DATABASE_URL_PROXY", "SERVICE_DATABASE_URL_SCHEDULER", "SERVICE_SMTP_URL", "SERVICE_SMS_URL",
-        "SERVICE_RPC_URL_1", "SERVICE_TENANT_OIDC_SECRET_ACME", "SERVICE_RATE_LIMIT_STORE", "SERVICE_X_CLIENT_SECRET",
-        "SERVICE_GOOGLE_CLIENT_SECRET", "SERVICE_GOOGLE_CLIENT_ID",
+        "SERVICE_KEY",
+        "SERVICE_KEY_FILE",
+        "SERVICE_MASTER_KEY_FILE",
+        "SERVICE_PLATFORM_KEY_FILE",
+        "SERVICE_PROXY_CA_KEY_FILE",
+        "SERVICE_DATABASE_URL",
+        "SERVICE_DATABASE_URL_API",
+        "SERVICE_DATABASE_URL_SIGNER",
+        "SERVICE_DATABASE_URL_PROXY",
+        "SERVICE_DATABASE_URL_SCHEDULER",
+        "SERVICE_SMTP_URL",
+        "SERVICE_SMS_URL",
+        "SERVICE_RPC_URL_1",
+        "SERVICE_TENANT_OIDC_SECRET_ACME",
+        "SERVICE_RATE_LIMIT_STORE",
+        "SERVICE_X_CLIENT_SECRET",
+        "SERVICE_GOOGLE_CLIENT_SECRET",
+        "SERVICE_GOOGLE_CLIENT_ID",
     ],
-)  # fmt: skip
-def test_no_key_of_ours_reaches_a_program(ca: Path, folder: Path, name: str) -> None:
+)
+def test_no_key_of_custody_reaches_a_program(ca: Path, folder: Path, name: str) -> None:
     found = environment_for({name: "precious", "SERVICE_HOME": "/h"}, ACCESS, ca, folder)
 
     assert name not in found
@@ -98,7 +116,7 @@ def test_hosts_that_the_caller_calls_directly_stay_so(
     assert found["NO_PROXY"] == found["no_proxy"] == bypass
 
 
-def test_what_replaces_the_trusted_keeps_the_callers_own_and_adds_ours(ca: Path, folder: Path) -> None:
+def test_replaced_trust_stores_keep_the_callers_own_authorities(ca: Path, folder: Path) -> None:
     authority.ensure(folder / "company.pem", folder / "company.key")
     given = {"SSL_CERT_FILE": str(folder / "company.pem"), "REQUESTS_CA_BUNDLE": "/elsewhere"}
 
@@ -117,7 +135,7 @@ def test_without_a_choice_of_the_callers_the_usual_ones_are_kept(ca: Path, folde
     assert bundle.count("BEGIN CERTIFICATE") > 50
 
 
-def test_what_adds_to_the_trusted_is_ours_alone(ca: Path, folder: Path) -> None:
+def test_added_trust_stores_hold_only_our_authority(ca: Path, folder: Path) -> None:
     found = environment_for({}, ACCESS, ca, folder)
 
     assert found["NODE_EXTRA_CA_CERTS"] == found["DENO_CERT"] == str(ca)
@@ -136,10 +154,10 @@ def test_an_addition_of_the_callers_stays_beside_ours(ca: Path, folder: Path) ->
     ("content", "complaint"),
     [
         (None, "cannot read"),
-        (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "holds no certificate"),
-        (b"", "holds no certificate"),
-        (b"\xff", "holds no certificate"),
-        (b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "holds a private key"),
+        (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "contains no certificate"),
+        (b"", "contains no certificate"),
+        (b"\xff", "contains no certificate"),
+        (b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "contains a private key"),
     ],
 )
 def test_a_file_that_programs_cannot_trust_is_refused(tmp_path: Path, content: bytes | None, complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""`custody run`: an unchanged program calls an API whose key it never holds. Spec 2/4.6, decisions 8."""
+"""`custody run`: an unchanged program calls an API whose key it never holds."""
 
 import asyncio
 import base64
@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from custody.cli import places
-from custody.cli.demo import upstream
+from ops import places
+from ops.demo import upstream
 from tests.fixtures.callers import Tenant, new_tenant
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.postgres import Database
@@ -28,7 +28,7 @@ from tests.outside.processes import PROJECT
 
 pytestmark = pytest.mark.long
 
-COMMAND = [sys.executable, "-P", "-m", "custody.cli", "run"]
+COMMAND = [sys.executable, "-P", "-m", "ops", "run"]
 SHOWS = [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"]
 # It knows nothing of us: proxy and certificates come from its environment. Only loopback would be called directly.
 CALLS = """
@@ -59,11 +59,15 @@ class World(msgspec.Struct, frozen=True):
     def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """The command as somebody on another machine types it, who has the tenant's key and the certificate."""
         given = {
-            "PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "SERVICE_URL": self.service.url,
-            "SERVICE_PROXY_URL": self.service.proxy_url, "SERVICE_KEY_FILE": str(self.folder / "tenant.key"),
-            "SERVICE_PROXY_CA_FILE": str(self.service.home / "proxy-ca.pem"), "SERVICE_HOME": str(self.folder / "none"),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(PROJECT),
+            "SERVICE_URL": self.service.url,
+            "SERVICE_PROXY_URL": self.service.proxy_url,
+            "SERVICE_KEY_FILE": str(self.folder / "tenant.key"),
+            "SERVICE_PROXY_CA_FILE": str(self.service.home / "proxy-ca.pem"),
+            "SERVICE_HOME": str(self.folder / "none"),
             "TMPDIR": str(self.folder / "tmp"),
-        }  # fmt: skip
+        }
         given = {name: value for name, value in {**given, **environment}.items() if value}
         return subprocess.run([*COMMAND, *words], cwd="/", env=given, capture_output=True, text=True, check=False)
 
@@ -102,9 +106,10 @@ def _upstream() -> Iterator[upstream.Upstream]:
 def _deployed(database: Database, called: upstream.Upstream, folder: Path) -> Iterator[Service]:
     (folder / "upstream.pem").write_text(called.certificate)
     allowed = {
-        "SERVICE_PROXY_EXTRA_CA_FILE": str(folder / "upstream.pem"), "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "localhost"
-    }  # fmt: skip
-    with deployed(database, "signer", "api", "proxy", **allowed) as service:
+        "SERVICE_PROXY_EXTRA_CA_FILE": str(folder / "upstream.pem"),
+        "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "localhost",
+    }
+    with deployed(database, "signer", "identity", "api", "proxy", **allowed) as service:
         yield service
 
 
@@ -141,7 +146,7 @@ def test_its_life_can_be_shorter(world: World) -> None:
     assert claims["exp"] - claims["iat"] == 300
 
 
-def test_the_programs_environment_has_the_proxy_and_no_key_of_ours(world: World) -> None:
+def test_the_programs_environment_has_the_proxy_and_no_key_of_custody(world: World) -> None:
     found = json.loads(world.run("--agent", world.agent, "--", *SHOWS, SERVICE_KEY="", SERVICE_SMTP_URL="x").stdout)
 
     assert found["HTTPS_PROXY"] == f"http://agent:{found['SERVICE_AGENT_TOKEN']}@{found['SERVICE_PROXY_URL'][7:]}"
@@ -170,6 +175,17 @@ def test_words_of_the_program_are_not_read_as_ours(world: World) -> None:
     assert ended.stdout == "--agent other -- --help\n"
 
 
+def test_a_node_that_would_go_past_the_proxy_is_said_to(world: World) -> None:
+    node = world.folder / "node"
+    node.write_text('#!/bin/sh\n[ "$1" = --version ] && echo v20.20.2 || echo "ran $1"\n')
+    node.chmod(0o755)
+
+    ended = world.run("--agent", world.agent, "--", "node", "x.js", PATH=f"{world.folder}:{os.environ['PATH']}")
+
+    assert (ended.returncode, ended.stdout) == (0, "ran x.js\n")
+    assert f"custody run: {node} is Node 20.20, which ignores proxy variables" in ended.stderr
+
+
 def test_a_program_that_is_not_there_is_127(world: World) -> None:
     ended = world.run("--agent", world.agent, "--", "no-such-program")
 
@@ -196,15 +212,17 @@ def free_url() -> str:
     [
         ({"SERVICE_KEY_FILE": ""}, "SERVICE_KEY_FILE: name a file (mode 0600) with your tenant's API key"),
         ({"SERVICE_KEY_FILE": "/nowhere"}, "SERVICE_KEY_FILE: cannot read /nowhere"),
-        ({"SERVICE_KEY_FILE": "", "SERVICE_KEY": "ck_unknown"}, "does not know this tenant key"),
-        ({"SERVICE_KEY_FILE": "", "SERVICE_KEY": "kéy"}, "SERVICE_KEY: this is no API key"),
+        ({"SERVICE_KEY_FILE": "", "SERVICE_KEY": "ck_unknown"}, "rejects this tenant key"),
+        ({"SERVICE_KEY_FILE": "", "SERVICE_KEY": "kéy"}, "SERVICE_KEY: not an API key"),
         ({"SERVICE_URL": "nowhere"}, "the API does not answer at http://127.0.0.1:"),
         ({"SERVICE_PROXY_URL": "nowhere"}, "the proxy does not answer at http://127.0.0.1:"),
         ({"SERVICE_PROXY_URL": "https://proxy:1"}, "SERVICE_PROXY_URL: must look like http://"),
         ({"SERVICE_PROXY_CA_FILE": "/nowhere.pem"}, "SERVICE_PROXY_CA_FILE: cannot read /nowhere.pem"),
     ],
 )
-def test_what_is_missing_is_said_before_anything_starts(world: World, environment: dict[str, str], said: str) -> None:
+def test_missing_settings_are_reported_before_anything_starts(
+    world: World, environment: dict[str, str], said: str
+) -> None:
     given = {name: free_url() if value == "nowhere" else value for name, value in environment.items()}
 
     ended = world.run("--agent", world.agent, "--", "echo", "started", **given)
@@ -218,7 +236,7 @@ def test_what_is_missing_is_said_before_anything_starts(world: World, environmen
 def test_an_unknown_agent_is_named(world: World) -> None:
     ended = world.run("--agent", "nobody", "--", "echo", "started")
 
-    assert ended.stderr == "custody: your tenant has no agent 'nobody'; make it with POST /agents\n"
+    assert ended.stderr == "custody: your tenant has no agent 'nobody'; create it with POST /agents\n"
     assert ended.stdout == ""
 
 
@@ -240,7 +258,7 @@ def test_an_answer_that_is_not_ours_is_never_shown(world: World) -> None:
         ended = world.run("--agent", world.agent, "--", "echo", "started", SERVICE_URL=url)
         thread.join()
 
-    assert ended.stderr == "custody: no token for 'buyer': status 200, which is no answer of Custody\n"
+    assert ended.stderr == "custody: no token for 'buyer': status 200, not a response of Custody\n"
     assert ended.stdout == ""
 
 
@@ -250,7 +268,7 @@ def test_neither_token_nor_key_is_in_a_command_line_or_in_what_we_say(world: Wor
     ended = world.run("--agent", world.agent, "--", "sh", "-c", script)
 
     token, _, command_lines = ended.stdout.partition("\n")
-    assert "custody.cli run --agent buyer" in command_lines
+    assert "ops run --agent buyer" in command_lines
     assert token.count(".") == 2
     assert token not in command_lines
     assert world.tenant.key not in command_lines

@@ -1,4 +1,4 @@
-"""scripts/set-up chooses an interpreter by running it. Design 10."""
+"""scripts/set-up chooses an interpreter by running it."""
 
 import os
 import subprocess

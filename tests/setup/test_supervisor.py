@@ -1,4 +1,4 @@
-"""Everything comes up, stays up, and goes down without leaving a process behind. Design 2, 10; promise P9."""
+"""Everything comes up, stays up, and goes down without leaving a process behind. Promise P9."""
 
 import os
 import signal
@@ -14,8 +14,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from custody.cli import places
-from custody.cli.runtime import PROJECT
+from ops import places
+from ops.runtime import PROJECT
 from tests.fixtures.server import free_ports
 
 pytestmark = pytest.mark.long
@@ -24,9 +24,12 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks processes u
 COMMAND = [sys.executable, "-m", "tests.setup.stand_ins.supervise"]
 
 PORTS = (
-    "SERVICE_API_PORT", "SERVICE_PROXY_PORT", "SERVICE_METRICS_PORT_API", "SERVICE_METRICS_PORT_PROXY",
+    "SERVICE_API_PORT",
+    "SERVICE_PROXY_PORT",
+    "SERVICE_METRICS_PORT_API",
+    "SERVICE_METRICS_PORT_PROXY",
     "SERVICE_METRICS_PORT_SCHEDULER",
-)  # fmt: skip
+)
 
 
 class Running:
@@ -199,7 +202,7 @@ def test_half_a_certificate_authority_stops_the_start(open_folder: Path) -> None
     refused = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
 
     assert refused.returncode != 0
-    assert "proxy-ca.key is not: put it back, or remove" in refused.stderr
+    assert "proxy-ca.key is missing: restore it, or remove" in refused.stderr
 
 
 def test_a_second_supervisor_of_the_same_folder_is_refused(running: Running) -> None:

@@ -1,12 +1,12 @@
-"""A mistake in the environment is named before anything starts; production tells all it needs. Decisions 2."""
+"""A mistake in the environment is named before anything starts; production tells all it needs."""
 
 from pathlib import Path
 
 import pytest
 
-from custody.cli import production, variables
-from custody.cli.settings import load
 from custody.kit.environment import BadSetting
+from ops import production, variables
+from ops.settings import load
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,18 @@ from custody.kit.environment import BadSetting
         ("SERVICE_PROXY_WORKERS", "65"),
         ("SERVICE_PROXY_ALIASES", "up=https://api.example.com"),
         ("SERVICE_PROXY_ALIASES", "up"),
+        ("SERVICE_PROXY_ALIASES", "Foo=api.example.com"),
+        ("SERVICE_PROXY_ALIASES", "health=api.example.com"),
+        ("SERVICE_PROXY_ALIASES", "a = api.example.com"),
+        ("SERVICE_TRUSTED_PROXIES", "nonsense"),
+        ("SERVICE_TRUSTED_PROXIES", "10.0.0.1/8"),
+        ("SERVICE_PROXY_EXTRA_CA_FILE", __file__),
+        ("SERVICE_WEBHOOK_EXTRA_CA_FILE", __file__),
+        ("SERVICE_CHECKPOINT_FILE", str(Path(__file__).parent)),
+        ("SERVICE_RPC_URL_1", "localhost"),
+        ("SERVICE_RPC_URL_1", "http://localhost:0"),
+        ("SERVICE_PUBLIC_URL", "https://user:pw@custody.example.com"),
+        ("SERVICE_PUBLIC_URL", "https://custody.example.com:99999"),
         ("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "10.0.0.1"),
         ("SERVICE_PROXY_EXTRA_CA_FILE", "/nowhere/ca.pem"),
         ("SERVICE_PROXY_CA_FILE", "/nowhere/at/all/ca.pem"),
@@ -37,6 +49,9 @@ from custody.kit.environment import BadSetting
         ("SERVICE_REQUIRE_AUTH_SIGNATURE", "perhaps"),
         ("SERVICE_SMTP_URL", "mail.example.com"),
         ("SERVICE_RATE_LIMIT_NONCE", "many"),
+        ("SERVICE_QUOTA_AGENTS", "many"),
+        ("SERVICE_QUOTAS_FILE", "/nowhere/quotas.toml"),
+        ("SERVICE_ALLOW_SELF_REGISTRATION", "perhaps"),
         ("SERVICE_DATABASE_URL", "postgresql://u:p/w@h/db"),
         ("SERVICE_DATABASE_URL_PROXY", "custody"),
     ],
@@ -50,20 +65,40 @@ def test_a_wrong_value_is_refused_by_name(name: str, value: str) -> None:
 
 def test_the_variables_of_proxy_and_client_have_an_effect() -> None:
     given = {
-        "SERVICE_PROXY_HOST": "127.0.0.1", "SERVICE_PROXY_PORT": "8080", "SERVICE_PROXY_WORKERS": "2",
-        "SERVICE_PROXY_ALIASES": "up=up.example.com, other=up.example.com:8443", "SERVICE_PROXY_MAX_BODY_BYTES": "0",
+        "SERVICE_PROXY_HOST": "127.0.0.1",
+        "SERVICE_PROXY_PORT": "8080",
+        "SERVICE_PROXY_WORKERS": "2",
+        "SERVICE_PROXY_ALIASES": "up=up.example.com, other=up.example.com:8443",
+        "SERVICE_PROXY_MAX_BODY_BYTES": "0",
         "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "*.internal.example.com, localhost:8443",
-        "SERVICE_PROXY_CONNECT_SECONDS": "1", "SERVICE_PROXY_HEADER_SECONDS": "1", "SERVICE_PROXY_IDLE_SECONDS": "1",
-        "SERVICE_METRICS_PORT_PROXY": "3291", "SERVICE_ALLOW_BROAD_SECRET_ROUTES": "true",
-        "SERVICE_ALLOW_COOKIE_INJECTION": "true", "SERVICE_URL": "https://custody.example.com",
-        "SERVICE_PROXY_URL": "http://proxy.example.com:8080", "SERVICE_AGENT_ID": "a", "SERVICE_AGENT_TOKEN": "t",
-    }  # fmt: skip
+        "SERVICE_PROXY_CONNECT_SECONDS": "1",
+        "SERVICE_PROXY_HEADER_SECONDS": "1",
+        "SERVICE_PROXY_IDLE_SECONDS": "1",
+        "SERVICE_METRICS_PORT_PROXY": "3291",
+        "SERVICE_ALLOW_BROAD_SECRET_ROUTES": "true",
+        "SERVICE_ALLOW_COOKIE_INJECTION": "true",
+        "SERVICE_URL": "https://custody.example.com",
+        "SERVICE_PROXY_URL": "http://proxy.example.com:8080",
+        "SERVICE_AGENT_ID": "a",
+        "SERVICE_AGENT_TOKEN": "t",
+    }
 
     assert variables.check(given) == []
 
 
 def test_a_misspelt_variable_is_named() -> None:
     assert variables.check({"SERVICE_API_PROT": "1", "PATH": "p", "SERVICE_API_PORT": "3200"}) == ["SERVICE_API_PROT"]
+
+
+def test_a_wrong_value_that_may_hold_a_password_is_not_repeated() -> None:
+    for name, value in (("SERVICE_PUBLIC_URL", "https://user:s3cret@h"), ("SERVICE_RPC_URL_1", "ws://key-s3cret")):
+        with pytest.raises(BadSetting) as refused:
+            variables.check({name: value})
+        assert "s3cret" not in str(refused.value)
+
+
+def test_variables_set_by_the_supervisor_are_known() -> None:
+    assert variables.check(dict.fromkeys(variables.SET_BY_SUPERVISOR, "x")) == []
 
 
 def test_production_says_everything_that_is_missing_at_once(tmp_path: Path) -> None:

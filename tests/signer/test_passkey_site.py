@@ -2,7 +2,7 @@
 
 import pytest
 
-from signer.people.webauthn_answers import site_of
+from identity.people.webauthn_answers import site_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ import msgspec
 import pytest
 
 from custody.kit import db
-from custody.protocol import messages
+from custody.protocol.identity.tenants import CreateTenant
+from custody.protocol.signer.agents import MintAgentToken
+from custody.protocol.signer.orders import Approve, SignOrder
+from custody.protocol.signer.policies import CreateAgents, ReplacePolicies
 from tests.fixtures.callers import Tenant, rule
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
@@ -74,7 +77,7 @@ async def test_hours_are_cut_in_utc_whatever_zone_the_database_has(elsewhere: Da
     assert zone == "UTC"
 
 
-def test_who_connects_and_does_not_say_who_it_is_is_not_kept(service: Service) -> None:
+def test_a_connection_that_does_not_identify_itself_is_closed(service: Service) -> None:
     with connected(service) as mute, connected(service, "reveal") as other, connected(service) as slow:
         slow.sendall((40).to_bytes(4, "big") + b"half")
 
@@ -82,14 +85,15 @@ def test_who_connects_and_does_not_say_who_it_is_is_not_kept(service: Service) -
 
 
 GOOD = {"agent": "a", "tx_id": "00000000-0000-4000-8000-000000000000"}
+QUESTION = {"kind": "evm", "request": {"to": "0x" + "11" * 20, "value": "1"}}
 BAD = [
-    (messages.CreateAgents, {"agents": [{"id": "x y\nvictim a i 9 .\nz", "name": "n"}]}),
-    (messages.CreateAgents, {"agents": [{"id": f"a{n}", "name": "n"} for n in range(101)]}),
-    (messages.CreateTenant, {"id": "t\n", "name": "n"}),
-    (messages.ReplacePolicies, {"agent": "a\n", "policies": []}),
-    (messages.MintAgentToken, {"agent": "a", "ttl_seconds": 2_592_001, "expires_in": "9000d"}),
-    (messages.SignTypedData, {**GOOD, "tx_id": "not-a-uuid", "order": {}}),
-    (messages.Approve, {"approval_id": "x"}),
+    (CreateAgents, {"agents": [{"id": "x y\nvictim a i 9 .\nz", "name": "n"}]}),
+    (CreateAgents, {"agents": [{"id": f"a{n}", "name": "n"} for n in range(101)]}),
+    (CreateTenant, {"id": "t\n", "name": "n"}),
+    (ReplacePolicies, {"agent": "a\n", "policies": []}),
+    (MintAgentToken, {"agent": "a", "ttl_seconds": 2_592_001, "expires_in": "9000d"}),
+    (SignOrder, {**GOOD, "tx_id": "not-a-uuid", "question": QUESTION}),
+    (Approve, {"approval_id": "x"}),
 ]
 
 

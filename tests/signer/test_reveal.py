@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from custody.cli import places
-from signer import peers
+from custody.worker import peers
+from ops import places
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import database_apart, deployed, owner_of
-from tests.fixtures.safes import FORMAT, HOST, NOBODY, VALUE, Safe, ahead, code_of, eventually, tamper, token_of
+from tests.fixtures.eventually import soon
+from tests.fixtures.safes import FORMAT, HOST, NOBODY, VALUE, Safe, ahead, code_of, tamper, token_of
 from tests.fixtures.server import Service
 
 
@@ -65,7 +66,7 @@ def test_a_tenants_key_and_a_broken_token_reveal_nothing(safe: Safe) -> None:
 async def test_an_expired_token_reveals_nothing(safe: Safe) -> None:
     token = safe.done("MintAgentToken", agent=safe.agent.id, ttl_seconds=1, expires_in="1s")["token"]
 
-    assert await eventually(lambda: code_of(safe.reveal(token=token)), ("BadProof", "bad_token"))
+    assert await soon(lambda: code_of(safe.reveal(token=token)), ("BadProof", "bad_token"))
     assert safe.reveal()["type"] == "Revealed"
 
 
@@ -75,7 +76,7 @@ def test_a_revoked_token_reveals_nothing(safe: Safe) -> None:
     assert code_of(safe.reveal()) == ("BadProof", "token_revoked")
 
 
-def test_a_token_of_an_agent_that_was_deleted_or_made_anew_reveals_nothing(safe: Safe) -> None:
+def test_a_token_of_a_deleted_or_recreated_agent_reveals_nothing(safe: Safe) -> None:
     safe.done("DeleteAgent", agent=safe.agent.id)
     deleted = safe.reveal()
     anew = safe.tenant.agent(agent_id=safe.agent.id)
@@ -86,7 +87,7 @@ def test_a_token_of_an_agent_that_was_deleted_or_made_anew_reveals_nothing(safe:
 
 
 @pytest.mark.parametrize("what", ["agents", "tenants"])
-async def test_what_is_frozen_reveals_nothing(safe: Safe, apart: Service, what: str) -> None:
+async def test_a_frozen_agent_or_tenant_reveals_nothing(safe: Safe, apart: Service, what: str) -> None:
     frozen = {"agents": safe.agent.id, "tenants": safe.tenant.id}[what]
     await tamper(apart, f"UPDATE {what} SET frozen_at = now() WHERE id = {{frozen}}", frozen=frozen)
 
@@ -144,14 +145,18 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("what", TAMPERED)
-async def test_what_was_tampered_with_reveals_nothing(apart: Service, safe: Safe, foreign: Safe, what: str) -> None:
+async def test_a_tampered_row_reveals_nothing(apart: Service, safe: Safe, foreign: Safe, what: str) -> None:
     other = safe.make_secret("other", "another value")
     names = {
-        "route": safe.route, "secret": safe.secret, "other_secret": other, "agent": safe.agent.id,
+        "route": safe.route,
+        "secret": safe.secret,
+        "other_secret": other,
+        "agent": safe.agent.id,
         "other_route": safe.make_route(safe.secret, hostPattern="other.example.com"),
         "twin_route": safe.make_route(other, **FORMAT),
-        "foreign_route": foreign.route, "foreign_secret": foreign.secret,
-    }  # fmt: skip
+        "foreign_route": foreign.route,
+        "foreign_secret": foreign.secret,
+    }
     assert safe.reveal()["type"] == "Revealed"
     log = apart.home / "log" / "signer.log"
     logged = log.stat().st_size
@@ -211,8 +216,11 @@ async def test_changing_a_route_that_was_tampered_with_does_not_make_it_good(
 async def test_a_route_copied_to_another_tenant_reveals_nothing(apart: Service, safe: Safe, foreign: Safe) -> None:
     copy = "INSERT INTO credential_routes SELECT {thief}, id, {own}::uuid, fields, priority, mac, created_at "
     await tamper(
-        apart, copy + "FROM credential_routes WHERE id = {route}::uuid",
-        thief=foreign.tenant.id, own=foreign.secret, route=safe.route,
-    )  # fmt: skip
+        apart,
+        copy + "FROM credential_routes WHERE id = {route}::uuid",
+        thief=foreign.tenant.id,
+        own=foreign.secret,
+        route=safe.route,
+    )
 
     assert code_of(foreign.reveal(safe.route)) == ("Unavailable", "sealed_value_tampered")

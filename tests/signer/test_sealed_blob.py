@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from custody.chains.evm.address import address_of
-from signer.heads import Heads, RolledBack
-from signer.judging import JudgingSeals
-from signer.master_key import Keyring
+from custody.worker.judging import JudgingSeals
+from custody.worker.keyring import Keyring
+from custody.worker.sealing import Context, Sealer, Tampered
 from signer.policies import PolicySeals
-from signer.sealing import Context, Sealer, Tampered
+from signer.rollback_journal import Heads, RolledBack
 from tests.fixtures.callers import Tenant, rule
 from tests.fixtures.server import Service
 
@@ -108,7 +108,7 @@ def test_the_page_gives_the_vector_and_the_signer_opens_it(sealer: Sealer, vecto
 
 
 @named(BLOBS)
-def test_what_the_signer_seals_opens_by_the_page(sealer: Sealer, vector: dict[str, Any]) -> None:
+def test_a_blob_sealed_by_the_signer_opens_by_the_page(sealer: Sealer, vector: dict[str, Any]) -> None:
     blob = sealer.seal(bytes.fromhex(vector["content"]), context_of(vector))
 
     newest = vector | {"version": max(MASTER_KEYS)}
@@ -147,7 +147,7 @@ def test_the_page_gives_the_vectors_mac_and_the_signer_accepts_it(sealer: Sealer
 
 
 @named(MACS)
-def test_what_the_signer_authenticates_holds_by_the_page(sealer: Sealer, vector: dict[str, Any]) -> None:
+def test_a_mac_of_the_signer_verifies_by_the_page(sealer: Sealer, vector: dict[str, Any]) -> None:
     made = sealer.mac(vector["purpose"], vector["tenant"], content_of(vector))
 
     assert made == mac_of(vector | {"version": max(MASTER_KEYS)})
@@ -293,22 +293,27 @@ async def written(owner: asyncpg.Connection, agent: str) -> list[dict[str, Any]]
     return [{"purpose": p, "tenant": tenant, "version": 1, "says": said, "mac": mac} for p, said, mac in says]
 
 
-async def test_what_a_running_signer_wrote_holds_by_the_page(
+async def test_rows_of_a_running_signer_verify_by_the_page(
     service: Service, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     agent = tenant.agent(rule("auto-approve-threshold", threshold="1"), rule("rate-limit", maxTxPerDay=5))
     assert agent.sign(value=2).status_code == 202
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", {"approvalConfig": {"uncoveredEffects": "refuse"}})
-    keys = keys_in(service.home / "master.key")
+    master = keys_in(service.home / "master.key")
+    identity = {version: derived(version, "identity", "platform", master) for version in master}
 
+    # Section 3: identity has its keys in a file of its own.
+    assert keys_in(service.home / "identity-key" / "identity.key") == identity
     for vector in await written(owner, agent.id):
+        keys = identity if vector["purpose"] == "judging-mac" else master
         assert mac_of(vector, keys) == vector["mac"], vector["purpose"]
 
 
 async def test_the_keys_of_callers_are_authenticated_as_the_page_says(
     service: Service, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    keys, key, platform = keys_in(service.home / "master.key"), tenant.key, service.platform_key
+    keys, key = keys_in(service.home / "identity-key" / "identity.key"), tenant.key
+    platform = service.platform_key
     of_tenant = {"purpose": "tenant-key-mac", "tenant": tenant.id, "version": 1, "says": {"key": key}}
     of_platform = {
         "purpose": "platform-key-mac",

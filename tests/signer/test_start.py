@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from custody.cli import places
+from custody.protocol.frames import VERSION
+from ops import places
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.server import Service
@@ -23,10 +24,20 @@ pytestmark = pytest.mark.long
 SOMEBODY = os.getuid() or places.UIDS["signer"]
 KEY_LINE = "1 " + "ab" * 32
 MALFORMED = (
-    "", "# only words\n", "1\n", "1 abcd\n", f"x {'ab' * 32}\n", f"1 {'AB' * 32}\n", f"{KEY_LINE} more\n",
-    f"0 {'ab' * 32}\n", f"\u00b2 {'ab' * 32}\n", f"4294967296 {'ab' * 32}\n", f"{KEY_LINE}\n{KEY_LINE}\n",
-    f"1  {'ab' * 32}\n", f"{KEY_LINE}\n2 {'ab' * 31}\n",
-)  # fmt: skip
+    "",
+    "# only words\n",
+    "1\n",
+    "1 abcd\n",
+    f"x {'ab' * 32}\n",
+    f"1 {'AB' * 32}\n",
+    f"{KEY_LINE} more\n",
+    f"0 {'ab' * 32}\n",
+    f"\u00b2 {'ab' * 32}\n",
+    f"4294967296 {'ab' * 32}\n",
+    f"{KEY_LINE}\n{KEY_LINE}\n",
+    f"1  {'ab' * 32}\n",
+    f"{KEY_LINE}\n2 {'ab' * 31}\n",
+)
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +64,15 @@ def test_another_master_key_is_refused_and_not_shown(apart: Service, tmp_path: P
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
 
     assert code == 1
-    assert "does not open what is sealed in this database" in said
+    assert "does not match this database" in said
     assert "ab" * 32 not in said
 
 
-def test_a_missing_master_key_is_never_made_anew_over_what_is_sealed(apart: Service, tmp_path: Path) -> None:
+def test_a_missing_master_key_is_not_recreated_where_rows_are_sealed(apart: Service, tmp_path: Path) -> None:
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(tmp_path / "gone.key"))
 
     assert code == 1
-    assert "Put the file back from your backup" in said
+    assert "Restore the file from your backup" in said
     assert not (tmp_path / "gone.key").exists()
 
 
@@ -76,7 +87,7 @@ def test_a_malformed_master_key_is_refused_and_not_shown(apart: Service, tmp_pat
     assert "abab" not in said.lower()
 
 
-def test_what_is_no_readable_file_is_refused_and_left_alone(apart: Service, tmp_path: Path) -> None:
+def test_an_unreadable_key_file_is_refused_and_left_alone(apart: Service, tmp_path: Path) -> None:
     """A folder, a link that leads nowhere, one that leads in a circle: none of them is a place for a new key."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
@@ -106,12 +117,12 @@ def test_a_master_key_behind_a_closed_folder_is_not_taken_for_a_missing_one(tmp_
 
 
 def test_production_wants_a_platform_key_of_the_operators(apart: Service, tmp_path: Path) -> None:
-    kept = apart.run_to_end("signer", SERVICE_ENV="production")
-    none = apart.run_to_end("signer", SERVICE_ENV="production", SERVICE_PLATFORM_KEY_FILE=str(tmp_path / "none.key"))
+    kept = apart.run_to_end("identity", SERVICE_ENV="production")
+    none = apart.run_to_end("identity", SERVICE_ENV="production", SERVICE_PLATFORM_KEY_FILE=str(tmp_path / "none.key"))
 
     assert (kept[0], none[0]) == (1, 1)
     assert "refuses the platform key of the state folder" in kept[1]
-    assert "needs a platform key that you made" in none[1]
+    assert "requires a platform key of your own" in none[1]
     assert not (tmp_path / "none.key").exists()
 
 
@@ -139,15 +150,15 @@ def test_there_are_no_core_files_and_no_new_privileges(apart: Service) -> None:
 def test_others_of_the_same_uid_cannot_look_into_the_signer() -> None:
     # The kernel gives the files of a process that is not dumpable to root.
     assert _owner_of_its_secrets("pass") == SOMEBODY
-    assert _owner_of_its_secrets("harden()") == 0
+    assert _owner_of_its_secrets("harden('signer')") == 0
 
 
 @pytest.mark.parametrize(("ends_with", "code"), [("SystemExit('gone wrong')", 1), ("KeyboardInterrupt", 130)])
-def test_what_ends_a_task_for_good_ends_the_process(tmp_path: Path, ends_with: str, code: int) -> None:
+def test_a_background_task_that_ends_ends_the_process(tmp_path: Path, ends_with: str, code: int) -> None:
     """Whatever is still under way: a loop that waits for it would keep the socket, and nobody starts another signer."""
     program = f"""
 import asyncio
-from signer.__main__ import run
+from custody.worker.life import run
 async def fail(reader, writer):
     await reader.read(1)
     raise {ends_with}
@@ -163,12 +174,16 @@ async def life():
     reader, writer = await asyncio.open_unix_connection({str(tmp_path / "s")!r})
     writer.write(b"x")
     await asyncio.sleep(60)
-run(life())
+run('signer', life())
 """
     ended = subprocess.run(
-        [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(PROJECT)}, capture_output=True, text=True,
-        timeout=20, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", "-c", program],
+        env={"PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
 
     assert ended.returncode == code, ended.stderr
     assert ("gone wrong" in ended.stderr) == (code == 1)
@@ -179,7 +194,7 @@ def _greeting(path: str, name: str) -> bytes:
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(10)
         peer.connect(path)
-        hello = msgspec.msgpack.encode({"version": 1, "process": name})
+        hello = msgspec.msgpack.encode({"version": VERSION, "process": name})
         peer.sendall(len(hello).to_bytes(4, "big") + hello)
         return peer.recv(64)
 
@@ -187,7 +202,7 @@ def _greeting(path: str, name: str) -> bytes:
 def _owner_of_its_secrets(act: str) -> int:
     program = f"""
 import ctypes, os, sys
-from signer.harden import harden
+from custody.worker.harden import harden
 if os.getuid() == 0:
     os.setgroups([]), os.setresgid(*[{SOMEBODY}] * 3), os.setresuid(*[{SOMEBODY}] * 3)
     # A change of uid has taken this away; a process that was started under its uid has it.
@@ -197,9 +212,12 @@ print("ready", flush=True)
 sys.stdin.read()
 """
     with subprocess.Popen(
-        [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(PROJECT)}, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        [sys.executable, "-P", "-c", program],
+        env={"PYTHONPATH": str(PROJECT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdout.readline() == "ready\n"
         owner = Path(f"/proc/{process.pid}/environ").stat().st_uid
         process.stdin.close()
@@ -218,16 +236,21 @@ def _as_somebody(act: str) -> tuple[int, str]:
     program = f"""
 import os
 from pathlib import Path
-from signer.master_key import MasterKeyProblem, load
+from custody.worker.key_file import KeyFileProblem
+from signer.master_key import load
 if os.getuid() == 0:
     os.setgroups([]), os.setresgid(*[{SOMEBODY}] * 3), os.setresuid(*[{SOMEBODY}] * 3)
 try:
     {act}
-except MasterKeyProblem as problem:
+except KeyFileProblem as problem:
     raise SystemExit(problem.message)
 """
     ended = subprocess.run(
-        [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(PROJECT)}, capture_output=True, text=True,
-        timeout=30, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", "-c", program],
+        env={"PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     return ended.returncode, ended.stdout + ended.stderr

@@ -11,10 +11,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from custody.cli import places
+from ops import places
 from tests.fixtures.callers import Agent, Client, Tenant, new_tenant, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import greeted
 
 STRICT = rule("spending-limit", maxPerDay="100"), rule("auto-approve-threshold", threshold="50")
 LOOSE = rule("spending-limit", maxPerDay="1000000"), rule("auto-approve-threshold", threshold="1000000")
@@ -53,6 +54,10 @@ _SWAP = (
     "UPDATE sealed s SET blob = o.blob FROM sealed o WHERE s.owner = {agent} AND s.purpose = 'evm' AND o.owner = {%s} "
     "AND o.purpose = '%s'"
 )
+_ADDRESS = (
+    "UPDATE wallets w SET address = o.address FROM wallets o WHERE w.agent_id = {agent} AND o.agent_id = {other} "
+    "AND w.family = 'evm' AND o.family = 'evm'"
+)
 KEYS = {
     "key flipped": "UPDATE sealed SET blob = set_byte(blob, 30, get_byte(blob, 30) # 1) WHERE owner = {agent}",
     "key cut short": "UPDATE sealed SET blob = substr(blob, 1, 10) WHERE owner = {agent}",
@@ -62,10 +67,9 @@ KEYS = {
     "key of another tenant's agent": _SWAP % ("foreign", "evm"),
     "key of another chain": _SWAP % ("agent", "solana"),
     "key deleted": "DELETE FROM sealed WHERE owner = {agent}",
-    "key and address of another agent": _SWAP % ("other", "evm")
-    + "; UPDATE agents a SET evm_address = o.evm_address FROM agents o WHERE a.id = {agent} AND o.id = {other}",
-    "address of another agent": "UPDATE agents a SET evm_address = o.evm_address FROM agents o "
-    "WHERE a.id = {agent} AND o.id = {other}",
+    "key and address of another agent": _SWAP % ("other", "evm") + "; " + _ADDRESS,
+    "address of another agent": _ADDRESS,
+    "wallet deleted": "DELETE FROM wallets WHERE agent_id = {agent}",
 }
 CONFIG = {
     "judging changed": "UPDATE tenant_config SET judging = replace(judging, 'refuse', 'allow') "
@@ -103,7 +107,7 @@ def stranger(apart: Service) -> Iterator[Tenant]:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_was_tampered_with_is_refused_and_nothing_is_signed(
+def test_tampered_rows_are_refused_and_nothing_is_signed(
     apart: Service, victim: Tenant, stranger: Tenant, what: str
 ) -> None:
     agent, other, foreign = victim.agent(*STRICT), victim.agent(*LOOSE), stranger.agent(*LOOSE)
@@ -132,8 +136,9 @@ def test_a_queued_order_that_was_swapped_cannot_be_approved(apart: Service, vict
         "WHERE t.id = {queued}::uuid AND o.id = {other}::uuid; "
         "UPDATE approvals a SET digest = o.digest FROM approvals o "
         "WHERE a.tx_id = {queued}::uuid AND o.tx_id = {other}::uuid",
-        queued=item["txId"], other=other["txId"],
-    )  # fmt: skip
+        queued=item["txId"],
+        other=other["txId"],
+    )
     answer = victim.post(f"/approvals/{item['approvalId']}/approve", json={})
 
     assert answer.status_code == 503, answer.text
@@ -151,7 +156,7 @@ def test_an_order_that_nobody_queued_cannot_be_approved(apart: Service, victim: 
         "UPDATE approvals SET id = gen_random_uuid(), status = 'pending', resolved_at = NULL "
         "WHERE tx_id = {queued}::uuid",
         queued=item["txId"],
-    )  # fmt: skip
+    )
     answer = victim.post(f"/vault/{agent.id}/approve/{item['txId']}", json={})
 
     assert answer.status_code == 503, answer.text
@@ -183,8 +188,9 @@ def test_a_tenant_key_that_was_written_into_the_database_is_no_key(apart: Servic
         "INSERT INTO tenant_keys (tenant_id, key_hash, prefix, mac) "
         f"SELECT tenant_id, sha256({{key}}), 'forged', {mac} "
         "FROM tenant_keys WHERE tenant_id = {tenant}",
-        key=forged, tenant=victim.id,
-    )  # fmt: skip
+        key=forged,
+        tenant=victim.id,
+    )
     answer = _as(apart, "X-Service-Key", forged, "/agents", {"id": "mine", "name": "Mine"})
 
     assert answer.status_code == 401
@@ -196,8 +202,9 @@ def test_a_tenant_key_that_was_moved_to_another_tenant_is_no_key(apart: Service,
         tamper(
             apart,
             "UPDATE tenant_keys SET tenant_id = {victim} WHERE tenant_id = {fresh}",
-            victim=victim.id, fresh=fresh.id,
-        )  # fmt: skip
+            victim=victim.id,
+            fresh=fresh.id,
+        )
 
         assert fresh.post("/agents", json={"id": "mine", "name": "Mine"}).status_code == 401
 
@@ -211,7 +218,7 @@ def test_a_platform_key_that_was_written_into_the_database_is_no_key(apart: Serv
         f"INSERT INTO platform_keys (key_hash, prefix, mac) SELECT sha256({{key}}), 'forged', {mac} "
         "FROM platform_keys WHERE from_file",
         key=forged,
-    )  # fmt: skip
+    )
     answer = _as(apart, "X-Service-Platform-Key", forged, "/platform/tenants", {"id": "mine", "name": "Mine"})
 
     assert answer.status_code == 401
@@ -225,12 +232,13 @@ def test_a_token_key_that_was_written_into_the_database_signs_nothing(apart: Ser
 
     tamper(
         apart,
-        "INSERT INTO token_keys SELECT 'mine', decode({public}, 'hex'), min(created_at) - interval '1 day' "
+        "INSERT INTO token_keys (kid, public_key, mac, created_at) "
+        "SELECT 'mine', decode({public}, 'hex'), '\\x00', min(created_at) - interval '1 day' "
         "FROM token_keys; "
         "INSERT INTO sealed (tenant_id, owner_kind, owner, purpose, key_version, blob) "
         "SELECT tenant_id, owner_kind, 'mine', purpose, key_version, blob FROM sealed WHERE owner_kind = 'token_key'",
         public=mine.public_key().public_bytes_raw().hex(),
-    )  # fmt: skip
+    )
     _restart(apart)
     agent.headers["Authorization"] = f"Bearer {forged}"
     answer = agent.sign()
@@ -287,8 +295,9 @@ def _restart(service: Service) -> None:
 
 
 def _said(service: Service) -> str:
-    """What the signer logged; it alone tells of what it refuses."""
-    return (service.home / "log" / "signer.log").read_text()
+    """What the workers logged, in the order of time; they alone tell of what they refuse."""
+    logs = ((service.home / "log" / f"{worker}.log").read_text() for worker in ("signer", "identity"))
+    return "\n".join(sorted("".join(logs).splitlines()))
 
 
 def _errors(service: Service, since: int, agent: Agent) -> list[str]:
@@ -319,3 +328,36 @@ async def _put_back(service: Service, kept: dict[str, list[asyncpg.Record]], age
             await owner.execute(f"DELETE FROM {table} WHERE agent_id = $1", agent)
             await owner.copy_records_to_table(table, records=[tuple(row) for row in rows])
         await owner.execute("UPDATE agents SET policy_version = $2 WHERE id = $1", agent, version)
+
+
+@pytest.mark.parametrize("family", ["evm", "solana"])
+def test_an_address_that_is_not_the_wallets_is_shown_to_nobody(apart: Service, victim: Tenant, family: str) -> None:
+    agent, other = victim.agent(), victim.agent()
+    paths = [f"/agents/{agent.id}", "/agents", f"/agents/{agent.id}/account", f"/dashboard/{agent.id}"]
+    assert {victim.get(path).status_code for path in paths} == {200}
+    tamper(
+        apart,
+        "UPDATE wallets w SET address = o.address FROM wallets o WHERE w.agent_id = {agent} AND o.agent_id = {other} "
+        f"AND w.family = '{family}' AND o.family = '{family}'",
+        agent=agent.id,
+        other=other.id,
+    )
+
+    answers = [victim.get(path) for path in paths]
+
+    assert {(answer.status_code, answer.json()["data"]["code"]) for answer in answers} == {(503, "key_tampered")}
+    assert victim.get(f"/agents/{other.id}").status_code == 200
+
+
+def test_an_address_that_is_the_wallets_is_asked_about_once(apart: Service, victim: Tenant) -> None:
+    agent = victim.agent()
+
+    def questions() -> int:
+        with greeted(apart) as wire:
+            return int(wire.ask("Status")["data"]["counters"].get("HaveKeys", 0))
+
+    before = questions()
+    for _ in range(10):
+        assert victim.get(f"/agents/{agent.id}").status_code == 200
+
+    assert questions() - before == 1

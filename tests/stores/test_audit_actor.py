@@ -1,4 +1,4 @@
-"""Whose name an audit row bears: a person's only where a person acted. Design 7."""
+"""Whose name an audit row bears: a person's only where a person acted."""
 
 import asyncpg
 
@@ -18,7 +18,7 @@ async def test_an_agent_that_is_called_like_a_person_acts_as_the_agent_it_is(
     assert tuple(row) == ("agent", impostor.id)
 
 
-async def test_a_person_acts_in_his_own_name(as_owner: Person, owner: asyncpg.Connection) -> None:
+async def test_a_person_acts_in_their_own_name(as_owner: Person, owner: asyncpg.Connection) -> None:
     as_owner.ok("POST", "/agents", {"id": "made-by-a-person", "name": "An agent"})
 
     row = await owner.fetchrow(

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from custody.cli import places
+from ops import places
 from tests.fixtures.deployments import database_apart, owner_of
 from tests.fixtures.postgres import Database
 
@@ -50,8 +50,11 @@ async def endpoint_of(owner: asyncpg.Connection, tenant: str, retries: int = 0) 
     made = uuid.uuid4()
     await owner.execute(
         "INSERT INTO webhook_endpoints (tenant_id, id, url, max_retries, retry_backoff_ms) "
-        "VALUES ($1, $2, 'https://receiver.example/', $3, 1000)", tenant, made, retries,
-    )  # fmt: skip
+        "VALUES ($1, $2, 'https://receiver.example/', $3, 1000)",
+        tenant,
+        made,
+        retries,
+    )
     return made
 
 
@@ -124,7 +127,7 @@ async def test_readers_are_told_whose_events_there_are(
     await api.close()
 
 
-async def test_a_tenant_takes_its_events_along_and_one_made_anew_reads_none(
+async def test_deleting_a_tenant_deletes_its_events_and_a_recreated_one_reads_none(
     owner: asyncpg.Connection, scheduler: asyncpg.Connection
 ) -> None:
     tenant, stays = await tenant_of(owner), await tenant_of(owner)
@@ -190,10 +193,13 @@ async def test_a_claim_takes_no_more_than_there_is_room_for_and_nobody_elses(
 @pytest.mark.parametrize(
     ("outcome", "retries", "after"),
     [
-        ("delivered", 1, ("delivered", 1, False)), ("failed", 1, ("failed", 1, True)),
-        ("failed", 0, ("failed", 1, False)), ("gone", 1, ("failed", 1, False)), ("unsent", 1, ("pending", 0, True)),
+        ("delivered", 1, ("delivered", 1, False)),
+        ("failed", 1, ("failed", 1, True)),
+        ("failed", 0, ("failed", 1, False)),
+        ("gone", 1, ("failed", 1, False)),
+        ("unsent", 1, ("pending", 0, True)),
     ],
-)  # fmt: skip
+)
 async def test_an_outcome_settles_the_attempt_that_it_is_of(
     owner: asyncpg.Connection, scheduler: asyncpg.Connection, outcome: str, retries: int, after: Any
 ) -> None:
@@ -211,7 +217,7 @@ async def test_an_outcome_settles_the_attempt_that_it_is_of(
     await owner.execute("DELETE FROM tenants WHERE id = $1", tenant)
 
 
-async def test_whoever_comes_after_the_claim_was_over_changes_nothing(
+async def test_a_result_after_the_claim_ended_changes_nothing(
     owner: asyncpg.Connection, scheduler: asyncpg.Connection
 ) -> None:
     tenant = await tenant_of(owner)

@@ -10,44 +10,152 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from custody.cli import places
 from custody.identity.request_signature import canonical
+from ops import places
 from tests.audit.sealed import seal
 from tests.fixtures.callers import Tenant, new_tenant, rule
 from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.keepsakes import vote_on_something
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import done_as_tenant
+from tests.fixtures.signers import new_quorum, new_signer
 
 PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
-ROLES = ("api", "signer", "scheduler", "proxy")
+ROLES = ("api", "signer", "identity", "scheduler", "proxy")
 TENANT_TABLES = (
-    "tenants", "tenant_keys", "tenant_config", "agents", "sealed", "policy_heads", "policy_rules", "transactions",
-    "approvals", "spend", "rate", "nonces", "idempotency", "event_marks", "audit", "audit_unsealed",
-    "audit_leaves", "audit_nodes", "audit_spans", "audit_checkpoints", "outbox",
-    "events", "secrets",
-    "credential_routes", "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys",
-    "used_signatures", "idempotency_counts", "webhook_endpoints", "deliveries",
-)  # fmt: skip
-# What proves who a person is: the signer's alone.
+    "tenants",
+    "tenant_keys",
+    "tenant_config",
+    "agents",
+    "sealed",
+    "identity_sealed",
+    "policy_heads",
+    "policy_rules",
+    "signers",
+    "key_quorums",
+    "authority_heads",
+    "approver_keys",
+    "approval_votes",
+    "quorum_breaks",
+    "transactions",
+    "approvals",
+    "spend",
+    "rate",
+    "nonces",
+    "idempotency",
+    "event_marks",
+    "audit",
+    "audit_unsealed",
+    "audit_leaves",
+    "audit_nodes",
+    "audit_spans",
+    "audit_checkpoints",
+    "outbox",
+    "events",
+    "secrets",
+    "credential_routes",
+    "credential_heads",
+    "memberships",
+    "app_clients",
+    "app_secrets",
+    "signing_keys",
+    "used_signatures",
+    "idempotency_counts",
+    "webhook_endpoints",
+    "deliveries",
+    "deleted_agents",
+    "wallets",
+)
+# What proves who a person is: identity's alone.
 PEOPLE = (
-    "users", "identities", "sessions", "sign_in_nonces", "sign_in_codes", "challenges", "attempts", "device_codes",
-    "factors", "enrolments", "recovery_codes", "passkeys",
-)  # fmt: skip
-GLOBAL_TABLES = (*PEOPLE, "jobs", "retention", "key_versions", "token_keys", "platform_keys", "tortoise_migrations")
+    "users",
+    "identities",
+    "sessions",
+    "sign_in_nonces",
+    "sign_in_codes",
+    "challenges",
+    "attempts",
+    "device_codes",
+    "factors",
+    "enrolments",
+    "recovery_codes",
+    "passkeys",
+)
+GLOBAL_TABLES = (
+    *PEOPLE,
+    "jobs",
+    "retention",
+    "key_versions",
+    "token_keys",
+    "session_keys",
+    "platform_keys",
+    "room_trial",
+    "tortoise_migrations",
+    "applied_sql",
+)
 JUDGED = (
-    "tenants", "tenant_keys", "tenant_config", "agents", "policy_heads", "policy_rules", "transactions", "approvals",
-    "spend", "rate", "nonces", "sealed", "token_keys", "platform_keys", "secrets", "credential_routes",
-    "credential_heads", "memberships", "app_clients", "app_secrets", "signing_keys", "used_signatures",
-    "webhook_endpoints", "deliveries", *PEOPLE,
-)  # fmt: skip
+    "tenants",
+    "tenant_keys",
+    "tenant_config",
+    "agents",
+    "policy_heads",
+    "policy_rules",
+    "signers",
+    "key_quorums",
+    "authority_heads",
+    "approver_keys",
+    "approval_votes",
+    "quorum_breaks",
+    "transactions",
+    "approvals",
+    "spend",
+    "rate",
+    "nonces",
+    "sealed",
+    "identity_sealed",
+    "token_keys",
+    "session_keys",
+    "platform_keys",
+    "secrets",
+    "credential_routes",
+    "credential_heads",
+    "memberships",
+    "app_clients",
+    "app_secrets",
+    "signing_keys",
+    "used_signatures",
+    "webhook_endpoints",
+    "deliveries",
+    "deleted_agents",
+    "wallets",
+    *PEOPLE,
+)
 SIGNERS_ACTIONS = (
-    "tx.signed", "tx.approved", "policy.replaced", "key.made", "agent.created", "tenant.created", "secret.rotated",
-    "credential_route.created", "user.deactivated", "session.began", "membership.changed", "factor.enrolled",
-    "passkey.added", "device.approved", "app_client.changed", "app_secret.made", "signing_key.made",
-    "platform_key.made", "webhook.created",
-)  # fmt: skip
+    "tx.signed",
+    "tx.approved",
+    "policy.replaced",
+    "key.made",
+    "agent.created",
+    "tenant.created",
+    "secret.rotated",
+    "credential_route.created",
+    "signer.created",
+    "quorum.changed",
+    "user.deactivated",
+    "session.began",
+    "membership.changed",
+    "factor.enrolled",
+    "passkey.added",
+    "device.approved",
+    "app_client.changed",
+    "app_secret.made",
+    "signing_key.made",
+    "platform_key.made",
+    "webhook.created",
+    "audit.mended",
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +174,7 @@ def tenants(apart: Database) -> Iterator[tuple[Tenant, Tenant]]:
             asyncio.run(_write(apart, tenant, rows=512))
         seal(service)
         asyncio.run(_publish(apart))
-        # What is taken away by those two is there anew.
+        # The objects that those two take away are there again.
         for tenant in (one, other):
             assert tenant.agent().sign(value=1).status_code == 200
         yield one, other
@@ -119,8 +227,13 @@ async def test_no_process_owns_a_table_or_stands_above_row_level_security(owner:
     assert (
         await owner.fetch(above + "(rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolreplication)") == []
     )
-    assert await owner.fetch(owned + "'custody_scheduler', 'custody_proxy', 'custody_definer')") == []
-    assert await owner.fetch(members + "'custody_scheduler', 'custody_proxy', 'custody_definer')") == []
+    assert (
+        await owner.fetch(owned + "'custody_identity', 'custody_scheduler', 'custody_proxy', 'custody_definer')") == []
+    )
+    assert (
+        await owner.fetch(members + "'custody_identity', 'custody_scheduler', 'custody_proxy', 'custody_definer')")
+        == []
+    )
     assert await owner.fetchval("SELECT rolcanlogin FROM pg_roles WHERE rolname = 'custody_definer'") is False
 
 
@@ -150,13 +263,13 @@ async def test_functions_that_look_across_tenants_are_exactly_those_of_the_page(
     rows = await owner.fetch("SELECT proname, proowner::regrole::text AS owner, proconfig FROM pg_proc WHERE prosecdef")
 
     assert {row["proname"] for row in rows} == set(
-        re.findall(r"^\| `(\w+)` \| (?:api|signer|scheduler|proxy|all|nobody)", PAGE, re.M)
+        re.findall(r"^\| `(\w+)` \| (?:api|signer|identity|scheduler|proxy|all|nobody)", PAGE, re.M)
     )
     assert {row["owner"] for row in rows} == {"custody_definer"}
     assert {tuple(row["proconfig"]) for row in rows} == {("search_path=public, pg_temp",)}
 
 
-async def test_nobody_may_call_a_function_by_being_anybody(owner: asyncpg.Connection) -> None:
+async def test_no_function_is_executable_by_public(owner: asyncpg.Connection) -> None:
     public = await owner.fetch(
         "SELECT proname FROM pg_proc p, aclexplode(COALESCE(proacl, acldefault('f', proowner))) a "
         "WHERE pronamespace = 'public'::regnamespace AND prokind = 'f' AND a.grantee = 0"
@@ -183,7 +296,7 @@ async def test_the_api_does_not_even_read_what_it_need_not(api: asyncpg.Connecti
 
 
 @pytest.mark.parametrize("table", ["audit", "outbox", "events"])
-async def test_nobody_changes_what_was_appended(settled: asyncpg.Connection, table: str) -> None:
+async def test_appended_rows_cannot_be_changed(settled: asyncpg.Connection, table: str) -> None:
     for act in (f"INSERT INTO {table} DEFAULT VALUES", f"UPDATE {table} SET tenant_id = ''", f"DELETE FROM {table}"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await settled.execute(act)
@@ -191,32 +304,54 @@ async def test_nobody_changes_what_was_appended(settled: asyncpg.Connection, tab
         await settled.execute(f"TRUNCATE {table}")
 
 
-async def test_nobody_changes_the_schema_or_the_clock(process: asyncpg.Connection) -> None:
+async def test_no_role_changes_the_schema_or_the_clock(process: asyncpg.Connection) -> None:
     for statement in (
-        "CREATE TABLE mine ()", "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DROP TABLE agents",
-        "ALTER TABLE agents DISABLE ROW LEVEL SECURITY", "DROP POLICY own_tenant ON agents", "CREATE SCHEMA mine",
+        "CREATE TABLE mine ()",
+        "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "DROP TABLE agents",
+        "ALTER TABLE agents DISABLE ROW LEVEL SECURITY",
+        "DROP POLICY own_tenant ON agents",
+        "CREATE SCHEMA mine",
         "CREATE OR REPLACE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql AS 'SELECT now()'",
-        "SET ROLE custody_owner", "SET ROLE custody_definer", "SET SESSION AUTHORIZATION custody_owner",
-    ):  # fmt: skip
+        "SET ROLE custody_owner",
+        "SET ROLE custody_definer",
+        "SET SESSION AUTHORIZATION custody_owner",
+    ):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await process.execute(statement)
 
 
-@pytest.mark.parametrize("action", SIGNERS_ACTIONS)
 @pytest.mark.parametrize("name", ["api", "scheduler", "proxy"])
-async def test_only_the_signer_writes_the_signers_actions(apart: Database, name: str, action: str) -> None:
+async def test_only_the_signer_tells_of_acts_and_emits_events(apart: Database, name: str) -> None:
     connection = await asyncpg.connect(apart.urls[name])
     try:
-        with pytest.raises(asyncpg.RaiseError, match="may not write the audit action"):
-            await connection.execute(_APPEND, action)
+        await connection.execute(_NAME_A_TENANT)
+        for statement in (
+            "SELECT audit_append('system', 'me', 'page.seen', 'r', 'i', '{}', '{}')",
+            "SELECT outbox_append('tx.confirmed', NULL, '{}')",
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.execute(statement)
     finally:
         await connection.close()
 
 
-async def test_an_audit_row_says_who_wrote_it(api: asyncpg.Connection, owner: asyncpg.Connection) -> None:
-    await api.execute(_APPEND, "page.seen")
+@pytest.mark.parametrize("action", SIGNERS_ACTIONS)
+async def test_other_roles_cannot_write_audit_actions_of_the_signer_even_with_a_grant(
+    owner: asyncpg.Connection, action: str
+) -> None:
+    with pytest.raises(asyncpg.RaiseError, match="may not write the audit action"):
+        await owner.execute(_APPEND, action)
 
-    assert await owner.fetchval("SELECT written_by FROM audit WHERE action = 'page.seen'") == "custody_api"
+
+async def test_an_audit_row_says_who_wrote_it(apart: Database, owner: asyncpg.Connection) -> None:
+    connection = await asyncpg.connect(apart.urls["signer"])
+    try:
+        await connection.execute(_APPEND, "page.seen")
+    finally:
+        await connection.close()
+
+    assert await owner.fetchval("SELECT written_by FROM audit WHERE action = 'page.seen'") == "custody_signer"
 
 
 @pytest.mark.parametrize("table", TENANT_TABLES)
@@ -267,7 +402,8 @@ async def test_every_tenant_table_has_row_level_security_for_every_process(owner
     assert {row["relname"] for row in rows} == set(TENANT_TABLES)
     for row in rows:
         assert row["relrowsecurity"]
-        assert set(row["roles"]) == {f"custody_{role}" for role in ROLES}
+        # Identity has policies of its own, on the tables that it may see at all.
+        assert set(row["roles"]) == {f"custody_{role}" for role in ROLES if role != "identity"}
         assert row["polcmd"] == b"*"
         assert re.fullmatch(r"\((tenant_id|id) = current_setting\('custody.tenant'::text\)\)", row["rule"])
 
@@ -284,9 +420,12 @@ async def test_every_key_of_a_tenant_table_starts_with_the_tenant(owner: asyncpg
     # What the operator sent belongs to no tenant, so its foreign key is a column that is null for it; a person belongs
     # to none either.
     assert {cell for cell in first if cell[1] != "tenant_id"} == {
-        ("tenants", "id"), ("idempotency", "tenant_row"), ("used_signatures", "tenant_row"),
-        ("memberships", "user_id"), ("sealed", "user_id"),
-    }  # fmt: skip
+        ("tenants", "id"),
+        ("idempotency", "tenant_row"),
+        ("used_signatures", "tenant_row"),
+        ("memberships", "user_id"),
+        ("identity_sealed", "user_id"),
+    }
 
 
 _NAME_A_TENANT = "SELECT set_config('custody.tenant', 'nobody', false)"
@@ -296,7 +435,8 @@ SELECT relname, ARRAY(
     SELECT word FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER'],
                             ARRAY['r', 'a', 'u', 'd', 'T', 'R', 't']) AS p (privilege, word)
      WHERE has_table_privilege($1, oid, privilege)) AS privileges
-  FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'tortoise_migrations'"""
+  FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+   AND relname NOT IN ('tortoise_migrations', 'applied_sql')"""
 
 _COLUMNS = """
 SELECT relname, attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
@@ -308,13 +448,20 @@ SELECT relname, attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oi
 
 def _grants_on_the_page() -> dict[tuple[str, str], str]:
     words = {
-        "R": "r", "W": "raud", "W, no deleting": "rau", "appends": "a", "R, appends": "ra", "R, deletes": "rd",
-        "R, appends, deletes": "rad", "some columns": "", "": "",
-    }  # fmt: skip
+        "R": "r",
+        "W": "raud",
+        "W, no deleting": "rau",
+        "appends": "a",
+        "R, appends": "ra",
+        "R, deletes": "rd",
+        "R, appends, deletes": "rad",
+        "some columns": "",
+        "": "",
+    }
     cells = {}
-    for line in re.findall(r"^\| `\w+` (?:\|[^|\n]*){4}\|$", PAGE, re.M):
+    for line in re.findall(r"^\| `\w+` (?:\|[^|\n]*){5}\|$", PAGE, re.M):
         table, *may = (cell.strip() for cell in line.strip("|").split("|"))
-        for role, word in zip(("api", "signer", "scheduler", "definer"), may, strict=True):
+        for role, word in zip(("api", "signer", "identity", "scheduler", "definer"), may, strict=True):
             # Single columns that may be updated stand behind; they are no grant on the table.
             cells[(table.strip("`"), role)] = words[re.sub(r"(?:, and|,) `.*", "", word)]
     return {cell: may for cell, may in cells.items() if may}
@@ -323,8 +470,9 @@ def _grants_on_the_page() -> dict[tuple[str, str], str]:
 async def _may(process: asyncpg.Connection, table: str) -> str:
     may = await process.fetchrow(
         "SELECT has_table_privilege($1, 'SELECT'), has_table_privilege($1, 'UPDATE'), "
-        "has_table_privilege($1, 'DELETE')", table
-    )  # fmt: skip
+        "has_table_privilege($1, 'DELETE')",
+        table,
+    )
     return "".join(letter for letter, held in zip("rwd", may, strict=True) if held)
 
 
@@ -361,11 +509,14 @@ def _fill(service: Service, tenant: Tenant) -> None:
     assert agent.sign(value=1, key="a key of mine").status_code == 200
     assert agent.sign(value=6).status_code == 202
     assert agent.sign(value=11).status_code == 403
+    tenant.ok("DELETE", f"/agents/{tenant.agent().id}")
     secret = done_as_tenant(service, tenant.key, "CreateSecret", {"name": "openai", "value": "a value"})["id"]
     fields = {"hostPattern": "api.example.com", "injectAs": "header", "injectKey": "authorization"}
     done_as_tenant(service, tenant.key, "CreateCredentialRoute", {"secret": secret, "fields": fields})
     with closing(member(service, tenant, "owner", mfa=True)) as person:
         _administer(person, f"/tenants/{tenant.id}", tenant)
+        new_quorum(person, agent, [new_signer(person, agent)["id"]], threshold=1)
+        vote_on_something(service, tenant, person)
 
 
 def _administer(person: Person, path: str, tenant: Tenant) -> None:
@@ -374,9 +525,10 @@ def _administer(person: Person, path: str, tenant: Tenant) -> None:
     key, content = person.ok("POST", f"{path}/request-signing-keys", {})["signingSecret"], b'{"id":"signed","name":"S"}'
     said = canonical("POST", "/agents", tenant.id, None, None, "a signed request", content)
     headers = {
-        "Content-Type": "application/json", "Idempotency-Key": "a signed request",
+        "Content-Type": "application/json",
+        "Idempotency-Key": "a signed request",
         "X-Service-Signature": f"v1={hmac.digest(key.encode(), said, 'sha256').hex()}",
-    }  # fmt: skip
+    }
     assert tenant.post("/agents", content=content, headers=headers).status_code == 201
     webhook = person.ok("POST", "/webhooks", {"url": "http://127.0.0.1:9/"})["id"]
     person.ok("POST", f"/webhooks/{webhook}/test")

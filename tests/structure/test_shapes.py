@@ -6,12 +6,22 @@ import pytest
 from custody.kit import shapes
 
 GOOD = {
-    "AgentId": "a-B_c.d:1", "TenantId": "a-B_c.d:1", "Uuid": "01234567-89ab-cdef-0123-456789abcdef",
+    "AgentId": "a-B_c.d:1",
+    "TenantId": "a-B_c.d:1",
+    "Uuid": "01234567-89ab-cdef-0123-456789abcdef",
     "DisplayName": "An agent",
-    "EvmAddress": "0x" + "aB" * 20, "SolanaAddress": "1" * 32, "DecimalAmount": "10", "Calldata": "0xab",
+    "EvmAddress": "0x" + "aB" * 20,
+    "SolanaAddress": "1" * 32,
+    "DecimalAmount": "10",
+    "Calldata": "0xab",
     "ReferenceId": "r-1",
-    "Duration": "24h", "Digest": "0" * 64, "ClientId": "web_app-1", "Reason": "no", "HashOrAddress": "0xabc", "Url": "https://example.com",
-}  # fmt: skip
+    "Duration": "24h",
+    "Digest": "0" * 64,
+    "ClientId": "web_app-1",
+    "Reason": "no",
+    "HashOrAddress": "0xabc",
+    "Url": "https://example.com",
+}
 # What people wrote freely may have lines.
 FREE = {"Reason"}
 SHAPES = {

@@ -1,6 +1,7 @@
-"""Requests that only the person who is ready for them can make: a code of his own, a key of his tenant's."""
+"""Requests that only the person who is ready for them can make: a code of their own, a key of their tenant's."""
 
 import base64
+import hashlib
 from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -9,14 +10,18 @@ import httpx
 import msgspec
 import pyotp
 
+from tests.fixtures.approvers import Authenticator as ApproverKey
+from tests.fixtures.approvers import approver, quorum
 from tests.fixtures.callers import Client, Tenant, new_tenant
+from tests.fixtures.eventually import eventually
 from tests.fixtures.forgery import claims_of
 from tests.fixtures.people import Person, fresh_address, member, says, sign_in
+from tests.fixtures.signers import new_quorum, new_signer, quorum_body, signer_body
 from tests.outside.authenticator import Authenticator
-from tests.outside.upstream import eventually
 from tests.outside.wallet import Wallet
 from tests.routes.auth.devices import GRANT_TYPE, Device, decide, new_device
 from tests.routes.auth.factors import code_at
+from tests.routes.vault.transfers import fields, transfer
 
 if TYPE_CHECKING:
     from tests.table.world import World
@@ -49,6 +54,29 @@ def _email(world: "World") -> Journey:
 def _refresh(world: "World") -> Journey:
     person = sign_in(world.service)
     return Journey(person, body={"refreshToken": person.session["refreshToken"]})
+
+
+def _register_approver_key(world: "World") -> Journey:
+    return Journey(_voter(world), body=ApproverKey().registration())
+
+
+def _revoke_approver_key(world: "World") -> Journey:
+    person = _voter(world)
+    return Journey(person, {"key_id": person.ok("POST", "/approver-keys", ApproverKey().registration())["id"]})
+
+
+def _vote_for_policies(world: "World") -> Journey:
+    voter = approver(world.service, world.tenant, "admin")
+    agent = world.tenant.agent()
+    voter.person.ok("PUT", f"/agents/{agent.id}/policies", [quorum(1, voter)])
+    item = {"id": agent.id, "txId": "2", "digest": hashlib.sha256(b"[]").hexdigest()}
+    vote = voter.vote(item, said={"kind": "policies"})
+    return Journey(voter.person, {"agent": agent.id}, {"policies": [], "vote": vote})
+
+
+def _voter(world: "World") -> Person:
+    """Somebody of a team, whose keys are their own: one may have eight."""
+    return member(world.service, world.tenant, "developer", mfa=True)
 
 
 def _other_session(world: "World") -> Journey:
@@ -195,6 +223,25 @@ def _signing_key(world: "World") -> Journey:
     return Journey(journey.client, {**journey.path, "key_id": made["id"]})
 
 
+def _few_api_keys(world: "World") -> Journey:
+    """Of the tenant's keys its own goes on; a tenant may have few."""
+    path = f"/tenants/{world.tenant.id}/api-keys"
+    for key in world.owner.ok("GET", path):
+        if key["status"] != "revoked" and not world.tenant.key.startswith(key["prefix"]):
+            world.owner.ok("DELETE", f"{path}/{key['id']}", {"force": True})
+    return Journey(world.owner, {"tenant_id": world.tenant.id}, {"name": "the next one"})
+
+
+def _replaced_api_key(world: "World") -> Journey:
+    journey, path = _few_api_keys(world), f"/tenants/{world.tenant.id}/api-keys"
+    replaced, _ = world.owner.ok("POST", path, {}), world.owner.ok("POST", path, {})
+    return Journey(world.owner, {**journey.path, "api_key_id": replaced["id"]}, {"force": False})
+
+
+def _by_operator(world: "World", journey: Journey) -> Journey:
+    return Journey(world.platform, journey.path, journey.body)
+
+
 def _new_member(world: "World") -> Journey:
     person = sign_in(world.service)
     person.close()
@@ -205,7 +252,8 @@ def _new_member(world: "World") -> Journey:
 def _member(world: "World") -> Journey:
     journey = _new_member(world)
     world.platform.ok("POST", f"/platform/tenants/{world.tenant.id}/members", journey.body)
-    return Journey(world.platform, {"tenant_id": world.tenant.id, "user_id": journey.body["userId"]})
+    path = {"tenant_id": world.tenant.id, "user_id": journey.body["userId"]}
+    return Journey(world.platform, path, {"force": False})
 
 
 def _unfreeze_agent(world: "World") -> Journey:
@@ -224,6 +272,16 @@ def _unfreeze_tenant(world: "World") -> Journey:
         owner = member(world.service, tenant, "owner", mfa=True)
         tenant.ok("POST", f"/tenants/{tenant.id}/freeze", {})
     return Journey(owner, {"tenant_id": tenant.id})
+
+
+def _freeze_by_operator(world: "World") -> Journey:
+    return msgspec.structs.replace(_freeze_tenant(world), client=world.platform)
+
+
+def _unfreeze_by_operator(world: "World") -> Journey:
+    tenant = world.fresh_tenant()
+    world.platform.ok("POST", f"/platform/tenants/{tenant.id}/freeze", {})
+    return Journey(world.platform, {"tenant_id": tenant.id})
 
 
 def _new_webhook(world: "World") -> Journey:
@@ -250,12 +308,53 @@ def _failed_delivery(world: "World") -> Journey:
         path = f"/webhooks/{world.owner.ok('POST', '/webhooks', fields)['id']}/deliveries?status=failed"
         for _ in range(_FEW):
             world.agent.sign()
-        failed = eventually(lambda: world.owner.ok("GET", path), lambda found: len(found) == _FEW)
+        failed = eventually(lambda: world.owner.ok("GET", path), lambda found: len(found) >= _FEW)
         world.failed_deliveries += [one["id"] for one in failed]
     return Journey(world.owner, {"delivery_id": world.failed_deliveries.pop()})
 
 
+def _transfer(world: "World") -> Journey:
+    return Journey(world.authorised, {"agent": world.authorised.id}, fields())
+
+
+def _action(world: "World") -> Journey:
+    agent = world.authorised
+    made = transfer(agent).json()["data"]["actionId"]
+    token = agent.headers["authorization"].removeprefix("Bearer ")
+    headers = {"Authorization": world.owner.headers["authorization"], "X-Service-Agent-Token": token}
+    return Journey(
+        Client(base_url=world.service.url, headers=headers, timeout=30), {"agent": agent.id, "action_id": made}
+    )
+
+
+def _signer(world: "World", **body: Any) -> Journey:
+    """A signer of an agent of its own: each has few."""
+    agent = world.fresh_agent()
+    made = new_signer(world.owner, agent)
+    return Journey(world.owner, {"agent": agent.id, "signer_id": made["id"]}, body or None)
+
+
+def _quorum(world: "World", **body: Any) -> Journey:
+    agent = world.fresh_agent()
+    made = new_quorum(world.owner, agent, [new_signer(world.owner, agent)["id"]], threshold=1)
+    return Journey(world.owner, {"agent": agent.id, "quorum_id": made["id"]}, body or None)
+
+
+def _new_quorum(world: "World") -> Journey:
+    agent = world.fresh_agent()
+    body = quorum_body([new_signer(world.owner, agent)["id"]], threshold=1)
+    return Journey(world.owner, {"agent": agent.id}, body)
+
+
 JOURNEYS: dict[str, Callable[["World"], Journey]] = {
+    "POST /agents/{agentId}/signers": lambda world: Journey(
+        world.owner, {"agent": world.fresh_agent().id}, signer_body(issueCredential=True)
+    ),
+    "PATCH /agents/{agentId}/signers/{signerId}": lambda world: _signer(world, label="another"),
+    "DELETE /agents/{agentId}/signers/{signerId}": _signer,
+    "POST /agents/{agentId}/key-quorums": _new_quorum,
+    "PATCH /agents/{agentId}/key-quorums/{quorumId}": lambda world: _quorum(world, name="another"),
+    "DELETE /agents/{agentId}/key-quorums/{quorumId}": _quorum,
     "POST /auth/verify": _verify,
     "POST /auth/email/send": lambda world: Journey(world.nobody, body={"email": fresh_address()}),
     "POST /auth/email/verify": _email,
@@ -275,6 +374,9 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "POST /auth/mfa/sms/verify": _confirm_sms,
     "POST /auth/mfa/sms/send": lambda world: Journey(_with_sms(world)[0]),
     "POST /auth/mfa/sms/step-up": _step_up_sms,
+    "POST /agents/{agentId}/policies/votes": _vote_for_policies,
+    "POST /approver-keys": _register_approver_key,
+    "DELETE /approver-keys/{keyId}": _revoke_approver_key,
     "POST /auth/passkeys/register/options": _alone,
     "POST /auth/passkeys/register/verify": _register,
     "POST /auth/passkeys/login/verify": _log_in,
@@ -291,17 +393,29 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "DELETE /tenants/{id}/app-clients/{clientId}/secrets/{secretId}": _app_secret,
     "POST /tenants/{id}/request-signing-keys": _no_signing_key,
     "DELETE /tenants/{id}/request-signing-keys/{keyId}": _signing_key,
+    "POST /tenants/{id}/api-keys": _few_api_keys,
+    "DELETE /tenants/{id}/api-keys/{keyId}": _replaced_api_key,
+    "POST /platform/tenants/{id}/api-keys": lambda world: _by_operator(world, _few_api_keys(world)),
+    "DELETE /platform/tenants/{id}/api-keys/{keyId}": lambda world: _by_operator(world, _replaced_api_key(world)),
     "POST /platform/tenants/{id}/members": _new_member,
     "DELETE /platform/tenants/{id}/members/{userId}": _member,
     "POST /agents/{agentId}/unfreeze": _unfreeze_agent,
+    "POST /vault/{agentId}/actions/transfer": _transfer,
+    "GET /vault/{agentId}/actions/{actionId}": _action,
     "POST /tenants/{id}/freeze": _freeze_tenant,
     "POST /tenants/{id}/unfreeze": _unfreeze_tenant,
+    "POST /platform/tenants/{id}/freeze": _freeze_by_operator,
+    "POST /platform/tenants/{id}/unfreeze": _unfreeze_by_operator,
     "POST /webhooks": _new_webhook,
+    "GET /webhooks/{id}": _webhook,
     "PUT /webhooks/{id}": _change_webhook,
     "DELETE /webhooks/{id}": _webhook,
     "GET /webhooks/{id}/deliveries": _webhook,
     "GET /webhooks/{id}/deliveries/export": _webhook,
     "POST /webhooks/{id}/test": _webhook,
+    "POST /webhooks/{id}/roll-secret": lambda world: msgspec.structs.replace(
+        _webhook(world), body={"overlapSeconds": 60}
+    ),
     "POST /webhooks/deliveries/{id}/retry": _failed_delivery,
     "POST /webhooks/deliveries/{id}/replay": _failed_delivery,
     "GET /events": lambda world: Journey(world.tenant, query="follow=false"),

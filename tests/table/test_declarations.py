@@ -1,16 +1,23 @@
-"""The table against the specification's list, and the contract against the table. Needs no process."""
+"""The table against the list of routes in tests/vectors, and the contract against the table. Needs no process."""
 
 import json
 import re
 from collections import Counter
+from typing import Any
 
 import jsonschema_rs
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from api.http import openapi
-from api.http.endpoint import Endpoint
+from api.http.answers import returned_by
+from api.http.endpoint import Declared, Endpoint, Options, Routes
+from api.http.who import public
 from api.routes import endpoints
+from custody.chains.orders import EvmSigned
+from custody.kit.answers import Answered, Created, Document
+from custody.kit.paging import Listed
+from custody.signing.types import Decided, Pending, PolicyRateLimited, PolicyRefused
 from tests.outside.processes import PROJECT
 
 TABLE = endpoints()
@@ -22,7 +29,7 @@ SPECIFIED = [
 ]
 
 
-def test_every_route_of_the_specification_is_declared_once_and_spelled_alike() -> None:
+def test_every_route_of_the_list_is_declared_once_and_spelled_alike() -> None:
     declared = Counter([*NAMES, SELF])
 
     assert {name: count for name, count in declared.items() if count > 1} == {}
@@ -36,6 +43,64 @@ def test_a_route_says_what_it_does_and_what_it_answers(endpoint: Endpoint) -> No
     assert endpoint.returns
     assert endpoint.hardened == (endpoint.method != "GET" and not endpoint.path.startswith("/auth/"))
     assert not endpoint.shows_secret or endpoint.private
+
+
+def test_a_route_that_changes_something_takes_whom_its_command_takes() -> None:
+    others = {
+        name
+        for name, endpoint in zip(NAMES, TABLE, strict=True)
+        if endpoint.hardened and endpoint.who.asks is None and 410 not in endpoint.returns
+    }
+
+    # The operator's own form of `CreateTenant`, and two questions that change nothing.
+    assert others == {
+        "POST /platform/tenants",
+        "POST /secrets/routes/explain",
+        "POST /agents/{agentId}/policies/backtest",
+    }
+
+
+def test_options_of_a_route_stand_in_one_list_of_keywords() -> None:
+    assert list(Options.__annotations__) == list(Declared.__struct_fields__)
+
+
+def test_the_return_type_says_each_status_and_what_it_comes_with() -> None:
+    assert returned_by(Answered[Decided[EvmSigned]], 200) == {
+        200: EvmSigned,
+        202: Pending,
+        403: PolicyRefused,
+        429: PolicyRateLimited,
+    }
+    assert returned_by(Answered[Created[Pending] | Pending], 200) == {201: Pending, 200: Pending}
+    assert returned_by(Listed[Pending], 200) == {200: list[Pending]}
+    assert returned_by(Pending, 201) == {201: Pending}
+    assert returned_by(Document, 200) == {200: str}
+
+
+def test_a_handler_that_does_not_say_what_it_returns_is_refused() -> None:
+    async def handler() -> Any:
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match="says what it returns"):
+        Routes("/a", tag="A").get("", who=public)(handler)
+
+
+def test_security_hangs_on_no_prefix_and_no_tag() -> None:
+    async def handler() -> None:
+        """Do nothing."""
+
+    routes = Routes("/auth/new", tag="Health")
+    routes.post("", who=public)(handler)
+
+    assert routes.endpoints[0].hardened
+    assert not routes.endpoints[0].unlimited
+
+
+def test_only_what_says_whether_this_process_is_there_is_unlimited() -> None:
+    assert {name for name, endpoint in zip(NAMES, TABLE, strict=True) if endpoint.unlimited} == {
+        "GET /health",
+        "GET /ready",
+    }
 
 
 def test_the_committed_contract_is_the_generated_one() -> None:
@@ -68,7 +133,8 @@ def test_the_contract_marks_what_is_hardened_and_who_may_call() -> None:
     for endpoint in TABLE:
         operation = paths[endpoint.contract_path][endpoint.method.lower()]
         assert ("x-service-hardening" in operation) == endpoint.hardened
-        assert {kind for one in operation["security"] for kind in one} == set(endpoint.who.kinds) - {"public"}
+        beside = {"agent_token_beside"} if endpoint.who.agent_beside else set()
+        assert {kind for one in operation["security"] for kind in one} == endpoint.who.kinds - {"public"} | beside
 
 
 def test_only_the_first_key_and_the_brakes_need_no_signature_where_one_is_wanted() -> None:
@@ -82,5 +148,8 @@ def test_only_the_first_key_and_the_brakes_need_no_signature_where_one_is_wanted
 
     assert unsigned == {name for name, endpoint in zip(NAMES, TABLE, strict=True) if endpoint.unsigned}
     assert unsigned == {
-        "POST /tenants/{id}/request-signing-keys", "POST /tenants/{id}/freeze", "POST /agents/{agentId}/freeze",
-    }  # fmt: skip
+        "POST /tenants/{id}/request-signing-keys",
+        "POST /tenants/{id}/freeze",
+        "POST /platform/tenants/{id}/freeze",
+        "POST /agents/{agentId}/freeze",
+    }

@@ -1,4 +1,4 @@
-"""What holds for every route that changes something: it is audited, and it can be repeated safely. Decisions 6, 7."""
+"""What holds for every route that changes something: it is audited, and it can be repeated safely."""
 
 import asyncio
 import json
@@ -10,6 +10,7 @@ import pytest
 
 from api.http.endpoint import Endpoint
 from api.routes import endpoints
+from custody.protocol.command import declaration_of
 from tests.table.world import Call, World
 
 MUTATING = [endpoint for endpoint in endpoints() if endpoint.hardened]
@@ -19,6 +20,7 @@ UNAUDITED = {
     "PUT /tenants/{id}/webhook": "retired: always 410 and no write",
     "POST /secrets/routes/explain": "a question: nothing is sent and nothing is written",
     "POST /vault/{agentId}/simulate": "a question: nothing is signed and nothing is written",
+    "POST /vault/{agentId}/actions/transfer/quote": "a question: nothing is signed and nothing is written",
     "POST /agents/{agentId}/policies/backtest": "a question: past requests are read and nothing is written",
 }
 
@@ -48,9 +50,12 @@ async def test_a_mutation_leaves_an_audit_row(world: World, endpoint: Endpoint, 
     rows = await owner.fetch("SELECT * FROM audit WHERE request_id = $1", request_id)
     assert answer.status_code == next(iter(endpoint.returns)), answer.text
     assert bool(rows) == (name(endpoint) not in UNAUDITED)
-    assert {row["written_by"] for row in rows} <= {"custody_signer"}
+    assert {row["written_by"] for row in rows} <= {"custody_signer", "custody_identity"}
     assert {row["ip_address"] for row in rows} <= {"127.0.0.1"}
     assert all(row["user_agent"].startswith("python-httpx/") for row in rows)
+    if endpoint.who.asks is not None:
+        # What functions of the database record, no check of the worker sees.
+        assert {row["action"] for row in rows} <= declaration_of(endpoint.who.asks).audit
 
 
 @pytest.mark.parametrize("endpoint", MUTATING, ids=name)
@@ -124,3 +129,11 @@ def test_a_refused_request_does_not_use_up_its_key(world: World, endpoint: Endpo
 
     assert refused.status_code == 400
     assert repeated(world, endpoint, key, call).status_code == next(iter(endpoint.returns))
+
+
+def test_two_keys_are_none(world: World) -> None:
+    keys = [("Idempotency-Key", str(uuid.uuid4())) for _ in range(2)]
+
+    answer = world.tenant.post("/agents", json={"id": f"a-{uuid.uuid4().hex}", "name": "A"}, headers=keys)
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "bad_idempotency_key")

@@ -19,6 +19,7 @@ from tests.outside.sms_gateway import SmsGateway
 from tests.outside.smtp_server import Mailbox
 from tests.routes.orders import note, solana_payment
 from tests.routes.secrets.makers import keep_route, keep_secret, route_fields
+from tests.routes.vault.transfers import authorised, fields
 from tests.table.journeys import JOURNEYS, app_client_of
 
 KINDS = ("tenant_key", "agent_token", "platform_key", "app_client", "session")
@@ -43,7 +44,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class World:
-    """Two tenants with an agent each, and whoever may call."""
+    """Two tenants with an agent each, and their callers."""
 
     def __init__(self, service: Service, mailbox: Mailbox, sms_gateway: SmsGateway) -> None:
         self.service, self.mailbox, self.sms_gateway = service, mailbox, sms_gateway
@@ -87,16 +88,18 @@ class World:
         return f"+{next(_numbers)}"
 
     def client(self, kind: str) -> Client:
-        """Whoever carries a kind of credential."""
+        """The caller with a kind of credential."""
         if kind == "session":
             return self.owner
         return {
-            "tenant_key": self.tenant, "agent_token": self.agent, "platform_key": self.platform,
+            "tenant_key": self.tenant,
+            "agent_token": self.agent,
+            "platform_key": self.platform,
             "app_client": self.app_client,
-        }[kind]  # fmt: skip
+        }[kind]
 
     def caller(self, endpoint: Endpoint) -> httpx.Client:
-        """One who may call this route; where its request is somebody's own, he for whom `call` made the last one."""
+        """A caller of this route; where the request is a person's own, the person for whom `call` made the last one."""
         known = next((self.client(kind) for kind in KINDS if kind in endpoint.who.kinds), self.nobody)
         return self._ready.get(_name(endpoint), known)
 
@@ -120,11 +123,14 @@ class World:
     def foreign_call(self, endpoint: Endpoint) -> Call:
         """The same, on what belongs to the other tenant."""
         theirs: dict[str, Callable[[], str]] = {
-            "agent": lambda: self.foreign.id, "tenant_id": lambda: self.other.id,
-            "tx_id": lambda: queued(self.foreign)["txId"], "approval_id": lambda: queued(self.foreign)["approvalId"],
-            "secret_id": lambda: keep_secret(self.other)["id"], "route_id": lambda: keep_route(self.other)["id"],
+            "agent": lambda: self.foreign.id,
+            "tenant_id": lambda: self.other.id,
+            "tx_id": lambda: queued(self.foreign)["txId"],
+            "approval_id": lambda: queued(self.foreign)["approvalId"],
+            "secret_id": lambda: keep_secret(self.other)["id"],
+            "route_id": lambda: keep_route(self.other)["id"],
             "session_id": lambda: str(claims_of(self.stranger.session["token"])["sid"]),
-        }  # fmt: skip
+        }
         own = self.call(endpoint)
         path = endpoint.path
         for name in endpoint.path_names:
@@ -140,6 +146,15 @@ class World:
         tenant = new_tenant(self.service)
         tenant.close()
         return tenant
+
+    @cached_property
+    def authorised(self) -> Agent:
+        """The agent with a signer that authorises its transfers; alone it sends no signer along."""
+        twin = Agent(base_url=self.agent.base_url, headers=self.agent.headers, timeout=30)
+        twin.id = self.agent.id
+        self._ready["authorised"] = twin
+        twin.headers.update(authorised(self.owner, twin).signer)
+        return twin
 
     @cached_property
     def route(self) -> dict[str, Any]:
@@ -195,11 +210,14 @@ BODIES: dict[str, Callable[[World], Any]] = {
     "POST /agents": lambda world: {"id": fresh(), "name": "An agent"},
     "POST /agents/batch": lambda world: {"agents": [{"id": fresh(), "name": "An agent"}]},
     "POST /agents/{agentId}/token": lambda world: {"expiresIn": "1h"},
+    "PATCH /agents/{agentId}": lambda world: {"name": "Called otherwise"},
     "PUT /agents/{agentId}/policies": lambda world: [],
     "POST /vault/{agentId}/sign": lambda world: {"to": ADDRESS, "value": "1", "broadcast": False},
     "POST /vault/{agentId}/simulate": lambda world: {
-        "kind": "evm", "request": {"to": ADDRESS, "value": "1", "broadcast": False},
+        "kind": "evm",
+        "request": {"to": ADDRESS, "value": "1", "broadcast": False},
     },
+    "POST /vault/{agentId}/actions/transfer/quote": lambda world: fields(),
     "POST /agents/{agentId}/policies/backtest": lambda world: {"policies": [], "days": 1},
     "POST /vault/{agentId}/sign-typed-data": lambda world: note(),
     "POST /vault/{agentId}/sign-solana": lambda world: solana_payment(world.agent, 1),
@@ -214,10 +232,12 @@ BODIES: dict[str, Callable[[World], Any]] = {
     "POST /secrets/routes": lambda world: route_fields(keep_secret(world.tenant)),
     "PUT /secrets/routes/{id}": lambda world: {"priority": 5},
     "POST /secrets/routes/explain": lambda world: {
-        "agentId": world.agent.id, "method": "GET", "url": "https://api.example.com/v1",
+        "agentId": world.agent.id,
+        "method": "GET",
+        "url": "https://api.example.com/v1",
     },
     "POST /tenants": lambda world: {"id": fresh(), "name": "A tenant", "apiKeyHash": uuid.uuid4().hex * 2},
     "PUT /tenants/{id}/config": lambda world: {"displayName": "Shown"},
     "POST /agents/{agentId}/freeze": lambda world: {"reason": "tried"},
     "POST /platform/tenants": lambda world: {"id": fresh(), "name": "A tenant"},
-}  # fmt: skip
+}

@@ -1,5 +1,5 @@
-"""Fixtures of a deployment whose events go to receivers from hell."""
+"""Fixtures of a deployment whose events go to hostile receivers."""
 
-from tests.fixtures.hooked import hell, hooked, hooks
+from tests.fixtures.hooked import hooked, hooks, receivers
 
-__all__ = ("hell", "hooked", "hooks")
+__all__ = ("hooked", "hooks", "receivers")

@@ -16,12 +16,17 @@ async def _errors(hooks: Hooks) -> list[Any]:
 
 
 NAMES = {
-    "rebinds": [["127.0.0.1"], [METADATA]], "pinned": [["127.0.0.1"], [METADATA]], "second": [["127.0.0.1", METADATA]],
-    "first": [[METADATA, "127.0.0.1"]], "mapped": [["::ffff:127.0.0.1"]], "unspecified": [["0.0.0.0"]],
+    "rebinds": [["127.0.0.1"], [METADATA]],
+    "pinned": [["127.0.0.1"], [METADATA]],
+    "second": [["127.0.0.1", METADATA]],
+    "first": [[METADATA, "127.0.0.1"]],
+    "mapped": [["::ffff:127.0.0.1"]],
+    "unspecified": [["0.0.0.0"]],
     # This deployment is on loopback, so loopback may be dialled, and no other network of its operator.
-    "private": [["127.0.0.1", "192.168.0.1"]], "unique-local": [["127.0.0.1", "fd12::1"]],
+    "private": [["127.0.0.1", "192.168.0.1"]],
+    "unique-local": [["127.0.0.1", "fd12::1"]],
     "carrier": [["127.0.0.1", "100.64.0.1"]],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +46,18 @@ async def test_a_name_that_leads_elsewhere_the_second_time_leads_nowhere(names: 
     hooks.ended(url, 2)
 
     assert await _errors(hooks) == [None, "address_blocked"]
-    assert len(hooks.hell.at(url)) == 1
+    assert len(hooks.receivers.at(url)) == 1
 
 
-async def test_what_was_judged_is_what_is_dialled(names: Hooked, hooks: Hooks) -> None:
+async def test_the_judged_address_is_the_dialled_address(names: Hooked, hooks: Hooks) -> None:
     url = hooks.endpoint("good", host="pinned.receiver.test")
 
     hooks.event()
     hooks.ended(url)
 
-    # The second answer would be refused: whoever resolved the name again to dial it would be led there.
+    # The second answer would be refused: a second lookup before dialling would lead there.
     assert await _errors(hooks) == [None]
-    assert len(hooks.hell.at(url)) == 1
+    assert len(hooks.receivers.at(url)) == 1
 
 
 @pytest.mark.parametrize("name", ["second", "first", "mapped", "unspecified", "private", "unique-local", "carrier"])
@@ -63,4 +68,4 @@ async def test_one_bad_address_among_good_ones_is_enough(names: Hooked, hooks: H
     hooks.ended(url)
 
     assert await _errors(hooks) == ["address_blocked"]
-    assert hooks.hell.at(url) == []
+    assert hooks.receivers.at(url) == []

@@ -36,67 +36,84 @@ def told(hooked: Hooked) -> Iterator[Told]:
     """One agent's orders: three signed below the threshold, one approved, one denied, three refused."""
     with new_hooks(hooked) as hooks:
         rules = [
-            LIMIT, rule("auto-approve-threshold", threshold="42"), rule("approved-addresses", addresses=[ADDRESS]),
-        ]  # fmt: skip
+            LIMIT,
+            rule("auto-approve-threshold", threshold="42"),
+            rule("approved-addresses", addresses=[ADDRESS]),
+        ]
         hooks.tenant.ok("PUT", f"/agents/{hooks.agent.id}/policies", rules)
         everything, some = hooks.endpoint(), hooks.endpoint(events=["tx.denied", "spend.threshold"])
         with hooked.scheduler():
             tx = {name: _order(hooks, value) for name, value in {"small": 40, "crossing": 15, "after": 1}.items()}
             tx |= {name: _order(hooks, value) for name, value in {"approved": 43, "denied": 44}.items()}
             approvals = {item["txId"]: item for item in hooks.tenant.ok("GET", "/approvals")}
-            for name, body in {"denied": {"reason": "not today"}, "approved": {}}.items():
+            for name, body in {"denied": {"reason": "not today"}, "approved": {"comment": "fine"}}.items():
                 item = approvals[tx[name]]
                 verb = "deny" if name == "denied" else "approve"
                 hooks.tenant.ok("POST", f"/approvals/{item['id']}/{verb}", {"digest": item["digest"], **body})
             tx |= {f"refused {n}": _order(hooks, 1, to=OTHER) for n in range(3)}
             hooks.ended(everything, 11), hooks.ended(some, 3)
-        heard = [one.envelope for one in hooks.hell.at(everything)]
+        heard = [one.envelope for one in hooks.receivers.at(everything)]
         envelopes = {event: [one for one in heard if one["event"] == event] for event in EVENTS}
         ids = {name: approvals[tx[name]]["id"] for name in ("approved", "denied")}
-        yield Told(hooks, tx, ids, envelopes, [one.envelope["event"] for one in hooks.hell.at(some)])
+        yield Told(hooks, tx, ids, envelopes, [one.envelope["event"] for one in hooks.receivers.at(some)])
 
 
 def _order(hooks: Hooks, value: int, to: str = ADDRESS) -> str:
-    return str(hooks.agent.sign(to, value).json()["data"]["txId"])
+    return str(hooks.agent.sign(to, value, referenceId=f"of-{value}").json()["data"]["txId"])
 
 
-def test_what_is_signed_is_told_once(told: Told) -> None:
+def order(told: Told, tx: str, value: int) -> dict[str, Any]:
+    """What every event of an order says of it; the fee depends on the node."""
+    record = told.hooks.agent.ok("GET", f"/vault/{told.hooks.agent.id}/transactions/{told.tx[tx]}")
+    assert [one["kind"] for one in record["effects"]] == ["transfer", "fee"]
+    return {
+        "txId": told.tx[tx],
+        "kind": "evm",
+        "to": ADDRESS,
+        "value": str(value),
+        "chainId": 31337,
+        "referenceId": f"of-{value}",
+        "effects": record["effects"],
+        "moreEffects": 0,
+    }
+
+
+def test_a_signature_is_published_once(told: Told) -> None:
     small = told.one("tx.signed", "small")
 
-    assert small == {
-        "txId": told.tx["small"], "txHash": small["txHash"], "to": ADDRESS, "value": "40", "chainId": 31337,
-        "broadcast": False,
-    }  # fmt: skip
+    assert small == {**order(told, "small", 40), "txHash": small["txHash"], "broadcast": False}
     assert len(small["txHash"]) == 66
     assert {one["data"]["txId"] for one in told.envelopes["tx.signed"]} == {
         told.tx[name] for name in ("small", "crossing", "after", "approved")
     }
 
 
-def test_what_waits_for_a_person_says_which_rule_wants_that(told: Told) -> None:
+def test_a_pending_event_names_the_rule_that_demands_approval(told: Told) -> None:
     pending = told.one("tx.pending", "approved")
 
-    money = {name: pending[name] for name in ("approvalId", "txId", "to", "value", "chainId")}
-    assert money == {
-        "approvalId": told.approvals["approved"], "txId": told.tx["approved"], "to": ADDRESS, "value": "43",
-        "chainId": 31337,
-    }  # fmt: skip
-    assert set(pending) == {*money, "policyResults"}
+    expected = order(told, "approved", 43) | {"approvalId": told.approvals["approved"]}
+    assert {name: pending[name] for name in expected} == expected
+    assert set(pending) == {*expected, "policyResults"}
     failed = [one for one in pending["policyResults"] if not one["passed"]]
     assert [one["type"] for one in failed] == ["auto-approve-threshold"]
     assert set(failed[0]) == {"policyId", "type", "passed", "reason"}
 
 
-def test_what_a_person_decided_says_so(told: Told) -> None:
+def test_a_decision_event_names_the_person(told: Told) -> None:
     approved, denied = told.one("tx.approved", "approved"), told.one("tx.denied", "denied")
 
     assert approved == {
-        **told.one("tx.signed", "approved"), "approvalId": told.approvals["approved"], "resolvedBy": "manual",
-    }  # fmt: skip
+        **told.one("tx.signed", "approved"),
+        "approvalId": told.approvals["approved"],
+        "comment": "fine",
+        "resolvedBy": "manual",
+    }
     assert denied == {
-        "approvalId": told.approvals["denied"], "txId": told.tx["denied"], "to": ADDRESS, "value": "44",
-        "chainId": 31337, "reason": "not today", "resolvedBy": "manual",
-    }  # fmt: skip
+        **order(told, "denied", 44),
+        "approvalId": told.approvals["denied"],
+        "reason": "not today",
+        "resolvedBy": "manual",
+    }
 
 
 def test_a_share_of_a_limit_is_told_once_when_it_is_crossed(told: Told) -> None:
@@ -115,13 +132,15 @@ def test_refusals_of_one_rule_are_told_once_a_minute(told: Told) -> None:
     data = told.one("policy.violation", "refused 0")
     assert data is violation["data"]
     assert {name: data[name] for name in ("txId", "to", "value")} == {
-        "txId": told.tx["refused 0"], "to": OTHER, "value": "1",
-    }  # fmt: skip
+        "txId": told.tx["refused 0"],
+        "to": OTHER,
+        "value": "1",
+    }
     assert [(one["type"], one["passed"]) for one in data["failedPolicies"]] == [("approved-addresses", False)]
     assert set(data) == {"txId", "to", "value", "failedPolicies"}
 
 
-def test_whoever_subscribed_to_some_events_hears_no_others(told: Told) -> None:
+def test_an_endpoint_gets_only_the_events_it_subscribed_to(told: Told) -> None:
     assert sorted(told.subscribed) == ["spend.threshold", "spend.threshold", "tx.denied"]
 
 

@@ -15,4 +15,4 @@ async def test_a_deployment_of_the_world_sends_nothing_into_its_own_network(hook
     query = "SELECT error FROM deliveries WHERE tenant_id = $1"
     found = await rows(hooked.database, query, hooks.tenant.id)
     assert sorted([row[0] for row in found]) == ["address_blocked", "address_blocked", "address_blocked", "name"]
-    assert hooks.hell.at(url) == hooks.hell.at(plain) == []
+    assert hooks.receivers.at(url) == hooks.receivers.at(plain) == []

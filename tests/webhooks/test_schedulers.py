@@ -1,14 +1,13 @@
 """Schedulers that are killed, stopped, or two at once: nothing is lost, nothing is claimed twice."""
 
-import asyncio
 import signal
 import subprocess
 
 import pytest
 
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import eventually, soon
 from tests.fixtures.hooked import Hooked, Hooks, rows
-from tests.outside.upstream import eventually
 from tests.routes.tenants.makers import held
 
 pytestmark = pytest.mark.long
@@ -31,20 +30,20 @@ async def test_a_scheduler_killed_with_attempts_under_way_loses_nothing(hooked: 
     with hooked.scheduler() as first:
         hooks.event()
         for url in (once, twice):
-            eventually(lambda url=url: len(hooks.hell.at(url)), 1)
+            eventually(lambda url=url: len(hooks.receivers.at(url)), 1)
         first.kill()
     [of_once], [of_twice] = hooks.deliveries(once), hooks.deliveries(twice)
-    hooks.hell.release(twice)
+    hooks.receivers.release(twice)
     with hooked.scheduler():
         # While the claims last nobody else takes them up; what is delivered meanwhile is the control.
         other = hooks.endpoint("good")
         hooks.event()
         hooks.ended(other)
-        eventually(lambda: [len(hooks.hell.at(url)) for url in (once, twice)], [1 + 1, 1 + 1])
+        eventually(lambda: [len(hooks.receivers.at(url)) for url in (once, twice)], [1 + 1, 1 + 1])
         claimed = [
             row["claimed"] for one in (of_once, of_twice) for row in await rows(hooked.database, _SENT, one["id"])
         ]
-        hooks.hell.release(once)
+        hooks.receivers.release(once)
         hooks.ended(other)
         async with owner_of(hooked.database) as owner:
             await owner.execute(_OVER, hooks.tenant.id)
@@ -58,7 +57,7 @@ async def test_a_scheduler_killed_with_attempts_under_way_loses_nothing(hooked: 
     )
     assert (lost["status"], lost["attempts"], lost["error"]) == ("failed", 1, "outcome_unknown")
     assert (repeated["status"], repeated["attempts"], repeated["error"]) == ("delivered", 2, None)
-    heard = [one.headers["webhook-id"] for url in (once, twice) for one in hooks.hell.at(url)]
+    heard = [one.headers["webhook-id"] for url in (once, twice) for one in hooks.receivers.at(url)]
     assert (heard.count(of_once["id"]), heard.count(of_twice["id"])) == (1, 2)
 
 
@@ -66,7 +65,7 @@ async def test_a_scheduler_that_is_stopped_lets_what_is_under_way_end(hooked: Ho
     url = hooks.endpoint("held")
     with hooked.scheduler() as running:
         hooks.event()
-        eventually(lambda: len(hooks.hell.at(url)), 1)
+        eventually(lambda: len(hooks.receivers.at(url)), 1)
         stops = hooked.logs().count(_STOPPING)
         running.process.send_signal(signal.SIGTERM)
         eventually(lambda: hooked.logs().count(_STOPPING), stops + 1)
@@ -76,11 +75,11 @@ async def test_a_scheduler_that_is_stopped_lets_what_is_under_way_end(hooked: Ho
         # In this time one that goes on would have published the event, or ended without the answer.
         with pytest.raises(subprocess.TimeoutExpired):
             running.process.wait(0.5)
-        hooks.hell.release(url)
+        hooks.receivers.release(url)
         assert running.process.wait(20) == 0
 
     assert [one["status"] for one in hooks.deliveries(url)] == ["delivered"]
-    assert len(hooks.hell.at(url)) == 1
+    assert len(hooks.receivers.at(url)) == 1
 
 
 def test_two_schedulers_never_send_one_delivery_twice(hooked: Hooked, hooks: Hooks) -> None:
@@ -90,12 +89,12 @@ def test_two_schedulers_never_send_one_delivery_twice(hooked: Hooked, hooks: Hoo
         # Each has one attempt under way at each endpoint, so that afterwards both go on at once.
         eventually(lambda: [running.counted("custody_webhook_attempts_under_way") for running in (one, other)], [3, 3])
         for url in urls:
-            hooks.hell.release(url)
+            hooks.receivers.release(url)
         for url in urls:
             hooks.ended(url, 40, seconds=30)
         counts = [running.counted('custody_webhook_attempts_total{outcome="delivered"}') for running in (one, other)]
 
-    heard = [one.headers["webhook-id"] for url in urls for one in hooks.hell.at(url)]
+    heard = [one.headers["webhook-id"] for url in urls for one in hooks.receivers.at(url)]
     assert len(heard) == len(set(heard)) == 120
     # Else this would show nothing.
     assert min(counts) >= len(urls)
@@ -112,7 +111,7 @@ async def test_two_schedulers_that_claim_at_one_moment_claim_nothing_twice(hooke
                 await _both_wait(hooked)
             _wait_for_attempts(hooks, urls, attempts)
 
-    heard = [one.headers["webhook-id"] for url in urls for one in hooks.hell.at(url)]
+    heard = [one.headers["webhook-id"] for url in urls for one in hooks.receivers.at(url)]
     assert len(heard) == 5 * 8 * 5
     assert {heard.count(one) for one in heard} == {5}
 
@@ -123,6 +122,5 @@ def _wait_for_attempts(hooks: Hooks, urls: list[str], count: int) -> None:
 
 
 async def _both_wait(hooked: Hooked) -> None:
-    async with owner_of(hooked.database) as owner, asyncio.timeout(10):
-        while not await owner.fetchval(_BOTH_WAIT):
-            await asyncio.sleep(0.01)
+    async with owner_of(hooked.database) as owner:
+        await soon(lambda: owner.fetchval(_BOTH_WAIT))

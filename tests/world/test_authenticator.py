@@ -16,9 +16,13 @@ pytestmark = pytest.mark.long
 RP, ORIGIN = "app.test", "https://app.test"
 CHALLENGE = b"c" * 32
 LIES: list[dict[str, Any]] = [
-    {"origin": "https://evil.test"}, {"rp_id": "evil.test"}, {"challenge": base64(b"d" * 32)},
-    {"user_verified": False}, {"user_present": False}, {"kind": "payment.get"},
-]  # fmt: skip
+    {"origin": "https://evil.test"},
+    {"rp_id": "evil.test"},
+    {"challenge": base64(b"d" * 32)},
+    {"user_verified": False},
+    {"user_present": False},
+    {"kind": "payment.get"},
+]
 NAMES = [next(iter(lie)) for lie in LIES]
 
 
@@ -38,17 +42,24 @@ def request(*allowed: bytes) -> dict[str, Any]:
 
 def registered(credential: dict[str, Any]) -> Any:
     return webauthn.verify_registration_response(
-        credential=credential, expected_challenge=CHALLENGE, expected_rp_id=RP, expected_origin=ORIGIN,
+        credential=credential,
+        expected_challenge=CHALLENGE,
+        expected_rp_id=RP,
+        expected_origin=ORIGIN,
         require_user_verification=True,
-    )  # fmt: skip
+    )
 
 
 def asserted(credential: dict[str, Any], known: Any, count: int = 0) -> Any:
     return webauthn.verify_authentication_response(
-        credential=credential, expected_challenge=CHALLENGE, expected_rp_id=RP, expected_origin=ORIGIN,
-        credential_public_key=known.credential_public_key, credential_current_sign_count=count,
+        credential=credential,
+        expected_challenge=CHALLENGE,
+        expected_rp_id=RP,
+        expected_origin=ORIGIN,
+        credential_public_key=known.credential_public_key,
+        credential_current_sign_count=count,
         require_user_verification=True,
-    )  # fmt: skip
+    )
 
 
 def test_an_honest_passkey_registers_and_signs_in() -> None:

@@ -51,9 +51,13 @@ def origin() -> Iterator[str]:
 
 def create(page: Page) -> dict[str, Any]:
     options = webauthn.generate_registration_options(
-        rp_id="localhost", rp_name="App", user_name="ann", user_id=b"person", challenge=CHALLENGE,
+        rp_id="localhost",
+        rp_name="App",
+        user_name="ann",
+        user_id=b"person",
+        challenge=CHALLENGE,
         authenticator_selection=AuthenticatorSelectionCriteria(resident_key=ResidentKeyRequirement.REQUIRED),
-    )  # fmt: skip
+    )
     return page.evaluate("create", msgspec.json.decode(options_to_json(options)))
 
 
@@ -83,14 +87,21 @@ def test_a_passkey_is_made_and_used(origin: str, tmp_path: Path) -> None:
         faults = visit.faults
 
     known = webauthn.verify_registration_response(
-        credential=made, expected_challenge=CHALLENGE, expected_rp_id="localhost", expected_origin=origin,
+        credential=made,
+        expected_challenge=CHALLENGE,
+        expected_rp_id="localhost",
+        expected_origin=origin,
         require_user_verification=True,
-    )  # fmt: skip
+    )
     proven = webauthn.verify_authentication_response(
-        credential=used, expected_challenge=CHALLENGE, expected_rp_id="localhost", expected_origin=origin,
-        credential_public_key=known.credential_public_key, credential_current_sign_count=known.sign_count,
+        credential=used,
+        expected_challenge=CHALLENGE,
+        expected_rp_id="localhost",
+        expected_origin=origin,
+        credential_public_key=known.credential_public_key,
+        credential_current_sign_count=known.sign_count,
         require_user_verification=True,
-    )  # fmt: skip
+    )
     assert proven.new_sign_count > known.sign_count
     assert used["response"]["userHandle"] == webauthn.helpers.bytes_to_base64url(b"person")
     assert [(each["rpId"], each["signCount"]) for each in held] == [("localhost", proven.new_sign_count)]

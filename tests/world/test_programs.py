@@ -1,4 +1,4 @@
-"""What the tests need from Debian is installed once by whoever may, and named where nobody may."""
+"""What the tests need from Debian is installed once with the rights for it, and named where they are missing."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_the_best_program_on_the_path_is_taken(path: Path) -> None:
     assert installed(BOTH) == path / "better"
 
 
-def test_what_is_missing_is_named_with_its_package(path: Path) -> None:
+def test_a_missing_program_is_named_with_its_package(path: Path) -> None:
     with pytest.raises(ProgramMissing, match="no-such-program is missing: apt-get install no-such-package"):
         installed(NOTHING)
 

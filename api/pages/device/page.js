@@ -14,7 +14,7 @@ const WORDS = {
   device_decided: "This code was used already. Start again on the device.",
   siwe_chain_unknown:
     "Your wallet is set to a network that this service does not know. Switch its network and try again.",
-  internal: "Something went wrong on our side. Try again.",
+  internal: "Internal error; the operator can find the cause by the request id. Try again.",
 };
 
 const at = (id) => document.getElementById(id);

@@ -1,92 +1,129 @@
-"""Agents, their tokens, and batches of them. Spec 1/4.1."""
+"""Agents, their tokens, and batches of them."""
 
-from typing import Any
-
+from api.http.bodies import MAX_BATCH_BODY
 from api.http.endpoint import Routes
-from api.http.who import agent_token, app_client, tenant_key, tenant_read, tenant_write
-from custody.agents import create as stories
-from custody.agents import store, tokens
+from api.http.who import agent_token, asking, tenant_read
+from custody.agents import create as use_cases
+from custody.agents import shown, tokens
 from custody.agents.balance import AgentBalance, ChainQuery
 from custody.agents.balance import balance as native_balance
-from custody.agents.types import (
-    Agent,
-    AgentAbsent,
-    AgentTaken,
-    AgentToken,
-    BatchBody,
-    BatchResult,
-    Deleted,
-    NewAgentBody,
-    PoliciesByAdmins,
-    Revoked,
-    TokenBody,
-)
-from custody.chains.rpc import RpcUnavailable
-from custody.identity.roles import BUILDERS
+from custody.agents.batch import BatchBody, BatchResult
+from custody.agents.create import BatchPoliciesTooLarge, BatchTooLarge
+from custody.agents.tokens import TokenTooLong
+from custody.agents.types import AgentChangeBody, AgentQuery, AgentTaken, NewAgentBody, TokenBody
+from custody.chains.rpc import RpcRefused, RpcUnavailable
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.paging import Page
+from custody.kit.paging import Listed
+from custody.kit.quotas import QuotaExceeded
 from custody.kit.refs import AgentRef
+from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
+from custody.protocol.refusals import AdministrationMoving, MfaRequired
+from custody.protocol.signer.agents import (
+    Agent,
+    AgentToken,
+    ChangeAgent,
+    DeleteAgent,
+    DeletedAgent,
+    MintAgentToken,
+    RevokeAgentTokens,
+    Revoked,
+)
+from custody.protocol.signer.policies import CreateAgents
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
+    KeyTampered,
+    PoliciesByAdmins,
+    QuorumByPerson,
+    TooManyBatches,
+    UnknownApprover,
+    UnknownChain,
+)
 
 routes = Routes("/agents", tag="Agents")
 
 
-@routes.post("", who=tenant_write(roles=BUILDERS), returns={201: Agent}, fails=(AgentTaken,))
-async def create(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Any:
+@routes.post("", who=asking(CreateAgents), status=201, fails=(AgentTaken, QuotaExceeded, TooManyBatches))
+async def create_agent(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Answered[Agent]:
     """Create an agent with an EVM and a Solana wallet."""
-    return await stories.create(ports, caller, body)
+    return await use_cases.create(ports, caller, body)
 
 
-@routes.get("", who=tenant_read, returns={200: list[Agent]})
-async def list_all(ports: Ports, caller: TenantCaller, query: Page) -> Any:
+@routes.get("", who=tenant_read, fails=(KeyTampered,))
+async def list_agents(ports: Ports, caller: TenantCaller, query: AgentQuery) -> Listed[Agent]:
     """List the tenant's agents, newest first."""
-    return await store.all_of(ports.pool, caller.tenant, query)
+    return await shown.all_of(ports, caller.tenant, query)
 
 
-@routes.post("/batch", who=tenant_write(roles=BUILDERS), returns={200: BatchResult}, fails=(PoliciesByAdmins,))
-async def create_batch(ports: Ports, caller: TenantCaller, body: BatchBody) -> Any:
+@routes.post(
+    "/batch",
+    max_body=MAX_BATCH_BODY,
+    who=asking(CreateAgents),
+    fails=(
+        BatchTooLarge,
+        BatchPoliciesTooLarge,
+        InvalidPolicy,
+        MfaRequired,
+        PoliciesByAdmins,
+        QuorumByPerson,
+        QuotaExceeded,
+        TooManyBatches,
+        UnknownApprover,
+    ),
+)
+async def create_agents(ports: Ports, caller: TenantCaller, body: BatchBody) -> Answered[BatchResult]:
     """Create up to 100 agents.
 
-    Each is checked by itself: what could not be made is named in `errors`. `applyPolicies` goes to every new agent; of
-    people only an owner or admin sends it.
+    Each agent is checked by itself; `errors` lists those that could not be created. `applyPolicies` goes to every new
+    agent, at most 1 MiB counted once for each; of people, only an owner or admin may send it.
     """
-    return await stories.create_many(ports, caller, body)
+    return await use_cases.create_many(ports, caller, body)
 
 
-@routes.get("/<agent>", who=tenant_read | agent_token, returns={200: Agent}, fails=(AgentAbsent,))
-async def get(ports: Ports, agent: AgentRef) -> Any:
+@routes.get("/<agent>", who=tenant_read | agent_token, fails=(AgentAbsent, KeyTampered))
+async def get_agent(ports: Ports, agent: AgentRef) -> Agent:
     """Get one agent."""
-    return await store.get(ports.pool, agent)
+    return await shown.get(ports, agent)
 
 
-@routes.delete("/<agent>", who=tenant_key | app_client, returns={200: Deleted}, fails=(AgentAbsent,))
-async def delete(ports: Ports, caller: TenantCaller, agent: AgentRef) -> Any:
-    """Delete an agent for ever, with its keys, policies, transactions and approvals."""
-    return await tokens.delete(ports, caller, agent)
+@routes.patch("/<agent>", who=asking(ChangeAgent), fails=(AdministrationMoving, AgentAbsent, KeyTampered))
+async def change_agent(ports: Ports, caller: TenantCaller, agent: AgentRef, body: AgentChangeBody) -> Answered[Agent]:
+    """Change an agent's name or its id on your own platform."""
+    return await use_cases.change(ports, caller, agent, body)
+
+
+@routes.delete("/<agent>", who=asking(DeleteAgent), fails=(AdministrationMoving, AgentAbsent))
+async def delete_agent(ports: Ports, caller: TenantCaller, agent: AgentRef) -> Answered[DeletedAgent]:
+    """Delete an agent permanently, with its keys, policies, transactions and approvals."""
+    return await ports.workers.ask(DeleteAgent(agent.agent), caller)
 
 
 @routes.post(
     "/<agent>/token",
-    who=tenant_write(roles=BUILDERS),
-    returns={200: AgentToken},
-    fails=(AgentAbsent,),
+    who=asking(MintAgentToken),
+    fails=(AdministrationMoving, AgentAbsent, TokenTooLong),
     private=True,
     shows_secret=True,
 )
-async def mint_token(ports: Ports, caller: TenantCaller, agent: AgentRef, body: TokenBody) -> Any:
-    """Mint a token for an agent; it is shown once."""
+async def create_agent_token(
+    ports: Ports, caller: TenantCaller, agent: AgentRef, body: TokenBody
+) -> Answered[AgentToken]:
+    """Create a token for an agent; it is returned only in this response."""
     return await tokens.mint(ports, caller, agent, body)
 
 
-@routes.delete("/<agent>/tokens", who=tenant_write(), returns={200: Revoked}, fails=(AgentAbsent,))
-async def revoke_tokens(ports: Ports, caller: TenantCaller, agent: AgentRef) -> Any:
+@routes.delete("/<agent>/tokens", who=asking(RevokeAgentTokens), fails=(AdministrationMoving, AgentAbsent))
+async def revoke_agent_tokens(ports: Ports, caller: TenantCaller, agent: AgentRef) -> Answered[Revoked]:
     """Revoke every token of an agent."""
-    return await tokens.revoke(ports, caller, agent)
+    return await ports.workers.ask(RevokeAgentTokens(agent.agent), caller)
 
 
 @routes.get(
-    "/<agent>/balance", who=tenant_read | agent_token, returns={200: AgentBalance}, fails=(AgentAbsent, RpcUnavailable)
+    "/<agent>/balance",
+    who=tenant_read | agent_token,
+    fails=(AgentAbsent, KeyTampered, RpcRefused, RpcUnavailable, UnknownChain),
 )
-async def balance(ports: Ports, agent: AgentRef, query: ChainQuery) -> Any:
+async def get_balance(ports: Ports, agent: AgentRef, query: ChainQuery) -> AgentBalance:
     """Get the native balance of an agent's wallet on one chain."""
     return await native_balance(ports, agent, query)

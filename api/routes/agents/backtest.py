@@ -1,16 +1,15 @@
-"""Other rules, tried on past requests. Decisions 10."""
+"""Other rules, tried on past requests."""
 
-from typing import Any
-
+from api.http.bodies import MAX_POLICIES_BODY
 from api.http.endpoint import Routes
 from api.http.who import tenant_read
-from custody.agents.types import AgentAbsent
-from custody.foresight.backtest import backtest as judge_again
-from custody.foresight.types import Backtest, Backtested
-from custody.kit.errors import TooMany
 from custody.kit.refs import AgentRef
 from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
+from custody.protocol.signer.refusals import AgentAbsent
+from custody.simulation.backtest import BacktestRunning
+from custody.simulation.backtest import backtest as judge_again
+from custody.simulation.types import Backtest, Backtested
 
 routes = Routes("/agents", tag="Policies")
 
@@ -18,13 +17,13 @@ routes = Routes("/agents", tag="Policies")
 @routes.post(
     "/<agent>/policies/backtest",
     who=tenant_read,
-    returns={200: Backtested},
-    fails=(AgentAbsent, InvalidPolicy, TooMany),
+    max_body=MAX_POLICIES_BODY,
+    fails=(AgentAbsent, InvalidPolicy, BacktestRunning),
 )
-async def backtest(ports: Ports, agent: AgentRef, body: Backtest) -> Any:
-    """Say which requests of the last days these rules would have decided otherwise; nothing is changed.
+async def backtest_policies(ports: Ports, agent: AgentRef, body: Backtest) -> Backtested:
+    """Back-test rules: list recent requests that these rules would have decided differently. Nothing is changed.
 
-    At most the newest 5,000, in their order, with spend and rate as they would have been.
-    An `Idempotency-Key` keeps no answer, because nothing is written: each question is answered anew.
+    Replays at most the newest 5,000 requests, in order, with spend and rate as they would have been.
+    An `Idempotency-Key` stores no response, because nothing is written: every request is evaluated again.
     """
     return await judge_again(ports, agent, body)

@@ -1,14 +1,13 @@
-"""What an agent holds: its account and its tokens. Spec 1/4.1."""
-
-from typing import Any
+"""What an agent holds: its account and its tokens."""
 
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
-from custody.agents.types import AgentAbsent
-from custody.funds import read as stories
+from custody.chains.rpc import RpcUnavailable
+from custody.funds import read as use_cases
 from custody.funds.types import AgentAccount, AgentTokens, BadToken, FundsQuery, TooManyTokens
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
+from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, UnknownChain
 
 routes = Routes("/agents", tag="Agents")
 
@@ -16,26 +15,24 @@ routes = Routes("/agents", tag="Agents")
 @routes.get(
     "/<agent>/account",
     who=tenant_read | agent_token,
-    returns={200: AgentAccount},
-    fails=(AgentAbsent, BadToken, TooManyTokens),
+    fails=(AgentAbsent, BadToken, KeyTampered, RpcUnavailable, TooManyTokens, UnknownChain),
 )
-async def account(ports: Ports, agent: AgentRef, query: FundsQuery) -> Any:
+async def get_account(ports: Ports, agent: AgentRef, query: FundsQuery) -> AgentAccount:
     """Get an agent as an account, with what it holds on one chain.
 
-    What no node tells is null with a note beside it. Values in USD are there where the operator lists a price.
+    What no node reports is null, with a note beside it. Values in USD appear where the operator lists a price.
     """
-    return await stories.account(ports, agent, query)
+    return await use_cases.account(ports, agent, query)
 
 
 @routes.get(
     "/<agent>/tokens",
     who=tenant_read | agent_token,
-    returns={200: AgentTokens},
-    fails=(AgentAbsent, BadToken, TooManyTokens),
+    fails=(AgentAbsent, BadToken, KeyTampered, RpcUnavailable, TooManyTokens, UnknownChain),
 )
-async def tokens(ports: Ports, agent: AgentRef, query: FundsQuery) -> Any:
+async def list_token_balances(ports: Ports, agent: AgentRef, query: FundsQuery) -> AgentTokens:
     """Get the native coin and the tokens of an agent's wallet on one chain.
 
-    On EVM chains those that are named; on Solana, if none is named, all that the wallet holds, 25 at most.
+    On EVM chains: the tokens named. On Solana, if none is named: every token the wallet holds, at most 25.
     """
-    return await stories.tokens(ports, agent, query)
+    return await use_cases.tokens(ports, agent, query)

@@ -1,35 +1,96 @@
-"""An agent's policies. Spec 1/4.1, 2.4."""
+"""An agent's policies."""
 
-from typing import Any
-
+from api.http.bodies import MAX_POLICIES_BODY
 from api.http.endpoint import Routes
-from api.http.who import agent_token, tenant_read, tenant_write
-from custody.agents.policies import replace as replace_policies
-from custody.agents.types import AgentAbsent
+from api.http.who import agent_token, asking, tenant_read
+from custody.agents.policies import PolicyVoteBody, PolicyVotes, PolicyVotesTaken, replace, vote
+from custody.kit.answers import Answered, Deferred
 from custody.kit.callers import AgentCaller, TenantCaller
+from custody.kit.errors import Frozen
+from custody.kit.quotas import QuotaExceeded
 from custody.kit.refs import AgentRef
 from custody.policies import store
-from custody.policies.types import InvalidPolicy, PolicyRule
+from custody.policies.kinds import PolicyRule
+from custody.policies.store import PolicyUnreadable, PolicyVersion
+from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
+from custody.protocol.refusals import MfaRequired
+from custody.protocol.signer.policies import ReplacePolicies, VotePolicies
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
+    PoliciesMoving,
+    PolicyLoosened,
+    PolicyTampered,
+    QuorumByPerson,
+    QuorumNeeded,
+    UnknownApprover,
+    VoteRefused,
+)
 
 routes = Routes("/agents", tag="Policies")
 
 
-@routes.get("/<agent>/policies", who=tenant_read | agent_token, returns={200: list[PolicyRule]}, fails=(AgentAbsent,))
-async def list_all(ports: Ports, agent: AgentRef) -> Any:
-    """List an agent's policy rules in the order in which they are judged."""
+@routes.get("/<agent>/policies", who=tenant_read | agent_token, fails=(AgentAbsent, PolicyUnreadable))
+async def list_policies(ports: Ports, agent: AgentRef) -> list[PolicyRule]:
+    """List an agent's policy rules in the order in which they are evaluated."""
     return await store.all_of(ports.pool, agent)
 
 
 @routes.put(
     "/<agent>/policies",
-    who=tenant_write() | agent_token,
-    returns={200: list[PolicyRule]},
-    fails=(AgentAbsent, InvalidPolicy),
+    who=asking(ReplacePolicies),
+    max_body=MAX_POLICIES_BODY,
+    fails=(
+        AgentAbsent,
+        Frozen,
+        InvalidPolicy,
+        MfaRequired,
+        PoliciesMoving,
+        PolicyLoosened,
+        PolicyTampered,
+        QuorumByPerson,
+        QuorumNeeded,
+        QuotaExceeded,
+        UnknownApprover,
+    ),
 )
-async def replace(ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, body: list[PolicyRule]) -> Any:
+async def replace_policies(
+    ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, body: list[PolicyRule]
+) -> Answered[list[PolicyRule]]:
     """Replace an agent's whole set of policy rules.
 
-    With an agent's own token the new set may only tighten the old one.
+    With an agent token or an app client, the new set may only tighten the old one. While an approval-quorum rule is
+    enabled, that holds for everybody; only a person with a recent second factor adds or changes such a rule.
     """
-    return await replace_policies(ports, caller, agent, body)
+    return await replace(ports, caller, agent, body)
+
+
+@routes.get("/<agent>/policies/votes", who=tenant_read, fails=(AgentAbsent,))
+async def get_policy_votes(ports: Ports, agent: AgentRef) -> PolicyVersion:
+    """Get the version of an agent's rules, which a vote for a looser set names."""
+    return await store.version_of(ports.pool, agent)
+
+
+@routes.post(
+    "/<agent>/policies/votes",
+    who=asking(VotePolicies),
+    max_body=MAX_POLICIES_BODY,
+    fails=(
+        AgentAbsent,
+        InvalidPolicy,
+        MfaRequired,
+        PoliciesMoving,
+        PolicyTampered,
+        QuotaExceeded,
+        UnknownApprover,
+        VoteRefused,
+    ),
+)
+async def vote_for_policies(
+    ports: Ports, caller: TenantCaller, agent: AgentRef, body: PolicyVoteBody
+) -> Answered[PolicyVotes | Deferred[PolicyVotesTaken]]:
+    """Vote for a set of rules that loosens one with an approval-quorum rule; the last vote that is needed replaces it.
+
+    Every voter sends the same set, each rule with its `id`, and a vote over its hash (docs/votes.md).
+    """
+    return await vote(ports, caller, agent, body)

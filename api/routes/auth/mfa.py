@@ -1,128 +1,206 @@
-"""Second factors. Decisions 5.
+"""Second factors.
 
-Whoever has a factor needs a recent one to change them; that depends on the person, so the signer judges it.
+Anyone who has a factor needs a recent one to change them; that depends on the person, so the signer judges it.
 """
 
-from typing import Any
-
+from api.http.bodies import MAX_PASSKEY_BODY
 from api.http.endpoint import Routes
-from api.http.who import person
+from api.http.who import asking, person_on_a_page
+from custody.identity.addresses import BadPhoneNumber
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
-from custody.kit.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from custody.notifications.hourly import TooManyMessages
 from custody.people import factor_store, factors
-from custody.people.mfa_types import (
-    CodeBody,
+from custody.people.mfa_types import CodeBody, CredentialBody, Factors, Options, PhoneBody
+from custody.people.types import CodeSent, SmsNotConfigured
+from custody.ports import Ports
+from custody.protocol.identity.factors import (
     Confirmed,
-    CredentialBody,
-    Factors,
-    Options,
-    PhoneBody,
+    ConfirmSms,
+    ConfirmTotp,
+    EnrolSms,
+    EnrolTotp,
+    NewPasskeyChallenge,
+    NewRecoveryCodes,
+    NewSmsCode,
     RecoveryCodes,
     RemovedFactor,
+    RemoveTotp,
+    StepUp,
     TotpEnrolment,
 )
-from custody.people.types import CodeSent, SignedIn
-from custody.ports import Ports
-from custody.protocol.messages import StepUp
+from custody.protocol.identity.refusals import (
+    ChallengeInvalid,
+    CodeInvalid,
+    Deactivated,
+    EnrolmentAbsent,
+    FactorAbsent,
+    FactorExists,
+    NoFactor,
+    NotAMember,
+    PasskeyCloned,
+    PasskeyInvalid,
+    PasskeyMalformed,
+    PasskeyUnknown,
+    TooManyAttempts,
+    UserUnverified,
+)
+from custody.protocol.identity.sessions import SignedIn
+from custody.protocol.refusals import MfaRequired
 
-routes = Routes("/auth/mfa", tag="Second factors")
+routes = Routes("/auth/mfa", tag="Second factors", hardened=False)
 
 
-@routes.get("", who=person, returns={200: Factors}, private=True)
-async def list_all(ports: Ports, caller: SessionCaller) -> Any:
-    """List one's own second factors."""
+@routes.get("", who=person_on_a_page, private=True)
+async def list_factors(ports: Ports, caller: SessionCaller) -> Factors:
+    """List your second factors."""
     return await factor_store.factors(ports.pool, caller.user, caller.mfa_at)
 
 
 @routes.post(
-    "/totp/enroll", who=person, returns={200: TotpEnrolment}, fails=(Forbidden, Conflict), private=True,
-    shows_secret=True,
-)  # fmt: skip
-async def enrol_totp(ports: Ports, caller: SessionCaller) -> Any:
-    """Get a seed for an authenticator app; it counts once a code of it was shown, within ten minutes."""
-    return await factors.enrol_totp(ports, caller)
-
-
-@routes.post(
-    "/totp/verify", who=person, returns={200: Confirmed}, fails=(Forbidden, Conflict), private=True, shows_secret=True
-)
-async def confirm_totp(ports: Ports, caller: SessionCaller, body: CodeBody) -> Any:
-    """Show the first code of a new authenticator.
-
-    The session goes on with fresh MFA. Recovery codes are in this one answer, if there were none.
-    """
-    return await factors.confirm_totp(ports, caller, body.code)
-
-
-@routes.post("/totp/step-up", who=person, returns={200: SignedIn}, private=True, shows_secret=True)
-async def step_up_totp(ports: Ports, caller: SessionCaller, body: CodeBody) -> Any:
-    """Show a code of the authenticator; it works once, and no older one works after it."""
-    return await factors.step_up(ports, caller, StepUp("totp", body.code))
-
-
-@routes.delete("/totp", who=person, returns={200: RemovedFactor}, fails=(Forbidden, NotFound))
-async def remove_totp(ports: Ports, caller: SessionCaller) -> Any:
-    """Remove the authenticator; with the last factor the recovery codes go too."""
-    return await factors.remove_totp(ports, caller)
-
-
-@routes.post(
-    "/recovery-codes", who=person, returns={200: RecoveryCodes}, fails=(Forbidden, Conflict), private=True,
-    shows_secret=True,
-)  # fmt: skip
-async def renew_recovery_codes(ports: Ports, caller: SessionCaller) -> Any:
-    """Get ten new recovery codes; the older ones no longer work."""
-    return await factors.renew_recovery_codes(ports, caller)
-
-
-@routes.post("/recovery-codes/step-up", who=person, returns={200: SignedIn}, private=True, shows_secret=True)
-async def step_up_recovery(ports: Ports, caller: SessionCaller, body: CodeBody) -> Any:
-    """Show a recovery code, which this uses up."""
-    return await factors.step_up(ports, caller, StepUp("recovery", body.code))
-
-
-@routes.post("/passkey/options", who=person, returns={200: Options}, fails=(NotFound,), private=True)
-async def passkey_options(ports: Ports, caller: SessionCaller) -> Any:
-    """Get what a browser needs to show one of one's own passkeys."""
-    return await factors.passkey_options(ports, caller)
-
-
-@routes.post("/passkey/step-up", who=person, returns={200: SignedIn}, fails=(Invalid,), private=True, shows_secret=True)
-async def step_up_passkey(ports: Ports, caller: SessionCaller, body: CredentialBody) -> Any:
-    """Show a passkey that asked who its person is."""
-    return await factors.step_up(ports, caller, StepUp("passkey", credential=body.credential))
-
-
-@routes.post(
-    "/sms/enroll", who=person, limit="codes", returns={200: CodeSent}, fails=(Forbidden, Invalid, Unavailable),
+    "/totp/enroll",
+    who=asking(EnrolTotp),
+    fails=(MfaRequired, FactorExists, Deactivated),
     private=True,
-)  # fmt: skip
-async def enrol_sms(ports: Ports, caller: SessionCaller, body: PhoneBody) -> Any:
-    """Send a code to a telephone number, which counts once the code was shown; it takes the place of another."""
+    shows_secret=True,
+)
+async def enroll_totp(ports: Ports, caller: SessionCaller) -> Answered[TotpEnrolment]:
+    """Start the enrolment of an authenticator app; verify its first code within ten minutes."""
+    return await ports.workers.ask(EnrolTotp(), caller)
+
+
+@routes.post(
+    "/totp/verify",
+    who=asking(ConfirmTotp),
+    fails=(MfaRequired, CodeInvalid, EnrolmentAbsent, TooManyAttempts, Deactivated, NotAMember),
+    private=True,
+    shows_secret=True,
+)
+async def confirm_totp(ports: Ports, caller: SessionCaller, body: CodeBody) -> Answered[Confirmed]:
+    """Verify the first code of a new authenticator.
+
+    The session then has fresh MFA. The first factor brings recovery codes, returned only in this response.
+    """
+    return await ports.workers.ask(ConfirmTotp(body.code), caller)
+
+
+@routes.post(
+    "/totp/step-up",
+    who=asking(StepUp),
+    private=True,
+    shows_secret=True,
+    fails=(CodeInvalid, TooManyAttempts, Deactivated, NotAMember),
+)
+async def step_up_with_totp(ports: Ports, caller: SessionCaller, body: CodeBody) -> Answered[SignedIn]:
+    """Verify a code of the authenticator; each code works once, and older codes stop working."""
+    return await ports.workers.ask(StepUp("totp", body.code), caller)
+
+
+@routes.delete("/totp", who=asking(RemoveTotp), fails=(MfaRequired, FactorAbsent, Deactivated))
+async def remove_totp(ports: Ports, caller: SessionCaller) -> Answered[RemovedFactor]:
+    """Remove the authenticator; removing the last factor also removes the recovery codes."""
+    return await ports.workers.ask(RemoveTotp(), caller)
+
+
+@routes.post(
+    "/recovery-codes",
+    who=asking(NewRecoveryCodes),
+    fails=(MfaRequired, NoFactor, Deactivated),
+    private=True,
+    shows_secret=True,
+)
+async def renew_recovery_codes(ports: Ports, caller: SessionCaller) -> Answered[RecoveryCodes]:
+    """Create ten new recovery codes; the older ones stop working."""
+    return await ports.workers.ask(NewRecoveryCodes(), caller)
+
+
+@routes.post(
+    "/recovery-codes/step-up",
+    who=asking(StepUp),
+    private=True,
+    shows_secret=True,
+    fails=(CodeInvalid, TooManyAttempts, Deactivated, NotAMember),
+)
+async def step_up_with_recovery_code(ports: Ports, caller: SessionCaller, body: CodeBody) -> Answered[SignedIn]:
+    """Verify a recovery code, which uses it up."""
+    return await ports.workers.ask(StepUp("recovery", body.code), caller)
+
+
+@routes.post("/passkey/options", who=asking(NewPasskeyChallenge), fails=(FactorAbsent,), private=True)
+async def begin_passkey_step_up(ports: Ports, caller: SessionCaller) -> Answered[Options]:
+    """Get the WebAuthn options to verify one of your passkeys."""
+    return await ports.workers.ask(NewPasskeyChallenge("step_up"), caller)
+
+
+@routes.post(
+    "/passkey/step-up",
+    who=asking(StepUp),
+    max_body=MAX_PASSKEY_BODY,
+    fails=(
+        PasskeyMalformed,
+        PasskeyInvalid,
+        PasskeyUnknown,
+        PasskeyCloned,
+        UserUnverified,
+        ChallengeInvalid,
+        TooManyAttempts,
+        Deactivated,
+        NotAMember,
+    ),
+    private=True,
+    shows_secret=True,
+)
+async def step_up_with_passkey(ports: Ports, caller: SessionCaller, body: CredentialBody) -> Answered[SignedIn]:
+    """Verify a passkey with user verification."""
+    return await ports.workers.ask(StepUp("passkey", credential=body.credential), caller)
+
+
+@routes.post(
+    "/sms/enroll",
+    who=asking(EnrolSms),
+    limit="codes",
+    fails=(MfaRequired, BadPhoneNumber, TooManyAttempts, TooManyMessages, SmsNotConfigured, Deactivated),
+    private=True,
+)
+async def enroll_sms(ports: Ports, caller: SessionCaller, body: PhoneBody) -> CodeSent:
+    """Start the enrolment of a telephone number: send it a code. It replaces an earlier number once verified."""
     return await factors.enrol_sms(ports, caller, body.phone)
 
 
 @routes.post(
-    "/sms/verify", who=person, returns={200: Confirmed}, fails=(Forbidden, Conflict, Unavailable), private=True,
+    "/sms/verify",
+    who=asking(ConfirmSms),
+    fails=(MfaRequired, CodeInvalid, EnrolmentAbsent, TooManyAttempts, SmsNotConfigured, Deactivated, NotAMember),
+    private=True,
     shows_secret=True,
-)  # fmt: skip
-async def confirm_sms(ports: Ports, caller: SessionCaller, body: CodeBody) -> Any:
-    """Show the code that was sent to a new number.
+)
+async def confirm_sms(ports: Ports, caller: SessionCaller, body: CodeBody) -> Answered[Confirmed]:
+    """Verify the code that was sent to a new number.
 
-    The session goes on with fresh MFA. Recovery codes are in this one answer, if there were none.
+    The session then has fresh MFA. The first factor brings recovery codes, returned only in this response.
     """
     return await factors.confirm_sms(ports, caller, body.code)
 
 
 @routes.post(
-    "/sms/send", who=person, limit="codes", returns={200: CodeSent}, fails=(NotFound, Unavailable), private=True
+    "/sms/send",
+    who=asking(NewSmsCode),
+    limit="codes",
+    fails=(FactorAbsent, TooManyAttempts, TooManyMessages, SmsNotConfigured),
+    private=True,
 )
-async def send_sms(ports: Ports, caller: SessionCaller) -> Any:
-    """Send a code to one's own number."""
+async def send_sms_code(ports: Ports, caller: SessionCaller) -> CodeSent:
+    """Send a code to your enrolled number."""
     return await factors.send_sms(ports, caller)
 
 
-@routes.post("/sms/step-up", who=person, returns={200: SignedIn}, fails=(Unavailable,), private=True, shows_secret=True)
-async def step_up_sms(ports: Ports, caller: SessionCaller, body: CodeBody) -> Any:
-    """Show the code that was sent."""
-    return await factors.step_up(ports, caller, StepUp("sms", body.code))
+@routes.post(
+    "/sms/step-up",
+    who=asking(StepUp),
+    fails=(CodeInvalid, TooManyAttempts, SmsNotConfigured, Deactivated, NotAMember),
+    private=True,
+    shows_secret=True,
+)
+async def step_up_with_sms(ports: Ports, caller: SessionCaller, body: CodeBody) -> Answered[SignedIn]:
+    """Verify the code that was sent."""
+    return await factors.step_up_by_sms(ports, caller, body.code)

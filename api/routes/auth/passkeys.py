@@ -1,56 +1,105 @@
-"""Passkeys: WebAuthn's JSON in and out. Decisions 5."""
+"""Passkeys: WebAuthn's JSON in and out."""
 
-from typing import Any
-
+from api.http.bodies import MAX_PASSKEY_BODY
 from api.http.endpoint import Routes
-from api.http.who import person, public
+from api.http.who import asking, person
+from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
-from custody.kit.errors import Conflict, Forbidden, NotFound, Unauthenticated
-from custody.people import factor_store, passkeys
-from custody.people.mfa_types import NewPasskey, NewPasskeyBody, Options, Passkey, PasskeySignInBody, RemovedFactor
-from custody.people.types import SignedIn
+from custody.people import factor_store
+from custody.people.mfa_types import NewPasskeyBody, Options, Passkey, PasskeySignInBody
 from custody.ports import Ports
+from custody.protocol.identity.factors import (
+    NewPasskey,
+    NewPasskeyChallenge,
+    RegisterPasskey,
+    RemovedFactor,
+    RemovePasskey,
+)
+from custody.protocol.identity.refusals import (
+    ChallengeInvalid,
+    Deactivated,
+    NotAMember,
+    PasskeyAbsent,
+    PasskeyCloned,
+    PasskeyInvalid,
+    PasskeyMalformed,
+    PasskeyRefused,
+    PasskeyTaken,
+    PasskeyUnknown,
+    RegistrationClosed,
+    TooManyPasskeys,
+)
+from custody.protocol.identity.sessions import SignedIn
+from custody.protocol.identity.sign_in import NewSignInChallenge, SignInWithPasskey
+from custody.protocol.refusals import MfaRequired
 
-routes = Routes("/auth/passkeys", tag="Passkeys")
+routes = Routes("/auth/passkeys", tag="Passkeys", hardened=False)
 
 
-@routes.post("/register/options", who=person, returns={200: Options}, fails=(Forbidden,), private=True)
-async def registration_options(ports: Ports, caller: SessionCaller) -> Any:
-    """Get what a browser needs to make a passkey; the challenge lives five minutes."""
-    return await passkeys.registration_options(ports, caller)
+@routes.post("/register/options", who=asking(NewPasskeyChallenge), fails=(MfaRequired,), private=True)
+async def begin_passkey_registration(ports: Ports, caller: SessionCaller) -> Answered[Options]:
+    """Get the WebAuthn options to create a passkey; the challenge is valid for five minutes."""
+    return await ports.workers.ask(NewPasskeyChallenge("register"), caller)
 
 
 @routes.post(
-    "/register/verify", who=person, returns={200: NewPasskey}, fails=(Forbidden, Conflict), private=True,
+    "/register/verify",
+    who=asking(RegisterPasskey),
+    max_body=MAX_PASSKEY_BODY,
+    fails=(
+        MfaRequired,
+        PasskeyMalformed,
+        PasskeyInvalid,
+        PasskeyRefused,
+        PasskeyTaken,
+        ChallengeInvalid,
+        TooManyPasskeys,
+        Deactivated,
+    ),
+    private=True,
     shows_secret=True,
-)  # fmt: skip
-async def register(ports: Ports, caller: SessionCaller, body: NewPasskeyBody) -> Any:
-    """Register a passkey, to sign in with and as a second factor; the first one brings recovery codes."""
-    return await passkeys.register(ports, caller, body)
+)
+async def register_passkey(ports: Ports, caller: SessionCaller, body: NewPasskeyBody) -> Answered[NewPasskey]:
+    """Register a passkey for sign-in and as a second factor; the first factor brings recovery codes."""
+    return await ports.workers.ask(RegisterPasskey(body.credential, body.name), caller)
 
 
-@routes.post("/login/options", who=public, limit="nonce", returns={200: Options}, private=True)
-async def sign_in_options(ports: Ports, origin: Origin) -> Any:
-    """Get what a browser needs to sign in with a passkey; the same for everybody."""
-    return await passkeys.sign_in_options(ports, origin)
+@routes.post("/login/options", who=asking(NewSignInChallenge), limit="nonce", private=True)
+async def begin_passkey_sign_in(ports: Ports, origin: Origin) -> Options:
+    """Get the WebAuthn options to sign in with a passkey; they name no user."""
+    return await ports.workers.tell(NewSignInChallenge(), origin)
 
 
 @routes.post(
-    "/login/verify", who=public, limit="verify", returns={200: SignedIn}, fails=(Unauthenticated, Forbidden),
-    private=True, shows_secret=True,
-)  # fmt: skip
-async def sign_in(ports: Ports, origin: Origin, body: PasskeySignInBody) -> Any:
-    """Sign in with a passkey; one that asked who its person is counts as recent MFA."""
-    return await passkeys.sign_in(ports, origin, body)
+    "/login/verify",
+    who=asking(SignInWithPasskey),
+    limit="verify",
+    max_body=MAX_PASSKEY_BODY,
+    fails=(
+        PasskeyMalformed,
+        PasskeyInvalid,
+        PasskeyUnknown,
+        PasskeyCloned,
+        ChallengeInvalid,
+        Deactivated,
+        NotAMember,
+        RegistrationClosed,
+    ),
+    private=True,
+    shows_secret=True,
+)
+async def sign_in_with_passkey(ports: Ports, origin: Origin, body: PasskeySignInBody) -> SignedIn:
+    """Sign in with a passkey; user verification counts as recent MFA."""
+    return await ports.workers.tell(SignInWithPasskey(body.credential, body.tenant_id), origin)
 
 
-@routes.get("", who=person, returns={200: list[Passkey]}, private=True)
-async def list_all(ports: Ports, caller: SessionCaller) -> Any:
-    """List one's own passkeys, the newest first."""
+@routes.get("", who=person, private=True)
+async def list_passkeys(ports: Ports, caller: SessionCaller) -> list[Passkey]:
+    """List your passkeys, newest first."""
     return await factor_store.passkeys(ports.pool, caller.user)
 
 
-@routes.delete("/<passkey_id>", who=person, returns={200: RemovedFactor}, fails=(Forbidden, NotFound))
-async def remove(ports: Ports, caller: SessionCaller, passkey_id: str) -> Any:
-    """Remove one of one's own passkeys."""
-    return await passkeys.remove(ports, caller, passkey_id)
+@routes.delete("/<passkey_id>", who=asking(RemovePasskey), fails=(MfaRequired, PasskeyAbsent, Deactivated))
+async def remove_passkey(ports: Ports, caller: SessionCaller, passkey_id: str) -> Answered[RemovedFactor]:
+    """Remove one of your passkeys."""
+    return await ports.workers.ask(RemovePasskey(passkey_id), caller)

@@ -1,38 +1,42 @@
-"""Which ways of signing in are on. Spec 2/4.1."""
+"""Which ways of signing in are on."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from api.http.endpoint import Routes
 from api.http.who import public
+from custody.kit.described import described
 from custody.ports import Ports
 
-routes = Routes("/auth", tag="Sign-in")
+routes = Routes("/auth", tag="Sign-in", hardened=False)
 
 
 class SignInMethod(msgspec.Struct, frozen=True):
-    """One way of signing in."""
+    """One sign-in method."""
 
-    id: Literal["siwe", "email", "passkey", "device"]
-    enabled: bool
+    id: Annotated[Literal["siwe", "email", "passkey", "device"], described("The method.")]
+    enabled: Annotated[bool, described("Whether this deployment offers it.")]
 
 
 class Providers(msgspec.Struct, frozen=True):
-    """Ways of signing in; `oauth` names providers of which this deployment has a client."""
+    """Sign-in methods; `oauth` names the providers for which this deployment has a client."""
 
-    methods: list[SignInMethod]
-    oauth: list[str]
+    methods: Annotated[list[SignInMethod], described("The methods, whether they are enabled or not.")]
+    oauth: Annotated[list[str], described("OAuth providers; empty if there are none.")]
 
 
-@routes.get("/providers", who=public, returns={200: Providers})
-async def providers(ports: Ports) -> Any:
-    """List the ways of signing in, and which of them are on."""
+@routes.get("/providers", who=public)
+async def list_sign_in_methods(ports: Ports) -> Providers:
+    """List the sign-in methods and whether each is enabled."""
     return _providers(sends_mail=ports.mail is not None)
 
 
 def _providers(*, sends_mail: bool) -> Providers:
     given: dict[Literal["siwe", "email", "passkey", "device"], bool] = {
-        "siwe": True, "email": sends_mail, "passkey": True, "device": True,
-    }  # fmt: skip
+        "siwe": True,
+        "email": sends_mail,
+        "passkey": True,
+        "device": True,
+    }
     return Providers([SignInMethod(name, enabled) for name, enabled in given.items()], [])

@@ -1,57 +1,63 @@
-"""A person's own sessions. Decisions 5."""
-
-from typing import Any
+"""A person's own sessions."""
 
 from api.http.endpoint import Routes
-from api.http.who import person, public
+from api.http.who import asking, person, person_on_a_page
+from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
-from custody.kit.errors import Forbidden, NotFound, Unauthenticated
 from custody.people import sessions, store
-from custody.people.types import CurrentSession, EndedSession, OwnSession, RefreshBody, SignedIn, TenantBody
+from custody.people.types import CurrentSession, OwnSession, RefreshBody, TenantBody
 from custody.ports import Ports
+from custody.protocol.identity.refusals import NotAMember, RefreshTokenInvalid, RefreshTokenReused, SessionAbsent
+from custody.protocol.identity.sessions import EndedSession, EndSession, RefreshSession, SignedIn, SwitchTenant
+from custody.protocol.refusals import NotForPages
 
-routes = Routes("/auth", tag="Sessions")
+routes = Routes("/auth", tag="Sessions", hardened=False)
 
 
 @routes.post(
-    "/refresh", who=public, limit="refresh", returns={200: SignedIn}, fails=(Unauthenticated, Forbidden), private=True,
+    "/refresh",
+    who=asking(RefreshSession),
+    limit="refresh",
+    fails=(RefreshTokenInvalid, RefreshTokenReused, NotAMember),
+    private=True,
     shows_secret=True,
-)  # fmt: skip
-async def refresh(ports: Ports, origin: Origin, body: RefreshBody) -> Any:
-    """Trade a refresh token for the next tokens.
+)
+async def refresh_session(ports: Ports, origin: Origin, body: RefreshBody) -> SignedIn:
+    """Exchange a refresh token for new tokens.
 
-    It works once: shown a second time it ends its session, because one of the two who showed it had stolen it.
+    A refresh token works once. Its second use ends the session, because one of the two users must have stolen it.
     """
-    return await sessions.refresh(ports, origin, body.refresh_token)
+    return await ports.workers.tell(RefreshSession(body.refresh_token), origin)
 
 
-@routes.post("/logout", who=person, returns={200: EndedSession})
-async def log_out(ports: Ports, caller: SessionCaller) -> Any:
-    """Sign out: this session ends at once, with all its tokens."""
-    return await sessions.end(ports, caller)
+@routes.post("/logout", who=asking(EndSession), fails=(SessionAbsent,))
+async def sign_out(ports: Ports, caller: SessionCaller) -> Answered[EndedSession]:
+    """Sign out: end this session and all its tokens at once."""
+    return await ports.workers.ask(EndSession(), caller)
 
 
-@routes.get("/session", who=person, returns={200: CurrentSession}, private=True)
-async def current(ports: Ports, caller: SessionCaller) -> Any:
-    """Who is signed in, to which tenant, and which others there are."""
+@routes.get("/session", who=person_on_a_page, private=True)
+async def get_session(ports: Ports, caller: SessionCaller) -> CurrentSession:
+    """Get the signed-in user, the tenant of the session, and the user's other tenants.
+
+    A session that began at an app client's page sees no other tenant.
+    """
     return await sessions.current(ports, caller)
 
 
-@routes.get("/sessions", who=person, returns={200: list[OwnSession]}, private=True)
-async def list_all(ports: Ports, caller: SessionCaller) -> Any:
-    """List one's own living sessions, the last used first."""
+@routes.get("/sessions", who=person, private=True)
+async def list_sessions(ports: Ports, caller: SessionCaller) -> list[OwnSession]:
+    """List your active sessions, most recently used first."""
     return await store.sessions(ports.pool, caller.user, caller.session)
 
 
-@routes.delete("/sessions/<session_id>", who=person, returns={200: EndedSession}, fails=(NotFound,))
-async def revoke(ports: Ports, caller: SessionCaller, session_id: str) -> Any:
-    """End one of one's own sessions at once."""
-    return await sessions.end(ports, caller, session_id)
+@routes.delete("/sessions/<session_id>", who=asking(EndSession), fails=(NotForPages, SessionAbsent))
+async def end_session(ports: Ports, caller: SessionCaller, session_id: str) -> Answered[EndedSession]:
+    """End one of your sessions at once."""
+    return await ports.workers.ask(EndSession(session_id), caller)
 
 
-@routes.post(
-    "/session/tenant", who=person, returns={200: SignedIn}, fails=(Forbidden,), private=True, shows_secret=True
-)
-async def switch(ports: Ports, caller: SessionCaller, body: TenantBody) -> Any:
-    """Go on in another tenant that one is a member of."""
-    return await sessions.switch(ports, caller, body.tenant_id)
+@routes.post("/session/tenant", who=asking(SwitchTenant), fails=(NotAMember,), private=True, shows_secret=True)
+async def switch_tenant(ports: Ports, caller: SessionCaller, body: TenantBody) -> Answered[SignedIn]:
+    """Switch the session to another tenant of which you are a member."""
+    return await ports.workers.ask(SwitchTenant(body.tenant_id), caller)

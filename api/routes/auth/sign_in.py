@@ -1,45 +1,90 @@
-"""Sign-in with a wallet or with a code by e-mail. Spec 1/5, decisions 5."""
+"""Sign-in with a wallet or with a code by e-mail."""
 
-from typing import Any
-
+from api.http.bodies import MAX_WALLET_BODY
 from api.http.endpoint import Routes
-from api.http.who import public
+from api.http.who import asking
+from custody.chains.rpc import RpcUnavailable
+from custody.identity.addresses import BadEmailAddress
+from custody.identity.siwe import SiweDomainMismatch, SiweMalformed, SiweNotValidNow
 from custody.kit.callers import Origin
-from custody.kit.errors import Forbidden, Unauthenticated, Unavailable
+from custody.kit.errors import Forbidden, Unauthenticated
 from custody.people import sign_in
-from custody.people.types import CodeSent, EmailBody, EmailCodeBody, Nonce, SignedIn, WalletBody
+from custody.people.contract_wallets import ContractsBusy
+from custody.people.sign_in import TenantNeeded
+from custody.people.types import CodeSent, EmailBody, EmailCodeBody, EmailNotConfigured, PageHeaders, WalletBody
 from custody.ports import Ports
+from custody.protocol.identity.refusals import (
+    CodeInvalid,
+    Deactivated,
+    NonceInvalid,
+    NotAMember,
+    RegistrationClosed,
+    SignatureInvalid,
+    SiweChainUnknown,
+    TooManyAttempts,
+)
+from custody.protocol.identity.sessions import SignedIn
+from custody.protocol.identity.sign_in import NewEmailCode, NewNonce, Nonce, SignInWithEmail, SignInWithWallet
 
-routes = Routes("/auth", tag="Sign-in")
+routes = Routes("/auth", tag="Sign-in", hardened=False)
 FAILS = (Unauthenticated, Forbidden)
 
 
-@routes.get("/nonce", who=public, limit="nonce", returns={200: Nonce}, private=True)
-async def nonce(ports: Ports, origin: Origin) -> Any:
-    """Get a nonce for one Sign-in with Ethereum message (EIP-4361); it lives five minutes."""
-    return await sign_in.nonce(ports, origin)
+@routes.get("/nonce", who=asking(NewNonce), limit="nonce", private=True)
+async def create_nonce(ports: Ports, origin: Origin) -> Nonce:
+    """Get a nonce for one Sign-in with Ethereum message (EIP-4361); it is valid for five minutes."""
+    return await ports.workers.tell(NewNonce(), origin)
 
 
 @routes.post(
-    "/verify", who=public, limit="verify", returns={200: SignedIn}, fails=FAILS, private=True, shows_secret=True
+    "/verify",
+    who=asking(SignInWithWallet),
+    limit="verify",
+    max_body=MAX_WALLET_BODY,
+    fails=(
+        SiweMalformed,
+        SiweDomainMismatch,
+        SiweNotValidNow,
+        SiweChainUnknown,
+        NonceInvalid,
+        SignatureInvalid,
+        Deactivated,
+        NotAMember,
+        RegistrationClosed,
+        ContractsBusy,
+        RpcUnavailable,
+        TenantNeeded,
+    ),
+    private=True,
+    shows_secret=True,
 )
-async def verify(ports: Ports, origin: Origin, body: WalletBody) -> Any:
+async def sign_in_with_wallet(ports: Ports, origin: Origin, headers: PageHeaders, body: WalletBody) -> SignedIn:
     """Sign in with a wallet.
 
-    The first sign-in makes a user and a tenant of his own, whose API key is in this one answer.
+    The first sign-in creates a user and a personal tenant, whose API key is returned only in this response.
+
+    At an app client's page, on an origin in its `allowedOrigins`, send `tenantId` and `clientId`, and sign a message
+    whose domain and URI are that origin's. Only members of that tenant sign in there, and the session stays in it.
     """
-    return await sign_in.with_wallet(ports, origin, body)
+    return await sign_in.with_wallet(ports, origin, headers, body)
 
 
-@routes.post("/email/send", who=public, limit="codes", returns={200: CodeSent}, fails=(Unavailable,), private=True)
-async def send_code(ports: Ports, origin: Origin, body: EmailBody) -> Any:
-    """Send a sign-in code to an e-mail address; the answer is the same for every address."""
+@routes.post(
+    "/email/send", who=asking(NewEmailCode), limit="codes", fails=(BadEmailAddress, EmailNotConfigured), private=True
+)
+async def send_email_code(ports: Ports, origin: Origin, body: EmailBody) -> CodeSent:
+    """Send a sign-in code to an e-mail address; the response is the same for every address."""
     return await sign_in.send_code(ports, origin, body.email)
 
 
 @routes.post(
-    "/email/verify", who=public, limit="codes", returns={200: SignedIn}, fails=FAILS, private=True, shows_secret=True
+    "/email/verify",
+    who=asking(SignInWithEmail),
+    limit="codes",
+    fails=(BadEmailAddress, CodeInvalid, TooManyAttempts, Deactivated, NotAMember, RegistrationClosed),
+    private=True,
+    shows_secret=True,
 )
-async def verify_code(ports: Ports, origin: Origin, body: EmailCodeBody) -> Any:
-    """Sign in with the code that was sent."""
-    return await sign_in.with_email(ports, origin, body)
+async def sign_in_with_email(ports: Ports, origin: Origin, body: EmailCodeBody) -> SignedIn:
+    """Sign in with an e-mailed code."""
+    return await ports.workers.tell(SignInWithEmail(body.email, body.code, body.tenant_id), origin)

@@ -1,34 +1,46 @@
-"""Members of a tenant, named by the operator. Decisions 5."""
-
-from typing import Any
+"""Members of a tenant, named by the operator."""
 
 from api.http.endpoint import Routes
-from api.http.who import USER_WRITE, platform
+from api.http.who import asking, platform
+from custody.identity.scopes import TENANT_USER_READ
+from custody.kit.answers import Answered, Created
 from custody.kit.callers import PlatformCaller
-from custody.kit.errors import NotFound
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page
+from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
-from custody.tenants import members as stories
+from custody.protocol.identity.refusals import LastOwner, MemberAbsent, UserAbsent
+from custody.protocol.identity.tenants import Membership, PutMember, RemovedMember, RemoveMember
+from custody.protocol.refusals import TenantAbsent
+from custody.tenants import members as use_cases
 from custody.tenants import store
-from custody.tenants.types import Member, MemberAbsent, MemberBody, Membership, RemovedMember, TenantAbsent
+from custody.tenants.types import Member, MemberBody, RemoveMemberBody
 
 routes = Routes("/platform/tenants/<tenant_id>/members", tag="Platform")
-TENANT_USER_READ = "platform:tenant-user:read"
 
 
-@routes.get("", who=platform(TENANT_USER_READ), returns={200: list[Member]}, fails=(TenantAbsent,))
-async def list_all(ports: Ports, tenant_id: str, query: Page) -> Any:
+@routes.get("", who=platform(TENANT_USER_READ), fails=(TenantAbsent,))
+async def list_members(ports: Ports, tenant_id: str, query: Page) -> Listed[Member]:
     """List a tenant's members, newest first."""
     return await store.members(ports.pool, tenant_id, query)
 
 
-@routes.post("", who=platform(USER_WRITE), returns={201: Membership, 200: Membership}, fails=(NotFound,))
-async def put(ports: Ports, caller: PlatformCaller, tenant_id: str, body: MemberBody) -> Any:
-    """Make a user a member of a tenant, or give a member another role; sessions feel it at once."""
-    return await stories.put(ports, caller, tenant_id, body)
+@routes.post("", who=asking(PutMember), fails=(LastOwner, QuotaExceeded, TenantAbsent, UserAbsent))
+async def put_member(
+    ports: Ports, caller: PlatformCaller, tenant_id: str, body: MemberBody
+) -> Answered[Created[Membership] | Membership]:
+    """Add a user to a tenant, or change a member's role; existing sessions follow at once.
+
+    Another role for the tenant's last owner is 409 `last_owner` unless `force` is true.
+    """
+    return await use_cases.put(ports, caller, tenant_id, body)
 
 
-@routes.delete("/<user_id>", who=platform(USER_WRITE), returns={200: RemovedMember}, fails=(MemberAbsent, TenantAbsent))
-async def remove(ports: Ports, caller: PlatformCaller, tenant_id: str, user_id: str) -> Any:
-    """Remove a member, the last owner too; his sessions no longer reach the tenant."""
-    return await stories.remove(ports, caller, tenant_id, user_id)
+@routes.delete("/<user_id>", who=asking(RemoveMember), fails=(MemberAbsent, TenantAbsent, LastOwner))
+async def remove_member(
+    ports: Ports, caller: PlatformCaller, tenant_id: str, user_id: str, body: RemoveMemberBody
+) -> Answered[RemovedMember]:
+    """Remove a member; their sessions lose access to the tenant at once.
+
+    The tenant's last owner is 409 `last_owner` unless `force` is true: afterwards only the operator can name another.
+    """
+    return await ports.workers.ask(RemoveMember(tenant_id, user_id, body.force), caller)

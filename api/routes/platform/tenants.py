@@ -1,63 +1,90 @@
-"""Tenants as the operator of the deployment sees them. Spec 2/4.4."""
+"""Tenants as the operator of the deployment sees them."""
 
-from typing import Any
+from typing import NoReturn
 
 from api.http.endpoint import Routes
-from api.http.who import TENANT_READ, TENANT_WRITE, anybody, platform
+from api.http.who import anybody, asking, platform
+from custody.identity.scopes import TENANT_READ, TENANT_WRITE
+from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
-from custody.kit.errors import Conflict
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page
 from custody.ports import Ports
-from custody.tenants import create as stories
+from custody.protocol.identity.refusals import BadApiKey, TenantIdReserved, TenantKeyTaken, TenantTaken
+from custody.protocol.refusals import AdministrationMoving, TenantAbsent
+from custody.protocol.signer.agents import FreezeTenantIn, FrozenTenant, UnfreezeTenantIn
+from custody.protocol.signer.operation import DeletedTenant, DeleteTenant
+from custody.tenants import create as use_cases
 from custody.tenants import remove, store
-from custody.tenants.types import (
-    CreatedTenant,
-    DefaultPoliciesRetired,
-    DeletedTenant,
-    PlatformTenantBody,
-    Stats,
-    Tenant,
-    TenantAbsent,
-)
+from custody.tenants.types import CreatedTenant, DefaultPoliciesRetired, FreezeBody, PlatformTenantBody, Stats, Tenant
+from custody.tenants.usage import Usage, usage
 
 routes = Routes("/platform", tag="Platform")
 
 
-@routes.get("/tenants", who=platform(TENANT_READ), returns={200: list[Tenant]})
-async def list_all(ports: Ports, query: Page) -> Any:
+@routes.get("/tenants", who=platform(TENANT_READ))
+async def list_tenants(ports: Ports, query: Page) -> Listed[Tenant]:
     """List every tenant, newest first."""
     return await store.platform_all(ports.pool, query)
 
 
 @routes.post(
-    "/tenants", who=platform(TENANT_WRITE), returns={201: CreatedTenant}, fails=(Conflict,),
+    "/tenants",
+    who=platform(TENANT_WRITE),
+    status=201,
+    fails=(BadApiKey, TenantIdReserved, TenantKeyTaken, TenantTaken),
     lenient=DefaultPoliciesRetired,
-    private=True, shows_secret=True,
-)  # fmt: skip
-async def create(ports: Ports, caller: PlatformCaller, body: PlatformTenantBody) -> Any:
-    """Create a tenant and its API key, which is shown this once."""
-    return await stories.create(ports, caller, body)
+    private=True,
+    shows_secret=True,
+)
+async def create_tenant(ports: Ports, caller: PlatformCaller, body: PlatformTenantBody) -> Answered[CreatedTenant]:
+    """Create a tenant and its API key, returned only in this response."""
+    return await use_cases.create(ports, caller, body)
 
 
-@routes.get("/tenants/<tenant_id>", who=platform(TENANT_READ), returns={200: Tenant}, fails=(TenantAbsent,))
-async def get(ports: Ports, tenant_id: str) -> Any:
+@routes.get("/tenants/<tenant_id>", who=platform(TENANT_READ), fails=(TenantAbsent,))
+async def get_platform_tenant(ports: Ports, tenant_id: str) -> Tenant:
     """Get a tenant with the number of its agents."""
     return await store.platform_get(ports.pool, tenant_id)
 
 
-@routes.delete("/tenants/<tenant_id>", who=platform(TENANT_WRITE), returns={200: DeletedTenant}, fails=(TenantAbsent,))
-async def delete(ports: Ports, caller: PlatformCaller, tenant_id: str) -> Any:
-    """Delete a tenant for ever, with its agents, wallets, policies and transactions."""
-    return await remove.remove(ports, caller, tenant_id)
+@routes.get("/tenants/<tenant_id>/usage", who=platform(TENANT_READ), fails=(TenantAbsent,))
+async def get_platform_usage(ports: Ports, tenant_id: str) -> Usage:
+    """Get a tenant's usage and limit of each quota."""
+    return await usage(ports, tenant_id)
 
 
-@routes.put("/tenants/<tenant_id>/policies", who=anybody, returns={410: None}, fails=(DefaultPoliciesRetired,))
-async def put_policies(tenant_id: str) -> Any:
+@routes.delete("/tenants/<tenant_id>", who=asking(DeleteTenant), fails=(TenantAbsent,))
+async def delete_tenant(ports: Ports, caller: PlatformCaller, tenant_id: str) -> Answered[DeletedTenant]:
+    """Delete a tenant permanently, with its agents, wallets, policies and transactions."""
+    return await ports.workers.ask(DeleteTenant(tenant_id), caller)
+
+
+@routes.post(
+    "/tenants/<tenant_id>/freeze", who=asking(FreezeTenantIn), fails=(AdministrationMoving, TenantAbsent), unsigned=True
+)
+async def freeze_platform_tenant(
+    ports: Ports, caller: PlatformCaller, tenant_id: str, body: FreezeBody
+) -> Answered[FrozenTenant]:
+    """Freeze a tenant: after this response none of its agents signs anything, and its people cannot unfreeze it.
+
+    Freezing again keeps the first time and reason. It never requires a request signature.
+    """
+    return await ports.workers.ask(FreezeTenantIn(tenant_id, body.reason), caller)
+
+
+@routes.post("/tenants/<tenant_id>/unfreeze", who=asking(UnfreezeTenantIn), fails=(AdministrationMoving, TenantAbsent))
+async def unfreeze_platform_tenant(ports: Ports, caller: PlatformCaller, tenant_id: str) -> Answered[FrozenTenant]:
+    """End the operator's freeze of a tenant; if its own people froze it too, it stays frozen."""
+    return await ports.workers.ask(UnfreezeTenantIn(tenant_id), caller)
+
+
+@routes.put("/tenants/<tenant_id>/policies", who=anybody, fails=(DefaultPoliciesRetired,))
+async def set_tenant_policies(tenant_id: str) -> NoReturn:
     """Retired: set policies on each agent with PUT /agents/{agentId}/policies."""
-    return remove.refuse_retired()
+    remove.refuse_retired()
 
 
-@routes.get("/stats", who=platform(TENANT_READ), returns={200: Stats})
-async def stats(ports: Ports) -> Any:
+@routes.get("/stats", who=platform(TENANT_READ))
+async def get_platform_stats(ports: Ports) -> Stats:
     """Count tenants, agents and transactions."""
     return await store.platform_stats(ports.pool)

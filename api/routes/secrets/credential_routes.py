@@ -1,73 +1,98 @@
-"""Credential routes: which secret the proxy puts into which requests. Spec 2/4.5, decisions 8."""
+"""Credential routes: which secret the proxy puts into which requests."""
 
-from typing import Any
-
+from api.http.bodies import MAX_BODY, MAX_EXPLAIN_BODY
 from api.http.endpoint import Routes
-from api.http.who import tenant_read, tenant_write
-from custody.agents.types import AgentAbsent
-from custody.credentials.rules import InvalidRoute
+from api.http.who import asking, tenant_read, tenant_write
+from custody.credentials.rules import InvalidRoute, ValueNotForHeader
 from custody.credentials.target import MalformedTarget
 from custody.identity.roles import BUILDERS
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page
+from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
-from custody.secrets import explain as explaining
-from custody.secrets import routes as stories
-from custody.secrets import store
-from custody.secrets.types import (
-    CredentialRoute,
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
     CredentialRouteAbsent,
-    CredentialRouteChangeBody,
-    DeletedCredentialRoute,
-    ExplainBody,
-    Explanation,
-    NewCredentialRouteBody,
+    CredentialsMoving,
     SecretAbsent,
+    SecretOfRouteFixed,
+    UnknownRouteField,
 )
+from custody.protocol.signer.secrets import (
+    ChangeCredentialRoute,
+    CreateCredentialRoute,
+    CredentialRoute,
+    DeleteCredentialRoute,
+    DeletedCredentialRoute,
+)
+from custody.secrets import explain as explaining
+from custody.secrets import routes as use_cases
+from custody.secrets import store
+from custody.secrets.types import CredentialRouteChangeBody, ExplainBody, Explanation, NewCredentialRouteBody
 
 routes = Routes("/secrets/routes", tag="Credential routes")
 
 
-@routes.post("", who=tenant_write(roles=BUILDERS), returns={201: CredentialRoute}, fails=(InvalidRoute, SecretAbsent))
-async def create(ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody) -> Any:
-    """Create a route: requests that match it get the newest value of its secret put in."""
-    return await stories.create(ports, caller, body)
+@routes.post(
+    "",
+    who=asking(CreateCredentialRoute),
+    status=201,
+    fails=(CredentialsMoving, InvalidRoute, QuotaExceeded, SecretAbsent, ValueNotForHeader),
+)
+async def create_credential_route(
+    ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody
+) -> Answered[CredentialRoute]:
+    """Create a credential route: requests that match it get the current value of its secret."""
+    return await use_cases.create(ports, caller, body)
 
 
-@routes.get("", who=tenant_read, returns={200: list[CredentialRoute]}, private=True)
-async def list_all(ports: Ports, caller: TenantCaller, query: Page) -> Any:
+@routes.get("", who=tenant_read, private=True)
+async def list_credential_routes(ports: Ports, caller: TenantCaller, query: Page) -> Listed[CredentialRoute]:
     """List the tenant's credential routes, newest first."""
     return await store.routes_of(ports.pool, caller.tenant, query)
 
 
+@routes.get("/<route_id>", who=tenant_read, fails=(CredentialRouteAbsent,), private=True)
+async def get_credential_route(ports: Ports, caller: TenantCaller, route_id: str) -> CredentialRoute:
+    """Get one credential route."""
+    return await store.route(ports.pool, caller.tenant, route_id)
+
+
 @routes.put(
     "/<route_id>",
-    who=tenant_write(roles=BUILDERS),
-    returns={200: CredentialRoute},
-    fails=(InvalidRoute, CredentialRouteAbsent),
+    who=asking(ChangeCredentialRoute),
+    max_body=MAX_BODY,
+    fails=(
+        CredentialRouteAbsent,
+        CredentialsMoving,
+        InvalidRoute,
+        SecretOfRouteFixed,
+        UnknownRouteField,
+        ValueNotForHeader,
+    ),
 )
-async def change(ports: Ports, caller: TenantCaller, route_id: str, body: CredentialRouteChangeBody) -> Any:
-    """Change some fields of a route; what is left out stays as it is.
+async def change_credential_route(
+    ports: Ports, caller: TenantCaller, route_id: str, body: CredentialRouteChangeBody
+) -> Answered[CredentialRoute]:
+    """Change some fields of a credential route; omitted fields stay as they are.
 
-    A route keeps its secret: `secretId` is refused.
+    The secret of a route cannot change: `secretId` is refused.
     """
-    return await stories.change(ports, caller, route_id, body)
+    return await use_cases.change(ports, caller, route_id, body)
 
 
-@routes.delete(
-    "/<route_id>",
-    who=tenant_write(roles=BUILDERS),
-    returns={200: DeletedCredentialRoute},
-    fails=(CredentialRouteAbsent,),
-)
-async def delete(ports: Ports, caller: TenantCaller, route_id: str) -> Any:
-    """Delete a route; its secret stays."""
-    return await stories.delete(ports, caller, route_id)
+@routes.delete("/<route_id>", who=asking(DeleteCredentialRoute), fails=(CredentialRouteAbsent, CredentialsMoving))
+async def delete_credential_route(
+    ports: Ports, caller: TenantCaller, route_id: str
+) -> Answered[DeletedCredentialRoute]:
+    """Delete a credential route; its secret stays."""
+    return await ports.workers.ask(DeleteCredentialRoute(route_id), caller)
 
 
 @routes.post(
-    "/explain", who=tenant_write(roles=BUILDERS), returns={200: Explanation}, fails=(AgentAbsent, MalformedTarget)
+    "/explain", max_body=MAX_EXPLAIN_BODY, who=tenant_write(roles=BUILDERS), fails=(AgentAbsent, MalformedTarget)
 )
-async def explain(ports: Ports, caller: TenantCaller, body: ExplainBody) -> Any:
-    """Say which route a request of an agent would fall to, and why; nothing is sent and nothing is written."""
+async def explain_credential_route(ports: Ports, caller: TenantCaller, body: ExplainBody) -> Explanation:
+    """Explain which credential route a request of an agent would match, and why; nothing is sent or written."""
     return await explaining.explain(ports, caller, body)

@@ -1,56 +1,90 @@
-"""A tenant's secrets. Spec 2/4.5."""
+"""A tenant's secrets."""
 
-from typing import Any
-
+from api.http.bodies import MAX_SECRET_BODY
 from api.http.endpoint import Routes
-from api.http.who import tenant_read, tenant_write
-from custody.identity.roles import BUILDERS
+from api.http.who import asking, tenant_read
+from custody.credentials.rules import ValueNotForHeader
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.errors import Conflict
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page
+from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
+from custody.protocol.signer.refusals import (
+    BadDescription,
+    BadExpiry,
+    CredentialsMoving,
+    SecretAbsent,
+    SecretNameTaken,
+    ValueTooLong,
+)
+from custody.protocol.signer.secrets import (
+    CreateSecret,
+    DeletedSecret,
+    DeleteSecret,
+    RotatedSecret,
+    RotateSecret,
+    Secret,
+)
 from custody.secrets import change, store
-from custody.secrets.types import DeletedSecret, NewSecretBody, NewValueBody, RotatedSecret, Secret, SecretAbsent
+from custody.secrets.types import NewSecretBody, NewValueBody
 
 routes = Routes("/secrets", tag="Secrets")
 
 
-@routes.post("", who=tenant_write(roles=BUILDERS), returns={201: Secret}, fails=(Conflict,))
-async def create(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Any:
-    """Keep a secret; its value is never shown again.
+@routes.post(
+    "",
+    max_body=MAX_SECRET_BODY,
+    who=asking(CreateSecret),
+    status=201,
+    fails=(BadDescription, BadExpiry, CredentialsMoving, QuotaExceeded, SecretNameTaken, ValueTooLong),
+)
+async def create_secret(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[Secret]:
+    """Store a secret; its value is never returned again.
 
-    A name is taken once within the tenant, and free again when its secret is deleted.
+    A name is unique within the tenant, and free again once its secret is deleted.
     """
     return await change.create(ports, caller, body)
 
 
-@routes.get("", who=tenant_read, returns={200: list[Secret]}, private=True)
-async def list_all(ports: Ports, caller: TenantCaller, query: Page) -> Any:
+@routes.get("", who=tenant_read, private=True)
+async def list_secrets(ports: Ports, caller: TenantCaller, query: Page) -> Listed[Secret]:
     """List the tenant's secrets without their values, newest first."""
     return await store.all_of(ports.pool, caller.tenant, query)
 
 
-@routes.get("/<secret_id>", who=tenant_read, returns={200: Secret}, fails=(SecretAbsent,), private=True)
-async def get(ports: Ports, caller: TenantCaller, secret_id: str) -> Any:
-    """Get one secret without its value."""
+@routes.get("/<secret_id>", who=tenant_read, fails=(SecretAbsent,), private=True)
+async def get_secret(ports: Ports, caller: TenantCaller, secret_id: str) -> Secret:
+    """Get a secret without its value."""
     return await store.get(ports.pool, caller.tenant, secret_id)
 
 
-@routes.put("/<secret_id>", who=tenant_write(roles=BUILDERS), returns={200: RotatedSecret}, fails=(SecretAbsent,))
-async def put(ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody) -> Any:
-    """Give a secret its next value; its routes use it from now on, and the value before it is destroyed."""
+@routes.put(
+    "/<secret_id>",
+    max_body=MAX_SECRET_BODY,
+    who=asking(RotateSecret),
+    fails=(CredentialsMoving, SecretAbsent, ValueNotForHeader, ValueTooLong),
+)
+async def replace_secret_value(
+    ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody
+) -> Answered[RotatedSecret]:
+    """Replace the value of a secret; its routes use the new value at once, and the old value is destroyed."""
     return await change.replace(ports, caller, secret_id, body, rotate=False)
 
 
 @routes.post(
-    "/<secret_id>/rotate", who=tenant_write(roles=BUILDERS), returns={200: RotatedSecret}, fails=(SecretAbsent,)
+    "/<secret_id>/rotate",
+    max_body=MAX_SECRET_BODY,
+    who=asking(RotateSecret),
+    fails=(CredentialsMoving, SecretAbsent, ValueNotForHeader, ValueTooLong),
 )
-async def rotate(ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody) -> Any:
+async def rotate_secret(
+    ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody
+) -> Answered[RotatedSecret]:
     """Rotate a secret: the same as replacing its value, audited as a rotation."""
     return await change.replace(ports, caller, secret_id, body, rotate=True)
 
 
-@routes.delete("/<secret_id>", who=tenant_write(roles=BUILDERS), returns={200: DeletedSecret}, fails=(SecretAbsent,))
-async def delete(ports: Ports, caller: TenantCaller, secret_id: str) -> Any:
-    """Delete a secret: its value is destroyed, its name is free, and routes that name it fail."""
-    return await change.delete(ports, caller, secret_id)
+@routes.delete("/<secret_id>", who=asking(DeleteSecret), fails=(CredentialsMoving, SecretAbsent))
+async def delete_secret(ports: Ports, caller: TenantCaller, secret_id: str) -> Answered[DeletedSecret]:
+    """Delete a secret: its value is destroyed, its name is free again, and routes that use it fail."""
+    return await ports.workers.ask(DeleteSecret(secret_id), caller)

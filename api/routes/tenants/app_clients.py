@@ -1,76 +1,116 @@
-"""App clients of a tenant and their secrets. Spec 2/4.3, decisions 9."""
+"""App clients of a tenant and their secrets."""
 
-from typing import Any
-
+from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
-from api.http.who import admin, admin_mfa
+from api.http.who import admin, admin_mfa, asking
+from custody.identity.app_clients import InvalidAppClient
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page
 from custody.ports import Ports
-from custody.tenants import app_clients as stories
-from custody.tenants import store
-from custody.tenants.credential_types import (
-    AppClientAbsent,
-    AppClientsBody,
-    AppClientTaken,
+from custody.protocol.identity.credentials import (
     AppSecret,
-    AppSecretAbsent,
+    CreateAppSecret,
+    DeleteAppClient,
     Deleted,
     NewAppSecret,
-    StoredAppClient,
+    PutAppClients,
+    RevokeAppSecret,
+)
+from custody.protocol.identity.refusals import (
+    AppClientAbsent,
+    AppClientTaken,
+    AppSecretAbsent,
+    DefaultTaken,
     TooManyAppClients,
     TooManyAppSecrets,
 )
+from custody.protocol.refusals import AdministrationMoving
+from custody.tenants import app_clients as use_cases
+from custody.tenants import store
+from custody.tenants.credential_types import AppClientsBody, MissingField, OneOrSeveral, StoredAppClient
 
 routes = Routes("/tenants/<tenant_id>/app-clients", tag="App clients")
-ONE_OR_SEVERAL = StoredAppClient | list[StoredAppClient]
 
 
-@routes.get("", who=admin, returns={200: list[StoredAppClient]})
-async def list_all(ports: Ports, caller: SessionCaller, tenant_id: str, query: Page) -> Any:
+@routes.get("", who=admin)
+async def list_app_clients(ports: Ports, caller: SessionCaller, tenant_id: str, query: Page) -> Listed[StoredAppClient]:
     """List the app clients, newest first."""
     return await store.app_clients(ports.pool, caller.tenant, query)
 
 
-@routes.post("", who=admin_mfa(), returns={201: ONE_OR_SEVERAL}, fails=(AppClientTaken, TooManyAppClients))
-async def create(ports: Ports, caller: SessionCaller, tenant_id: str, body: AppClientsBody) -> Any:
-    """Create an app client, or several in `appClients`: all of them, or none."""
-    return await stories.create(ports, caller, body)
+@routes.post(
+    "",
+    max_body=MAX_CONFIG_BODY,
+    who=asking(PutAppClients),
+    status=201,
+    fails=(
+        AdministrationMoving,
+        AppClientTaken,
+        DefaultTaken,
+        InvalidAppClient,
+        MissingField,
+        OneOrSeveral,
+        TooManyAppClients,
+    ),
+)
+async def create_app_clients(
+    ports: Ports, caller: SessionCaller, tenant_id: str, body: AppClientsBody
+) -> Answered[use_cases.Stored]:
+    """Create an app client, or several in `appClients`: all or none."""
+    return await use_cases.create(ports, caller, body)
 
 
-@routes.put("", who=admin_mfa(), returns={200: ONE_OR_SEVERAL}, fails=(TooManyAppClients,))
-async def put(ports: Ports, caller: SessionCaller, tenant_id: str, body: AppClientsBody) -> Any:
-    """Create or replace one app client, or replace all of them by those in `appClients`."""
-    return await stories.put(ports, caller, body)
+@routes.put(
+    "",
+    max_body=MAX_CONFIG_BODY,
+    who=asking(PutAppClients),
+    fails=(AdministrationMoving, DefaultTaken, InvalidAppClient, MissingField, OneOrSeveral, TooManyAppClients),
+)
+async def replace_app_clients(
+    ports: Ports, caller: SessionCaller, tenant_id: str, body: AppClientsBody
+) -> Answered[use_cases.Stored]:
+    """Create or replace one app client, or replace all of them with those in `appClients`."""
+    return await use_cases.put(ports, caller, body)
 
 
-@routes.delete("/<client_id>", who=admin_mfa(), returns={200: Deleted}, fails=(AppClientAbsent,))
-async def delete(ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str) -> Any:
-    """Delete an app client; its secrets work no more."""
-    return await stories.delete(ports, caller, client_id)
+@routes.delete("/<client_id>", who=asking(DeleteAppClient), fails=(AdministrationMoving, AppClientAbsent))
+async def delete_app_client(ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str) -> Answered[Deleted]:
+    """Delete an app client; its secrets stop working."""
+    return await ports.workers.ask(DeleteAppClient(client_id), caller)
 
 
-@routes.get("/<client_id>/secrets", who=admin_mfa(), returns={200: list[AppSecret]}, fails=(AppClientAbsent,))
-async def list_secrets(ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str, query: Page) -> Any:
-    """List what is told of the secrets, newest first.
+@routes.get("/<client_id>/secrets", who=admin_mfa(), fails=(AppClientAbsent,))
+async def list_app_secrets(
+    ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str, query: Page
+) -> Listed[AppSecret]:
+    """List the secrets of an app client without their values, newest first.
 
-    One that works no more is listed for 90 days, and of those the last 100.
+    A revoked or expired one stays listed for 90 days; at most the last 100 of them.
     """
     return await store.app_secrets(ports.pool, caller.tenant, client_id, query)
 
 
 @routes.post(
-    "/<client_id>/secrets", who=admin_mfa(), returns={201: NewAppSecret}, fails=(AppClientAbsent, TooManyAppSecrets),
-    private=True, shows_secret=True,
-)  # fmt: skip
-async def rotate(ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str) -> Any:
-    """Make a new secret, which is shown this once; the active one goes on working for 24 hours."""
-    return await stories.new_secret(ports, caller, client_id)
+    "/<client_id>/secrets",
+    who=asking(CreateAppSecret),
+    status=201,
+    fails=(AdministrationMoving, AppClientAbsent, TooManyAppSecrets),
+    private=True,
+    shows_secret=True,
+)
+async def create_app_secret(
+    ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str
+) -> Answered[NewAppSecret]:
+    """Create a secret, returned only in this response; the active one keeps working for 24 hours."""
+    return await ports.workers.ask(CreateAppSecret(client_id), caller)
 
 
 @routes.delete(
-    "/<client_id>/secrets/<app_secret_id>", who=admin_mfa(), returns={200: Deleted}, fails=(AppSecretAbsent,)
+    "/<client_id>/secrets/<app_secret_id>", who=asking(RevokeAppSecret), fails=(AdministrationMoving, AppSecretAbsent)
 )
-async def revoke(ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str, app_secret_id: str) -> Any:
+async def revoke_app_secret(
+    ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str, app_secret_id: str
+) -> Answered[Deleted]:
     """Revoke a secret at once."""
-    return await stories.revoke_secret(ports, caller, client_id, app_secret_id)
+    return await ports.workers.ask(RevokeAppSecret(client_id, app_secret_id), caller)

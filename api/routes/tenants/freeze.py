@@ -1,46 +1,58 @@
-"""Freezing an agent or the whole tenant. Decisions 10."""
-
-from typing import Any
+"""Freezing an agent or the whole tenant."""
 
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa, tenant_decide
-from custody.agents.types import AgentAbsent
+from api.http.who import asking
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.tenants import freeze as stories
-from custody.tenants.types import FreezeBody, FrozenAgent, FrozenTenant
+from custody.protocol.refusals import AdministrationMoving
+from custody.protocol.signer.agents import (
+    FreezeAgent,
+    FreezeTenant,
+    FrozenAgent,
+    FrozenTenant,
+    UnfreezeAgent,
+    UnfreezeTenant,
+)
+from custody.protocol.signer.refusals import AgentAbsent, FrozenByOperator
+from custody.tenants.types import FreezeBody
 
 routes = Routes("", tag="Freeze")
 
 
 @routes.post(
-    "/agents/<agent>/freeze", who=tenant_decide(), returns={200: FrozenAgent}, fails=(AgentAbsent,), unsigned=True
+    "/agents/<agent>/freeze", who=asking(FreezeAgent), fails=(AdministrationMoving, AgentAbsent), unsigned=True
 )
-async def freeze_agent(ports: Ports, caller: TenantCaller, agent: AgentRef, body: FreezeBody) -> Any:
-    """Freeze an agent: once this is answered it signs nothing and no secret is used for it.
+async def freeze_agent(ports: Ports, caller: TenantCaller, agent: AgentRef, body: FreezeBody) -> Answered[FrozenAgent]:
+    """Freeze an agent: after this response it signs nothing and no secret is used for it.
 
-    What is frozen already keeps its first time and reason. It needs no signature, wherever the deployment wants one.
+    Freezing again keeps the first time and reason. It never requires a request signature.
     """
-    return await stories.freeze_agent(ports, caller, agent, body)
+    return await ports.workers.ask(FreezeAgent(agent.agent, body.reason), caller)
 
 
-@routes.post("/agents/<agent>/unfreeze", who=admin_mfa("approvals"), returns={200: FrozenAgent}, fails=(AgentAbsent,))
-async def unfreeze_agent(ports: Ports, caller: SessionCaller, agent: AgentRef) -> Any:
-    """Let an agent sign again."""
-    return await stories.unfreeze_agent(ports, caller, agent)
+@routes.post("/agents/<agent>/unfreeze", who=asking(UnfreezeAgent), fails=(AdministrationMoving, AgentAbsent))
+async def unfreeze_agent(ports: Ports, caller: SessionCaller, agent: AgentRef) -> Answered[FrozenAgent]:
+    """Unfreeze an agent."""
+    return await ports.workers.ask(UnfreezeAgent(agent.agent), caller)
 
 
-@routes.post("/tenants/<tenant_id>/freeze", who=tenant_decide(), returns={200: FrozenTenant}, unsigned=True)
-async def freeze_tenant(ports: Ports, caller: TenantCaller, tenant_id: str, body: FreezeBody) -> Any:
-    """Freeze the tenant: once this is answered none of its agents signs anything.
+@routes.post("/tenants/<tenant_id>/freeze", who=asking(FreezeTenant), unsigned=True, fails=(AdministrationMoving,))
+async def freeze_tenant(ports: Ports, caller: TenantCaller, tenant_id: str, body: FreezeBody) -> Answered[FrozenTenant]:
+    """Freeze the tenant: after this response none of its agents signs anything.
 
-    What is frozen already keeps its first time and reason. It needs no signature, wherever the deployment wants one.
+    Freezing again keeps the first time and reason. It never requires a request signature.
     """
-    return await stories.freeze_tenant(ports, caller, body)
+    return await ports.workers.ask(FreezeTenant(body.reason), caller)
 
 
-@routes.post("/tenants/<tenant_id>/unfreeze", who=admin_mfa("approvals"), returns={200: FrozenTenant})
-async def unfreeze_tenant(ports: Ports, caller: SessionCaller, tenant_id: str) -> Any:
-    """Let the tenant's agents sign again; those that are frozen themselves stay so."""
-    return await stories.unfreeze_tenant(ports, caller)
+@routes.post(
+    "/tenants/<tenant_id>/unfreeze", who=asking(UnfreezeTenant), fails=(AdministrationMoving, FrozenByOperator)
+)
+async def unfreeze_tenant(ports: Ports, caller: SessionCaller, tenant_id: str) -> Answered[FrozenTenant]:
+    """Unfreeze the tenant; agents that are frozen themselves stay frozen.
+
+    While the operator has frozen the tenant this is 409 `frozen_by_operator`: only the operator ends that freeze.
+    """
+    return await ports.workers.ask(UnfreezeTenant(), caller)

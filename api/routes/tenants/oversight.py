@@ -1,6 +1,4 @@
-"""What a tenant's admins look at: the security checklist, figures of idempotency keys. Spec 2/4.3."""
-
-from typing import Any
+"""What a tenant's admins look at: the security checklist, figures of idempotency keys."""
 
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa
@@ -8,25 +6,26 @@ from custody.checklist.run import run
 from custody.checklist.types import Checklist
 from custody.idempotency import metrics
 from custody.idempotency.types import IdempotencyMetrics
+from custody.kit.answers import Document
 from custody.kit.callers import SessionCaller
 from custody.ports import Ports
 
 routes = Routes("/tenants/<tenant_id>", tag="Oversight")
 
 
-@routes.get("/security-checklist", who=admin_mfa(), returns={200: Checklist}, private=True)
-async def checklist(ports: Ports, caller: SessionCaller, tenant_id: str) -> Any:
-    """Look through the tenant's security; states and figures alone."""
+@routes.get("/security-checklist", who=admin_mfa(), private=True)
+async def get_security_checklist(ports: Ports, caller: SessionCaller, tenant_id: str) -> Checklist:
+    """Check the tenant's security settings; the response has states and figures only."""
     return await run(ports, caller.tenant)
 
 
-@routes.get("/idempotency-metrics", who=admin_mfa(), returns={200: IdempotencyMetrics})
-async def idempotency_metrics(ports: Ports, caller: SessionCaller, tenant_id: str) -> Any:
-    """Get what requests with an Idempotency-Key came to."""
+@routes.get("/idempotency-metrics", who=admin_mfa())
+async def get_idempotency_metrics(ports: Ports, caller: SessionCaller, tenant_id: str) -> IdempotencyMetrics:
+    """Get counts of requests with an Idempotency-Key by outcome."""
     return await metrics.read(ports.pool, ports.counts, caller.tenant)
 
 
-@routes.get("/idempotency-metrics/export", who=admin_mfa(), returns={200: str}, media="text/csv", private=True)
-async def export_idempotency_metrics(ports: Ports, caller: SessionCaller, tenant_id: str) -> Any:
-    """Get the same as CSV: names, and one row of times and figures."""
+@routes.get("/idempotency-metrics/export", who=admin_mfa(), media="text/csv", private=True)
+async def export_idempotency_metrics(ports: Ports, caller: SessionCaller, tenant_id: str) -> Document:
+    """Get the same counts as CSV: a header and one row."""
     return await metrics.export(ports.pool, ports.counts, caller.tenant)

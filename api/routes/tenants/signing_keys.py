@@ -1,47 +1,52 @@
-"""Keys with which a tenant signs its requests. Spec 2/4.3."""
-
-from typing import Any
+"""Keys with which a tenant signs its requests."""
 
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa
+from api.http.who import admin_mfa, asking
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page
 from custody.ports import Ports
-from custody.tenants import signing_keys as stories
-from custody.tenants import store
-from custody.tenants.credential_types import (
+from custody.protocol.identity.credentials import (
+    CreateSigningKey,
     Deleted,
     NewSigningKey,
+    RevokeSigningKey,
     SigningKey,
-    SigningKeyAbsent,
-    TooManySigningKeys,
 )
+from custody.protocol.identity.refusals import SigningKeyAbsent, TooManySigningKeys
+from custody.protocol.refusals import AdministrationMoving
+from custody.tenants import store
 
 routes = Routes("/tenants/<tenant_id>/request-signing-keys", tag="Request signing")
 
 
-@routes.get("", who=admin_mfa(), returns={200: list[SigningKey]})
-async def list_all(ports: Ports, caller: SessionCaller, tenant_id: str, query: Page) -> Any:
-    """List what is told of the keys, newest first.
+@routes.get("", who=admin_mfa())
+async def list_signing_keys(ports: Ports, caller: SessionCaller, tenant_id: str, query: Page) -> Listed[SigningKey]:
+    """List the request-signing keys without their secrets, newest first.
 
-    One that works no more is listed for 90 days, and of those the last 100.
+    A revoked or expired one stays listed for 90 days; at most the last 100 of them.
     """
     return await store.signing_keys(ports.pool, caller.tenant, query)
 
 
 @routes.post(
-    "", who=admin_mfa(), returns={201: NewSigningKey}, fails=(TooManySigningKeys,), private=True, shows_secret=True,
+    "",
+    who=asking(CreateSigningKey),
+    status=201,
+    fails=(AdministrationMoving, TooManySigningKeys),
+    private=True,
+    shows_secret=True,
     unsigned=True,
-)  # fmt: skip
-async def create(ports: Ports, caller: SessionCaller, tenant_id: str) -> Any:
-    """Make a key, whose secret is shown this once; those that are active go on working for seven days.
+)
+async def create_signing_key(ports: Ports, caller: SessionCaller, tenant_id: str) -> Answered[NewSigningKey]:
+    """Create a request-signing key, its secret returned only in this response; active keys keep working for seven days.
 
-    It needs no signature where the deployment wants one, for who has no key yet cannot sign.
+    It requires no request signature even where the deployment demands one, because the first key cannot be signed for.
     """
-    return await stories.create(ports, caller)
+    return await ports.workers.ask(CreateSigningKey(), caller)
 
 
-@routes.delete("/<key_id>", who=admin_mfa(), returns={200: Deleted}, fails=(SigningKeyAbsent,))
-async def revoke(ports: Ports, caller: SessionCaller, tenant_id: str, key_id: str) -> Any:
+@routes.delete("/<key_id>", who=asking(RevokeSigningKey), fails=(AdministrationMoving, SigningKeyAbsent))
+async def revoke_signing_key(ports: Ports, caller: SessionCaller, tenant_id: str, key_id: str) -> Answered[Deleted]:
     """Revoke a key at once."""
-    return await stories.revoke(ports, caller, key_id)
+    return await ports.workers.ask(RevokeSigningKey(key_id), caller)

@@ -1,23 +1,32 @@
-"""A tenant and its configuration. Spec 2/4.3."""
+"""A tenant and its configuration."""
 
-from typing import Any
+from typing import NoReturn
 
+from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
-from api.http.who import (
-    TENANT_WRITE,
-    anybody,
-    person,
-    platform,
-    session,
-    tenant_key,
-    tenant_read,
-)
-from custody.identity.roles import ADMINS
+from api.http.who import admin, anybody, asking, tenant_key, tenant_read
+from custody.identity.app_clients import InvalidAppClient
+from custody.identity.theme import InvalidTheme
+from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller, SessionCaller, TenantCaller
-from custody.kit.errors import Conflict
+from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
+from custody.protocol.identity.refusals import (
+    AppClientTaken,
+    BadApiKey,
+    BadApprovalConfig,
+    DefaultTaken,
+    PersonRequired,
+    TenantIdReserved,
+    TenantKeyTaken,
+    TenantTaken,
+    TooManyAppClients,
+)
+from custody.protocol.identity.tenants import CreateTenant, PutConfig
+from custody.protocol.refusals import AdministrationMoving, TenantAbsent
 from custody.tenants import configure, remove, store
-from custody.tenants import create as stories
+from custody.tenants import create as use_cases
+from custody.tenants.rules import UnknownFlag, UnknownPolicyType, WrongTenantId
 from custody.tenants.types import (
     DefaultPoliciesRetired,
     NewTenantBody,
@@ -27,44 +36,75 @@ from custody.tenants.types import (
     TenantConfigBody,
     TenantWebhookRetired,
 )
+from custody.tenants.usage import Usage, usage
 
 routes = Routes("/tenants", tag="Tenants")
 
 
 @routes.post(
-    "", who=platform(TENANT_WRITE) | person, returns={201: RegisteredTenant}, fails=(Conflict,),
+    "",
+    who=asking(CreateTenant),
+    status=201,
+    fails=(BadApiKey, QuotaExceeded, TenantIdReserved, TenantKeyTaken, TenantTaken),
     lenient=DefaultPoliciesRetired,
-)  # fmt: skip
-async def register(ports: Ports, caller: PlatformCaller | SessionCaller, body: NewTenantBody) -> Any:
-    """Create a tenant that brings its own API key, or the key's SHA-256.
+)
+async def register_tenant(
+    ports: Ports, caller: PlatformCaller | SessionCaller, body: NewTenantBody
+) -> Answered[RegisteredTenant]:
+    """Create a tenant with its own API key, or the key's SHA-256.
 
-    A person who asks becomes its owner.
+    A signed-in person becomes its owner.
     """
-    return await stories.register(ports, caller, body)
+    return await use_cases.register(ports, caller, body)
 
 
-@routes.get("/<tenant_id>", who=tenant_read, returns={200: Tenant})
-async def get(ports: Ports, caller: TenantCaller, tenant_id: str) -> Any:
+@routes.get("/<tenant_id>", who=tenant_read, fails=(TenantAbsent,))
+async def get_tenant(ports: Ports, caller: TenantCaller, tenant_id: str) -> Tenant:
     """Get the tenant."""
     return await store.get(ports.pool, caller.tenant)
 
 
-@routes.get("/<tenant_id>/config", who=tenant_read, returns={200: TenantConfig})
-async def get_config(ports: Ports, caller: TenantCaller, tenant_id: str) -> Any:
-    """Get the tenant's configuration, defaults filled in."""
+@routes.get("/<tenant_id>/usage", who=tenant_key | admin, fails=(TenantAbsent,))
+async def get_usage(ports: Ports, caller: TenantCaller, tenant_id: str) -> Usage:
+    """Get the tenant's usage and limit of each quota."""
+    return await usage(ports, caller.tenant)
+
+
+@routes.get("/<tenant_id>/config", who=tenant_read)
+async def get_tenant_config(ports: Ports, caller: TenantCaller, tenant_id: str) -> TenantConfig:
+    """Get the tenant's configuration with defaults filled in."""
     return await store.get_config(ports.pool, caller.tenant, ports.presets)
 
 
-@routes.put("/<tenant_id>/config", who=tenant_key | session(ADMINS, "tenantAdmin"), returns={200: TenantConfig})
-async def put_config(ports: Ports, caller: TenantCaller, tenant_id: str, body: TenantConfigBody) -> Any:
+@routes.put(
+    "/<tenant_id>/config",
+    max_body=MAX_CONFIG_BODY,
+    who=asking(PutConfig),
+    fails=(
+        AdministrationMoving,
+        AppClientTaken,
+        BadApprovalConfig,
+        DefaultTaken,
+        InvalidAppClient,
+        InvalidTheme,
+        PersonRequired,
+        TooManyAppClients,
+        UnknownFlag,
+        UnknownPolicyType,
+        WrongTenantId,
+    ),
+)
+async def replace_tenant_config(
+    ports: Ports, caller: TenantCaller, tenant_id: str, body: TenantConfigBody
+) -> Answered[TenantConfig]:
     """Replace the tenant's configuration; an omitted field is unset.
 
-    `authAbuseConfig` and `appClients` stay where they are omitted; the tenant's key may send them only as they are.
+    `authAbuseConfig` and `appClients` stay as they are if omitted; the tenant's key may send them only unchanged.
     """
     return await configure.put_config(ports, caller, body)
 
 
-@routes.put("/<tenant_id>/webhook", who=anybody, returns={410: None}, fails=(TenantWebhookRetired,))
-async def put_webhook(tenant_id: str) -> Any:
+@routes.put("/<tenant_id>/webhook", who=anybody, fails=(TenantWebhookRetired,))
+async def set_tenant_webhook(tenant_id: str) -> NoReturn:
     """Retired: use /webhooks, and PUT /agents/{agentId}/policies for policies."""
-    return remove.refuse_webhook()
+    remove.refuse_webhook()

@@ -1,41 +1,64 @@
-"""What an agent asked for, and what became of it. Spec 1/4.6, decisions 4."""
-
-from typing import Any
+"""What an agent asked for, and what became of it."""
 
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
-from custody.agents.types import AgentAbsent
-from custody.kit.paging import Page
+from custody.kit.callers import AgentCaller, TenantCaller
+from custody.kit.instants import BadTime
+from custody.kit.paging import Listed, Page
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
+from custody.protocol.signer.refusals import AgentAbsent, TransactionAbsent
 from custody.transactions import history, store
-from custody.transactions.types import PendingItem, Transaction, TransactionAbsent, TransactionPage, TransactionQuery
+from custody.transactions.redaction import shown_to
+from custody.transactions.types import (
+    HistoryQuery,
+    ListedTransaction,
+    PendingItem,
+    Transaction,
+    TransactionPage,
+    TransactionQuery,
+)
 
 routes = Routes("/vault", tag="Transactions")
 WHO = tenant_read | agent_token
 
 
-@routes.get("/<agent>/pending", who=WHO, returns={200: list[PendingItem]}, fails=(AgentAbsent,))
-async def pending(ports: Ports, agent: AgentRef, query: Page) -> Any:
-    """List what waits for a person, newest first."""
+@routes.get("/<agent>/pending", who=WHO, fails=(AgentAbsent,))
+async def list_pending_transactions(ports: Ports, agent: AgentRef, query: Page) -> Listed[PendingItem]:
+    """List the agent's pending approvals, newest first."""
     return await store.pending(ports.pool, agent, query.limit, query.offset)
 
 
-@routes.get("/<agent>/history", who=WHO, returns={200: list[Transaction]}, fails=(AgentAbsent,), private=True)
-async def all_of(ports: Ports, agent: AgentRef, query: Page) -> Any:
-    """List all transactions of an agent, newest first."""
-    return await store.history(ports.pool, agent, query.limit, query.offset)
+@routes.get("/<agent>/history", who=WHO, fails=(AgentAbsent,), private=True)
+async def list_history(
+    ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, query: HistoryQuery
+) -> Listed[ListedTransaction]:
+    """List all transactions of an agent, newest first.
+
+    The requested and the signed data are in the single transaction, and here with `include=data`; signatures and
+    signed bytes are null for callers who may neither sign nor approve. A page ends before its limit where it would
+    exceed 4 MiB; continue at `offset` plus the number of its rows.
+    """
+    return shown_to(caller, await store.history(ports.pool, agent, query))
 
 
-@routes.get("/<agent>/transactions", who=WHO, returns={200: TransactionPage}, fails=(AgentAbsent,), private=True)
-async def search(ports: Ports, agent: AgentRef, query: TransactionQuery) -> Any:
-    """Search an agent's transactions."""
-    return await history.search(ports, agent, query)
+@routes.get("/<agent>/transactions", who=WHO, fails=(AgentAbsent, BadTime), private=True)
+async def list_transactions(
+    ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, query: TransactionQuery
+) -> TransactionPage:
+    """Search an agent's transactions.
+
+    The requested and the signed data are in the single transaction, and here with `include=data`; signatures and
+    signed bytes are null for callers who may neither sign nor approve. A page ends before its limit where it would
+    exceed 4 MiB; continue at `offset` plus the number of its rows.
+    """
+    return shown_to(caller, await history.search(ports, agent, query))
 
 
-@routes.get(
-    "/<agent>/transactions/<tx_id>", who=WHO, returns={200: Transaction}, fails=(TransactionAbsent,), private=True
-)
-async def get(ports: Ports, agent: AgentRef, tx_id: str) -> Any:
-    """Get one transaction."""
-    return await store.get(ports.pool, agent, tx_id)
+@routes.get("/<agent>/transactions/<tx_id>", who=WHO, fails=(TransactionAbsent,), private=True)
+async def get_transaction(ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, tx_id: str) -> Transaction:
+    """Get one transaction.
+
+    Its signature and signed bytes are null for callers who may neither sign nor approve.
+    """
+    return shown_to(caller, await store.get(ports.pool, agent, tx_id))

@@ -1,29 +1,25 @@
-"""An offline-verifiable statement about one signature. Decisions 10."""
-
-from typing import Any
+"""An offline-verifiable statement about one signature."""
 
 from api.http.endpoint import Routes
-from api.http.who import agent_token, tenant_read
+from api.http.who import asking
 from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.receipts import issue
-from custody.receipts.types import NotSigned, Receipt
-from custody.transactions.types import TransactionAbsent
+from custody.protocol.signer.orders import IssueReceipt, Receipt
+from custody.protocol.signer.refusals import AgentAbsent, NotRecorded, NotSigned, TransactionAbsent
 
 routes = Routes("/vault", tag="Transactions")
 
 
 @routes.get(
     "/<agent>/transactions/<tx_id>/receipt",
-    who=tenant_read | agent_token,
-    returns={200: Receipt},
-    fails=(TransactionAbsent, NotSigned),
+    who=asking(IssueReceipt),
+    fails=(AgentAbsent, NotRecorded, NotSigned, TransactionAbsent),
     private=True,
 )
-async def get(ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, tx_id: str) -> Any:
-    """Get the signer's signed statement about a signature: the rules that judged it, what it does, and who approved.
+async def get_receipt(ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, tx_id: str) -> Receipt:
+    """Get a signed receipt of a signature: the rules that judged it, what it does, and who approved it.
 
-    `custody receipt verify` checks it without asking anybody.
+    `custody receipt verify` checks it offline.
     """
-    return await issue.issue(ports, caller, agent, tx_id)
+    return (await ports.workers.ask(IssueReceipt(agent.agent, tx_id), caller)).answer

@@ -1,35 +1,32 @@
-"""Replacing a transaction that is stuck. Decisions 10."""
-
-from typing import Any
+"""Replacing a transaction that is stuck."""
 
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa, agent_token
-from api.routes.vault.sign import UNDECIDED
-from custody.chains.orders import ReplacementFees
+from api.http.who import asking
+from api.routes.vault.refusals import EVM, NODE, ORDER, REPLACEMENT
+from custody.chains.orders import EvmSigned, ReplacementFees
+from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
-from custody.kit.errors import Conflict, Frozen, UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
+from custody.protocol.signer.orders import ReplaceEvm
 from custody.signing import replace
-from custody.signing.types import EvmSigned
-from custody.transactions.types import TransactionAbsent
+from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")
 
 
 @routes.post(
     "/<agent>/transactions/<tx_id>/replace",
-    who=agent_token | admin_mfa("vaultSigning"),
-    returns={200: EvmSigned, **UNDECIDED},
-    fails=(TransactionAbsent, Conflict, UpstreamFailed, Frozen),
+    who=asking(ReplaceEvm),
+    fails=(*ORDER, *NODE, *EVM, *REPLACEMENT),
     private=True,
     queues=True,
 )
 async def replace_transaction(
     ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, tx_id: str, body: ReplacementFees
-) -> Any:
+) -> Answered[Decided[EvmSigned]]:
     """Sign a stuck EVM transaction again with the same nonce and higher fees.
 
-    The payment stays what it is. Policies judge it as they stand today; it counts once for its nonce.
+    The payment stays the same. Today's policies judge it; it counts once towards limits, for its nonce.
     """
     return await replace.replace(ports, caller, agent, tx_id, body)

@@ -1,66 +1,79 @@
-"""Signing with an agent's wallets. Spec 1/4.3."""
+"""Signing with an agent's wallets."""
 
-from typing import Any
-
+from api.http.bodies import MAX_EVM_BODY, MAX_TYPED_DATA_BODY
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa, agent_token
-from custody.chains.orders import EvmOrder, SolanaOrder, TypedDataOrder
+from api.http.who import asking
+from api.routes.vault.refusals import EVM, NODE, ORDER, SOLANA, TYPED_DATA
+from custody.chains.orders import (
+    EvmOrder,
+    EvmQuestion,
+    EvmSigned,
+    SolanaOrder,
+    SolanaQuestion,
+    SolanaSigned,
+    TypedDataQuestion,
+    TypedDataSigned,
+)
+from custody.chains.typed_body import TypedDataBody
+from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
-from custody.kit.errors import Frozen, UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
+from custody.protocol.signer.orders import SignOrder
 from custody.signing import request
-from custody.signing.types import EvmSigned, Pending, PolicyRefused, SolanaSigned, TypedDataSigned
+from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")
-UNDECIDED = {202: Pending, 403: PolicyRefused, 429: PolicyRefused}
 
 
 @routes.post(
     "/<agent>/sign",
-    who=agent_token | admin_mfa("vaultSigning"),
-    returns={200: EvmSigned, **UNDECIDED},
-    fails=(UpstreamFailed, Frozen),
+    max_body=MAX_EVM_BODY,
+    who=asking(SignOrder),
+    fails=(*ORDER, *NODE, *EVM),
     private=True,
     queues=True,
 )
-async def sign(ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: EvmOrder) -> Any:
+async def sign_evm_transaction(
+    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: EvmOrder
+) -> Answered[Decided[EvmSigned]]:
     """Sign an EVM transaction, queue it for approval, or refuse it.
 
     The agent's policies decide. Hard policies come first; the auto-approve threshold only queues.
     """
-    return await request.evm(ports, caller, agent, body)
+    return await request.sign(ports, caller, agent, EvmQuestion(body), EvmSigned)
 
 
 @routes.post(
     "/<agent>/sign-typed-data",
-    who=agent_token | admin_mfa("vaultSigning"),
-    returns={200: TypedDataSigned, **UNDECIDED},
-    fails=(Frozen,),
+    max_body=MAX_TYPED_DATA_BODY,
+    who=asking(SignOrder),
+    fails=(*ORDER, *TYPED_DATA),
     private=True,
     queues=True,
 )
 async def sign_typed_data(
-    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: TypedDataOrder
-) -> Any:
+    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: TypedDataBody
+) -> Answered[Decided[TypedDataSigned]]:
     """Sign an EIP-712 document (eth_signTypedData_v4), queue it, or refuse it.
 
-    Permits, orders and authorizations are judged as what they move or allow.
+    Permits, orders and authorizations are judged by the assets they move or the spending they allow.
     """
-    return await request.typed_data(ports, caller, agent, body)
+    return await request.sign(ports, caller, agent, TypedDataQuestion(body.order()), TypedDataSigned)
 
 
 @routes.post(
     "/<agent>/sign-solana",
-    who=agent_token | admin_mfa("vaultSigning"),
-    returns={200: SolanaSigned, **UNDECIDED},
-    fails=(UpstreamFailed, Frozen),
+    who=asking(SignOrder),
+    fails=(*ORDER, *NODE, *SOLANA),
     private=True,
     queues=True,
 )
-async def sign_solana(ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: SolanaOrder) -> Any:
+async def sign_solana_transaction(
+    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: SolanaOrder
+) -> Answered[Decided[SolanaSigned]]:
     """Sign a Solana transaction, queue it, or refuse it.
 
-    Every instruction is recognised or the request is refused; `to` and `value` must equal what the bytes do.
+    An unrecognised instruction refuses the request; `to` and `value` must equal what the bytes do.
     """
-    return await request.solana(ports, caller, agent, body)
+    return await request.sign(ports, caller, agent, SolanaQuestion(body), SolanaSigned)

@@ -1,32 +1,33 @@
-"""What signing would come to. Decisions 10."""
+"""What signing would come to."""
 
-from typing import Any
-
+from api.http.bodies import MAX_EVM_BODY
 from api.http.endpoint import Routes
-from api.http.who import agent_token, tenant_read
-from custody.agents.types import AgentAbsent
-from custody.chains.orders import Question
-from custody.foresight.simulate import simulate as simulate_order
-from custody.foresight.types import Simulated
+from api.http.who import asking
+from api.routes.vault.refusals import EVM, NODE, ORDER, SOLANA, TRANSFER, TYPED_DATA
 from custody.kit.callers import AgentCaller, TenantCaller
-from custody.kit.errors import Conflict, Frozen, UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
+from custody.protocol.signer.orders import Simulate
+from custody.signing.typed_data import QuestionBody, question_of
+from custody.simulation.simulate import simulate
+from custody.simulation.types import Simulated
 
 routes = Routes("/vault", tag="Signing")
 
 
 @routes.post(
     "/<agent>/simulate",
-    who=tenant_read | agent_token,
-    returns={200: Simulated},
-    fails=(AgentAbsent, Conflict, Frozen, UpstreamFailed),
+    max_body=MAX_EVM_BODY,
+    who=asking(Simulate),
+    fails=(*ORDER, *NODE, *EVM, *SOLANA, *TYPED_DATA, *TRANSFER),
     private=True,
 )
-async def simulate(ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, body: Question) -> Any:
-    """Say what signing this order would come to right now; nothing is signed and nothing is written.
+async def simulate_order(
+    ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, body: QuestionBody
+) -> Simulated:
+    """Simulate signing an order: what would happen now. Nothing is signed and nothing is written.
 
-    The same code decides as when signing. What signing refuses before a policy judges it is refused here, too.
-    An `Idempotency-Key` keeps no answer, because nothing is written: each question is answered anew.
+    Uses the same code as signing. An order that signing refuses before policy evaluation is refused here, too.
+    An `Idempotency-Key` stores no response, because nothing is written: every request is evaluated again.
     """
-    return await simulate_order(ports, caller, agent, body)
+    return await simulate(ports, caller, agent, question_of(body))

@@ -1,52 +1,89 @@
-"""Deliveries: what was sent where, and what is to be sent again. Spec 2/3.2, 4.7."""
-
-from typing import Any
+"""Deliveries: what was sent where, and what is to be sent again."""
 
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa
+from api.http.who import admin_mfa, asking
+from custody.kit.answers import Answered, Document
 from custody.kit.callers import SessionCaller
+from custody.kit.paging import Listed
 from custody.ports import Ports
-from custody.webhooks import deliveries as stories
+from custody.protocol.identity.refusals import (
+    DeliveryAbsent,
+    DeliveryDelivered,
+    DeliveryUnderWay,
+    EventForgotten,
+    NotSubscribed,
+    RetryBudgetUsed,
+    TestNotReplayed,
+    TooManySentAgain,
+    WebhookAbsent,
+    WebhookDeleted,
+    WebhookDisabled,
+    WebhookUrlChanged,
+)
+from custody.protocol.identity.webhooks import Delivery, ReplayDelivery, RetryDelivery
+from custody.protocol.refusals import AdministrationMoving
+from custody.webhooks import export as exporting
 from custody.webhooks import store
-from custody.webhooks.types import Delivery, DeliveryAbsent, DeliveryQuery, ExportQuery, WebhookAbsent
+from custody.webhooks.types import DeliveryQuery, ExportQuery
 
 routes = Routes("/webhooks", tag="Webhooks")
 
 
-@routes.get(
-    "/<webhook_id>/deliveries", who=admin_mfa("webhooks"), returns={200: list[Delivery]}, fails=(WebhookAbsent,)
-)
-async def list_all(ports: Ports, caller: SessionCaller, webhook_id: str, query: DeliveryQuery) -> Any:
-    """List the deliveries to an endpoint, newest first; what they say and where they go is not shown."""
+@routes.get("/<webhook_id>/deliveries", who=admin_mfa("webhooks"), fails=(WebhookAbsent,))
+async def list_deliveries(
+    ports: Ports, caller: SessionCaller, webhook_id: str, query: DeliveryQuery
+) -> Listed[Delivery]:
+    """List the deliveries to an endpoint, newest first, without payload and URL."""
     return await store.deliveries_of(ports.pool, caller.tenant, webhook_id, query)
 
 
-@routes.get(
-    "/<webhook_id>/deliveries/export", who=admin_mfa("webhooks"), returns={200: str}, fails=(WebhookAbsent,),
-    media="text/csv",
-)  # fmt: skip
-async def export(ports: Ports, caller: SessionCaller, webhook_id: str, query: ExportQuery) -> Any:
-    """Get the same as CSV, in which no cell is a formula."""
-    return await stories.export(ports.pool, caller.tenant, webhook_id, query)
+@routes.get("/<webhook_id>/deliveries/export", who=admin_mfa("webhooks"), fails=(WebhookAbsent,), media="text/csv")
+async def export_deliveries(ports: Ports, caller: SessionCaller, webhook_id: str, query: ExportQuery) -> Document:
+    """Get the same as CSV, safe against spreadsheet formulas."""
+    return await exporting.export(ports.pool, caller.tenant, webhook_id, query)
 
 
 @routes.post(
-    "/deliveries/<delivery_id>/retry", who=admin_mfa("webhooks"), returns={200: Delivery}, fails=(DeliveryAbsent,)
-)  # fmt: skip
-async def retry(ports: Ports, caller: SessionCaller, delivery_id: str) -> Any:
-    """Try a failed delivery again at once, as long as its attempts are not used up.
+    "/deliveries/<delivery_id>/retry",
+    who=asking(RetryDelivery),
+    fails=(
+        AdministrationMoving,
+        DeliveryAbsent,
+        DeliveryDelivered,
+        DeliveryUnderWay,
+        RetryBudgetUsed,
+        WebhookDeleted,
+        WebhookDisabled,
+        WebhookUrlChanged,
+    ),
+)
+async def retry_delivery(ports: Ports, caller: SessionCaller, delivery_id: str) -> Answered[Delivery]:
+    """Retry a failed delivery at once, if it has attempts left.
 
-    Not if its endpoint was deleted, is disabled or has another address now.
+    Refused if its endpoint was deleted, is disabled or has a different URL now.
     """
-    return await stories.retry(ports, caller, delivery_id)
+    return await ports.workers.ask(RetryDelivery(delivery_id), caller)
 
 
 @routes.post(
-    "/deliveries/<delivery_id>/replay", who=admin_mfa("webhooks"), returns={200: Delivery}, fails=(DeliveryAbsent,)
-)  # fmt: skip
-async def replay(ports: Ports, caller: SessionCaller, delivery_id: str) -> Any:
-    """Send the event of a delivered or failed delivery once more: a new delivery, signed anew.
+    "/deliveries/<delivery_id>/replay",
+    who=asking(ReplayDelivery),
+    fails=(
+        AdministrationMoving,
+        DeliveryAbsent,
+        DeliveryUnderWay,
+        EventForgotten,
+        NotSubscribed,
+        TestNotReplayed,
+        TooManySentAgain,
+        WebhookDeleted,
+        WebhookDisabled,
+        WebhookUrlChanged,
+    ),
+)
+async def replay_delivery(ports: Ports, caller: SessionCaller, delivery_id: str) -> Answered[Delivery]:
+    """Replay the event of a delivered or failed delivery as a new delivery with a new signature.
 
-    Only if its endpoint still exists, is enabled, has the same address and is subscribed to the event.
+    Requires that its endpoint exists, is enabled, has the same URL and is subscribed to the event.
     """
-    return await stories.replay(ports, caller, delivery_id)
+    return await ports.workers.ask(ReplayDelivery(delivery_id), caller)

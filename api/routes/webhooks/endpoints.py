@@ -1,68 +1,107 @@
-"""Webhook endpoints: where a tenant's events go. Spec 2/4.7."""
-
-from typing import Any
+"""Webhook endpoints: where a tenant's events go."""
 
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa
+from api.http.who import admin_mfa, asking
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page
+from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
-from custody.webhooks import endpoints as stories
-from custody.webhooks import store
-from custody.webhooks.targets import BadWebhookUrl
-from custody.webhooks.types import (
+from custody.protocol.identity.refusals import TooManySentAgain, TooManyWebhookSecrets, WebhookAbsent, WebhookDisabled
+from custody.protocol.identity.webhooks import (
+    ChangeWebhook,
+    CreateWebhook,
     DeletedWebhook,
+    DeleteWebhook,
     Delivery,
     NewWebhook,
-    NewWebhookBody,
-    TooManyWebhooks,
+    RolledWebhookSecret,
+    RollWebhookSecret,
+    SendWebhookTest,
     Webhook,
-    WebhookAbsent,
-    WebhookChangeBody,
 )
+from custody.protocol.refusals import AdministrationMoving
+from custody.webhooks import endpoints, store
+from custody.webhooks.names import UnknownEvent
+from custody.webhooks.targets import BadWebhookUrl
+from custody.webhooks.types import NewWebhookBody, RollSecretBody, WebhookChangeBody
 
 routes = Routes("/webhooks", tag="Webhooks")
 
 
 @routes.post(
-    "", who=admin_mfa("webhooks"), returns={201: NewWebhook}, fails=(BadWebhookUrl, TooManyWebhooks), private=True,
+    "",
+    who=asking(CreateWebhook),
+    status=201,
+    fails=(AdministrationMoving, BadWebhookUrl, QuotaExceeded, UnknownEvent),
+    private=True,
     shows_secret=True,
-)  # fmt: skip
-async def create(ports: Ports, caller: SessionCaller, body: NewWebhookBody) -> Any:
-    """Make an endpoint, enabled; its secret is shown this once.
+)
+async def create_webhook(ports: Ports, caller: SessionCaller, body: NewWebhookBody) -> NewWebhook:
+    """Create a webhook endpoint, enabled; its secret is returned only in this response.
 
-    Without `events` it gets every one there is, those of later versions too.
+    Without `events` it receives every event, including those of later versions.
     """
-    return await stories.create(ports, caller, body)
+    return await endpoints.create(ports, caller, body)
 
 
-@routes.get("", who=admin_mfa("webhooks"), returns={200: list[Webhook]})
-async def list_all(ports: Ports, caller: SessionCaller, query: Page) -> Any:
-    """List the endpoints, newest first, without their secrets."""
+@routes.get("", who=admin_mfa("webhooks"))
+async def list_webhooks(ports: Ports, caller: SessionCaller, query: Page) -> Listed[Webhook]:
+    """List the webhook endpoints without their secrets, newest first."""
     return await store.all_of(ports.pool, caller.tenant, query)
 
 
+@routes.get("/<webhook_id>", who=admin_mfa("webhooks"), fails=(WebhookAbsent,))
+async def get_webhook(ports: Ports, caller: SessionCaller, webhook_id: str) -> Webhook:
+    """Get one webhook endpoint without its secret."""
+    return await store.get(ports.pool, caller.tenant, webhook_id)
+
+
 @routes.put(
-    "/<webhook_id>", who=admin_mfa("webhooks"), returns={200: Webhook}, fails=(BadWebhookUrl, WebhookAbsent)
-)  # fmt: skip
-async def change(ports: Ports, caller: SessionCaller, webhook_id: str, body: WebhookChangeBody) -> Any:
-    """Change some fields of an endpoint; what is left out stays as it is, and so does the secret.
+    "/<webhook_id>", who=asking(ChangeWebhook), fails=(AdministrationMoving, BadWebhookUrl, UnknownEvent, WebhookAbsent)
+)
+async def change_webhook(
+    ports: Ports, caller: SessionCaller, webhook_id: str, body: WebhookChangeBody
+) -> Answered[Webhook]:
+    """Change some fields of an endpoint; omitted fields and the secret stay as they are.
 
-    What is on its way to an address that is changed, or to an endpoint that is disabled, is not sent there.
+    Pending deliveries are not sent to a changed URL, or to a disabled endpoint.
     """
-    return await stories.change(ports, caller, webhook_id, body)
+    return await endpoints.change(ports, caller, webhook_id, body)
 
 
-@routes.delete("/<webhook_id>", who=admin_mfa("webhooks"), returns={200: DeletedWebhook}, fails=(WebhookAbsent,))
-async def delete(ports: Ports, caller: SessionCaller, webhook_id: str) -> Any:
-    """Delete an endpoint with its secret; what is on its way is not sent any more."""
-    return await stories.delete(ports, caller, webhook_id)
+@routes.delete("/<webhook_id>", who=asking(DeleteWebhook), fails=(AdministrationMoving, WebhookAbsent))
+async def delete_webhook(ports: Ports, caller: SessionCaller, webhook_id: str) -> Answered[DeletedWebhook]:
+    """Delete an endpoint with its secret; pending deliveries are not sent."""
+    return await ports.workers.ask(DeleteWebhook(webhook_id), caller)
 
 
-@routes.post("/<webhook_id>/test", who=admin_mfa("webhooks"), returns={200: Delivery}, fails=(WebhookAbsent,))
-async def send_test(ports: Ports, caller: SessionCaller, webhook_id: str) -> Any:
+@routes.post(
+    "/<webhook_id>/roll-secret",
+    who=asking(RollWebhookSecret),
+    fails=(AdministrationMoving, TooManyWebhookSecrets, WebhookAbsent),
+    private=True,
+    shows_secret=True,
+)
+async def roll_webhook_secret(
+    ports: Ports, caller: SessionCaller, webhook_id: str, body: RollSecretBody
+) -> Answered[RolledWebhookSecret]:
+    """Give an endpoint a new secret, returned only in this response.
+
+    For the overlap (24 hours unless `overlapSeconds` says otherwise) each delivery is signed with both, so a receiver
+    that knows either verifies it. `overlapSeconds: 0` ends every former secret at once.
+    """
+    return await ports.workers.ask(RollWebhookSecret(webhook_id, body.overlap_seconds), caller)
+
+
+@routes.post(
+    "/<webhook_id>/test",
+    who=asking(SendWebhookTest),
+    fails=(AdministrationMoving, TooManySentAgain, WebhookAbsent, WebhookDisabled),
+)
+async def test_webhook(ports: Ports, caller: SessionCaller, webhook_id: str) -> Answered[Delivery]:
     """Send a signed `webhook.test` to an enabled endpoint, once.
 
-    It is no event: nobody subscribes to it, and it is neither retried nor replayed.
+    A test is not an event: it needs no subscription, and it is neither retried nor replayed.
     """
-    return await stories.send_test(ports, caller, webhook_id)
+    return await ports.workers.ask(SendWebhookTest(webhook_id), caller)

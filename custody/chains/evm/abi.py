@@ -1,10 +1,10 @@
-"""Strict reading of contract-call arguments: the one canonical encoding, or nothing. Spec 1/4.3, decisions 3.
+"""Strict reading of contract-call arguments: the one canonical encoding, or nothing.
 
-A lenient reader is a hole: two decoders that disagree about the same bytes let one of them be told a story. So
+A lenient reader is a hole: two decoders that disagree about the same bytes can be made to disagree about an order. So
 padding must be zero, offsets must point where an encoder puts them, and nothing may follow.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 WORD = 32
 _WIDTHS = {"address": 160, "uint256": 256, "uint160": 160, "uint48": 48, "uint8": 8, "bool": 1}
@@ -32,11 +32,6 @@ def decode(types: Sequence[str], body: bytes) -> list[Value]:
     if tail != len(body):
         raise NotCanonical
     return values
-
-
-def encode_words(values: Iterable[int | str]) -> bytes:
-    """Encode numbers and addresses, one word each."""
-    return b"".join((int(value, 16) if isinstance(value, str) else value).to_bytes(WORD) for value in values)
 
 
 def _static(kind: str, word: bytes) -> Value:

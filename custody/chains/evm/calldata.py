@@ -1,4 +1,4 @@
-"""What a contract call does, read from its bytes. Spec 1/4.3, decisions 3.
+"""What a contract call does, read from its bytes.
 
 Promise P6: judged on what the bytes do. Whatever is not read exactly is one `opaque` effect, which no limit
 covers: router and Safe calls, wrapping, ownership and upgrades among them.
@@ -6,8 +6,9 @@ covers: router and Safe calls, wrapping, ownership and upgrades among them.
 
 from custody.chains.evm import abi
 from custody.chains.evm.address import parse_address
+from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.evm.selectors import MAX_EFFECTS, READERS, Reading, Site
-from custody.chains.types import EVM_NATIVE, Call, Effect
+from custody.chains.types import Call, Effect
 
 _SELECTOR = 4
 _MAX_DEPTH = 3

@@ -1,6 +1,6 @@
-"""Messages that a wallet signed with personal_sign (EIP-191, version 0x45): whose signature is it? Spec 1/5.
+"""Messages that a wallet signed with personal_sign (EIP-191, version 0x45): whose signature is it?
 
-Only reads signatures; nothing of ours signs this way.
+Only reads signatures; the service never signs this way.
 """
 
 import re

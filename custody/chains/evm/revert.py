@@ -1,4 +1,4 @@
-"""Why a contract call failed, out of the node's error. Spec 1/4.3, decisions 4."""
+"""Why a contract call failed, out of the node's error."""
 
 from custody.chains.rpc import RpcRefused, clean
 

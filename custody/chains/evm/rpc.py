@@ -1,4 +1,4 @@
-"""What an EVM node is asked before and after signing. Spec 1/4.3, decisions 4.
+"""What an EVM node is asked before and after signing.
 
 Nothing here is trusted: the signer caps every figure, and an order is judged without them.
 """
@@ -9,25 +9,25 @@ from typing import Any
 import msgspec
 
 from custody.chains.evm.revert import reason_of
+from custody.chains.family import Chain
 from custody.chains.orders import EvmOrder, EvmPrepared
-from custody.chains.rpc import METHOD_NOT_FOUND, BroadcastRefused, Rpc, RpcRefused, RpcUnavailable
-from custody.chains.table import Chain
+from custody.chains.rpc import (
+    METHOD_NOT_FOUND,
+    BroadcastRefused,
+    InsufficientFunds,
+    NotExecutable,
+    Rpc,
+    RpcRefused,
+    RpcUnavailable,
+)
+from custody.chains.units import Unit
 from custody.kit.errors import UpstreamFailed
 from custody.kit.shapes import MAX_UINT256
 
 PLAIN_TRANSFER_GAS = 21_000
+NEEDS_SENDER = True
 _LARGEST = 2**63 - 1
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-
-
-class NotExecutable(UpstreamFailed):
-    """The transaction would not succeed as it is. `prepared` is what the node knows all the same."""
-
-    prepared: EvmPrepared | None = None
-
-
-class InsufficientFunds(NotExecutable):
-    """The wallet does not have the funds for this transaction."""
 
 
 class EstimateFailed(NotExecutable):
@@ -73,9 +73,12 @@ async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPr
 def _prepared(nonce: int, gas: int, max_fee: int, priority_fee: int, *, legacy: bool) -> EvmPrepared:
     """What the signer gets to see: a frame holds 64-bit numbers, and every larger one is beyond any cap anyhow."""
     return EvmPrepared(
-        pending_nonce=min(nonce, _LARGEST), gas_limit=min(gas, _LARGEST), max_fee=min(max_fee, _LARGEST),
-        priority_fee=min(priority_fee, _LARGEST), legacy=legacy,
-    )  # fmt: skip
+        pending_nonce=min(nonce, _LARGEST),
+        gas_limit=min(gas, _LARGEST),
+        max_fee=min(max_fee, _LARGEST),
+        priority_fee=min(priority_fee, _LARGEST),
+        legacy=legacy,
+    )
 
 
 async def broadcast(rpc: Rpc, chain: Chain, raw: bytes, tx_hash: str) -> None:
@@ -86,7 +89,7 @@ async def broadcast(rpc: Rpc, chain: Chain, raw: bytes, tx_hash: str) -> None:
         # "nonce too low" is also what a node says of our own transaction once it is mined, and every client words
         # "already known" its own way: what counts is whether the node knows the hash.
         if not await is_known(rpc, chain, tx_hash):
-            raise BroadcastRefused(f"The node did not take the transaction: {refusal.message}") from refusal
+            raise BroadcastRefused(f"The node did not accept the transaction: {refusal.message}") from refusal
 
 
 async def is_known(rpc: Rpc, chain: Chain, tx_hash: str) -> bool:
@@ -122,12 +125,6 @@ def receipt_of(found: Any, tx_hash: str) -> Receipt | None:
 async def height(rpc: Rpc, chain: Chain) -> int:
     """Ask for the number of the newest block."""
     return quantity(await rpc.call(chain.rpc_urls, "eth_blockNumber", []))
-
-
-async def transaction_count(rpc: Rpc, chain: Chain, address: str, block: int | str = "latest") -> int:
-    """Ask how many transactions of an address the chain had used at a block."""
-    at = hex(block) if isinstance(block, int) else block
-    return quantity(await rpc.call(chain.rpc_urls, "eth_getTransactionCount", [address, at]))
 
 
 async def call(rpc: Rpc, chain: Chain, to: str, data: bytes) -> bytes:
@@ -184,7 +181,7 @@ def _gas(chain: Chain, figures: _Figures, order: EvmOrder, sender: str, value: i
         # State can change before the block; a plain transfer always costs the same.
         return estimate if estimate == PLAIN_TRANSFER_GAS else estimate * 6 // 5
     if "insufficient funds" in estimate.message.lower():
-        raise InsufficientFunds(f"{sender} cannot pay value and fee on {chain.name}: fund it.", address=sender)
+        raise InsufficientFunds(f"{sender} cannot pay value and fee on {chain.name}; fund the wallet.", address=sender)
     if estimate.rpc_code == METHOD_NOT_FOUND and not (order.data or "").removeprefix("0x"):
         return chain.default_gas
     raise EstimateFailed(f"The node expects this transaction to fail: {reason_of(estimate)}")
@@ -192,8 +189,10 @@ def _gas(chain: Chain, figures: _Figures, order: EvmOrder, sender: str, value: i
 
 def _check_funds(sender: str, chain: Chain, has: int, needs: int) -> None:
     if has < needs:
+        coin = Unit(chain.symbol, chain.decimals, "wei")
         raise InsufficientFunds(
-            f"{sender} has {has} wei on {chain.name} and needs up to {needs}: fund it.", address=sender
+            f"{sender} has {coin.told(has)} on {chain.name} and needs up to {coin.told(needs)}; fund the wallet.",
+            address=sender,
         )
 
 
@@ -237,4 +236,4 @@ def quantity(answer: Any) -> int:
 
 
 def _nonsense() -> RpcUnavailable:
-    return RpcUnavailable("The node gave an answer that makes no sense.")
+    return RpcUnavailable("The node's response is not valid.")

@@ -1,4 +1,4 @@
-"""The contract calls we can read, and what each one does to us. Spec 1/4.3, decisions 3.
+"""The contract calls we can read, and what each one does to us.
 
 A reader gets strictly decoded arguments and returns what happens, or None when the call is about somebody else or
 means something we cannot vouch for; that makes it opaque, and a person decides.
@@ -34,9 +34,14 @@ class Site(msgspec.Struct, frozen=True):
     def call(self, *, recipient: str | None = None, spender: str | None = None, amount: int | None = None) -> Call:
         """This call with what was read from its arguments."""
         return Call(
-            self.chain_id, self.contract, self.selector,
-            recipient=recipient, spender=spender, amount=amount, decoded=True,
-        )  # fmt: skip
+            self.chain_id,
+            self.contract,
+            self.selector,
+            recipient=recipient,
+            spender=spender,
+            amount=amount,
+            decoded=True,
+        )
 
 
 def _spend(site: Site, to: str, amount: int, token: str | None = None) -> Reading:
@@ -49,9 +54,7 @@ def _spend(site: Site, to: str, amount: int, token: str | None = None) -> Readin
 def _allow(site: Site, spender: str, amount: int, token: str | None = None) -> Reading:
     call = site.call(spender=spender, amount=amount)
     unlimited = amount >= UNLIMITED
-    effect = Effect(
-        "approval", site.asset(token), amount, site.sender, spender=spender, unlimited=unlimited, call=call
-    )  # fmt: skip
+    effect = Effect("approval", site.asset(token), amount, site.sender, spender=spender, unlimited=unlimited, call=call)
     return (effect,), call
 
 
@@ -110,9 +113,16 @@ def _approval_for_all(site: Site, operator: str, approved: bool) -> Reading:
         return _allow(site, operator, 0)
     call = site.call(spender=operator, amount=MAX_UINT256)
     effect = Effect(
-        "approval", site.asset(), MAX_UINT256, site.sender, spender=operator, unlimited=True, nft=True,
-        label="every token", call=call,
-    )  # fmt: skip
+        "approval",
+        site.asset(),
+        MAX_UINT256,
+        site.sender,
+        spender=operator,
+        unlimited=True,
+        nft=True,
+        label="every token",
+        call=call,
+    )
     return (effect,), call
 
 

@@ -1,4 +1,4 @@
-"""ECDSA over secp256k1 as Ethereum wants it, and never released unverified. Design 3, step 6.
+"""ECDSA over secp256k1 as Ethereum wants it, and never released unverified.
 
 The only place of the EVM code that touches a private key.
 """

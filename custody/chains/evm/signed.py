@@ -1,4 +1,4 @@
-"""Read back a transaction that was signed by us, from its bytes alone. Spec 1/4.3, decisions 10.
+"""Read back a transaction that was signed by us, from its bytes alone.
 
 The inverse of `transaction.py`, and as strict: whatever has more than one spelling, or fields that we never write, is
 refused. Whose signature it is comes from the bytes too, so nobody can put another payment beside an order's row.
@@ -43,27 +43,40 @@ def read(raw: bytes) -> SignedBefore:
 
 def _dynamic(raw: bytes, fields: list[_Item]) -> SignedBefore:
     if len(fields) != _DYNAMIC_FIELDS or fields[8] != []:
-        raise NotOurs("not a type 2 transaction of ours")
+        raise NotOurs("not a type 2 transaction in our form")
     chain_id, nonce, priority, max_fee, gas = (_integer(one) for one in fields[:5])
     parity, r, s = (_integer(one) for one in fields[9:])
     transaction = EvmTransaction(
-        chain_id=chain_id, nonce=nonce, gas_limit=gas, max_fee=max_fee, priority_fee=priority, to=_address(fields[5]),
-        value=_integer(fields[6]), data=_text(fields[7]),
-    )  # fmt: skip
+        chain_id=chain_id,
+        nonce=nonce,
+        gas_limit=gas,
+        max_fee=max_fee,
+        priority_fee=priority,
+        to=_address(fields[5]),
+        value=_integer(fields[6]),
+        data=_text(fields[7]),
+    )
     signed_part = bytes((_TYPE_2,)) + _written(fields[:9])
     return _whole(raw, bytes((_TYPE_2,)) + _written(fields), transaction, _sender(signed_part, r, s, parity))
 
 
 def _legacy(raw: bytes, fields: list[_Item]) -> SignedBefore:
     if len(fields) != _LEGACY_FIELDS:
-        raise NotOurs("not a type 0 transaction of ours")
+        raise NotOurs("not a type 0 transaction in our form")
     nonce, price, gas = (_integer(one) for one in fields[:3])
     v, r, s = (_integer(one) for one in fields[6:])
     chain_id, parity = divmod(v - 35, 2)
     transaction = EvmTransaction(
-        chain_id=chain_id, nonce=nonce, gas_limit=gas, max_fee=price, priority_fee=0, to=_address(fields[3]),
-        value=_integer(fields[4]), data=_text(fields[5]), legacy=True,
-    )  # fmt: skip
+        chain_id=chain_id,
+        nonce=nonce,
+        gas_limit=gas,
+        max_fee=price,
+        priority_fee=0,
+        to=_address(fields[3]),
+        value=_integer(fields[4]),
+        data=_text(fields[5]),
+        legacy=True,
+    )
     protected = [*fields[:6], _bytes_of(chain_id), b"", b""]
     return _whole(raw, _written(fields), transaction, _sender(_written(protected), r, s, parity))
 

@@ -1,4 +1,4 @@
-"""Our own encoder of EVM transactions, types 0 and 2, byte-equal to eth-account. Spec 1/4.3, design 5.
+"""Our own encoder of EVM transactions, types 0 and 2, byte-equal to eth-account.
 
 A transaction is always built from fields; raw bytes are never taken in. No contract creation, no blobs, no
 EIP-7702 authorizations: none of them can be written down here.
@@ -20,6 +20,10 @@ _EMPTY_LIST = b"\xc0"
 
 class BadTransaction(Invalid):
     """A field of the transaction is out of its range."""
+
+
+class ValueOutOfRange(Invalid):
+    """value is larger than 2^256 - 1."""
 
 
 class EvmTransaction(msgspec.Struct, frozen=True):
@@ -70,9 +74,13 @@ def _within(number: int, field: str, lowest: int, highest: int) -> None:
 
 def _sign_dynamic(transaction: EvmTransaction, key: PrivateKey) -> bytes:
     fields = (
-        _integer(transaction.chain_id) + _integer(transaction.nonce) + _integer(transaction.priority_fee)
-        + _integer(transaction.max_fee) + _shared_fields(transaction) + _EMPTY_LIST
-    )  # fmt: skip
+        _integer(transaction.chain_id)
+        + _integer(transaction.nonce)
+        + _integer(transaction.priority_fee)
+        + _integer(transaction.max_fee)
+        + _shared_fields(transaction)
+        + _EMPTY_LIST
+    )
     signature = sign_digest(keccak256(b"\x02" + _list(fields)), key)
     return b"\x02" + _list(fields + _integer(signature.parity) + _integer(signature.r) + _integer(signature.s))
 

@@ -1,11 +1,11 @@
-"""What a signature over an EIP-712 document lets others do with our money. Spec 1/4.3, decisions 3.
+"""What a signature over an EIP-712 document lets others do with our money.
 
-A document is recognised by its whole type string, never by its name alone. What moves value in a way we read
-exactly becomes that effect; what resembles such a document, or gives away a standing power, is `opaque` and goes to
-a person; everything else moves nothing that we know of.
+A document is recognised by its whole type string, never by its name alone. What moves value in a way we read exactly
+becomes that effect. What is known to move value or power, but cannot be read exactly, is `opaque`. `_HARMLESS` lists
+the kinds that move nothing and grant nothing. Every other kind is unknown: a person decides where rules limit spend
+or addresses, unless a contract-allowlist lists its contract.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,18 +24,44 @@ _DETAILS = "PermitDetails(address token,uint160 amount,uint48 expiration,uint48 
 _PERMISSIONS = "TokenPermissions(address token,uint256 amount)"
 _AUTHORIZATION = "(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
 
-# Stems of what moves value or hands over power, as they occur in type names: orders of marketplaces and swaps,
-# Safe and account-abstraction operations, meta-transactions, delegations, session keys.
-_POWERFUL = re.compile(
-    r"permit|order|transfer|approv|allowance|withdraw|redeem|delegat|authoriz|operation|forward|transaction|metatx"
-    r"|safetx|safemessage|personalsign|typeddatasign|walletmessage|spend|session|payment|swap|trade|auction|listing"
-    r"|offer|bulk|execut|relay|intent|usdsend|spotsend|maker|taker|borrow|lend|quote|bid|linksigner|enable|calls",
-    re.IGNORECASE,
+# Kinds that let others act for us, or take what is ours, in ways that are not read here. They count by each struct's
+# own definition, at any depth of the document: a bulk order holds orders, a Permit2 witness stands beside the
+# permission. A listed contract does not vouch for them: with one of these its constraints could be walked around.
+_POWERFUL = frozenset(
+    {
+        _DETAILS,
+        _PERMISSIONS,
+        # Seaport 1.1 to 1.6: ProjectOpenSea/seaport, docs/SeaportDocumentation.md.
+        "OrderComponents(address offerer,address zone,OfferItem[] offer,ConsiderationItem[] consideration,"
+        "uint8 orderType,uint256 startTime,uint256 endTime,bytes32 zoneHash,uint256 salt,bytes32 conduitKey,"
+        "uint256 counter)",
+        # CoW Protocol: cowprotocol/contracts, src/contracts/libraries/GPv2Order.sol.
+        "Order(address sellToken,address buyToken,address receiver,uint256 sellAmount,uint256 buyAmount,"
+        "uint32 validTo,bytes32 appData,uint256 feeAmount,string kind,bool partiallyFillable,"
+        "string sellTokenBalance,string buyTokenBalance)",
+        # Safe 1.0 to 1.4: safe-global/safe-smart-account, contracts/Safe.sol, CompatibilityFallbackHandler.sol.
+        "SafeTx(address to,uint256 value,bytes data,uint8 operation,uint256 safeTxGas,uint256 baseGas,"
+        "uint256 gasPrice,address gasToken,address refundReceiver,uint256 nonce)",
+        "SafeMessage(bytes message)",
+        # Tokens bridged to Polygon: maticnetwork/pos-portal, contracts/common/NativeMetaTransaction.sol.
+        "MetaTransaction(uint256 nonce,address from,bytes functionSignature)",
+        # ERC-2771 forwarders: OpenZeppelin/openzeppelin-contracts 4 (MinimalForwarder) and 5 (ERC2771Forwarder).
+        "ForwardRequest(address from,address to,uint256 value,uint256 gas,uint256 nonce,bytes data)",
+        "ForwardRequest(address from,address to,uint256 value,uint256 gas,uint256 nonce,uint48 deadline,bytes data)",
+    }
 )
-# Documents that stand for an action by its hash alone, so nothing in them can be judged.
-_BLIND = frozenset({("string source", "bytes32 connectionId")})
-# It has a powerful name, and only ever makes an unused authorization unusable.
-_HARMLESS = frozenset({"CancelAuthorization(address authorizer,bytes32 nonce)"})
+# Whole documents that move nothing and grant nothing, whatever their domain. A sign-in that opens an account or makes
+# a key somewhere (dYdX, Polymarket, Farcaster) grants something, and so does a vote; neither belongs here.
+_HARMLESS = frozenset(
+    {
+        # The example of EIP-712 itself.
+        "Mail(Person from,Person to,string contents)Person(string name,address wallet)",
+        # ERC-3009: makes an unused authorization unusable.
+        "CancelAuthorization(address authorizer,bytes32 nonce)",
+        # CoW Protocol: withdraws orders that were not settled yet; cowprotocol/services, crates/model/src/order.rs.
+        "OrderCancellations(bytes[] orderUids)",
+    }
+)
 
 
 def subject_of(document: Document, sender: str) -> Subject:
@@ -60,21 +86,21 @@ def effects_of(document: Document, us: str) -> Effects:
         complete = document.chain_id is not None and document.verifying_contract is not None
         effects = reader(document, document.message, us) if complete else None
         return _opaque(document, us) if effects is None else effects
-    if spelled not in _HARMLESS and _is_suspect(document.schema, document.primary_type):
+    if spelled in _HARMLESS:
+        return ()
+    if _is_powerful(document.schema, document.primary_type):
         return _opaque(document, us)
-    return ()
+    return _opaque(document, us, unknown=True)
 
 
-def _opaque(document: Document, us: str) -> Effects:
-    return (Effect("opaque", None, 0, us, document.verifying_contract, label=document.primary_type),)
+def _opaque(document: Document, us: str, *, unknown: bool = False) -> Effects:
+    contract = document.verifying_contract
+    return (Effect("opaque", None, 0, us, contract, unknown=unknown, label=document.primary_type),)
 
 
-def _is_suspect(schema: Schema, primary_type: str) -> bool:
-    if any(_POWERFUL.search(name) for name in schema.structs):
-        return True
+def _is_powerful(schema: Schema, primary_type: str) -> bool:
     fields = tuple(f"{kind} {field}" for field, kind in schema.structs[primary_type].items())
-    only_a_hash = len(fields) == 1 and fields[0].startswith("bytes32 ")
-    return only_a_hash or fields in _BLIND or fields in _KNOWN_FIELDS
+    return fields in _KNOWN_FIELDS or any(schema.definition(name) in _POWERFUL for name in schema.structs)
 
 
 def _asset(document: Document, token: str | None = None) -> str:
@@ -83,16 +109,26 @@ def _asset(document: Document, token: str | None = None) -> str:
 
 def _approval(document: Document, us: str, spender: str, amount: int, token: str | None = None) -> Effect:
     return Effect(
-        "approval", _asset(document, token), amount, us,
-        spender=spender, unlimited=amount >= UNLIMITED, label=document.primary_type,
-    )  # fmt: skip
+        "approval",
+        _asset(document, token),
+        amount,
+        us,
+        spender=spender,
+        unlimited=amount >= UNLIMITED,
+        label=document.primary_type,
+    )
 
 
 def _spend(document: Document, us: str, to: str, amount: int, token: str | None = None) -> Effect:
     return Effect(
-        "transfer", _asset(document, token), amount, us, to,
-        unlimited=amount >= UNLIMITED, label=document.primary_type,
-    )  # fmt: skip
+        "transfer",
+        _asset(document, token),
+        amount,
+        us,
+        to,
+        unlimited=amount >= UNLIMITED,
+        label=document.primary_type,
+    )
 
 
 def _permit(document: Document, message: Message, us: str) -> Effects | None:

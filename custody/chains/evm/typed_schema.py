@@ -1,4 +1,4 @@
-"""The types of an EIP-712 document: checked, and spelled as the standard hashes them. Spec 1/4.3.
+"""The types of an EIP-712 document: checked, and spelled as the standard hashes them.
 
 Names go into the hashed type string, so a name with a bracket or a comma could spell another type; only plain
 identifiers pass.
@@ -36,7 +36,7 @@ _FIELD_TYPE = re.compile(r"([^\[\]]+)((?:\[(?:[1-9][0-9]{0,4})?\])*)")
 
 
 class BadTypedData(Invalid):
-    """This is not a valid EIP-712 document."""
+    """Not a valid EIP-712 document."""
 
 
 def refuse(sentence: str) -> NoReturn:
@@ -76,29 +76,38 @@ class Schema(msgspec.Struct, frozen=True):
 
     def encode_type(self, name: str) -> str:
         """The standard's `encodeType`: the type itself, then what it refers to, sorted."""
-        return "".join(self._spell(each) for each in [name, *sorted(self.reachable(name) - {name})])
+        return "".join(self.definition(each) for each in [name, *sorted(self.reachable(name) - {name})])
 
     def type_hash(self, name: str) -> bytes:
         """The standard's `typeHash`."""
         return keccak256(self.encode_type(name).encode())
 
-    def _spell(self, name: str) -> str:
+    def definition(self, name: str) -> str:
+        """One struct type by itself, as `encodeType` spells it."""
         fields = ",".join(f"{kind} {field}" for field, kind in self.structs[name].items())
         return f"{name}({fields})"
 
 
 def read_schema(types: Mapping[str, Sequence[TypedDataField]], primary_type: str) -> Schema:
     """Check the struct types (without EIP712Domain) and that the primary type uses all of them."""
-    if len(types) > MAX_TYPES:
-        refuse(f"types has more than {MAX_TYPES} entries.")
-    if sum(len(fields) for fields in types.values()) > MAX_FIELDS_IN_ALL:
-        refuse(f"types has more than {MAX_FIELDS_IN_ALL} fields in all.")
+    check_types(types)
     if primary_type not in types:
         refuse(f"primaryType {primary_type!r} is not in types.")
     schema = Schema({name: _read_struct(name, fields, types) for name, fields in types.items()})
     if unused := sorted(set(types) - schema.reachable(primary_type)):
         refuse(f"types has {unused[0]!r}, which {primary_type} does not use; remove it.")
     return schema
+
+
+def check_types(types: Mapping[str, Sequence[TypedDataField]]) -> None:
+    """Count the types and their fields, and read none of them."""
+    # EIP712Domain may be among them; it has five fields at most.
+    if len(types) - (DOMAIN_TYPE in types) > MAX_TYPES:
+        refuse(f"types has more than {MAX_TYPES} entries.")
+    if sum(len(fields) for name, fields in types.items() if name != DOMAIN_TYPE) > MAX_FIELDS_IN_ALL:
+        refuse(f"types has more than {MAX_FIELDS_IN_ALL} fields in all.")
+    if len(types.get(DOMAIN_TYPE, ())) > MAX_FIELDS:
+        refuse(f"types.{DOMAIN_TYPE} has more than {MAX_FIELDS} fields.")
 
 
 def _read_struct(

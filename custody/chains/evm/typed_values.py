@@ -1,4 +1,4 @@
-"""The values of an EIP-712 document: each must fit its Solidity type exactly. Spec 1/4.3.
+"""The values of an EIP-712 document: each must fit its Solidity type exactly.
 
 Values are first read into one normal form; hashing and judging both work on that, so they cannot disagree about
 what a string of digits means.

@@ -1,4 +1,4 @@
-"""What a Solana transaction does to a wallet, and whether that is what its caller says. Spec 1/4.3, decisions 3.
+"""What a Solana transaction does to a wallet, and whether that is what its caller says.
 
 Promise: every lamport and token that the wallet's signature moves is in an effect; a message with anything we cannot
 read is refused as a whole.
@@ -11,6 +11,7 @@ from solders.pubkey import Pubkey
 from solders.token.associated import get_associated_token_address
 
 from custody.chains.solana import programs
+from custody.chains.solana.family import SOLANA_NATIVE
 from custody.chains.solana.instructions import (
     ComputeLimit,
     ComputePrice,
@@ -22,7 +23,8 @@ from custody.chains.solana.instructions import (
     refuse,
 )
 from custody.chains.solana.message import SolanaTransaction, SolanaUnsupported
-from custody.chains.types import SOLANA_NATIVE, Effect, Subject
+from custody.chains.types import Effect, Subject
+from custody.chains.units import Unit
 from custody.kit.errors import Invalid
 
 LAMPORTS_PER_SIGNATURE = 5_000
@@ -68,16 +70,17 @@ def check_declared(subject: Subject, to: str, value: int) -> None:
     total = sum(effect.amount for effect in native)
     if receivers != {to}:
         found = ", ".join(sorted(str(receiver) for receiver in receivers)) or "nobody"
-        raise DeclaredMismatch(f"The transaction pays {found}, not {to}.")
+        raise DeclaredMismatch(f"The transaction pays {found}, not {to}: `to` must name whom it pays.")
     if total != value:
-        raise DeclaredMismatch(f"The transaction moves {total} lamports, not {value}.")
+        raise DeclaredMismatch(f'The transaction moves {total} lamports, not {value}: `value` must be "{total}".')
 
 
 def check_fees(subject: Subject, cap: int) -> None:
-    """Raise FeeAboveCap if network fee and rent together are above `cap` lamports, whoever the rent is for."""
+    """Raise FeeAboveCap if network fee and rent together are above `cap` lamports, regardless of who gets the rent."""
     total = sum(effect.amount for effect in subject.effects if effect.kind == "fee")
     if total > cap:
-        raise FeeAboveCap(f"Fee and rent are {total} lamports; this chain allows {cap}.")
+        sol = Unit("SOL", 9, "lamports")
+        raise FeeAboveCap(f"Fee and rent are {sol.told(total)}; this chain allows {sol.told(cap)}.")
 
 
 def _check_signers(parsed: SolanaTransaction, ours: Pubkey) -> None:
@@ -99,7 +102,7 @@ def _read_all(parsed: SolanaTransaction, ours: Pubkey) -> list[Meaning]:
             if type(one) in seen:
                 refuse(instruction, "it is given twice")
             seen.add(type(one))
-        # Whoever owns a token account may close it and keep the rent, so nobody gets one without a payment.
+        # The owner of a token account may close it and keep the rent, so one is created only with a payment.
         if isinstance(one, TokenAccountCreation) and one.owner != ours and one.address not in paid_into:
             refuse(instruction, "the transaction does not pay into the account it creates")
     return meanings
@@ -116,7 +119,7 @@ def _moved(one: NativeTransfer | TokenTransfer, from_: str, owners: Iterable[Pub
 
 
 def _rent(one: TokenAccountCreation, from_: str) -> Effect:
-    # The owner in `to` decides how it is judged: rent for anybody but us is spend, since the owner may cash it in.
+    # Spend, with the account's owner in `to`: the owner may close the account and keep the rent; this wallet cannot.
     return Effect("fee", SOLANA_NATIVE, RENT[one.program], from_=from_, to=str(one.owner), label="rent")
 
 

@@ -1,4 +1,4 @@
-"""The few Solana instructions we understand; every other is refused by name. Spec 1/4.3, decisions 3.
+"""The few Solana instructions we understand; every other is refused by name.
 
 Each is read in one exact layout: exact data length, exact accounts, our key wherever something leaves. A layout that
 the runtime would accept too, with accounts or bytes whose meaning we do not know, is refused.
@@ -118,15 +118,21 @@ def _token_account(instruction: Instruction, ours: Pubkey) -> TokenAccountCreati
     match instruction.accounts:
         # Older libraries append the rent account.
         case (payer, address, owner, mint, system, token) | (
-            payer, address, owner, mint, system, token, programs.RENT_SYSVAR,
-        ):  # fmt: skip
+            payer,
+            address,
+            owner,
+            mint,
+            system,
+            token,
+            programs.RENT_SYSVAR,
+        ):
             pass
         case _:
             refuse(instruction, "it does not have the accounts of a creation")
     if system != programs.SYSTEM or token not in (programs.TOKEN, programs.TOKEN_2022):
-        refuse(instruction, "it names another system or token program")
+        refuse(instruction, "it names a different system or token program")
     if payer != ours:
-        refuse(instruction, "somebody else would pay")
+        refuse(instruction, "another account would pay")
     if address != get_associated_token_address(owner, mint, token):
         refuse(instruction, "the account is not the one derived from its owner and mint")
     return TokenAccountCreation(token, mint, owner, address)

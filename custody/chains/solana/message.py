@@ -1,4 +1,4 @@
-"""A serialized Solana transaction, taken apart strictly. Spec 1/4.3, decisions 3.
+"""A serialized Solana transaction, taken apart strictly.
 
 Whatever comes out of `parse` serializes to exactly the bytes that went in, so judging the parsed form is judging
 what would be signed.
@@ -22,7 +22,7 @@ ANY_BLOCKHASH = Hash.default()
 
 
 class SolanaMalformed(Invalid):
-    """This is not a serialized Solana transaction."""
+    """Not a serialized Solana transaction."""
 
 
 class SolanaUnsupported(Invalid):
@@ -79,7 +79,7 @@ def blockhash_of(raw: bytes) -> str:
 
 
 def with_blockhash(message: Message | MessageV0, blockhash: Hash) -> Message | MessageV0:
-    """Build the same message anew with another blockhash."""
+    """Build the same message again with another blockhash."""
     header = message.header
     if isinstance(message, MessageV0):
         return MessageV0(header, message.account_keys, blockhash, message.instructions, [])
@@ -134,7 +134,7 @@ def _instructions(message: Message | MessageV0) -> tuple[Instruction, ...]:
         program, accounts = compiled.program_id_index, compiled.accounts
         # Index 0 pays the fee; an account that pays cannot be a program.
         if not 0 < program < len(keys) or any(account >= len(keys) for account in accounts):
-            raise SolanaMalformed(f"Instruction {number} names an account that is not there.")
+            raise SolanaMalformed(f"Instruction {number} names an account that is not in the transaction.")
         named = tuple(keys[account] for account in accounts)
         found.append(Instruction(number, keys[program], named, bytes(compiled.data)))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""The Solana programs we know by address, and what their instructions are called. Decisions 3."""
+"""The Solana programs we know by address, and what their instructions are called."""
 
 from solders.pubkey import Pubkey
 

@@ -1,4 +1,4 @@
-"""What a Solana node is asked before and after signing. Spec 1/4.3, decisions 4."""
+"""What a Solana node is asked before and after signing."""
 
 import base64
 from collections.abc import Sequence
@@ -6,15 +6,17 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from custody.chains.orders import SolanaPrepared
+from custody.chains.family import Chain
+from custody.chains.orders import SolanaOrder, SolanaPrepared
 from custody.chains.rpc import BroadcastRefused, Rpc, RpcRefused, RpcUnavailable
-from custody.chains.table import Chain
 from custody.kit.shapes import SolanaAddress
 
 _CONFIRMED = {"commitment": "confirmed"}
 _IN_HISTORY = {"searchTransactionHistory": True}
 # No cluster comes to more, and a frame holds it.
 _Height = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+NEEDS_SENDER = False
 
 
 class SignatureStatus(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class _Status(msgspec.Struct, rename="camel"):
     err: Any = None
 
 
-async def prepare(rpc: Rpc, chain: Chain) -> SolanaPrepared:
+async def prepare(rpc: Rpc, chain: Chain, sender: str = "", order: SolanaOrder | None = None) -> SolanaPrepared:
     """Ask for a recent blockhash."""
     found = _value(await rpc.call(chain.rpc_urls, "getLatestBlockhash", [_CONFIRMED]), _Blockhash)
     return SolanaPrepared(found.blockhash, found.last_valid_block_height)
@@ -64,7 +66,7 @@ async def broadcast(rpc: Rpc, chain: Chain, raw: bytes, signature: str) -> None:
     except RpcRefused as refusal:
         # A repeated transaction fails its rehearsal because it has already happened.
         if await status(rpc, chain, signature) is None:
-            raise BroadcastRefused(f"The node did not take the transaction: {refusal.message}") from refusal
+            raise BroadcastRefused(f"The node did not accept the transaction: {refusal.message}") from refusal
 
 
 async def balance(rpc: Rpc, chain: Chain, address: str) -> int:
@@ -141,4 +143,4 @@ def _convert[T](answer: Any, kind: type[T]) -> T:
 
 
 def _nonsense() -> RpcUnavailable:
-    return RpcUnavailable("The node gave an answer that makes no sense.")
+    return RpcUnavailable("The node's response is not valid.")

@@ -1,4 +1,4 @@
-"""Signing our own serialization of a Solana message. Spec 1/4.3, decisions 4.
+"""Signing our own serialization of a Solana message.
 
 Only a message that `effects.subject_of` has read and the rules have allowed may come here.
 """
@@ -11,12 +11,11 @@ from solders.transaction import VersionedTransaction
 from custody.chains.solana.message import SolanaTransaction, SolanaUnsupported, with_blockhash
 
 
-def sign(parsed: SolanaTransaction, keypair_seed: bytes, blockhash: str | None) -> tuple[str, bytes]:
-    """Sign with the key of a 32-byte seed; give our signature in base58 and the whole transaction's bytes.
+def sign(parsed: SolanaTransaction, keypair: Keypair, blockhash: str | None) -> tuple[str, bytes]:
+    """Sign; give our signature in base58 and the whole transaction's bytes.
 
     A fresh blockhash replaces the old one only if nobody else signs; otherwise it would void their signatures.
     """
-    keypair = Keypair.from_seed(keypair_seed)
     ours = keypair.pubkey()
     if ours not in parsed.signers:
         raise SolanaUnsupported("This wallet is not among the transaction's signers.")

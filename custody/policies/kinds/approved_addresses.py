@@ -1,64 +1,88 @@
-"""`approved-addresses`: who may receive, or who may not. Spec 1/2.4, decisions 3."""
+"""`approved-addresses`: who may receive, or who may not."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal, Self
 
-import msgspec
+from msgspec import UNSET, UnsetType
 
 from custody.chains.types import Effect, Subject
-from custody.policies.addresses import Family, parse_addresses, same
+from custody.kit.described import described
+from custody.policies.addresses import parse_addresses, same
 from custody.policies.assets import NATIVES
+from custody.policies.kind import Config, Covers, Rule, Terms, given
 from custody.policies.moved import gift
 from custody.policies.types import Facts
 
 Mode = Literal["whitelist", "blacklist"]
+DEFAULT_MODE: Mode = "whitelist"
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The config as sent."""
-
-    addresses: list[str]
-    mode: Mode = "whitelist"
-
-
-class ApprovedAddresses(msgspec.Struct, frozen=True):
+class ApprovedAddresses(Terms, frozen=True):
     """The list per chain family, each address in its one spelling."""
 
     mode: Mode
-    listed: dict[Family, frozenset[str]]
+    listed: dict[str, frozenset[str]]
+
+    def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
+        """Say whether everyone the order pays, empowers or blindly calls is acceptable, and why."""
+        listed = self.listed[subject.family]
+        parties = _parties(subject)
+        if None in parties:
+            return False, "the recipient cannot be determined"
+        if self.mode == "blacklist":
+            # A blocked contract stays blocked when it is only called, so the places are compared as well.
+            parties += [subject.destination, subject.verifying_contract]
+        for party in parties:
+            if party is None:
+                continue
+            is_listed = same(party, subject.family) in listed
+            if is_listed and self.mode == "blacklist":
+                return False, f"{party} is a blocked address"
+            if not is_listed and self.mode == "whitelist":
+                return False, f"{party} is not an approved address"
+        if any(effect.unknown for effect in subject.effects):
+            return (
+                True,
+                "the typed data is of an unknown kind, so this rule cannot determine its recipients and spenders",
+            )
+        return True, "every recipient is acceptable" if parties else "the order has no recipient"
+
+    def tightens(self, old: Self) -> bool:
+        """Say whether a list of approved addresses is no longer, or one of blocked addresses no shorter."""
+        if self.mode != old.mode:
+            return False
+        narrow, wide = (self, old) if old.mode == "whitelist" else (old, self)
+        return all(narrow.listed[family] <= wide.listed[family] for family in narrow.listed)
+
+    def covers(self) -> Covers:
+        """Whom an order pays or empowers."""
+        return Covers(recipients=True)
+
+    def holds(self, tighter: Self) -> bool:
+        """Say whether this is a list of approved addresses, of which a tighter one is a part."""
+        return self.mode == "whitelist"
 
 
-def parse(config: dict[str, Any]) -> ApprovedAddresses:
-    """Read the config strictly, or raise."""
-    sent = msgspec.convert(config, Config)
-    return ApprovedAddresses(sent.mode, parse_addresses(sent.addresses))
+class ApprovedAddressesConfig(Config, frozen=True):
+    """One list of either kind."""
+
+    addresses: Annotated[
+        list[str],
+        described("EVM, Solana and Bitcoin addresses; an EVM address in mixed case must have its checksum."),
+    ]
+    mode: Annotated[
+        Mode | UnsetType,
+        described("`whitelist`: only these may receive. `blacklist`: these may not.", default=DEFAULT_MODE),
+    ] = UNSET
+
+    def terms(self) -> ApprovedAddresses:
+        """The addresses per chain family."""
+        return ApprovedAddresses(given(self.mode, DEFAULT_MODE), parse_addresses(self.addresses))
 
 
-def check(rule: ApprovedAddresses, subject: Subject, facts: Facts) -> tuple[bool, str]:
-    """Say whether everyone the order pays, empowers or blindly calls is acceptable, and why."""
-    listed = rule.listed[subject.family]
-    parties = _parties(subject)
-    if None in parties:
-        return False, "it cannot be told who would receive"
-    if rule.mode == "blacklist":
-        # A blocked contract stays blocked when it is only called, so the places are compared as well.
-        parties += [subject.destination, subject.verifying_contract]
-    for party in parties:
-        if party is None:
-            continue
-        is_listed = same(party, subject.family) in listed
-        if is_listed and rule.mode == "blacklist":
-            return False, f"{party} is a blocked address"
-        if not is_listed and rule.mode == "whitelist":
-            return False, f"{party} is not an approved address"
-    return True, "every recipient is acceptable" if parties else "the order has no recipient"
+class ApprovedAddressesRule(Rule, frozen=True, kw_only=True, tag="approved-addresses"):
+    """Who may receive, or who may not. An order that pays, empowers or calls anybody else is refused."""
 
-
-def tightens(old: ApprovedAddresses, new: ApprovedAddresses) -> bool:
-    """Say whether whatever passes `new` also passes `old`."""
-    if new.mode != old.mode:
-        return False
-    narrow, wide = (new, old) if old.mode == "whitelist" else (old, new)
-    return all(narrow.listed[family] <= wide.listed[family] for family in narrow.listed)
+    config: Annotated[ApprovedAddressesConfig, described("What the rule says.")]
 
 
 def _parties(subject: Subject) -> list[str | None]:
@@ -81,6 +105,7 @@ def _of(effect: Effect, subject: Subject) -> list[str | None]:
         return [effect.to] if gift(effect) else []
     if effect.call is not None:
         return [effect.call.contract, subject.destination or subject.verifying_contract]
-    if effect.kind == "call" and subject.kind == "typed_data":
+    if effect.unknown:
+        # A list of recipients says nothing about it, whatever its contract: it is an uncovered effect.
         return []
     return [subject.destination or subject.verifying_contract]

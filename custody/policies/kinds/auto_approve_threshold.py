@@ -1,49 +1,70 @@
-"""`auto-approve-threshold`: up to this amount no person is asked. Soft: it never refuses. Spec 1/2.4, decisions 3."""
+"""`auto-approve-threshold`: up to this amount no person is asked. Soft: it never refuses."""
 
-from typing import Any
+from functools import partial
+from typing import Annotated, ClassVar, Self
 
-import msgspec
+from msgspec import UNSET, UnsetType
 
 from custody.chains.types import Subject
+from custody.kit.described import described
 from custody.kit.shapes import DecimalAmount
-from custody.policies.assets import NATIVE_OF, parse_amount, parse_asset, told
+from custody.policies.assets import (
+    ASSET_MEANS,
+    ASSET_UNIT,
+    NATIVE_OF,
+    NATIVES,
+    AssetName,
+    parse_amount,
+    parse_optional_asset,
+    told,
+)
+from custody.policies.kind import Config, Covers, Rule, Terms
 from custody.policies.moved import moved
 from custody.policies.types import Facts
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The config as sent."""
-
-    threshold: DecimalAmount
-    asset: str | None = None
-
-
-class AutoApproveThreshold(msgspec.Struct, frozen=True):
+class AutoApproveThreshold(Terms, frozen=True):
     """The threshold in the smallest unit; `asset` None means the native asset of whatever family is asked."""
 
     threshold: int
     asset: str | None
 
+    def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
+        """Say whether the order may go without a person, and why."""
+        asset = self.asset or NATIVE_OF[subject.family]
+        amount = moved(subject).get(asset, 0)
+        say = partial(told, units=facts.units, chain_id=subject.chain_id)
+        amounts = say(amount, asset), say(self.threshold, asset, brief=True)
+        if amount <= self.threshold:
+            return True, f"{amounts[0]} is at or below the threshold of {amounts[1]}"
+        above = f"{amounts[0]} is above the threshold of {amounts[1]}"
+        if facts.approving:
+            return True, f"{above}; a person approved it"
+        return False, f"{above}: a person must approve it"
 
-def parse(config: dict[str, Any]) -> AutoApproveThreshold:
-    """Read the config strictly, or raise."""
-    sent = msgspec.convert(config, Config)
-    asset = None if sent.asset is None else parse_asset(sent.asset)
-    return AutoApproveThreshold(parse_amount(sent.threshold, "threshold"), asset)
+    def tightens(self, old: Self) -> bool:
+        """Say whether the threshold of the same asset is at most the old one."""
+        return self.asset == old.asset and self.threshold <= old.threshold
+
+    def covers(self) -> Covers:
+        """The asset, or every native one."""
+        return Covers(assets=NATIVES if self.asset is None else frozenset((self.asset,)))
 
 
-def check(rule: AutoApproveThreshold, subject: Subject, facts: Facts) -> tuple[bool, str]:
-    """Say whether the order may go without a person, and why."""
-    asset = rule.asset or NATIVE_OF[subject.family]
-    amount = moved(subject).get(asset, 0)
-    if amount <= rule.threshold:
-        return True, f"{told(amount, asset)} is at or below the threshold of {told(rule.threshold, asset)}"
-    above = f"{told(amount, asset)} is above the threshold of {told(rule.threshold, asset)}"
-    if facts.approving:
-        return True, f"{above}; a person approved it"
-    return False, f"{above}: a person must approve it"
+class AutoApproveThresholdConfig(Config, frozen=True):
+    """The amount is in the smallest unit of the asset."""
+
+    threshold: Annotated[DecimalAmount, described("An order that moves more waits for a person.", unit=ASSET_UNIT)]
+    asset: Annotated[AssetName | UnsetType | None, described(ASSET_MEANS)] = UNSET
+
+    def terms(self) -> AutoApproveThreshold:
+        """The threshold as an integer."""
+        return AutoApproveThreshold(parse_amount(self.threshold, "threshold"), parse_optional_asset(self.asset))
 
 
-def tightens(old: AutoApproveThreshold, new: AutoApproveThreshold) -> bool:
-    """Say whether whatever passes `new` also passes `old`."""
-    return new.asset == old.asset and new.threshold <= old.threshold
+class AutoApproveThresholdRule(Rule, frozen=True, kw_only=True, tag="auto-approve-threshold"):
+    """Up to this amount of one asset no person is asked. An order above it is queued, never refused."""
+
+    hard: ClassVar[bool] = False
+
+    config: Annotated[AutoApproveThresholdConfig, described("What the rule says.")]

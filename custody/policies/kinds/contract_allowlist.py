@@ -1,100 +1,200 @@
-"""`contract-allowlist`: which contract calls may be made, to whom and how much. Decisions 3.
+"""`contract-allowlist`: which contract calls may be made, to whom and how much.
 
 Calldata, and typed data, for anything not listed is refused. A constraint on something that was not decoded fails:
 what cannot be read cannot be vouched for. Several entries may name one contract; one that permits is enough.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Annotated, Self
 
-from custody.chains.types import EVM_NATIVE, Call, Effect, Subject
-from custody.policies.kinds.contract_entries import UNCONSTRAINED, Constraint, ContractAllowlist, Entry, entries_of
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.types import Call, Effect, Subject
+from custody.kit.described import described
+from custody.policies.assets import told
+from custody.policies.kind import Calls, Config, Covers, Rule, Terms
+from custody.policies.kinds.contract_entries import Constraint, Entry, EntryConfig, Told, entry_of
 from custody.policies.moved import limitless
-from custody.policies.types import Facts
+from custody.policies.types import Facts, InvalidPolicy
 
-# The calls that can allow or move what a signature can: approve, increaseAllowance, the permits, Permit2's approve;
+# How many permitted selectors the refusal of another one names at most.
+_SHOWN = 8
+# Calls that grant the same allowance as a signature can: approve, increaseAllowance, the permits, Permit2's approve.
 _APPROVING = frozenset({"0x095ea7b3", "0x39509351", "0xd505accf", "0x8fcbaf0c", "0x87517c45"})
-# transfer, transferFrom, the transfers with authorization, Permit2's transferFrom.
+# Calls that move the same tokens: transfer, transferFrom, the transfers with authorization, Permit2's transferFrom.
 _TRANSFERRING = frozenset({"0xa9059cbb", "0x23b872dd", "0xe3ee160e", "0xef55bec6", "0x36c78516"})
 
 
-def check(rule: ContractAllowlist, subject: Subject, facts: Facts) -> tuple[bool, str]:
-    """Say whether every call, or the typed data, is listed and keeps its constraints, and why."""
-    if subject.kind == "typed_data":
-        return _check_typed_data(rule, subject)
-    calls = list(subject.calls)
-    for effect in subject.effects:
-        if effect.call is not None and effect.call not in calls:
-            calls.append(effect.call)
-        if effect.call is None and effect.kind in ("call", "opaque"):
-            return False, "the order does something that names no contract call"
-    for call in calls:
-        if not any(True for _ in permits(rule, call)):
-            return False, _refused(rule, call)
-    return (True, "every contract call is listed") if calls else _check_plain(rule, subject)
+class ContractAllowlist(Terms, frozen=True):
+    """The entries by contract address.
+
+    `calls` finds the one entry that lists a selector of a contract on a chain (None: on all), `native_caps` the lowest
+    `maxNativeValueWei` of its entries there: comparing two lists takes time in proportion to their length.
+    """
+
+    entries: dict[str, tuple[Entry, ...]]
+    calls: dict[tuple[str, int | None, str], Entry]
+    native_caps: dict[tuple[str, int | None], int]
+
+    def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
+        """Say whether every call, or the typed data, is listed and keeps its constraints, and why."""
+        if subject.kind == "typed_data":
+            return self._check_typed_data(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
+        calls = list(subject.calls)
+        for effect in subject.effects:
+            if effect.call is not None and effect.call not in calls:
+                calls.append(effect.call)
+            if effect.call is None and effect.kind in ("call", "opaque"):
+                return False, "the order contains an effect that is not a contract call"
+        for call in calls:
+            if not self.permits(call):
+                return False, self._refused(call, partial(told, units=facts.units, chain_id=call.chain_id))
+        if calls:
+            return True, "every contract call is listed"
+        return self._check_plain(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
+
+    def tightens(self, old: Self) -> bool:
+        """Say whether every entry is within an old one, and every old cap on plain payments stays."""
+        contained = all(any(wide.contains(entry) for wide in old.listing(entry)) for entry in self.all_entries())
+        return contained and all(self._keeps_caps(entry) for entry in old.all_entries())
+
+    def covers(self) -> Covers:
+        """The calls that are listed."""
+        return Covers(calls=self)
+
+    # ---- calls that are known to be harmless enough: `kind.Calls`
+
+    def permits(self, call: Call) -> bool:
+        """Say whether a call is listed and keeps its constraints."""
+        return any(True for _ in self._kept(call))
+
+    def bounds(self, call: Call, effect: Effect) -> bool:
+        """Say whether a call is listed with a `maxAmount`, and the effect keeps it."""
+        return any(one.max_amount is not None and effect.amount <= one.max_amount for one in self._kept(call))
+
+    def confines(self, call: Call) -> bool:
+        """Say whether a call is listed with a `maxAmount` and a list of recipients, and keeps both."""
+        return any(one.max_amount is not None and one.names_recipients() for one in self._kept(call))
+
+    def vouches(self, contract: str | None, chain_id: int | None) -> bool:
+        """Say whether a contract is listed without constraints, and so also for typed data of an unknown kind."""
+        return contract is not None and any(entry.trusts() for entry in self._entries(contract.lower(), chain_id))
+
+    def beyond(self, others: Sequence[Calls]) -> str | None:
+        """Name the first entry that no other list contains."""
+        known = [other for other in others if isinstance(other, ContractAllowlist)]
+        for entry in self.all_entries():
+            if not any(wide.contains(entry) for other in known for wide in other.listing(entry)):
+                return f"The contract-allowlist entry for {entry.address} would be new or permit more."
+        return None
+
+    # ---- entries
+
+    def all_entries(self) -> Iterator[Entry]:
+        """Every entry."""
+        for entries in self.entries.values():
+            yield from entries
+
+    def listing(self, like: Entry) -> Iterator[Entry]:
+        """The entries, two at most, that list the first call of another one, on its chain or on all of them."""
+        selector = next(iter(like.selectors))
+        for chain_id in {None, like.chain_id}:
+            if (entry := self.calls.get((like.address, chain_id, selector))) is not None:
+                yield entry
+
+    def _entries(self, contract: str, chain_id: int | None) -> list[Entry]:
+        return [entry for entry in self.entries.get(contract, ()) if entry.chain_id in (None, chain_id)]
+
+    def _kept(self, call: Call) -> Iterator[Constraint]:
+        """The constraints under which a call is let through; none when it is not."""
+        for entry in self._entries(call.contract, call.chain_id):
+            constraint = entry.selectors.get(call.selector)
+            if constraint is not None and constraint.keeps(call):
+                yield constraint
+
+    def _check_typed_data(self, subject: Subject, say: Told) -> tuple[bool, str]:
+        contract = subject.verifying_contract
+        if contract is None:
+            return False, "the typed data names no verifying contract"
+        entries = self._entries(contract.lower(), subject.chain_id)
+        if not entries:
+            return False, f"the verifying contract {contract} is not listed"
+        for effect in subject.effects:
+            if effect.unknown:
+                if not any(entry.trusts() for entry in entries):
+                    return (
+                        False,
+                        f"typed data of an unknown kind cannot be checked against the constraints for {contract}",
+                    )
+            elif effect.kind == "opaque":
+                return False, "the effects of the typed data cannot be determined"
+            elif not any(_signs(entry, effect, contract) for entry in entries):
+                why = _unsigned(entries[0], effect, contract, subject.chain_id, say)
+                return False, f"the typed data does what no entry for {contract} permits: {why}"
+        return True, f"the verifying contract {contract} is listed"
+
+    def _check_plain(self, subject: Subject, say: Told) -> tuple[bool, str]:
+        """A payment without calldata is no call, but a contract's cap on native value holds for it too."""
+        for effect in subject.effects:
+            if effect.kind != "transfer" or effect.asset != EVM_NATIVE or effect.to is None:
+                continue
+            for entry in self._entries(effect.to.lower(), subject.chain_id):
+                caps = entry.native_caps()
+                if caps and effect.amount > min(caps):
+                    sent, most = say(effect.amount, EVM_NATIVE), say(min(caps), EVM_NATIVE)
+                    return False, f"{sent} to {effect.to} exceeds its `maxNativeValueWei` of {most}"
+        return True, "the order makes no contract call"
+
+    def _refused(self, call: Call, say: Told) -> str:
+        what = f"the call of {call.selector} on {call.contract} (chain {call.chain_id})"
+        entries = self._entries(call.contract, call.chain_id)
+        for entry in entries:
+            if (constraint := entry.selectors.get(call.selector)) is not None:
+                return f"{what} is outside its constraints: {constraint.why(call, say)}"
+        listed = sorted({selector for entry in entries for selector in entry.selectors})
+        if not listed:
+            return f"{what} is not listed, and nothing of that contract is"
+        return f"{what} is not listed; of that contract {', '.join(listed[:_SHOWN])} may be called"
+
+    def _keeps_caps(self, old: Entry) -> bool:
+        """Say whether an old entry's cap on plain payments still holds; it would vanish with the entry."""
+        caps = old.native_caps()
+        if not caps:
+            return True
+        found = [self.native_caps.get((old.address, chain_id)) for chain_id in (None, old.chain_id)]
+        return any(cap is not None and cap <= min(caps) for cap in found)
 
 
-def permits(rule: ContractAllowlist, call: Call) -> Iterator[Constraint]:
-    """The constraints under which the rule lets a call through; none when it does not."""
-    for entry in _entries(rule, call.contract, call.chain_id):
-        constraint = entry.selectors.get(call.selector)
-        if constraint is not None and _kept(constraint, call):
-            yield constraint
+class ContractAllowlistConfig(Config, frozen=True):
+    """One list."""
+
+    contracts: Annotated[
+        list[EntryConfig], described("What may be called where. An empty list permits no call at all.")
+    ]
+
+    def terms(self) -> ContractAllowlist:
+        """The entries by address."""
+        entries: dict[str, list[Entry]] = {}
+        calls: dict[tuple[str, int | None, str], Entry] = {}
+        caps: dict[tuple[str, int | None], int] = {}
+        for sent in self.contracts:
+            entry = entry_of(sent)
+            for name, constraint in entry.selectors.items():
+                if calls.setdefault((entry.address, entry.chain_id, name), entry) is not entry:
+                    raise InvalidPolicy(
+                        f"`contracts` lists {entry.address} twice with the same selector; keep one entry"
+                    )
+                if (most := constraint.max_native) is not None:
+                    place = entry.address, entry.chain_id
+                    caps[place] = min(most, caps.get(place, most))
+            entries.setdefault(entry.address, []).append(entry)
+        return ContractAllowlist({address: tuple(several) for address, several in entries.items()}, calls, caps)
 
 
-def tightens(old: ContractAllowlist, new: ContractAllowlist) -> bool:
-    """Say whether whatever passes `new` also passes `old`, and nothing more is vouched for."""
-    contained = all(any(contains(wide, entry) for wide in entries_of(old)) for entry in entries_of(new))
-    return contained and all(_caps_stay(entry, new) for entry in entries_of(old))
+class ContractAllowlistRule(Rule, frozen=True, kw_only=True, tag="contract-allowlist"):
+    """Which contract calls may be made, to whom and how much. Other calls are refused; a plain payment is no call."""
 
-
-def contains(wide: Entry, narrow: Entry) -> bool:
-    """Say whether `wide` permits all that `narrow` does, and covers all that it covers."""
-    if narrow.address != wide.address or wide.chain_id not in (None, narrow.chain_id):
-        return False
-    # Typed data must keep every constraint of an entry, so dropping a constrained selector would free it.
-    kept = all(name in narrow.selectors for name, constraint in wide.selectors.items() if constraint != UNCONSTRAINED)
-    return kept and all(
-        name in wide.selectors and _stricter(wide.selectors[name], constraint)
-        for name, constraint in narrow.selectors.items()
-    )
-
-
-def _entries(rule: ContractAllowlist, contract: str, chain_id: int | None) -> list[Entry]:
-    return [entry for entry in rule.entries.get(contract, ()) if entry.chain_id in (None, chain_id)]
-
-
-def _kept(constraint: Constraint, call: Call) -> bool:
-    if constraint is UNCONSTRAINED:
-        return True
-    return (
-        _named(call.recipient, constraint.recipients, constraint.no_recipients)
-        and _named(call.spender, constraint.spenders, constraint.no_spenders)
-        and (constraint.max_amount is None or (call.amount is not None and call.amount <= constraint.max_amount))
-        and (constraint.max_native is None or call.native_value <= constraint.max_native)
-    )
-
-
-def _named(address: str | None, allowed: frozenset[str] | None, blocked: frozenset[str] | None) -> bool:
-    if allowed is None and blocked is None:
-        return True
-    return (
-        address is not None and (allowed is None or address in allowed) and (blocked is None or address not in blocked)
-    )
-
-
-def _check_typed_data(rule: ContractAllowlist, subject: Subject) -> tuple[bool, str]:
-    contract = subject.verifying_contract
-    if contract is None:
-        return False, "the typed data names no verifying contract"
-    entries = _entries(rule, contract.lower(), subject.chain_id)
-    if not entries:
-        return False, f"the verifying contract {contract} is not listed"
-    for effect in subject.effects:
-        if effect.kind == "opaque":
-            return False, "what the typed data does cannot be read"
-        if effect.kind != "call" and not any(_signs(entry, effect, contract) for entry in entries):
-            return False, f"what the typed data moves or allows is beyond what may be called at {contract}"
-    return True, f"the verifying contract {contract} is listed"
+    config: Annotated[ContractAllowlistConfig, described("What the rule says.")]
 
 
 def _signs(entry: Entry, effect: Effect, contract: str) -> bool:
@@ -104,62 +204,26 @@ def _signs(entry: Entry, effect: Effect, contract: str) -> bool:
     if not revokes and able.isdisjoint(entry.selectors):
         return False
     call = _as_call(effect, contract)
-    return all(_kept(constraint, call) for constraint in entry.selectors.values())
+    return all(constraint.keeps(call) for constraint in entry.selectors.values())
 
 
-def _as_call(effect: Effect, contract: str) -> Call:
+def _unsigned(entry: Entry, effect: Effect, contract: str, chain_id: int | None, say: Told) -> str:
+    """Why an entry does not let typed data have an effect."""
+    call = _as_call(effect, contract, chain_id)
+    for constraint in entry.selectors.values():
+        if not constraint.keeps(call):
+            return constraint.why(call, say)
+    return f"it lists no call that could make the {effect.kind}"
+
+
+def _as_call(effect: Effect, contract: str, chain_id: int | None = None) -> Call:
     amount = None if limitless(effect) else effect.amount
-    return Call(0, contract, "", 0, effect.to and effect.to.lower(), effect.spender and effect.spender.lower(), amount)
-
-
-def _check_plain(rule: ContractAllowlist, subject: Subject) -> tuple[bool, str]:
-    """A payment without calldata is no call, but a contract's cap on native value holds for it too."""
-    for effect in subject.effects:
-        if effect.kind != "transfer" or effect.asset != EVM_NATIVE or effect.to is None:
-            continue
-        for entry in _entries(rule, effect.to.lower(), subject.chain_id):
-            caps = _native_caps(entry)
-            if caps and effect.amount > min(caps):
-                return False, f"{effect.amount} wei to {effect.to} exceeds its `maxNativeValueWei` of {min(caps)}"
-    return True, "the order makes no contract call"
-
-
-def _refused(rule: ContractAllowlist, call: Call) -> str:
-    listed = any(call.selector in entry.selectors for entry in _entries(rule, call.contract, call.chain_id))
-    what = f"the call of {call.selector} on {call.contract} (chain {call.chain_id})"
-    return f"{what} is outside its constraints" if listed else f"{what} is not listed"
-
-
-def _stricter(wide: Constraint, narrow: Constraint) -> bool:
-    # A `maxAmount` also covers the token, so it may neither appear nor vanish, only fall.
-    both = (wide.max_amount is None) == (narrow.max_amount is None)
-    return (
-        both
-        and (wide.max_amount or 0) >= (narrow.max_amount or 0)
-        and (wide.max_native is None or (narrow.max_native is not None and narrow.max_native <= wide.max_native))
-        and _shrunk(wide.recipients, narrow.recipients)
-        and _shrunk(wide.spenders, narrow.spenders)
-        and _grown(wide.no_recipients, narrow.no_recipients)
-        and _grown(wide.no_spenders, narrow.no_spenders)
+    return Call(
+        chain_id or 0,
+        contract.lower(),
+        "",
+        0,
+        effect.to and effect.to.lower(),
+        effect.spender and effect.spender.lower(),
+        amount,
     )
-
-
-def _shrunk(wide: frozenset[str] | None, narrow: frozenset[str] | None) -> bool:
-    return wide is None or (narrow is not None and narrow <= wide)
-
-
-def _grown(wide: frozenset[str] | None, narrow: frozenset[str] | None) -> bool:
-    return wide is None or (narrow is not None and wide <= narrow)
-
-
-def _caps_stay(old: Entry, new: ContractAllowlist) -> bool:
-    """Say whether an old entry's cap on plain payments still holds; it would vanish with the entry."""
-    caps = _native_caps(old)
-    return not caps or any(
-        entry.chain_id in (None, old.chain_id) and min(_native_caps(entry), default=min(caps) + 1) <= min(caps)
-        for entry in new.entries.get(old.address, ())
-    )
-
-
-def _native_caps(entry: Entry) -> list[int]:
-    return [one.max_native for one in entry.selectors.values() if one.max_native is not None]

@@ -1,43 +1,65 @@
-"""The entries of a `contract-allowlist`, read strictly. Decisions 3."""
+"""The entries of a `contract-allowlist`: as sent, and as judged."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from custody.chains.evm.address import parse_address
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.types import Call
+from custody.kit.described import described
 from custody.kit.shapes import ChainId, DecimalAmount
 from custody.policies.assets import parse_optional_amount
 from custody.policies.types import InvalidPolicy
 
+Field = Literal[
+    "recipientAllowlist", "recipientBlocklist", "spenderAllowlist", "spenderBlocklist", "maxAmount", "maxNativeValueWei"
+]
+type Told = Callable[..., str]
+# So many addresses of a list are named where another one stands in an order.
+_SHOWN = 3
 Selector = Annotated[str, Meta(min_length=8, max_length=10, pattern=r"^(0x)?[0-9a-fA-F]{8}\Z")]
 
 
 class ConstraintConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What a listed call may do, as sent."""
+    """What a listed call may do. A call that does not say whom or how much it concerns keeps no such constraint."""
 
-    recipient_allowlist: list[str] | None = None
-    recipient_blocklist: list[str] | None = None
-    spender_allowlist: list[str] | None = None
-    spender_blocklist: list[str] | None = None
-    max_amount: DecimalAmount | None = None
-    max_native_value_wei: DecimalAmount | None = None
+    recipient_allowlist: Annotated[list[str] | UnsetType | None, described("Only these may receive.")] = UNSET
+    recipient_blocklist: Annotated[list[str] | UnsetType | None, described("These may not receive.")] = UNSET
+    spender_allowlist: Annotated[list[str] | UnsetType | None, described("Only these may be approved to spend.")] = (
+        UNSET
+    )
+    spender_blocklist: Annotated[list[str] | UnsetType | None, described("These may not be approved to spend.")] = UNSET
+    max_amount: Annotated[
+        DecimalAmount | UnsetType | None,
+        described(
+            "The most that one call moves or approves; up to it the token is covered.",
+            unit="smallest unit of the token",
+        ),
+    ] = UNSET
+    max_native_value_wei: Annotated[
+        DecimalAmount | UnsetType | None,
+        described("The most sent along with one call, or in a plain payment to the contract.", unit="wei"),
+    ] = UNSET
 
 
 class EntryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """One listed contract, as sent."""
+    """One listed contract. Several entries may name one contract; one that permits is enough."""
 
-    address: str
-    selectors: list[Selector]
-    chain_id: ChainId | None = None
-    constraints: dict[Selector, ConstraintConfig] = {}
-
-
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The config as sent."""
-
-    contracts: list[EntryConfig]
+    address: Annotated[str, described("The contract.")]
+    selectors: Annotated[
+        list[Selector],
+        described("The functions that may be called: the first 4 bytes of calldata in hex; at least one."),
+    ]
+    chain_id: Annotated[
+        ChainId | UnsetType | None, described("The chain on which it is listed. Without it: every chain.")
+    ] = UNSET
+    constraints: Annotated[
+        dict[Selector, ConstraintConfig] | UnsetType,
+        described("By selector, what its calls may do. Without constraints a call may do anything.", default={}),
+    ] = UNSET
 
 
 class Constraint(msgspec.Struct, frozen=True):
@@ -50,6 +72,67 @@ class Constraint(msgspec.Struct, frozen=True):
     max_amount: int | None = None
     max_native: int | None = None
 
+    def keeps(self, call: Call) -> bool:
+        """Say whether a call does only what is allowed here."""
+        return self is UNCONSTRAINED or self.broken(call) is None
+
+    def broken(self, call: Call) -> Field | None:
+        """The first field that a call does not keep."""
+        for field, who, allowed, blocked in (
+            ("recipient", call.recipient, self.recipients, self.no_recipients),
+            ("spender", call.spender, self.spenders, self.no_spenders),
+        ):
+            if allowed is not None and who not in allowed:
+                return "recipientAllowlist" if field == "recipient" else "spenderAllowlist"
+            if blocked is not None and (who is None or who in blocked):
+                return "recipientBlocklist" if field == "recipient" else "spenderBlocklist"
+        if self.max_amount is not None and (call.amount is None or call.amount > self.max_amount):
+            return "maxAmount"
+        return "maxNativeValueWei" if self.max_native is not None and call.native_value > self.max_native else None
+
+    def names_recipients(self) -> bool:
+        """Say whether somebody may not receive; an empty blocklist blocks nobody."""
+        return self.recipients is not None or bool(self.no_recipients)
+
+    def why(self, call: Call, told: Told) -> str:
+        """What a call that is not kept breaks, and what would pass; `told` writes an amount of an asset."""
+        field = self.broken(call)
+        if field == "maxNativeValueWei":
+            sent, most = told(call.native_value, EVM_NATIVE), told(self.max_native or 0, EVM_NATIVE)
+            return f"it sends {sent} along, above `{field}` of {most}"
+        if field == "maxAmount":
+            asset = f"evm:{call.chain_id}:{call.contract}"
+            most = told(self.max_amount or 0, asset)
+            sent = "no amount that can be read" if call.amount is None else told(call.amount, asset, brief=True)
+            return f"it moves or allows {sent}, and `{field}` is {most}"
+        role = "recipient" if field in ("recipientAllowlist", "recipientBlocklist") else "spender"
+        allowed = self.recipients if role == "recipient" else self.spenders
+        who = call.recipient if role == "recipient" else call.spender
+        if who is None:
+            return f"it names no {role} that can be read, and `{field}` restricts it"
+        if field in ("recipientBlocklist", "spenderBlocklist"):
+            return f"the {role} {who} is in `{field}`"
+        shown = sorted(allowed or ())
+        more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+        return f"the {role} {who} is not in `{field}` ({', '.join(shown[:_SHOWN]) + more or 'which is empty'})"
+
+    def tightens(self, wide: "Constraint") -> bool:
+        """Say whether every call that keeps this one also keeps the wide one, and no more is covered."""
+        # A `maxAmount` also covers the token, so it may neither appear nor vanish, only fall.
+        both = (wide.max_amount is None) == (self.max_amount is None)
+        return (
+            both
+            and (wide.max_amount or 0) >= (self.max_amount or 0)
+            and (wide.max_native is None or (self.max_native is not None and self.max_native <= wide.max_native))
+            and _shrunk(wide.recipients, self.recipients)
+            and _shrunk(wide.spenders, self.spenders)
+            and _grown(wide.no_recipients, self.no_recipients)
+            and _grown(wide.no_spenders, self.no_spenders)
+        )
+
+
+UNCONSTRAINED = Constraint()
+
 
 class Entry(msgspec.Struct, frozen=True):
     """One listed contract: its selectors, each with its constraint; on one chain, or on all of them."""
@@ -58,47 +141,38 @@ class Entry(msgspec.Struct, frozen=True):
     chain_id: int | None
     selectors: dict[str, Constraint]
 
+    def trusts(self) -> bool:
+        """Say whether no selector has a constraint."""
+        return all(constraint == UNCONSTRAINED for constraint in self.selectors.values())
 
-class ContractAllowlist(msgspec.Struct, frozen=True):
-    """The entries by contract address."""
+    def native_caps(self) -> list[int]:
+        """The caps on native value that hold for plain payments too."""
+        return [one.max_native for one in self.selectors.values() if one.max_native is not None]
 
-    entries: dict[str, tuple[Entry, ...]]
-
-
-UNCONSTRAINED = Constraint()
-
-
-def parse(config: dict[str, Any]) -> ContractAllowlist:
-    """Read the config strictly, or raise."""
-    entries: dict[str, tuple[Entry, ...]] = {}
-    for sent in msgspec.convert(config, Config).contracts:
-        entry = _entry(sent)
-        others = entries.get(entry.address, ())
-        if any(
-            other.chain_id == entry.chain_id and entry.selectors.keys() & other.selectors.keys() for other in others
-        ):
-            raise InvalidPolicy(f"`contracts` lists {entry.address} twice with the same selector; keep one entry")
-        entries[entry.address] = (*others, entry)
-    return ContractAllowlist(entries)
+    def contains(self, narrow: "Entry") -> bool:
+        """Say whether this entry permits all that a narrow one does, and covers all that it covers."""
+        if narrow.address != self.address or self.chain_id not in (None, narrow.chain_id):
+            return False
+        # Typed data must keep every constraint of an entry, so dropping a constrained selector would free it.
+        kept = all(name in narrow.selectors for name, one in self.selectors.items() if one != UNCONSTRAINED)
+        return kept and all(
+            name in self.selectors and one.tightens(self.selectors[name]) for name, one in narrow.selectors.items()
+        )
 
 
-def entries_of(rule: ContractAllowlist) -> Iterator[Entry]:
-    """Every entry."""
-    for entries in rule.entries.values():
-        yield from entries
-
-
-def _entry(sent: EntryConfig) -> Entry:
-    constraints = {_selector(name): _constraint(limits) for name, limits in sent.constraints.items()}
+def entry_of(sent: EntryConfig) -> Entry:
+    """Read an entry strictly, or raise InvalidPolicy."""
+    limits = {} if sent.constraints is UNSET else sent.constraints
+    constraints = {_selector(name): _constraint(one) for name, one in limits.items()}
     names = [_selector(name) for name in sent.selectors]
-    if len(constraints) < len(sent.constraints):
+    if len(constraints) < len(limits):
         raise InvalidPolicy(f"`constraints` of {sent.address} names a selector twice")
     if unknown := constraints.keys() - set(names):
         raise InvalidPolicy(f"`constraints` names {', '.join(sorted(unknown))}, which `selectors` does not list")
     if not names:
         raise InvalidPolicy(f"`selectors` of {sent.address} is empty; list the 4-byte selectors that may be called")
     selectors = {name: constraints.get(name, UNCONSTRAINED) for name in names}
-    return Entry(parse_address(sent.address), sent.chain_id, selectors)
+    return Entry(parse_address(sent.address), None if sent.chain_id is UNSET else sent.chain_id, selectors)
 
 
 def _selector(text: str) -> str:
@@ -116,5 +190,13 @@ def _constraint(sent: ConstraintConfig) -> Constraint:
     )
 
 
-def _addresses(sent: list[str] | None) -> frozenset[str] | None:
-    return None if sent is None else frozenset(parse_address(address) for address in sent)
+def _addresses(sent: list[str] | UnsetType | None) -> frozenset[str] | None:
+    return None if sent is None or sent is UNSET else frozenset(parse_address(address) for address in sent)
+
+
+def _shrunk(wide: frozenset[str] | None, narrow: frozenset[str] | None) -> bool:
+    return wide is None or (narrow is not None and narrow <= wide)
+
+
+def _grown(wide: frozenset[str] | None, narrow: frozenset[str] | None) -> bool:
+    return wide is None or (narrow is not None and wide <= narrow)

@@ -1,120 +1,182 @@
-"""`spending-limit`: how much of one asset may move per transaction, day and week. Spec 1/2.4, decisions 3."""
+"""`spending-limit`: how much of one asset may move per transaction, day and week."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, ClassVar, Self
 
-import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Subject
+from custody.kit.described import described
 from custody.kit.shapes import DecimalAmount
-from custody.policies.assets import NATIVE_OF, parse_asset, parse_optional_amount, told
+from custody.policies.assets import (
+    ASSET_MEANS,
+    ASSET_UNIT,
+    NATIVE_OF,
+    NATIVES,
+    AssetName,
+    parse_optional_amount,
+    parse_optional_asset,
+    told,
+)
+from custody.policies.kind import Config, Covers, Family, Limit, Rule, Terms, Wants, at_most, given
 from custody.policies.moved import moved
-from custody.policies.types import Alert, Facts, InvalidPolicy, Spend, Window
+from custody.policies.parts import SOLANA_RENT
+from custody.policies.types import Facts, InvalidPolicy, Spend, Window
 
 Percent = Annotated[int, Meta(ge=1, le=100)]
-NOTHING = Spend(day=0, week=0)
-_EDGE = "(the hour at the edge of the window counts in full)"
+ALERT_PERCENTS = (80, 100)
+_NOTHING = Spend(day=0, week=0)
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The config as sent."""
+class SpendingLimit(Terms, frozen=True):
+    """The limits in the smallest unit; `asset` None means the native asset of whatever chain family is asked.
 
-    max_per_transaction: DecimalAmount | None = None
-    max_per_tx: DecimalAmount | None = None
-    max_per_day: DecimalAmount | None = None
-    max_per_week: DecimalAmount | None = None
-    asset: str | None = None
-    alert_percents: Annotated[tuple[Percent, ...], Meta(max_length=20)] = (80, 100)
-
-
-class SpendingLimit(msgspec.Struct, frozen=True):
-    """The limits in the smallest unit; `asset` None means the native asset of whatever chain family is asked."""
+    `rent_per_day` is in lamports, and covers rent whatever the asset: None leaves it to the other rules, or a person.
+    """
 
     per_transaction: int | None
     per_day: int | None
     per_week: int | None
     asset: str | None
     alert_percents: tuple[int, ...]
+    rent_per_day: int | None = None
 
+    def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
+        """Say whether the order fits all limits of its asset, and the one on rent, and why."""
+        amounts = moved(subject)
+        say = partial(told, units=facts.units, chain_id=subject.chain_id)
+        passed, reason = self._check_asset(amounts, subject.family, facts, say)
+        rent, most = amounts.get(SOLANA_RENT, 0), self.rent_per_day
+        if not passed or not rent or most is None:
+            return passed, reason
+        spent = facts.spend.get(SOLANA_RENT, _NOTHING).day
+        if spent + rent > most:
+            return False, f"rent of {_exceeded(say, SOLANA_RENT, (rent, spent, most), '24 hours', 'day')}"
+        return True, f"{reason}, and {say(rent, SOLANA_RENT)} of rent is within its limit"
 
-def parse(config: dict[str, Any]) -> SpendingLimit:
-    """Read the config strictly, or raise."""
-    sent = msgspec.convert(config, Config)
-    if sent.max_per_transaction is not None and sent.max_per_tx is not None:
-        raise InvalidPolicy("give `maxPerTransaction` or its alias `maxPerTx`, not both")
-    single = sent.max_per_tx if sent.max_per_transaction is None else sent.max_per_transaction
-    if single is None and sent.max_per_day is None and sent.max_per_week is None:
-        raise InvalidPolicy("give at least one of `maxPerTransaction`, `maxPerDay`, `maxPerWeek`")
-    return SpendingLimit(
-        parse_optional_amount(single, "maxPerTransaction"),
-        parse_optional_amount(sent.max_per_day, "maxPerDay"),
-        parse_optional_amount(sent.max_per_week, "maxPerWeek"),
-        None if sent.asset is None else parse_asset(sent.asset),
-        tuple(sorted(set(sent.alert_percents))),
-    )
+    def _check_asset(
+        self, amounts: dict[str, int], family: Family, facts: Facts, say: Callable[..., str]
+    ) -> tuple[bool, str]:
+        asset = self.asset or NATIVE_OF[family]
+        amount = amounts.get(asset, 0)
+        if not amount:
+            return True, f"the order moves no {asset}"
+        most = self.per_transaction
+        if most is not None and amount > most:
+            return False, f"{say(amount, asset)} exceeds the limit of {say(most, asset, brief=True)} per transaction"
+        counted = max(amount, facts.floor.get(asset, 0))
+        spend = facts.spend.get(asset, _NOTHING)
+        if self.per_day is not None and spend.day + counted > self.per_day:
+            return False, _exceeded(say, asset, (counted, spend.day, self.per_day), "24 hours", "day")
+        if self.per_week is not None and spend.week + counted > self.per_week:
+            return False, _exceeded(say, asset, (counted, spend.week, self.per_week), "7 days", "week")
+        return True, f"{say(amount, asset)} is within the limits"
 
-
-def check(limit: SpendingLimit, subject: Subject, facts: Facts) -> tuple[bool, str]:
-    """Say whether the order fits all limits of its asset, and why."""
-    asset = limit.asset or NATIVE_OF[subject.family]
-    amount = moved(subject).get(asset, 0)
-    if not amount:
-        return True, f"the order moves no {asset}"
-    if limit.per_transaction is not None and amount > limit.per_transaction:
-        return False, f"{told(amount, asset)} exceeds the limit of {told(limit.per_transaction, asset)} per transaction"
-    counted = max(amount, facts.floor.get(asset, 0))
-    spend = facts.spend.get(asset, NOTHING)
-    if limit.per_day is not None and spend.day + counted > limit.per_day:
-        return False, _exceeded(asset, (counted, spend.day, limit.per_day), ("24 hours", "day"))
-    if limit.per_week is not None and spend.week + counted > limit.per_week:
-        return False, _exceeded(asset, (counted, spend.week, limit.per_week), ("7 days", "week"))
-    return True, f"{told(amount, asset)} is within the limits"
-
-
-def alerts(limit: SpendingLimit, asset: str, charge: int, facts: Facts) -> list[Alert]:
-    """The shares of the daily and weekly limit that counting `charge` of the asset would cross."""
-    floor = facts.floor.get(asset, 0)
-    spend = facts.spend.get(asset, NOTHING)
-    found: list[Alert] = []
-    if limit.per_day is not None:
-        found += _crossed("day", asset, (spend.day + floor, spend.day + charge, limit.per_day), limit.alert_percents)
-    if limit.per_week is not None:
-        found += _crossed(
-            "week", asset, (spend.week + floor, spend.week + charge, limit.per_week), limit.alert_percents
+    def tightens(self, old: Self) -> bool:
+        """Say whether each limit on the same asset is at most the old one, with no alert fewer."""
+        return (
+            self.asset == old.asset
+            and at_most(self.per_transaction, old.per_transaction)
+            and at_most(self.per_day, old.per_day)
+            and at_most(self.per_week, old.per_week)
+            and at_most(self.rent_per_day, old.rent_per_day)
+            and set(old.alert_percents) <= set(self.alert_percents)
         )
-    return found
+
+    def covers(self) -> Covers:
+        """The asset, or every native one; and rent that is limited."""
+        return Covers(assets=self._assets())
+
+    def limits(self, family: Family) -> tuple[Limit, ...]:
+        """The daily and the weekly limit; one without an asset limits the native asset of the family."""
+        asset = self.asset or NATIVE_OF[family]
+        windows: tuple[tuple[Window, int | None], ...] = (("day", self.per_day), ("week", self.per_week))
+        found = tuple(Limit(window, asset, most, self.alert_percents) for window, most in windows if most is not None)
+        # Without an asset the rule is about every family; its limit on rent is about one.
+        if self.rent_per_day is None or (self.asset is None and family != "solana"):
+            return found
+        return (*found, Limit("day", SOLANA_RENT, self.rent_per_day, self.alert_percents))
+
+    def wants(self) -> Wants:
+        """What was spent of the asset."""
+        return Wants(spend=self._assets())
+
+    def _assets(self) -> frozenset[str]:
+        assets = NATIVES if self.asset is None else frozenset((self.asset,))
+        return assets if self.rent_per_day is None else assets | {SOLANA_RENT}
 
 
-def tightens(old: SpendingLimit, new: SpendingLimit) -> bool:
-    """Say whether whatever passes `new` also passes `old`, with no alert fewer."""
+class SpendingLimitConfig(Config, frozen=True):
+    """Amounts are in the smallest unit of the asset. At least one of the three limits is needed."""
+
+    max_per_transaction: Annotated[
+        DecimalAmount | UnsetType | None, described("The most in one order.", unit=ASSET_UNIT)
+    ] = UNSET
+    max_per_tx: Annotated[
+        DecimalAmount | UnsetType | None,
+        described("Another name for `maxPerTransaction`; give one of the two.", unit=ASSET_UNIT),
+    ] = UNSET
+    max_per_day: Annotated[
+        DecimalAmount | UnsetType | None, described("The most in any 24 hours, this order included.", unit=ASSET_UNIT)
+    ] = UNSET
+    max_per_week: Annotated[
+        DecimalAmount | UnsetType | None, described("The most in any 7 days, this order included.", unit=ASSET_UNIT)
+    ] = UNSET
+    asset: Annotated[AssetName | UnsetType | None, described(ASSET_MEANS)] = UNSET
+    max_rent_per_day: Annotated[
+        DecimalAmount | UnsetType | None,
+        described(
+            "Solana: the most rent in any 24 hours for token accounts that orders create, this order included. "
+            "Up to it no person is asked because of the rent.",
+            unit="lamports",
+        ),
+    ] = UNSET
+    alert_percents: Annotated[
+        Annotated[tuple[Percent, ...], Meta(max_length=20)] | UnsetType,
+        described(
+            "Shares of the daily and weekly limit that raise `spend.threshold` when an order crosses them.",
+            unit="percent",
+            default=list(ALERT_PERCENTS),
+        ),
+    ] = UNSET
+
+    def terms(self) -> SpendingLimit:
+        """The limits as integers."""
+        per_transaction, alias = given(self.max_per_transaction, None), given(self.max_per_tx, None)
+        if per_transaction is not None and alias is not None:
+            raise InvalidPolicy("give `maxPerTransaction` or its alias `maxPerTx`, not both")
+        single = per_transaction if alias is None else alias
+        per_day, per_week = given(self.max_per_day, None), given(self.max_per_week, None)
+        if single is None and per_day is None and per_week is None:
+            raise InvalidPolicy("give at least one of `maxPerTransaction`, `maxPerDay`, `maxPerWeek`")
+        asset, rent = parse_optional_asset(self.asset), given(self.max_rent_per_day, None)
+        if rent is not None and asset is not None and not asset.startswith("solana:"):
+            raise InvalidPolicy("`maxRentPerDay` is for rules on Solana; leave it out, or give an `asset` of Solana")
+        return SpendingLimit(
+            parse_optional_amount(single, "maxPerTransaction"),
+            parse_optional_amount(per_day, "maxPerDay"),
+            parse_optional_amount(per_week, "maxPerWeek"),
+            asset,
+            tuple(sorted(set(given(self.alert_percents, ALERT_PERCENTS)))),
+            parse_optional_amount(rent, "maxRentPerDay"),
+        )
+
+
+class SpendingLimitRule(Rule, frozen=True, kw_only=True, tag="spending-limit"):
+    """How much of one asset may move per transaction, day and week. An order above a limit is refused."""
+
+    keeps_limits: ClassVar[bool] = True
+
+    config: Annotated[SpendingLimitConfig, described("What the rule says.")]
+
+
+def _exceeded(say: Callable[..., str], asset: str, amounts: tuple[int, int, int], window: str, per: str) -> str:
+    now, before, most = say(amounts[0], asset), *(say(amount, asset, brief=True) for amount in amounts[1:])
+    # One coin's symbol stands for all of them.
+    mixed = "; the coins of all EVM chains count together" if asset == EVM_NATIVE and not now.endswith(" wei") else ""
     return (
-        new.asset == old.asset
-        and _lower(old.per_transaction, new.per_transaction)
-        and _lower(old.per_day, new.per_day)
-        and _lower(old.per_week, new.per_week)
-        and set(old.alert_percents) <= set(new.alert_percents)
-    )
-
-
-def _crossed(window: Window, asset: str, spent: tuple[int, int, int], percents: tuple[int, ...]) -> list[Alert]:
-    before, after, most = spent
-    if not percents or after * 100 < percents[0] * most:
-        return []
-    return [
-        Alert(window, asset, after, most, percent)
-        for percent in percents
-        if before * 100 < percent * most <= after * 100
-    ]
-
-
-def _lower(old: int | None, new: int | None) -> bool:
-    return old is None or (new is not None and new <= old)
-
-
-def _exceeded(asset: str, amounts: tuple[int, int, int], words: tuple[str, str]) -> str:
-    now, before, most = amounts
-    window, per = words
-    return (
-        f"{told(now, asset)} now and {told(before, asset)} in the last {window} would exceed the limit of "
-        f"{told(most, asset)} per {per} {_EDGE}"
+        f"{now} now and {before} in the last {window} would exceed the limit of {most} per {per} "
+        f"(the hour at the edge of the window counts in full{mixed})"
     )

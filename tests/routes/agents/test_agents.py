@@ -1,5 +1,6 @@
-"""Agents and batches of them. Spec 1/2.2, 4.1, decisions 1 (batch)."""
+"""Agents and batches of them."""
 
+import asyncio
 from contextlib import closing
 from typing import Any
 
@@ -7,7 +8,9 @@ import asyncpg
 import pytest
 
 from tests.fixtures.callers import Agent, Tenant, rule
+from tests.fixtures.eventually import soon
 from tests.fixtures.people import member
+from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
 
@@ -18,8 +21,11 @@ def test_an_agent_is_created_with_two_wallets(tenant: Tenant) -> None:
     made = answer.json()["data"]
     assert answer.status_code == 201
     assert {name: made[name] for name in ("id", "name", "platformId", "tenantId")} == {
-        "id": "A_b-c.d:1", "name": "An agent", "platformId": "p-1", "tenantId": tenant.id,
-    }  # fmt: skip
+        "id": "A_b-c.d:1",
+        "name": "An agent",
+        "platformId": "p-1",
+        "tenantId": tenant.id,
+    }
     assert set(made["walletAddresses"]) == {"evm", "solana"}
     assert made["walletAddresses"]["evm"].startswith("0x")
     assert made["createdAt"].endswith("Z")
@@ -78,7 +84,8 @@ def test_agents_are_listed_newest_first_and_paged(tenant: Tenant) -> None:
     assert [one["id"] for one in answer.json()["data"]] == ids[:0:-1]
     assert answer.headers["X-Total-Count"] == "3"
     assert [one["id"] for one in tenant.ok("GET", "/agents?limit=2&offset=2")] == ids[:1]
-    assert tenant.ok("GET", "/agents?offset=3") == []
+    beyond = tenant.get("/agents?offset=3")
+    assert (beyond.json()["data"], beyond.headers["X-Total-Count"]) == ([], "3")
 
 
 def test_a_tenant_lists_only_its_own(tenant: Tenant, other_tenant: Tenant) -> None:
@@ -109,10 +116,15 @@ async def test_deleting_an_agent_takes_what_it_had(tenant: Tenant, owner: asyncp
 
 def test_a_batch_makes_what_it_can_and_names_the_rest(tenant: Tenant, agent: Agent) -> None:
     items = [
-        {"id": "one", "name": "One"}, {"id": agent.id, "name": "Taken"}, {"id": "one", "name": "Twice"},
+        {"id": "one", "name": "One"},
+        {"id": agent.id, "name": "Taken"},
+        {"id": "one", "name": "Twice"},
         {"id": "a b", "name": "x"},
-        {"id": "nameless"}, {"name": "No id"}, {"id": "more", "name": "x", "surplus": 1}, {"id": "two", "name": "Two"},
-    ]  # fmt: skip
+        {"id": "nameless"},
+        {"name": "No id"},
+        {"id": "more", "name": "x", "surplus": 1},
+        {"id": "two", "name": "Two"},
+    ]
 
     answer = tenant.post("/agents/batch", json={"agents": items})
 
@@ -199,3 +211,60 @@ def test_a_batch_of_a_hundred_is_made_and_one_more_is_400(tenant: Tenant) -> Non
 
 def test_an_empty_batch_makes_nothing(tenant: Tenant) -> None:
     assert tenant.ok("POST", "/agents/batch", {"agents": []}) == {"created": [], "errors": []}
+
+
+async def test_an_agent_with_many_orders_goes_in_parts(
+    tenant: Tenant, owner: asyncpg.Connection, database: Database
+) -> None:
+    """A part waits for a row that somebody holds; those before it are gone by then, and others sign meanwhile."""
+    doomed, other = tenant.agent(), tenant.agent()
+    doomed.sign()
+    copies = """
+        INSERT INTO transactions SELECT (jsonb_populate_record(t, jsonb_build_object(
+                 'id', gen_random_uuid(), 'created_at', t.created_at - make_interval(secs => n)))).*
+          FROM transactions t, generate_series(1, 1800) n WHERE agent_id = $1
+    """
+    await owner.execute(copies, doomed.id)
+    count = "SELECT count(*) FROM transactions WHERE tenant_id = $1 AND agent_id = $2"
+    holder = await asyncpg.connect(database.owner_url)
+    held = holder.transaction()
+    await held.start()
+    newest = "SELECT FROM transactions WHERE agent_id = $1 ORDER BY created_at DESC LIMIT 1 FOR UPDATE"
+    await holder.fetch(newest, doomed.id)
+
+    going = asyncio.get_running_loop().run_in_executor(None, tenant.delete, f"/agents/{doomed.id}")
+    left = await soon(lambda: owner.fetchval(count, tenant.id, doomed.id), lambda found: found < 1801, 20)
+    meanwhile = other.sign().status_code
+    refused = doomed.sign().status_code
+    await held.rollback()
+    await holder.close()
+    answer = await going
+
+    assert 0 < left < 1801
+    assert (meanwhile, refused, answer.status_code) == (200, 423, 200)
+    assert await owner.fetchval(count, tenant.id, doomed.id) == 0
+    assert tenant.get(f"/agents/{doomed.id}").status_code == 404
+
+
+def test_an_agent_is_renamed_and_found_by_its_id_elsewhere(tenant: Tenant) -> None:
+    tenant.ok("POST", "/agents", {"id": "mine", "name": "Before", "platformId": "p-1"})
+    tenant.ok("POST", "/agents", {"id": "other", "name": "Other"})
+
+    changed = tenant.ok("PATCH", "/agents/mine", {"platformId": "p-2"})
+
+    assert (changed["name"], changed["platformId"]) == ("Before", "p-2")
+    assert [one["id"] for one in tenant.ok("GET", "/agents?platformId=p-2")] == ["mine"]
+    assert tenant.ok("GET", "/agents?platformId=p-1") == []
+    assert tenant.ok("PATCH", "/agents/mine", {"name": "After", "platformId": None})["platformId"] is None
+    assert tenant.ok("GET", "/agents/mine")["name"] == "After"
+
+
+@pytest.mark.parametrize("body", [{"name": None}, {"name": ""}, {"id": "new"}, {"walletAddresses": {}}])
+def test_other_fields_of_an_agent_cannot_be_changed(tenant: Tenant, body: dict[str, Any]) -> None:
+    tenant.ok("POST", "/agents", {"id": "fixed", "name": "F"})
+
+    assert tenant.request("PATCH", "/agents/fixed", json=body).status_code == 400
+
+
+def test_an_agent_that_is_absent_cannot_be_changed(tenant: Tenant) -> None:
+    assert tenant.request("PATCH", "/agents/absent", json={"name": "N"}).json()["data"]["code"] == "agent_absent"

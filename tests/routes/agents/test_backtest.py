@@ -26,16 +26,18 @@ def asked(agent: Agent, *values: int, **fields: Any) -> list[str]:
 def test_the_rules_in_force_change_nothing(tenant: Tenant) -> None:
     """The same windows, rates, slots and decoders: whatever was decided is decided again."""
     rules = (
-        rule("spending-limit", maxPerTransaction="500", maxPerDay="1050"), rule("rate-limit", maxTxPerHour=12),
+        rule("spending-limit", maxPerTransaction="500", maxPerDay="1050"),
+        rule("rate-limit", maxTxPerHour=12),
         rule("auto-approve-threshold", threshold="300"),
-    )  # fmt: skip
+    )
     agent = tenant.agent(*rules)
     asked(agent, 300, 501, 200, 301, 300, 100, 100, 100)
     asked(agent, 7, data="0xdeadbeef")
     for route, order in (
-        ("sign-typed-data", note()), ("sign-typed-data", permit(agent.evm_address, 5)),
+        ("sign-typed-data", note()),
+        ("sign-typed-data", permit(agent.evm_address, 5)),
         ("sign-solana", solana_payment(agent, 7)),
-    ):  # fmt: skip
+    ):
         agent.post(f"/vault/{agent.id}/{route}", json=order)
     late = asked(agent, *[1] * 6)
     statuses = {one["status"] for one in agent.ok("GET", f"/vault/{agent.id}/history")}
@@ -46,15 +48,16 @@ def test_the_rules_in_force_change_nothing(tenant: Tenant) -> None:
     assert changes(backtest(tenant, agent, *rules[:1], rules[2]))[late[-1]] == ("refuse", "sign")
 
 
-def test_what_would_have_been_decided_otherwise_is_named_newest_first(tenant: Tenant) -> None:
+def test_changed_decisions_are_listed_newest_first(tenant: Tenant) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerTransaction="100"))
     small, large, elsewhere = asked(agent, 10, 101) + asked(agent, 10, to=OTHER_ADDRESS)
 
     found = backtest(tenant, agent, rule("approved-addresses", addresses=[ADDRESS]))
 
     assert [(one["txId"], one["was"], one["now"]) for one in found["changed"]] == [
-        (elsewhere, "sign", "refuse"), (large, "refuse", "sign"),
-    ]  # fmt: skip
+        (elsewhere, "sign", "refuse"),
+        (large, "refuse", "sign"),
+    ]
     assert (found["examined"], small in changes(found)) == (3, False)
     result = found["changed"][0]["results"][0]
     assert (result["type"], result["passed"]) == ("approved-addresses", False)
@@ -85,7 +88,7 @@ def test_rate_is_rebuilt_as_it_would_have_been(tenant: Tenant) -> None:
     assert one not in changes(backtest(tenant, agent, *rules))
 
 
-def test_a_person_is_taken_to_decide_as_he_did(tenant: Tenant) -> None:
+def test_a_backtest_assumes_the_same_decisions_by_people(tenant: Tenant) -> None:
     agent = tenant.agent(rule("auto-approve-threshold", threshold="10"))
     approved, denied = (agent.sign(value=value).json()["data"] for value in (60, 61))
     tenant.ok("POST", f"/approvals/{approved['approvalId']}/approve", {})
@@ -127,8 +130,10 @@ async def test_only_the_days_asked_for_are_examined_but_what_was_signed_before_c
         "INSERT INTO spend (tenant_id, agent_id, incarnation, asset, hour, amount) "
         "SELECT tenant_id, agent_id, incarnation, asset, date_trunc('hour', service_now() - $3::interval), 60 "
         "FROM less",
-        agent.id, tenant.id, ago,
-    )  # fmt: skip
+        agent.id,
+        tenant.id,
+        ago,
+    )
 
     weekly = rule("spending-limit", maxPerWeek="100")
     assert backtest(tenant, agent, weekly, days=1)["examined"] == 1
@@ -160,3 +165,15 @@ def test_agents_and_other_tenants_try_nothing(tenant: Tenant, other_tenant: Tena
 
     assert agent.post(f"/agents/{agent.id}/policies/backtest", json=body).status_code == 403
     assert other_tenant.post(f"/agents/{agent.id}/policies/backtest", json=body).status_code == 404
+
+
+def test_a_whole_number_may_be_written_with_a_fraction_of_zero(tenant: Tenant) -> None:
+    agent = tenant.agent()
+    headers = {"Content-Type": "application/json"}
+
+    def tried(days: str) -> int:
+        body = f'{{"policies": [], "days": {days}}}'
+        return tenant.post(f"/agents/{agent.id}/policies/backtest", content=body, headers=headers).status_code
+
+    # To JSON Schema, and so to generated clients, each of these is or is not an integer.
+    assert [tried(days) for days in ("1", "1.0", "1e0", "1.5", "1e300", '"1"')] == [200, 200, 200, 400, 400, 400]

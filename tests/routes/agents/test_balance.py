@@ -1,4 +1,4 @@
-"""Native balances. Spec 1/4.1."""
+"""Native balances."""
 
 import pytest
 
@@ -14,9 +14,12 @@ def test_the_balance_is_exact_and_its_formatted_form_is_cut(agent: Agent, evm_no
         "agentId": agent.id,
         "walletAddress": agent.evm_address,
         "balances": {
-            "native": "1234567890123456789", "nativeFormatted": "1.234567", "chainId": 31337, "symbol": "ETH",
+            "native": "1234567890123456789",
+            "nativeFormatted": "1.234567",
+            "chainId": 31337,
+            "symbol": "ETH",
         },
-    }  # fmt: skip
+    }
 
 
 def test_a_solana_balance_is_in_lamports(agent: Agent, solana_node: SolanaNode) -> None:
@@ -31,7 +34,7 @@ def test_a_solana_balance_is_in_lamports(agent: Agent, solana_node: SolanaNode) 
 @pytest.mark.parametrize(
     ("chain", "status", "code"),
     [("999", 400, "unknown_chain"), ("1", 502, "rpc_unavailable"), ("x", 400, "bad_query"), ("0", 400, "bad_query")],
-)  # fmt: skip
+)
 def test_a_balance_that_cannot_be_known(agent: Agent, chain: str, status: int, code: str) -> None:
     answer = agent.get(f"/agents/{agent.id}/balance?chainId={chain}")
 

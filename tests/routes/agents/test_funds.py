@@ -1,4 +1,4 @@
-"""What an agent holds: exact, best effort, and unharmed by what a contract says. Spec 1/4.1, decision record 0032."""
+"""What an agent holds: exact, best effort, and unharmed by what a contract says. Decision 0032."""
 
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
@@ -10,8 +10,9 @@ from eth_abi import encode
 
 from custody.chains import prices
 from custody.chains.evm.address import checksum
+from custody.chains.family import Chain
 from custody.chains.rpc import Rpc
-from custody.chains.table import BUILT_IN, Chain
+from custody.chains.table import BUILT_IN
 from custody.funds import erc20, spl
 from custody.funds.types import Held
 from custody.kit.environment import BadSetting
@@ -65,15 +66,27 @@ def test_native_coin_and_tokens_are_exact_and_cut(agent: Agent, evm_node: EvmNod
     found = tokens(agent, usdx, ADDRESS)
 
     assert found == {
-        "agentId": agent.id, "walletAddress": agent.evm_address, "chainId": 31337,
+        "agentId": agent.id,
+        "walletAddress": agent.evm_address,
+        "chainId": 31337,
         "native": {"symbol": "ETH", "balance": "1234567890123456789", "formatted": "1.234567"},
         "tokens": [
-            {"address": usdx.lower(), "symbol": "USDX", "balance": "1234567890123", "formatted": "1234567.890123",
-             "decimals": 6},
-            {"address": ADDRESS, "symbol": None, "balance": None, "formatted": None,
-             "note": "There is no token at this address that tells a balance."},
+            {
+                "address": usdx.lower(),
+                "symbol": "USDX",
+                "balance": "1234567890123",
+                "formatted": "1234567.890123",
+                "decimals": 6,
+            },
+            {
+                "address": ADDRESS,
+                "symbol": None,
+                "balance": None,
+                "formatted": None,
+                "note": "No token at this address reports a balance.",
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 def test_an_account_tells_wallets_worth_and_what_they_may_be_asked(
@@ -85,21 +98,31 @@ def test_an_account_tells_wallets_worth_and_what_they_may_be_asked(
     found = tenant.ok("GET", f"/agents/{agent.id}/account?tokens={priced}")
 
     assert found == {
-        "id": agent.id, "type": "agent", "agentId": agent.id, "walletAddress": agent.evm_address,
+        "id": agent.id,
+        "type": "agent",
+        "agentId": agent.id,
+        "walletAddress": agent.evm_address,
         "wallets": [
             {"chainFamily": "evm", "address": agent.evm_address},
             {"chainFamily": "solana", "address": agent.solana_address},
         ],
         "portfolio": {
-            "chainId": 31337, "native": {"symbol": "ETH", "formatted": "0.000000"},
-            "tokens": [{
-                "address": priced.lower(), "symbol": "PRICED", "balance": "2500000", "formatted": "2.500000",
-                "usdValueText": "2.50",
-            }],
+            "chainId": 31337,
+            "native": {"symbol": "ETH", "formatted": "0.000000"},
+            "tokens": [
+                {
+                    "address": priced.lower(),
+                    "symbol": "PRICED",
+                    "balance": "2500000",
+                    "formatted": "2.500000",
+                    "usdValueText": "2.50",
+                }
+            ],
             "totalUsdText": "2.50",
         },
-        "capabilities": ["sign", "sign-typed-data", "sign-solana"], "sponsorship": {"enabled": False},
-    }  # fmt: skip
+        "capabilities": ["sign", "sign-typed-data", "sign-solana"],
+        "sponsorship": {"enabled": False},
+    }
     tenant.ok("POST", f"/agents/{agent.id}/freeze", {})
     assert tenant.ok("GET", f"/agents/{agent.id}/account")["capabilities"] == []
 
@@ -114,10 +137,11 @@ def test_a_solana_wallet_tells_all_its_tokens_or_those_that_are_named(agent: Age
 
     assert every["walletAddress"] == agent.solana_address
     assert every["portfolio"] == {
-        "chainId": 102, "native": {"symbol": "SOL", "formatted": "2.000000", "usdValueText": "300.50"},
+        "chainId": 102,
+        "native": {"symbol": "SOL", "formatted": "2.000000", "usdValueText": "300.50"},
         "tokens": [{"address": held, "symbol": None, "balance": "1500000", "formatted": "1.500000"}],
         "totalUsdText": "300.50",
-    }  # fmt: skip
+    }
     assert [(one["address"], one["balance"]) for one in named["tokens"]] == [(other, "0"), (held, "1500000")]
 
 
@@ -133,15 +157,19 @@ def test_a_node_that_is_away_is_a_note_and_no_failure(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ("tokens=0x12", "bad_token"), ("tokens=,", "bad_token"), (f"tokens={ADDRESS}&chainId=102", "bad_token"),
+        ("tokens=0x12", "bad_token"),
+        ("tokens=,", "bad_token"),
+        (f"tokens={ADDRESS}&chainId=102", "bad_token"),
         ("tokens=" + checksum("0x" + "ab" * 20).swapcase().replace("0X", "0x"), "bad_token"),
-        ("tokens=" + ",".join([ADDRESS] * 26), "too_many_tokens"), ("chainId=999", "unknown_chain"),
-        ("chainId=x", "bad_query"), ("tokens=" + "1" * 2001, "bad_query"),
+        ("tokens=" + ",".join([ADDRESS] * 26), "too_many_tokens"),
+        ("chainId=999", "unknown_chain"),
+        ("chainId=x", "bad_query"),
+        ("tokens=" + "1" * 2001, "bad_query"),
     ],
     ids=range(8),
-)  # fmt: skip
+)
 @pytest.mark.parametrize("route", ["account", "tokens"])
-def test_what_cannot_be_asked_is_400(agent: Agent, route: str, query: str, code: str) -> None:
+def test_an_invalid_question_is_400(agent: Agent, route: str, query: str, code: str) -> None:
     answer = agent.get(f"/agents/{agent.id}/{route}?{query}")
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, code)
@@ -162,7 +190,7 @@ def test_twenty_five_tokens_may_be_named(agent: Agent) -> None:
         (token(REVERTS, REVERTS), None, None, None),
         (
             token(says(encode(["string"], ["A\u202eB\n\x1b[31m"])), says((-1).to_bytes(32, signed=True))),
-            "AB[31m",
+            None,
             None,
             None,
         ),
@@ -207,12 +235,12 @@ def at(node: BadNode, family: str) -> Chain:
 
 
 @pytest.mark.parametrize("answer", [None, 7, "0xzz", "0x", "0x01", "0x" + "00" * 33, {}, "f" * 64])
-async def test_what_is_no_balance_is_none(lying: BadNode, rpc: Rpc, answer: object) -> None:
+async def test_a_malformed_balance_counts_as_none(lying: BadNode, rpc: Rpc, answer: object) -> None:
     lying.results = {"eth_call": answer}
 
     [found] = await erc20.held(rpc, at(lying, "evm"), ADDRESS, [ADDRESS])
 
-    assert found == Held(ADDRESS, note="There is no token at this address that tells a balance.")
+    assert found == Held(ADDRESS, note="No token at this address reports a balance.")
 
 
 async def test_accounts_of_others_and_absurd_amounts_are_not_counted(lying: BadNode, rpc: Rpc) -> None:

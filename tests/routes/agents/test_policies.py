@@ -1,18 +1,24 @@
-"""Policy sets: what is taken, what is refused, and what an agent may do to its own. Spec 1/2.4, 4.1, decisions 3."""
+"""Policy sets: what is taken, what is refused, and what an agent may do to its own."""
 
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from custody.policies.kinds import KINDS
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Client, Tenant, rule
+from tests.fixtures.people import Person
+from tests.table.journeys import app_client_of
 
-TYPES = (
-    "spending-limit", "approved-addresses", "auto-approve-threshold", "time-window", "rate-limit", "allowed-chains",
-    "contract-allowlist",
-)  # fmt: skip
+TYPES = tuple(KINDS)
 EVERY = [
     rule(
-        "spending-limit", maxPerTransaction="1", maxPerDay="2", maxPerWeek="3", asset="evm:native",
+        "spending-limit",
+        maxPerTransaction="1",
+        maxPerDay="2",
+        maxPerWeek="3",
+        asset="evm:native",
         alertPercents=[50, 100],
     ),
     rule("spending-limit", maxPerTx="1", enabled=False),
@@ -23,12 +29,16 @@ EVERY = [
     rule("allowed-chains", chains=[1, "eip155:8453", 101, "bitcoin:regtest"]),
     rule(
         "contract-allowlist",
-        contracts=[{
-            "address": ADDRESS, "chainId": 1, "selectors": ["0xa9059cbb"],
-            "constraints": {"0xa9059cbb": {"recipientAllowlist": [OTHER_ADDRESS], "maxAmount": "7"}},
-        }],
+        contracts=[
+            {
+                "address": ADDRESS,
+                "chainId": 1,
+                "selectors": ["0xa9059cbb"],
+                "constraints": {"0xa9059cbb": {"recipientAllowlist": [OTHER_ADDRESS], "maxAmount": "7"}},
+            }
+        ],
     ),
-]  # fmt: skip
+]
 
 
 def path(agent: Agent) -> str:
@@ -38,7 +48,8 @@ def path(agent: Agent) -> str:
 def test_every_type_is_stored_as_it_was_given(tenant: Tenant, agent: Agent) -> None:
     stored = tenant.ok("PUT", path(agent), EVERY)
 
-    assert {one["type"] for one in stored} == set(TYPES)
+    # approval-quorum is set by people alone: tests/routes/votes/test_rules.py.
+    assert {one["type"] for one in stored} == set(TYPES) - {"approval-quorum"}
     assert [{name: one[name] for name in ("type", "enabled", "config")} for one in stored] == EVERY
     assert all(one["id"] for one in stored)
     assert tenant.ok("GET", path(agent)) == agent.ok("GET", path(agent)) == stored
@@ -53,6 +64,33 @@ def test_ids_are_kept_and_a_set_is_replaced_as_a_whole(tenant: Tenant, agent: Ag
     assert kept == [{"id": "mine:1", **rule("rate-limit", maxTxPerHour=2)}]
     assert tenant.ok("PUT", path(agent), []) == []
     assert tenant.ok("GET", path(agent)) == []
+
+
+STRANGER = "0x" + "5e" * 20
+
+
+def sources(client: Tenant | Agent, agent: Agent) -> list[tuple[str, str | None]]:
+    return [(one["type"], one.get("source")) for one in client.ok("GET", path(agent))]
+
+
+def test_a_rule_that_the_agent_set_says_so_and_the_tenants_rules_stay_the_tenants(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("approved-addresses", addresses=[ADDRESS, OTHER_ADDRESS]))
+    (theirs,) = tenant.ok("GET", path(agent))
+    assert "source" not in theirs
+
+    shrunk = {**theirs, "config": {"addresses": [ADDRESS]}}
+    own = rule("approved-addresses", addresses=[STRANGER])
+    agent.ok("PUT", path(agent), [shrunk, own])
+    # Sent back whole, also with a claim of its own, nothing changes hands.
+    again = [{**one, "source": "tenant"} for one in agent.ok("GET", path(agent))]
+    answered = agent.ok("PUT", path(agent), again)
+
+    assert [one.get("source") for one in answered] == [None, "agent"]
+    assert sources(tenant, agent) == [("approved-addresses", None), ("approved-addresses", "agent")]
+    assert [one.get("source") for one in tenant.ok("GET", f"/dashboard/{agent.id}")["policies"]] == [None, "agent"]
+    assert agent.sign().status_code == 403
+    tenant.ok("PUT", path(agent), again)
+    assert {source for _, source in sources(tenant, agent)} == {None}
 
 
 def test_an_unknown_type_is_400_and_the_message_lists_the_supported_ones(tenant: Tenant, agent: Agent) -> None:
@@ -103,7 +141,7 @@ BAD = {
     ),
     "no rule": None,
     "a word": "rate-limit",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
@@ -146,16 +184,19 @@ def test_a_new_set_judges_the_next_order(tenant: Tenant, agent: Agent) -> None:
     refused = agent.sign(value=10)
     assert refused.status_code == 403
     assert refused.json()["data"]["results"][0] == {
-        "type": "spending-limit", "passed": False, "reason": refused.json()["data"]["results"][0]["reason"],
+        "type": "spending-limit",
+        "passed": False,
+        "reason": refused.json()["data"]["results"][0]["reason"],
         "policyId": tenant.ok("GET", path(agent))[0]["id"],
-    }  # fmt: skip
+    }
 
 
 TIGHTER = {
     "a lower limit": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="9")),
     "the same again": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10")),
     "one more limit": (
-        rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10", maxPerTransaction="1"),
+        rule("spending-limit", maxPerDay="10"),
+        rule("spending-limit", maxPerDay="10", maxPerTransaction="1"),
     ),
     "a shorter whitelist": (
         rule("approved-addresses", addresses=[ADDRESS, OTHER_ADDRESS]),
@@ -171,7 +212,7 @@ TIGHTER = {
         rule("time-window", allowedHours=[{"start": 8, "end": 18}]),
         rule("time-window", allowedHours=[{"start": 9, "end": 17}]),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("wide", "narrow"), TIGHTER.values(), ids=TIGHTER)
@@ -203,3 +244,52 @@ def test_a_first_limit_and_any_contract_is_loosening_for_an_agent(tenant: Tenant
     ):
         assert agent.put(path(agent), json=[*own, surplus]).status_code == 403
     assert agent.put(path(agent), json=[*own, rule("rate-limit", maxTxPerHour=1)]).status_code == 200
+
+
+# ---- an integration
+
+
+@pytest.fixture
+def integration(as_owner: Person) -> Iterator[Client]:
+    with closing(app_client_of(as_owner)) as client:
+        yield client
+
+
+def test_an_app_client_tightens_as_an_agent_may(tenant: Tenant, integration: Client) -> None:
+    for wide, narrow in TIGHTER.values():
+        agent = tenant.agent({**wide, "id": "r"})
+
+        assert integration.put(path(agent), json=[{**narrow, "id": "r"}]).status_code == 200
+
+
+def test_an_app_client_loosens_nothing(tenant: Tenant, integration: Client) -> None:
+    for name, (wide, narrow) in TIGHTER.items():
+        agent = tenant.agent({**narrow, "id": "r"})
+        loose = [
+            [],
+            [{**narrow, "id": "r", "enabled": False}],
+            *([] if name == "the same again" else [[{**wide, "id": "r"}]]),
+        ]
+
+        for sent in loose:
+            answer = integration.put(path(agent), json=sent)
+
+            assert (answer.status_code, answer.json()["data"]["code"]) == (403, "policy_loosened"), answer.text
+        assert [one["config"] for one in tenant.ok("GET", path(agent))] == [narrow["config"]]
+
+
+def test_with_a_token_that_an_app_client_made_the_rules_bind_as_before(tenant: Tenant, integration: Client) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="10"), rule("spending-limit", maxPerDay="1000"))
+    token = integration.ok("POST", f"/agents/{agent.id}/token", {})["token"]
+
+    with closing(Client(base_url=tenant.base_url, headers={"Authorization": f"Bearer {token}"})) as taken:
+        order = {"to": ADDRESS, "broadcast": False}
+        answers = [
+            taken.put(path(agent), json=[]),
+            integration.put(path(agent), json=[]),
+            *(taken.post(f"/vault/{agent.id}/sign", json={**order, "value": value}) for value in ("11", "1001", "10")),
+        ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 202, 403, 200]
+    queued = answers[2].json()["data"]["approvalId"]
+    assert integration.post(f"/approvals/{queued}/approve", json={}).json()["data"]["code"] == "wrong_kind"

@@ -1,4 +1,4 @@
-"""Whoever has a passkey, and whoever has not signed in yet."""
+"""People with a passkey, and people who have not signed in yet."""
 
 from collections.abc import Iterator
 from contextlib import closing

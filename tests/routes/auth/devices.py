@@ -47,8 +47,9 @@ async def pass_time(owner: asyncpg.Connection, device: Device, seconds: float) -
     done = await owner.execute(
         "UPDATE device_codes SET expires_at = expires_at - make_interval(secs => $2), "
         "polled_at = polled_at - make_interval(secs => $2) WHERE user_code = $1",
-        device.code["user_code"], seconds,
-    )  # fmt: skip
+        device.code["user_code"],
+        seconds,
+    )
     assert done == "UPDATE 1"
 
 

@@ -35,9 +35,11 @@ def at_once(times: int, ask: Callable[[int], httpx.Response]) -> list[httpx.Resp
 
 
 async def actions(owner: asyncpg.Connection, person: Person) -> list[str]:
-    """What a person's log says he did, in order, with what."""
+    """The acts in a person's audit log, in order, with their factor."""
     rows: list[Any] = await owner.fetch(
         "SELECT action, resource_id FROM audit WHERE tenant_id = $1 AND actor_type = 'user' AND actor_id = $2 "
-        "AND resource_type IN ('factor', 'passkey') ORDER BY seq", person.tenant, person.id,
-    )  # fmt: skip
+        "AND resource_type IN ('factor', 'passkey') ORDER BY seq",
+        person.tenant,
+        person.id,
+    )
     return [f"{row['action']} {row['resource_id']}" for row in rows]

@@ -1,4 +1,4 @@
-"""Basic credentials of app clients: where they count, and when they stop. Spec 2/5, decisions 5, 9."""
+"""Basic credentials of app clients: where they count, and when they stop."""
 
 import base64
 import uuid
@@ -19,24 +19,55 @@ from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
 
 ABSENT = "00000000-0000-0000-0000-000000000000"
-# Wherever the specification says `tenant`, but for what a person or the tenant itself decides. Said here once more:
+# Every route that a tenant may call, but for what a person or the tenant itself decides. Said here once more:
 # a route that is declared wrongly must fail here.
 TAKEN = {
-    "POST /agents", "GET /agents", "GET /agents/{agentId}", "DELETE /agents/{agentId}", "POST /agents/{agentId}/token",
-    "POST /agents/batch", "GET /agents/{agentId}/balance",
-    "GET /agents/{agentId}/account", "GET /agents/{agentId}/tokens", "DELETE /agents/{agentId}/tokens",
-    "GET /agents/{agentId}/policies", "PUT /agents/{agentId}/policies", "GET /dashboard/{agentId}",
-    "GET /vault/{agentId}/pending", "GET /vault/{agentId}/history", "GET /vault/{agentId}/transactions",
-    "GET /vault/{agentId}/transactions/{txId}", "GET /vault/{agentId}/transactions/{txId}/receipt",
-    "POST /vault/{agentId}/simulate", "POST /agents/{agentId}/policies/backtest", "GET /approvals",
+    "POST /agents",
+    "GET /agents",
+    "GET /agents/{agentId}",
+    "DELETE /agents/{agentId}",
+    "POST /agents/{agentId}/token",
+    "POST /agents/batch",
+    "GET /agents/{agentId}/balance",
+    "GET /agents/{agentId}/account",
+    "GET /agents/{agentId}/tokens",
+    "DELETE /agents/{agentId}/tokens",
+    "GET /agents/{agentId}/policies",
+    "GET /agents/{agentId}/policies/votes",
+    "PUT /agents/{agentId}/policies",
+    "GET /dashboard/{agentId}",
+    "GET /vault/{agentId}/pending",
+    "GET /vault/{agentId}/history",
+    "GET /vault/{agentId}/transactions",
+    "GET /vault/{agentId}/transactions/{txId}",
+    "GET /vault/{agentId}/transactions/{txId}/receipt",
+    "POST /vault/{agentId}/simulate",
+    "POST /agents/{agentId}/policies/backtest",
+    "GET /approvals",
     "GET /approvals/stats",
-    "GET /tenants/{id}", "GET /tenants/{id}/config", "POST /secrets", "GET /secrets", "GET /secrets/{id}",
-    "PUT /secrets/{id}", "DELETE /secrets/{id}", "POST /secrets/{id}/rotate", "POST /secrets/routes",
-    "GET /secrets/routes", "PUT /secrets/routes/{id}", "DELETE /secrets/routes/{id}", "POST /secrets/routes/explain",
+    "GET /approvals/{id}",
+    "GET /transactions",
+    "GET /me",
+    "PATCH /agents/{agentId}",
+    "GET /secrets/routes/{id}",
+    "GET /tenants/{id}",
+    "GET /tenants/{id}/config",
+    "POST /secrets",
+    "GET /secrets",
+    "GET /secrets/{id}",
+    "PUT /secrets/{id}",
+    "DELETE /secrets/{id}",
+    "POST /secrets/{id}/rotate",
+    "POST /secrets/routes",
+    "GET /secrets/routes",
+    "PUT /secrets/routes/{id}",
+    "DELETE /secrets/routes/{id}",
+    "POST /secrets/routes/explain",
     "GET /events",
-    # Retired: 410, whoever asks.
-    "PUT /tenants/{id}/webhook", "PUT /platform/tenants/{id}/policies",
-}  # fmt: skip
+    # Retired: 410 for every caller.
+    "PUT /tenants/{id}/webhook",
+    "PUT /platform/tenants/{id}/policies",
+}
 
 
 def name(endpoint: Endpoint) -> str:
@@ -106,7 +137,7 @@ def test_it_reads_and_acts_for_its_tenant(
     assert statuses(integration.tried(as_nobody)) == [200, 201]
 
 
-async def test_what_it_does_is_written_down_under_its_name(
+async def test_acts_of_an_app_client_are_audited_under_its_name(
     integration: Integration, as_nobody: Client, owner: asyncpg.Connection
 ) -> None:
     request_id = str(uuid.uuid4())
@@ -135,7 +166,7 @@ def test_it_may_call_what_it_should_and_no_more(
         path = path.replace(f"<{part}>", "absent" if part in ("agent", "client_id") else ABSENT)
     # A stream goes on for as long as somebody listens.
     path += "?follow=false" if endpoint.media == "text/event-stream" else ""
-    # A body that nobody takes: whoever may call is told so, and nothing happens.
+    # A body that no route accepts: an admitted caller gets 400, and nothing happens.
     body = {"surplus": 1} if endpoint.body is not None else None
 
     answer = as_nobody.request(endpoint.method, path, json=body, headers=shared.shown())
@@ -158,11 +189,18 @@ def shared(service: Service) -> Iterator[Integration]:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"secret": "x"}, {"secret": ""}, {"user": ""}, {"user": "server"}, {"app_id": None}, {"app_id": ""},
-        {"app_id": "other/server"}, {"user": "other/server", "app_id": "other/server"}, {"secret": "app_" + "A" * 43},
+        {"secret": "x"},
+        {"secret": ""},
+        {"user": ""},
+        {"user": "server"},
+        {"app_id": None},
+        {"app_id": ""},
+        {"app_id": "other/server"},
+        {"user": "other/server", "app_id": "other/server"},
+        {"secret": "app_" + "A" * 43},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_part_that_is_wrong_is_401(integration: Integration, as_nobody: Client, changed: dict[str, Any]) -> None:
     assert statuses(integration.tried(as_nobody, **changed)) == [401, 401]
 
@@ -170,10 +208,18 @@ def test_a_part_that_is_wrong_is_401(integration: Integration, as_nobody: Client
 @pytest.mark.parametrize(
     "spelled",
     [
-        "Basic", "Basic ", "Basic !!!!", "Basic YTpi\nx", "Basic " + "A" * 2000, "Basic /w==", "Basic 4oKsOng=",
-        "Digest YTpi", "Basic YTpi YTpi", "Basic YTpi=",
+        "Basic",
+        "Basic ",
+        "Basic !!!!",
+        "Basic YTpi\nx",
+        "Basic " + "A" * 2000,
+        "Basic /w==",
+        "Basic 4oKsOng=",
+        "Digest YTpi",
+        "Basic YTpi YTpi",
+        "Basic YTpi=",
     ],
-)  # fmt: skip
+)
 def test_a_header_that_is_mangled_is_401(as_nobody: Client, spelled: str) -> None:
     try:
         answer = as_nobody.get("/agents", headers={"Authorization": spelled, "X-Service-App-Id": "a"})

@@ -1,4 +1,4 @@
-"""Devices that say which app client and which native application they are. Spec 2/4.2."""
+"""Devices that say which app client and which native application they are."""
 
 import uuid
 from collections.abc import Iterator
@@ -14,8 +14,11 @@ from tests.routes.auth.devices import Device, decide, new_device
 
 BUNDLE, PACKAGE = "com.example.app", "com.example.android_app"
 CLIENT: dict[str, Any] = {
-    "id": "tv-app", "name": "The television", "allowedBundleIds": [BUNDLE], "allowedPackageNames": [PACKAGE]
-}  # fmt: skip
+    "id": "tv-app",
+    "name": "The television",
+    "allowedBundleIds": [BUNDLE],
+    "allowedPackageNames": [PACKAGE],
+}
 
 
 @pytest.fixture
@@ -115,10 +118,13 @@ def test_a_client_of_another_tenant_is_none(as_nobody: Client, chief: Person, ot
 @pytest.mark.parametrize(
     "changed",
     [
-        {"client_id": None}, {"client_id": "radio"}, {"native_bundle_id": None},
-        {"native_bundle_id": "com.example.other"}, {"native_bundle_id": None, "native_package_name": PACKAGE},
+        {"client_id": None},
+        {"client_id": "radio"},
+        {"native_bundle_id": None},
+        {"native_bundle_id": "com.example.other"},
+        {"native_bundle_id": None, "native_package_name": PACKAGE},
     ],
-)  # fmt: skip
+)
 @pytest.mark.usefixtures("tv")
 def test_a_poll_of_somebody_else_changes_nothing(
     as_nobody: Client, chief: Person, approved: bool, changed: dict[str, str | None]

@@ -1,4 +1,4 @@
-"""Sign-in with a code by e-mail. Spec 1/5, decisions 5."""
+"""Sign-in with a code by e-mail."""
 
 import socket
 import statistics
@@ -15,10 +15,10 @@ import pytest
 
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.deployments import partner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, fresh_address
 from tests.fixtures.server import Service
 from tests.outside.smtp_server import LOGIN, PASSWORD, Mailbox, running_mail_server
-from tests.outside.upstream import eventually
 
 # Headers that differ from request to request.
 OWN = {"x-request-id", "date"}
@@ -114,7 +114,7 @@ def test_a_wrong_code_is_refused_and_the_right_one_still_works(
 
 
 @pytest.mark.parametrize("bad", ["", "x" * 65, None, 123456, ["123456"]])
-def test_what_is_no_code_at_all_is_400(as_nobody: Client, address: str, bad: Any) -> None:
+def test_a_malformed_code_is_400(as_nobody: Client, address: str, bad: Any) -> None:
     answer = verify(as_nobody, address, bad)
 
     assert (answer.status_code, answer.json()["data"]["fields"]) == (400, ["code"])
@@ -266,26 +266,46 @@ async def test_a_used_code_that_is_put_back_lives_no_longer_than_it_did(
 @pytest.mark.parametrize(
     "bad",
     [
-        "ann", "ann@", "@example.com", "ann@example", "ann example@example.com", "ann@exam ple.com", "ann@@example.com",
-        "ann@example.com\nBcc: x@example.com", "ann@example.com\r\nDATA", "Ann <ann@example.com>", '"ann"@example.com',
-        "ann@[127.0.0.1]", "ann@127.0.0.1", "ann@example.com, x@example.com", "ann@-example.com", "ann@example..com",
-        ".ann@example.com", "ann.@example.com", "a..b@example.com", "ann@example.com.", "ann@ex\u00e4mple.com",
-        "\u0430nn@example.com", "a" * 65 + "@example.com", "ann@" + "a" * 64 + ".com", "ann@example.com\x00",
+        "ann",
+        "ann@",
+        "@example.com",
+        "ann@example",
+        "ann example@example.com",
+        "ann@exam ple.com",
+        "ann@@example.com",
+        "ann@example.com\nBcc: x@example.com",
+        "ann@example.com\r\nDATA",
+        "Ann <ann@example.com>",
+        '"ann"@example.com',
+        "ann@[127.0.0.1]",
+        "ann@127.0.0.1",
+        "ann@example.com, x@example.com",
+        "ann@-example.com",
+        "ann@example..com",
+        ".ann@example.com",
+        "ann.@example.com",
+        "a..b@example.com",
+        "ann@example.com.",
+        "ann@ex\u00e4mple.com",
+        "\u0430nn@example.com",
+        "a" * 65 + "@example.com",
+        "ann@" + "a" * 64 + ".com",
+        "ann@example.com\x00",
         "ann@example.c",
     ],
-)  # fmt: skip
+)
 def test_a_malformed_address_is_400_in_a_sentence(as_nobody: Client, mailbox: Mailbox, bad: str) -> None:
     before = len(mailbox.mails())
 
     answers = send(as_nobody, bad), verify(as_nobody, bad, "123456")
 
     assert [outcome(answer) for answer in answers] == [(400, "bad_email_address")] * 2
-    assert answers[0].json()["error"] == "This is not an e-mail address such as name@example.com."
+    assert answers[0].json()["error"] == "Not a valid e-mail address; write one such as name@example.com."
     assert len(mailbox.mails()) == before
 
 
 @pytest.mark.parametrize("bad", ["", "a@", None, 5, ["ann@example.com"], "a" * 250 + "@example.com"])
-def test_what_cannot_be_an_address_is_400(as_nobody: Client, bad: Any) -> None:
+def test_a_malformed_address_is_400(as_nobody: Client, bad: Any) -> None:
     answer = send(as_nobody, bad)
 
     assert (answer.status_code, answer.json()["data"]["fields"]) == (400, ["email"])
@@ -383,7 +403,7 @@ def hanging(mailbox: Mailbox) -> Iterator[Mailbox]:
     mailbox.be("accept")
 
 
-def test_nobody_waits_for_a_mail_server_that_hangs(as_nobody: Client, three: list[str], hanging: Mailbox) -> None:
+def test_a_mail_server_that_hangs_delays_no_request(as_nobody: Client, three: list[str], hanging: Mailbox) -> None:
     took = [(_seconds(send, as_nobody, one), _seconds(send, as_nobody, fresh_address())) for one in three * 3]
 
     times = [seconds for pair in took for seconds in pair]
@@ -430,12 +450,14 @@ def test_without_a_mail_server_the_answer_is_503_and_says_what_is_missing(mute: 
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("GET", "/auth/nonce", None), ("POST", "/auth/verify", {"message": "x", "signature": "0xab"}),
-        ("POST", "/auth/email/send", {"email": OTHER}), ("POST", "/auth/email/verify", {"email": OTHER, "code": "x"}),
+        ("GET", "/auth/nonce", None),
+        ("POST", "/auth/verify", {"message": "x", "signature": "0xab"}),
+        ("POST", "/auth/email/send", {"email": OTHER}),
+        ("POST", "/auth/email/verify", {"email": OTHER, "code": "x"}),
         ("POST", "/auth/refresh", {"refreshToken": "x"}),
     ],
-)  # fmt: skip
-def test_what_anybody_may_call_is_limited_by_address(mute: Service, method: str, path: str, body: Any) -> None:
+)
+def test_public_routes_are_limited_by_client_address(mute: Service, method: str, path: str, body: Any) -> None:
     # Each route here has an address of its own, which no other test uses.
     place = f"198.51.100.{len(path)}"
     with client_of(mute, place) as client, client_of(mute, "203.0.113." + place.rpartition(".")[2]) as other:
@@ -526,7 +548,5 @@ def test_a_password_is_never_said_in_the_clear(service: Service, mailbox: Mailbo
         assert mailbox.count(address) == 0
 
 
-def test_who_signs_in_by_mail_is_another_person_than_who_signs_in_with_a_wallet(
-    person: Person, somebody: dict[str, Any]
-) -> None:
+def test_a_mail_sign_in_and_a_wallet_sign_in_are_two_people(person: Person, somebody: dict[str, Any]) -> None:
     assert person.id != somebody["user"]["id"]

@@ -31,7 +31,7 @@ CHANGES = [
 _SOMEBODY_WAITS = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid)"
 
 
-def test_nobody_begins_with_a_factor(person: Person) -> None:
+def test_a_new_person_has_no_second_factor(person: Person) -> None:
     assert person.ok("GET", "/auth/mfa") == {"methods": [], "recoveryCodesLeft": 0, "verifiedAt": None}
 
 
@@ -49,7 +49,7 @@ def test_factors_are_listed(person: Person, service: Service) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
-def test_who_has_a_factor_changes_none_without_it(
+def test_factors_change_only_after_a_recent_second_factor(
     service: Service, person: Person, method: str, path: str, body: Any
 ) -> None:
     person.enrol_totp()
@@ -103,9 +103,7 @@ async def test_a_session_that_ends_meanwhile_changes_nothing(
     assert await owner.fetchval("SELECT mfa_methods($1)", person.id) == []
 
 
-async def test_what_happens_to_factors_is_in_the_log(
-    service: Service, person: Person, owner: asyncpg.Connection
-) -> None:
+async def test_changes_of_factors_are_audited(service: Service, person: Person, owner: asyncpg.Connection) -> None:
     person.enrol_totp()
     passkey = _add_passkey(person, service)
     person.step_up()
@@ -117,13 +115,17 @@ async def test_what_happens_to_factors_is_in_the_log(
     person.ok("DELETE", "/auth/mfa/totp")
 
     assert await actions(owner, person) == [
-        "factor.enrolled totp", f"passkey.added {passkey}", "factor.codes_made recovery", "factor.refused totp",
-        f"passkey.removed {passkey}", "factor.removed totp",
-    ]  # fmt: skip
+        "factor.enrolled totp",
+        f"passkey.added {passkey}",
+        "factor.codes_made recovery",
+        "factor.refused totp",
+        f"passkey.removed {passkey}",
+        "factor.removed totp",
+    ]
 
 
 @pytest.mark.parametrize("change", ["authenticator", "number", "codes", "passkey", "removal"])
-def test_what_was_shown_before_factors_changed_counts_nowhere(
+def test_a_second_factor_verified_before_a_change_of_factors_is_void(
     service: Service, person: Person, sms_gateway: SmsGateway, change: str
 ) -> None:
     first = _add_passkey(person, service) if change in ("authenticator", "removal") else ""
@@ -134,7 +136,7 @@ def test_what_was_shown_before_factors_changed_counts_nowhere(
         person.enrol_totp()
         person.recovery_codes += codes
     with closing(sign_in(service, person.wallet)) as thief:
-        # He found a code.
+        # The attacker found a code.
         thief.recovery_codes = [person.recovery_codes.pop()]
         thief.step_up()
         _change(service, person, sms_gateway, change, first)
@@ -146,7 +148,7 @@ def test_what_was_shown_before_factors_changed_counts_nowhere(
         assert refusal(thief.post("/auth/mfa/recovery-codes", json={})) == (403, "mfa_required")
 
 
-def test_who_enrols_a_code_goes_on_and_who_changes_otherwise_shows_a_factor_again(
+def test_a_confirming_session_continues_and_other_changes_need_the_factor_again(
     service: Service, person: Person
 ) -> None:
     person.enrol_totp()
@@ -178,7 +180,7 @@ async def test_fifty_wrong_guesses_a_week_and_no_right_one_clears_them(
     assert 6 * 86_400 < int(answers[1].headers["Retry-After"]) <= 7 * 86_400
 
 
-async def test_what_strangers_left_goes_with_what_others_write(
+async def test_rows_left_by_strangers_are_deleted_by_later_writes(
     service: Service, person: Person, owner: asyncpg.Connection
 ) -> None:
     old = "now() - interval '31 days'"

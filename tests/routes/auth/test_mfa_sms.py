@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from custody.cli import places
+from ops import places
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
@@ -185,7 +185,7 @@ async def test_a_number_that_was_changed_in_the_database_is_no_factor(
 
 
 @pytest.mark.parametrize("number", ["1234567", "+0123456789", "+41 79 000 00 00", "+4179000000x", "+41790000000\n"])
-def test_what_is_no_number_is_refused(person: Person, number: str) -> None:
+def test_a_malformed_telephone_number_is_refused(person: Person, number: str) -> None:
     assert person.post(ENROL, json={"phone": number}).status_code == 400
 
 
@@ -195,7 +195,9 @@ def test_nothing_is_sent_to_who_has_no_number(person: Person) -> None:
     assert refusal(person.post(STEP_UP, json={"code": "123456"})) == (401, "code_invalid")
 
 
-def test_who_has_a_factor_adds_no_number_without_it(service: Service, person: Person, sms_gateway: SmsGateway) -> None:
+def test_a_number_is_added_only_after_a_recent_second_factor(
+    service: Service, person: Person, sms_gateway: SmsGateway
+) -> None:
     person.enrol_totp()
     with closing(sign_in(service, person.wallet)) as later:
         for path, body in ((ENROL, {"phone": (phone := _phone())}), (VERIFY, {"code": "123456"})):

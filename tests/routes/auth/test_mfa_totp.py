@@ -48,7 +48,7 @@ def test_a_second_seed_takes_the_place_of_the_first(person: Person) -> None:
     assert person.post(VERIFY, json={"code": code_at(second)}).status_code == 200
 
 
-def test_who_has_an_authenticator_removes_it_first(person: Person) -> None:
+def test_a_second_authenticator_needs_the_first_one_removed(person: Person) -> None:
     person.enrol_totp()
 
     assert refusal(person.post("/auth/mfa/totp/enroll", json={})) == (409, "factor_exists")
@@ -82,7 +82,7 @@ def test_a_code_of_another_time_is_wrong(person: Person, ahead: int) -> None:
 @pytest.mark.parametrize(
     "code", ["x", "12345", "1234567", "abcdef", "\uff11\uff12\uff13\uff14\uff15\uff16", "-12345", "0x1234", "123456\n"]
 )
-def test_what_is_no_code_is_a_wrong_one(person: Person, code: str) -> None:
+def test_a_malformed_code_is_a_wrong_one(person: Person, code: str) -> None:
     person.enrol_totp()
 
     assert refusal(person.post(STEP_UP, json={"code": code})) == (401, "code_invalid")
@@ -171,7 +171,7 @@ async def test_a_removed_authenticator_is_gone_with_its_seed(person: Person, own
     assert person.ok("DELETE", "/auth/mfa/totp") == {"deleted": "totp"}
     assert refusal(person.post(STEP_UP, json={"code": code_at(person.seed, 1)})) == (401, "code_invalid")
     assert person.ok("GET", "/auth/mfa")["methods"] == []
-    assert await owner.fetchval("SELECT count(*) FROM sealed WHERE user_id = $1", person.id) == 0
+    assert await owner.fetchval("SELECT count(*) FROM identity_sealed WHERE user_id = $1", person.id) == 0
     assert refusal(person.delete("/auth/mfa/totp")) == (404, "factor_absent")
 
 
@@ -182,9 +182,10 @@ async def test_a_seed_that_was_moved_to_another_person_does_not_open(
     with closing(sign_in(service)) as thief:
         thief.enrol_totp()
         await owner.execute(
-            "UPDATE sealed SET blob = (SELECT blob FROM sealed WHERE user_id = $2) WHERE user_id = $1",
-            person.id, thief.id,
-        )  # fmt: skip
+            "UPDATE identity_sealed s SET blob = o.blob FROM identity_sealed o WHERE o.user_id = $2 AND s.user_id = $1",
+            person.id,
+            thief.id,
+        )
         answer = person.post(STEP_UP, json={"code": code_at(thief.seed, 1)})
 
     assert refusal(answer) == (503, "sealed_value_tampered")
@@ -196,6 +197,6 @@ async def test_a_seed_that_was_never_confirmed_does_not_open_as_one_that_was(
     known = person.ok("POST", "/auth/mfa/totp/enroll", {})["secret"]
     blob = await owner.fetchval("SELECT blob FROM enrolments WHERE user_id = $1", person.id)
     person.enrol_totp()
-    await owner.execute("UPDATE sealed SET blob = $2 WHERE user_id = $1", person.id, blob)
+    await owner.execute("UPDATE identity_sealed SET blob = $2 WHERE user_id = $1", person.id, blob)
 
     assert refusal(person.post(STEP_UP, json={"code": code_at(known, 1)})) == (503, "sealed_value_tampered")

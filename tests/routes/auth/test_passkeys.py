@@ -109,7 +109,7 @@ async def test_an_unverified_one_does_not(person: Person, device: Authenticator,
     assert await actions(owner, person) == [f"passkey.added {passkey}", "factor.refused passkey"]
 
 
-def test_nobody_shows_a_passkey_that_he_has_not(person: Person) -> None:
+def test_step_up_without_a_passkey_is_404(person: Person) -> None:
     assert refusal(person.post(SHOW, json={})) == (404, "factor_absent")
 
 
@@ -193,11 +193,11 @@ async def test_a_person_who_was_deactivated_does_not_sign_in(
     assert refusal(fresh.post(LOGIN, json={"credential": answer})) == (401, "deactivated")
 
 
-def test_a_passkey_that_asks_nobody_who_he_is_is_not_registered(person: Person, device: Authenticator) -> None:
+def test_a_passkey_without_user_verification_is_not_registered(person: Person, device: Authenticator) -> None:
     answer = device.create(person.ok("POST", NEW, {}), user_verified=False)
 
     assert refusal(person.post(ADD, json={"credential": answer})) == (400, "passkey_refused")
-    # He has no factor now that he could not show.
+    # They have no factor now that they could not show.
     assert person.post("/auth/mfa/totp/enroll", json={}).status_code == 200
 
 

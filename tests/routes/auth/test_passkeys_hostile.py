@@ -21,24 +21,47 @@ NEW, ADD = "/auth/passkeys/register/options", "/auth/passkeys/register/verify"
 ASK, LOGIN = "/auth/passkeys/login/options", "/auth/passkeys/login/verify"
 SHOW, STEP_UP = "/auth/mfa/passkey/options", "/auth/mfa/passkey/step-up"
 LIES: list[dict[str, Any]] = [
-    {"origin": "https://evil.example"}, {"origin": "http://localhost"}, {"origin": "http://localhost:1"},
-    {"origin": "null"}, {"rp_id": "evil.example"}, {"rp_id": "127.0.0.1"}, {"user_present": False},
-]  # fmt: skip
+    {"origin": "https://evil.example"},
+    {"origin": "http://localhost"},
+    {"origin": "http://localhost:1"},
+    {"origin": "null"},
+    {"rp_id": "evil.example"},
+    {"rp_id": "127.0.0.1"},
+    {"user_present": False},
+]
 NONSENSE: list[Any] = [
-    {}, {"id": 1}, {"type": "password"}, {"response": {}}, {"response": []}, {"response": {"clientDataJSON": "!"}},
-    {"response": {"clientDataJSON": "e30"}}, {"response": {"clientDataJSON": "A"}}, {"rawId": "A"},
+    {},
+    {"id": 1},
+    {"type": "password"},
+    {"response": {}},
+    {"response": []},
+    {"response": {"clientDataJSON": "!"}},
+    {"response": {"clientDataJSON": "e30"}},
+    {"response": {"clientDataJSON": "A"}},
+    {"rawId": "A"},
     {"response": {"clientDataJSON": "A" * 20_000}},
-]  # fmt: skip
+]
 # COSE keys: broken, of other kinds, and such as would take long to check with.
 KEYS: list[Any] = [
-    {}, 4, [], "x", {1: 2}, {1: 7, 3: -7}, {1: 1, 3: -8, -1: 6, -2: b"1"},
-    {1: 2, 3: -7, -1: 1, -2: b"", -3: b""}, {1: 2, 3: -7, -1: 9, -2: b"1" * 32, -3: b"1" * 32},
-    {1: 2, 3: -7, -1: 1, -2: b"1" * 32, -3: b"1" * 32}, {1: 3, 3: -37, -1: b"1" * 256, -2: b"\1\0\1"},
-    {1: 3, 3: -257, -1: b"\xff" * 2048, -2: b"\1\0\1"}, {1: 3, 3: -257, -1: b"\xff" * 256, -2: b"\xff" * 256},
-    {1: 3, 3: -257, -1: b"\xff" * 256, -2: b"\3"}, {1: 3, 3: -257, -1: b"\xff" * 512, -2: b"\xff" * 300},
-    {1: 3, 3: -257, -1: b"\xff" * 128, -2: b"\1\0\1"}, {1: 3, 3: -257, -1: b"\x0f", -2: b"\3"},
+    {},
+    4,
+    [],
+    "x",
+    {1: 2},
+    {1: 7, 3: -7},
+    {1: 1, 3: -8, -1: 6, -2: b"1"},
+    {1: 2, 3: -7, -1: 1, -2: b"", -3: b""},
+    {1: 2, 3: -7, -1: 9, -2: b"1" * 32, -3: b"1" * 32},
+    {1: 2, 3: -7, -1: 1, -2: b"1" * 32, -3: b"1" * 32},
+    {1: 3, 3: -37, -1: b"1" * 256, -2: b"\1\0\1"},
+    {1: 3, 3: -257, -1: b"\xff" * 2048, -2: b"\1\0\1"},
+    {1: 3, 3: -257, -1: b"\xff" * 256, -2: b"\xff" * 256},
+    {1: 3, 3: -257, -1: b"\xff" * 256, -2: b"\3"},
+    {1: 3, 3: -257, -1: b"\xff" * 512, -2: b"\xff" * 300},
+    {1: 3, 3: -257, -1: b"\xff" * 128, -2: b"\1\0\1"},
+    {1: 3, 3: -257, -1: b"\x0f", -2: b"\3"},
     {1: 3, 3: -257, -1: b"\xff" * 513, -2: b"\1\0\1"},
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -74,8 +97,9 @@ def test_a_page_inside_another_is_not_the_site(
     said = msgspec.json.encode(said)
     signed = unbase64(response["authenticatorData"]) + hashlib.sha256(said).digest()
     response |= {
-        "clientDataJSON": base64(said), "signature": base64(key.sign(signed, ec.ECDSA(hashes.SHA256()))),
-    }  # fmt: skip
+        "clientDataJSON": base64(said),
+        "signature": base64(key.sign(signed, ec.ECDSA(hashes.SHA256()))),
+    }
 
     assert fresh.post(LOGIN, json={"credential": answer}).status_code == status
 
@@ -214,7 +238,7 @@ async def test_a_passkey_that_was_changed_in_the_database_signs_nobody_in(
 
 
 @pytest.mark.parametrize("broken", NONSENSE, ids=lambda broken: str(broken)[:40])
-def test_what_is_no_answer_is_said_to_be_none(
+def test_a_malformed_webauthn_answer_is_refused_as_such(
     keyed: Person, device: Authenticator, fresh: Person, broken: dict[str, Any]
 ) -> None:
     good = device.get(fresh.ok("POST", ASK, {}))
@@ -255,12 +279,17 @@ def test_an_rsa_key_as_devices_make_it_is_registered(person: Person, device: Aut
 @pytest.mark.parametrize(
     "changed",
     [
-        {"fmt": "packed", "attStmt": {"alg": -7, "sig": b"x", "x5c": [b"x"]}}, {"fmt": "tpm", "attStmt": {}},
-        {"fmt": "android-safetynet", "attStmt": {"ver": "1", "response": b"x"}}, {"fmt": 1}, {"attStmt": {"sig": b"x"}},
-        {"fmt": "packed", "attStmt": {"alg": -7, "sig": b"x"}}, {"authData": b"x"}, {"authData": 1},
+        {"fmt": "packed", "attStmt": {"alg": -7, "sig": b"x", "x5c": [b"x"]}},
+        {"fmt": "tpm", "attStmt": {}},
+        {"fmt": "android-safetynet", "attStmt": {"ver": "1", "response": b"x"}},
+        {"fmt": 1},
+        {"attStmt": {"sig": b"x"}},
+        {"fmt": "packed", "attStmt": {"alg": -7, "sig": b"x"}},
+        {"authData": b"x"},
+        {"authData": 1},
     ],
     ids=lambda changed: str(changed)[:30],
-)  # fmt: skip
+)
 def test_attestations_are_not_read(person: Person, device: Authenticator, changed: dict[str, Any]) -> None:
     answer = device.create(person.ok("POST", NEW, {}))
     held = cbor2.loads(unbase64(answer["response"]["attestationObject"]))

@@ -1,4 +1,4 @@
-"""Which ways of signing in are on. Spec 2/4.1."""
+"""Which ways of signing in are on."""
 
 from tests.fixtures.callers import Client
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.senders.hourly import PREFIX_PER_HOUR, Hourly, TooManyMessages
-from custody.senders.mail import Mail, is_loopback
+from custody.notifications.hourly import PREFIX_PER_HOUR, Hourly, TooManyMessages
+from custody.notifications.mail import Mail, is_loopback
 from tests.fixtures.callers import Client
 from tests.fixtures.deployments import partner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.people import fresh_address, sign_in
 from tests.fixtures.server import Service
 from tests.outside.sms_gateway import SmsGateway
 from tests.outside.smtp_server import LOGIN, PASSWORD, Mailbox
-from tests.outside.upstream import eventually
 from tests.routes.auth.factors import refusal
 
 SITE = "https://custody.example.com"
@@ -54,13 +54,21 @@ async def test_a_mail_goes_to_the_address_and_says_so(sent: Send, mailbox: Mailb
 @pytest.mark.parametrize(
     "address",
     [
-        "=?utf-8?q?=76ictim?=@bank.example.com", "=?utf-8?q?victim=40bank.com=2c?=@evil.example.com",
-        "=?utf-8?q?x=0d=0abcc=3aa=40b.com?=@evil.example.com", "=?utf-8?q?=c3=a4?=@evil.example.com",
-        "=?utf-8?b?dmljdGltQGJhbmsuY29tLA==?=@evil.example.com", "a@b.example.com, c@d.example.com",
-        "a\r\nb@c.example.com", "Ann <ann@example.com>", "ann", "",
+        "=?utf-8?q?=76ictim?=@bank.example.com",
+        "=?utf-8?q?victim=40bank.com=2c?=@evil.example.com",
+        "=?utf-8?q?x=0d=0abcc=3aa=40b.com?=@evil.example.com",
+        "=?utf-8?q?=c3=a4?=@evil.example.com",
+        "=?utf-8?b?dmljdGltQGJhbmsuY29tLA==?=@evil.example.com",
+        "a@b.example.com, c@d.example.com",
+        "a\r\nb@c.example.com",
+        "Ann <ann@example.com>",
+        "ann",
+        "",
     ],
-)  # fmt: skip
-async def test_what_a_header_would_read_otherwise_is_sent_to_nobody(sent: Send, mailbox: Mailbox, address: str) -> None:
+)
+async def test_an_address_that_a_mail_header_would_misread_is_sent_nothing(
+    sent: Send, mailbox: Mailbox, address: str
+) -> None:
     before = len(mailbox.mails())
 
     [line] = await sent(address)
@@ -113,11 +121,19 @@ async def test_no_password_is_said_in_plain_even_where_that_is_allowed(
 @pytest.mark.parametrize(
     ("host", "here"),
     [
-        ("localhost", True), ("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("mail.example.com", False),
-        ("10.0.0.1", False), ("127.1", False), ("localhost.example.com", False), ("0.0.0.0", False), ("", False),
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("mail.example.com", False),
+        ("10.0.0.1", False),
+        ("127.1", False),
+        ("localhost.example.com", False),
+        ("0.0.0.0", False),
+        ("", False),
     ],
-)  # fmt: skip
-def test_which_hosts_are_this_machine(host: str, here: bool) -> None:
+)
+def test_hosts_that_are_this_machine(host: str, here: bool) -> None:
     assert is_loopback(host) is here
 
 

@@ -1,4 +1,4 @@
-"""A person's sessions: access tokens, refresh tokens, other tenants, the end. Decisions 5."""
+"""A person's sessions: access tokens, refresh tokens, other tenants, the end."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from custody.cli import places
+from ops import places
 from tests.fixtures.callers import Agent, Client, Tenant, platform_client
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.forgery import claims_of, resigned
@@ -93,14 +93,29 @@ async def test_an_access_token_expires(service: Service, person: Person, owner: 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"scope": "agent"}, {"scope": "admin"}, {"scope": ...}, {"sid": ...},
-        {"sub": ...}, {"tid": ...}, {"tid": "no-such-tenant"}, {"role": ...}, {"role": "king"}, {"exp": ...},
-        {"iat": ...}, {"surplus": 1}, {"mfa_at": "now"}, {"amr": None}, {"sid": "00000000-0000-4000-8000-000000000001"},
+        {"scope": "agent"},
+        {"scope": "admin"},
+        {"scope": ...},
+        {"sid": ...},
+        {"sub": ...},
+        {"tid": ...},
+        {"tid": "no-such-tenant"},
+        {"role": ...},
+        {"role": "king"},
+        {"exp": ...},
+        {"iat": ...},
+        {"surplus": 1},
+        {"mfa_at": "now"},
+        {"amr": None},
+        {"sid": "00000000-0000-4000-8000-000000000001"},
         {"sid": "no-uuid"},
-        {"sub": "00000000-0000-4000-8000-000000000001"}, {"sub": "no-uuid"}, {"exp": "never"}, {"nbf": 9999999999},
+        {"sub": "00000000-0000-4000-8000-000000000001"},
+        {"sub": "no-uuid"},
+        {"exp": "never"},
+        {"nbf": 9999999999},
     ],
     ids=str,
-)  # fmt: skip
+)
 async def test_a_token_that_says_something_else_is_401_even_under_our_own_key(
     service: Service, person: Person, owner: asyncpg.Connection, changed: dict[str, Any]
 ) -> None:
@@ -121,7 +136,7 @@ async def test_a_role_in_a_token_counts_for_nothing(service: Service, guest: Per
     assert (told["kind"], told["code"]) == ("Forbidden", "wrong_role")
 
 
-def test_what_only_looks_like_a_token_is_401(service: Service, person: Person, as_nobody: Client) -> None:
+def test_a_forged_token_is_401(service: Service, person: Person, as_nobody: Client) -> None:
     token = person.session["token"]
     header, claims = jwt.get_unverified_header(token), claims_of(token)
     own = Ed25519PrivateKey.generate()
@@ -182,8 +197,9 @@ def test_a_session_is_no_agent(service: Service, person: Person) -> None:
     # Its person is the owner, but has shown no second factor.
     assert outcome(person.post(f"/vault/{made['id']}/sign", json=order)) == (403, "mfa_required")
     with greeted(service) as wire:
-        body = {"agent": "own", "tx_id": str(uuid.uuid4()), "order": {**order, "chainId": 31337}}
-        told = wire.ask("SignEvm", body, {"kind": "agent", "value": person.session["token"]})
+        question = {"kind": "evm", "request": {**order, "chainId": 31337}}
+        body = {"agent": "own", "tx_id": str(uuid.uuid4()), "question": question}
+        told = wire.ask("SignOrder", body, {"kind": "agent", "value": person.session["token"]})
     assert told["kind"] == "BadProof"
 
 
@@ -257,7 +273,7 @@ async def test_reuse_is_written_down_where_and_by_whom(
         session_id,
     )
     assert (row["tenant_id"], row["actor_type"], row["actor_id"]) == (person.tenant, "user", person.id)
-    assert (row["ip_address"], row["written_by"]) == ("127.0.0.1", "custody_signer")
+    assert (row["ip_address"], row["written_by"]) == ("127.0.0.1", "custody_identity")
 
 
 def test_another_session_of_the_same_person_outlives_a_reuse(service: Service, person: Person) -> None:
@@ -277,7 +293,7 @@ def test_of_refreshes_at_once_no_two_living_pairs_come(person: Person) -> None:
     won = [answer.json()["data"] for answer in answers if answer.status_code == 200]
     assert len(won) == 1
     assert {outcome(answer)[0] for answer in answers if answer.status_code != 200} == {401}
-    # Whoever came second was a thief, or the first was: what was won is dead.
+    # One of the two was a thief, so both sessions are dead.
     assert refresh(person, won[0]["refreshToken"]).status_code == 401
     assert seen(person, won[0]["token"]).status_code == 401
 
@@ -313,20 +329,30 @@ def test_a_forged_refresh_token_is_refused_and_harms_nobody(person: Person, how:
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda token: token[:-1], lambda token: token + "A", lambda token: token[3:], lambda token: "RT_" + token[3:],
-        lambda token: "rt_", lambda token: "x", lambda token: token[:40], lambda token: "rt_" + "A" * 75,
-        lambda token: "rt_rt_" + token[3:], lambda token: token.replace("rt_", "rt_\n"), lambda token: token + "=",
+        lambda token: token[:-1],
+        lambda token: token + "A",
+        lambda token: token[3:],
+        lambda token: "RT_" + token[3:],
+        lambda token: "rt_",
+        lambda token: "x",
+        lambda token: token[:40],
+        lambda token: "rt_" + "A" * 75,
+        lambda token: "rt_rt_" + token[3:],
+        lambda token: token.replace("rt_", "rt_\n"),
+        lambda token: token + "=",
         lambda token: token[:-1] + ALPHABET[ALPHABET.index(token[-1]) | 1],
-        lambda token: " " + token, lambda token: "rt_" + "\u00e4" * 75, lambda token: "rt_" + "\x00" * 75,
+        lambda token: " " + token,
+        lambda token: "rt_" + "\u00e4" * 75,
+        lambda token: "rt_" + "\x00" * 75,
     ],
-)  # fmt: skip
+)
 def test_a_mangled_refresh_token_is_401(person: Person, spoil: Any) -> None:
     assert outcome(refresh(person, spoil(person.session["refreshToken"]))) == (401, "refresh_token_invalid")
     assert person.refresh().status_code == 200
 
 
 @pytest.mark.parametrize("bad", ["", None, 5, "x" * 513])
-def test_what_is_no_refresh_token_at_all_is_400(as_nobody: Client, bad: Any) -> None:
+def test_a_malformed_refresh_token_is_400(as_nobody: Client, bad: Any) -> None:
     answer = refresh(as_nobody, bad)
 
     assert (answer.status_code, answer.json()["data"]["fields"]) == (400, ["refreshToken"])
@@ -374,7 +400,7 @@ async def test_a_deactivated_person_is_out(service: Service, person: Person, own
 # ---- what one has, and its end
 
 
-def test_who_is_signed_in_and_where(person: Person, session_id: str) -> None:
+def test_the_current_session_names_person_and_tenant(person: Person, session_id: str) -> None:
     assert person.ok("GET", "/auth/session") == {
         "id": session_id,
         "user": {"id": person.id, "email": None, "walletAddress": person.wallet.address},
@@ -541,14 +567,14 @@ def test_a_session_sees_the_tenant_that_it_is_in_and_no_other(
     assert guest.get(f"/tenants/{tenant.id}").status_code == 200
 
 
-def test_whoever_was_removed_neither_reads_nor_refreshes(service: Service, tenant: Tenant, guest: Person) -> None:
+def test_a_removed_member_neither_reads_nor_refreshes(service: Service, tenant: Tenant, guest: Person) -> None:
     with platform_client(service) as platform:
-        platform.ok("DELETE", f"/platform/tenants/{tenant.id}/members/{guest.id}")
+        platform.ok("DELETE", f"/platform/tenants/{tenant.id}/members/{guest.id}", {"force": True})
 
     assert outcome(guest.get("/agents")) == (401, "session_revoked")
     assert outcome(guest.refresh()) == (401, "refresh_token_invalid")
     assert at_signer(service, guest.session["token"])["code"] == "session_revoked"
-    # His own tenant is still his.
+    # Their own tenant is still theirs.
     with closing(sign_in(service, guest.wallet)) as again:
         assert again.tenant == f"personal-{guest.id}"
 

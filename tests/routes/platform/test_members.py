@@ -1,10 +1,12 @@
-"""Members of a tenant, named by the operator; what they may do follows at once. Decisions 5."""
+"""Members of a tenant, named by the operator; what they may do follows at once."""
 
 import asyncio
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import asyncpg
+import httpx
 import pytest
 
 from tests.fixtures.callers import Client, Tenant
@@ -40,21 +42,26 @@ def test_members_are_listed(as_platform: Client, tenant: Tenant, person: Person)
     assert answer.headers["X-Total-Count"] == "1"
 
 
-def test_what_is_not_there_is_404(as_platform: Client, tenant: Tenant, person: Person) -> None:
+def test_a_missing_tenant_or_member_is_404(as_platform: Client, tenant: Tenant, person: Person) -> None:
     nobody = str(uuid.uuid4())
     known = {"userId": person.id, "role": "viewer"}
 
     answers = [
         as_platform.post(path_of(tenant), json={"userId": nobody, "role": "viewer"}),
         as_platform.post("/platform/tenants/absent/members", json=known),
-        as_platform.get("/platform/tenants/absent/members"), as_platform.delete(path_of(tenant, nobody)),
+        as_platform.get("/platform/tenants/absent/members"),
+        as_platform.delete(path_of(tenant, nobody)),
         as_platform.delete(f"/platform/tenants/absent/members/{person.id}"),
-    ]  # fmt: skip
+    ]
 
     assert [answer.status_code for answer in answers] == [404] * 5
     assert [answer.json()["data"]["code"] for answer in answers] == [
-        "user_absent", "tenant_absent", "tenant_absent", "member_absent", "tenant_absent",
-    ]  # fmt: skip
+        "user_absent",
+        "tenant_absent",
+        "tenant_absent",
+        "member_absent",
+        "tenant_absent",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,19 +89,20 @@ def test_a_changed_role_counts_at_once_for_a_living_session(
     clients = f"/tenants/{tenant.id}/app-clients"
     as_owner.ok("POST", clients, client_body())
 
-    as_platform.ok("POST", path_of(tenant), {"userId": as_owner.id, "role": role})
+    as_platform.ok("POST", path_of(tenant), {"userId": as_owner.id, "role": role, "force": True})
 
     answer = as_owner.post(clients, json=client_body("another"))
     assert (answer.status_code, answer.json()["data"]["code"]) == (403, "wrong_role")
 
 
 def test_a_removed_member_reaches_the_tenant_no_more(as_platform: Client, as_owner: Person, tenant: Tenant) -> None:
-    gone = as_platform.ok("DELETE", path_of(tenant, as_owner.id))
+    gone = as_platform.ok("DELETE", path_of(tenant, as_owner.id), {"force": True})
 
     answers = [
-        as_owner.get(f"/tenants/{tenant.id}"), as_owner.post(f"/tenants/{tenant.id}/app-clients", json=client_body()),
+        as_owner.get(f"/tenants/{tenant.id}"),
+        as_owner.post(f"/tenants/{tenant.id}/app-clients", json=client_body()),
         as_owner.post("/agents", json={"id": "late", "name": "x"}),
-    ]  # fmt: skip
+    ]
     assert gone == {"deleted": as_owner.id}
     assert {(answer.status_code, answer.json()["data"]["code"]) for answer in answers} == {(401, "session_revoked")}
     assert as_platform.get(path_of(tenant)).json()["data"] == []
@@ -106,15 +114,16 @@ def test_the_signer_looks_itself_whatever_the_api_believes(
 ) -> None:
     proof = {"kind": "session", "value": as_owner.session["token"]}
     if role is None:
-        as_platform.ok("DELETE", path_of(tenant, as_owner.id))
+        as_platform.ok("DELETE", path_of(tenant, as_owner.id), {"force": True})
     else:
-        as_platform.ok("POST", path_of(tenant), {"userId": as_owner.id, "role": role})
+        as_platform.ok("POST", path_of(tenant), {"userId": as_owner.id, "role": role, "force": True})
 
     with greeted(service) as wire:
         outcomes = [
-            wire.ask("NewSigningKey", {}, proof), wire.ask("Freeze", {"agent": None, "reason": None}, proof),
+            wire.ask("CreateSigningKey", {}, proof),
+            wire.ask("FreezeTenant", {"reason": None}, proof),
             wire.ask("PutAppClients", {"clients": [client_body()], "mode": "upsert"}, proof),
-        ]  # fmt: skip
+        ]
 
     expected = ("BadProof", "session_revoked") if role is None else ("Forbidden", "wrong_role")
     assert {(one["kind"], one["code"]) for one in outcomes} == {expected}
@@ -122,9 +131,13 @@ def test_the_signer_looks_itself_whatever_the_api_believes(
 
 @pytest.mark.parametrize("role", ["viewer", "admin", None])
 async def test_a_role_that_changes_while_the_act_is_under_way_ends_it(
-    as_platform: Client, as_owner: Person, tenant: Tenant, database: Database, owner: asyncpg.Connection,
+    as_platform: Client,
+    as_owner: Person,
+    tenant: Tenant,
+    database: Database,
+    owner: asyncpg.Connection,
     role: str | None,
-) -> None:  # fmt: skip
+) -> None:
     async with held(database, "SELECT FROM tenants WHERE id = $1 FOR UPDATE", tenant.id) as meanwhile:
         acting = asyncio.create_task(
             asyncio.to_thread(as_owner.post, f"/tenants/{tenant.id}/app-clients", json=client_body())
@@ -155,9 +168,54 @@ async def test_a_membership_that_somebody_else_wrote_is_not_believed(
     assert answer.status_code == 401
 
 
-def test_the_last_owner_can_be_removed_by_the_operator(as_platform: Client, as_owner: Person, tenant: Tenant) -> None:
-    assert as_platform.delete(path_of(tenant, as_owner.id)).status_code == 200
+@pytest.mark.parametrize("act", ["removed", "made a viewer"])
+def test_the_last_owner_goes_only_when_asked_for(
+    as_platform: Client, as_owner: Person, tenant: Tenant, person: Person, act: str
+) -> None:
+    def tried(**force: bool) -> httpx.Response:
+        if act == "removed":
+            return as_platform.request("DELETE", path_of(tenant, as_owner.id), json=force)
+        return as_platform.post(path_of(tenant), json={"userId": as_owner.id, "role": "viewer", **force})
+
+    refused = [tried(), tried(force=False)]
+    as_platform.ok("POST", path_of(tenant), {"userId": person.id, "role": "admin"})
+    refused.append(tried())
+
+    assert {(answer.status_code, answer.json()["data"]["code"]) for answer in refused} == {(409, "last_owner")}
+    assert "force" in refused[0].json()["error"]
+    assert as_owner.get(f"/tenants/{tenant.id}").status_code == 200
+    assert tried(force=True).status_code == 200
     assert tenant.get(f"/tenants/{tenant.id}").status_code == 200
+
+
+@pytest.mark.parametrize("act", ["removed", "made a viewer"])
+def test_of_two_owners_one_goes_and_the_other_is_the_last(
+    as_platform: Client, as_owner: Person, tenant: Tenant, person: Person, act: str
+) -> None:
+    as_platform.ok("POST", path_of(tenant), {"userId": person.id, "role": "owner"})
+
+    def go(user: str) -> int:
+        if act == "removed":
+            return as_platform.delete(path_of(tenant, user)).status_code
+        return as_platform.post(path_of(tenant), json={"userId": user, "role": "viewer"}).status_code
+
+    with ThreadPoolExecutor(2) as pool:
+        statuses = sorted(pool.map(go, [as_owner.id, person.id]))
+
+    assert statuses == [200, 409]
+
+
+async def test_a_deactivated_person_owns_nothing(
+    as_platform: Client, as_owner: Person, tenant: Tenant, person: Person, owner: asyncpg.Connection
+) -> None:
+    as_platform.ok("POST", path_of(tenant), {"userId": person.id, "role": "owner"})
+    await owner.execute("UPDATE users SET deactivated_at = now() WHERE id = $1", person.id)
+
+    assert as_platform.delete(path_of(tenant, as_owner.id)).status_code == 409
+
+
+def test_an_owner_who_stays_owner_is_no_change(as_platform: Client, as_owner: Person, tenant: Tenant) -> None:
+    assert as_platform.post(path_of(tenant), json={"userId": as_owner.id, "role": "owner"}).status_code == 200
 
 
 async def test_each_change_is_told_in_the_tenants_log(
@@ -165,16 +223,17 @@ async def test_each_change_is_told_in_the_tenants_log(
 ) -> None:
     for role in ("viewer", "viewer", "owner"):
         as_platform.ok("POST", path_of(tenant), {"userId": person.id, "role": role})
-    as_platform.ok("DELETE", path_of(tenant, person.id))
+    as_platform.ok("DELETE", path_of(tenant, person.id), {"force": True})
 
     rows = await owner.fetch(
         "SELECT action, metadata, actor_id FROM audit WHERE tenant_id = $1 AND action LIKE 'membership.%' ORDER BY seq",
         tenant.id,
     )
     assert [(row["action"], row["metadata"]) for row in rows] == [
-        ("membership.added", '{"role":"viewer"}'), ("membership.changed", '{"role":"owner","before":"viewer"}'),
+        ("membership.added", '{"role":"viewer"}'),
+        ("membership.changed", '{"role":"owner","before":"viewer"}'),
         ("membership.removed", '{"before":"owner"}'),
-    ]  # fmt: skip
+    ]
     assert {row["actor_id"].split(":")[0] for row in rows} == {"platform-key"}
 
 

@@ -1,4 +1,4 @@
-"""Tenants as the operator sees them. Spec 2/4.4."""
+"""Tenants as the operator sees them."""
 
 import asyncio
 import uuid
@@ -120,9 +120,16 @@ async def test_deleting_a_tenant_takes_everything_it_had(
     assert as_platform.ok("DELETE", f"/platform/tenants/{tenant.id}") == {"deleted": tenant.id}
 
     for table in (
-        "tenant_keys", "tenant_config", "agents", "sealed", "policy_rules", "transactions", "approvals", "spend",
+        "tenant_keys",
+        "tenant_config",
+        "agents",
+        "sealed",
+        "policy_rules",
+        "transactions",
+        "approvals",
+        "spend",
         "nonces",
-    ):  # fmt: skip
+    ):
         assert await owner.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", tenant.id) == 0, table
     assert as_platform.get(f"/platform/tenants/{tenant.id}").status_code == 404
 
@@ -165,7 +172,7 @@ async def test_a_revocation_waits_for_the_tenant_that_its_key_is_making(
     as_platform.ok("DELETE", f"/platform/tenants/{wanted['id']}")
 
 
-def test_nobody_acts_for_a_deleted_tenant(as_platform: Client, tenant: Tenant) -> None:
+def test_a_deleted_tenant_cannot_be_acted_for(as_platform: Client, tenant: Tenant) -> None:
     agent = tenant.agent()
     as_platform.ok("DELETE", f"/platform/tenants/{tenant.id}")
 
@@ -178,21 +185,14 @@ def test_nobody_acts_for_a_deleted_tenant(as_platform: Client, tenant: Tenant) -
     assert [answer.status_code for answer in answers] == [401, 401, 401]
 
 
-async def test_a_scoped_platform_key_does_only_what_its_scopes_say(
-    as_platform: Client, owner: asyncpg.Connection
-) -> None:
-    # A database writer cannot make a key either: it is found, but the signer does not believe it.
-    key = "pk_" + uuid.uuid4().hex * 2
-    await owner.execute(
-        "INSERT INTO platform_keys (key_hash, prefix, scopes, mac) VALUES ($1, 'pk_x', $2, $3)",
-        tokens.digest(key), ["platform:tenant:read"], b"\x00" * 32,
-    )  # fmt: skip
-    headers = {"X-Service-Platform-Key": key}
+def test_a_scoped_platform_key_does_only_what_its_scopes_say(service: Service, as_platform: Client) -> None:
+    made = _as_operator(service, "CreatePlatformKey", {"name": "a reader", "scopes": ["platform:tenant:read"]})["data"]
+    headers = {"X-Service-Platform-Key": made["key"]}
 
-    forged = as_platform.request("GET", "/platform/stats", headers=headers)
+    read = as_platform.request("GET", "/platform/stats", headers=headers)
     write = as_platform.request("POST", "/platform/tenants", json=body(), headers=headers)
 
-    assert (forged.status_code, write.status_code) == (200, 403)
+    assert (read.status_code, write.status_code) == (200, 403)
     assert write.json()["data"]["code"] == "missing_scope"
 
 

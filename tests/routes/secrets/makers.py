@@ -18,9 +18,13 @@ def keep_secret(tenant: Tenant, value: str = "a value", **fields: Any) -> dict[s
 def route_fields(secret: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """The body of a route for a secret: a bearer token for one host, unless changed."""
     return {
-        "secretId": secret["id"], "hostPattern": HOST, "injectAs": "header", "injectKey": "Authorization",
-        "injectFormat": "Bearer {value}", **changed,
-    }  # fmt: skip
+        "secretId": secret["id"],
+        "hostPattern": HOST,
+        "injectAs": "header",
+        "injectKey": "Authorization",
+        "injectFormat": "Bearer {value}",
+        **changed,
+    }
 
 
 def keep_route(tenant: Tenant, secret: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 
 from tests.fixtures.callers import Client
+from tests.fixtures.eventually import soon
 from tests.fixtures.people import Person
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
@@ -57,24 +58,21 @@ async def held(database: Database, statement: str, *values: Any) -> AsyncIterato
 
 
 async def somebody_waits(owner: asyncpg.Connection, for_statement: str) -> None:
-    """Return once a statement of the signer waits for a lock."""
-    async with asyncio.timeout(WAIT_SECONDS):
-        while not await owner.fetchval(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
-            "AND usename = 'custody_signer' AND wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%')",
-            for_statement,
-        ):
-            await asyncio.sleep(0.01)
+    """Return once a statement of a worker waits for a lock."""
+    waits = (
+        "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
+        "AND usename IN ('custody_signer', 'custody_identity') AND wait_event_type = 'Lock' "
+        "AND query LIKE '%' || $1 || '%')"
+    )
+    await soon(lambda: owner.fetchval(waits, for_statement), seconds=WAIT_SECONDS)
 
 
 @asynccontextmanager
 async def crowd(service: Service, *acts: Callable[[], Any]) -> AsyncIterator[list[asyncio.Future[Any]]]:
-    """Acts that all wait in the signer; whoever leaves the block must have let them go on."""
+    """Acts that all wait in the signer; the block must let them continue before it ends."""
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(len(acts)) as pool, greeted(service) as wire:
         running = [loop.run_in_executor(pool, act) for act in acts]
-        async with asyncio.timeout(WAIT_SECONDS):
-            # The question itself is one of those it works on.
-            while wire.ask("Status")["data"]["waiting"] <= len(acts):
-                await asyncio.sleep(0.01)
+        # The question itself is one of those it works on.
+        await soon(lambda: wire.ask("Status")["data"]["waiting"] > len(acts), seconds=WAIT_SECONDS)
         yield running

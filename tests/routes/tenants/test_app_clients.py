@@ -1,4 +1,4 @@
-"""App clients and their secrets. Spec 2/2.4, 4.3, decisions 9."""
+"""App clients and their secrets."""
 
 from contextlib import closing
 from typing import Any
@@ -13,9 +13,20 @@ from tests.fixtures.server import Service
 from tests.routes.tenants.makers import as_app, client_body, keep_client, keep_secret
 
 FIELDS = {
-    "id", "name", "environment", "enabled", "isDefault", "allowedOrigins", "allowedRedirectUrls", "allowedBundleIds",
-    "allowedPackageNames", "loginMethods", "appId", "createdAt", "updatedAt",
-}  # fmt: skip
+    "id",
+    "name",
+    "environment",
+    "enabled",
+    "isDefault",
+    "allowedOrigins",
+    "allowedRedirectUrls",
+    "allowedBundleIds",
+    "allowedPackageNames",
+    "loginMethods",
+    "appId",
+    "createdAt",
+    "updatedAt",
+}
 
 
 def path_of(somebody: Person, *rest: str) -> str:
@@ -95,8 +106,14 @@ def test_a_tenant_has_at_most_fifty(as_owner: Person) -> None:
 @pytest.mark.parametrize(
     ("bad", "field"),
     [
-        ({"id": "ab"}, "id"), ({"id": "Web-app"}, "id"), ({"id": "web.app"}, "id"), ({"id": "web-app\n"}, "id"),
-        ({"id": "x" * 65}, "id"), ({"id": "_web"}, "id"), ({"name": ""}, "name"), ({"surplus": 1}, "surplus"),
+        ({"id": "ab"}, "id"),
+        ({"id": "Web-app"}, "id"),
+        ({"id": "web.app"}, "id"),
+        ({"id": "web-app\n"}, "id"),
+        ({"id": "x" * 65}, "id"),
+        ({"id": "_web"}, "id"),
+        ({"name": ""}, "name"),
+        ({"surplus": 1}, "surplus"),
         ({"allowedOrigins": ["*"]}, "allowedOrigins"),
         ({"allowedOrigins": ["https://*.example.com"]}, "allowedOrigins"),
         ({"allowedOrigins": ["http://example.com"]}, "allowedOrigins"),
@@ -111,12 +128,13 @@ def test_a_tenant_has_at_most_fifty(as_owner: Person) -> None:
         ({"allowedPackageNames": ["org.1app"]}, "allowedPackageNames"),
         ({"allowedPackageNames": ["*"]}, "allowedPackageNames"),
         ({"allowedPackageNames": ["org"]}, "allowedPackageNames"),
-        ({"loginMethods": {"oauth": {"myspace": True}}}, None), ({"appClients": []}, "appClients"),
+        ({"loginMethods": {"oauth": {"myspace": True}}}, None),
+        ({"appClients": []}, "appClients"),
     ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_what_is_malformed_is_refused_before_it_is_kept(
+def test_a_malformed_app_client_is_refused_before_it_is_stored(
     as_owner: Person, method: str, bad: dict[str, Any], field: str | None
 ) -> None:
     answer = as_owner.request(method, path_of(as_owner), json=client_body() | bad)
@@ -142,21 +160,25 @@ def test_the_same_client_twice_is_400(as_owner: Person) -> None:
 @pytest.mark.parametrize(
     ("role", "mfa", "reads", "writes"),
     [
-        ("owner", False, 200, "mfa_required"), ("admin", False, 200, "mfa_required"),
-        ("developer", True, 403, "wrong_role"), ("viewer", True, 403, "wrong_role"),
+        ("owner", False, 200, "mfa_required"),
+        ("admin", False, 200, "mfa_required"),
+        ("developer", True, 403, "wrong_role"),
+        ("viewer", True, 403, "wrong_role"),
         ("member", True, 403, "wrong_role"),
     ],
-)  # fmt: skip
-def test_who_may_look_and_who_may_change(
+)
+def test_roles_that_may_read_and_roles_that_may_change(
     service: Service, tenant: Tenant, role: str, mfa: bool, reads: int, writes: str
 ) -> None:
     with closing(member(service, tenant, role, mfa=mfa)) as somebody:
         looked = somebody.get(path_of(somebody))
         changed = [
-            somebody.post(path_of(somebody), json=client_body()), somebody.delete(path_of(somebody, "web-app")),
-            somebody.put(path_of(somebody), json=client_body()), somebody.post(path_of(somebody, "web-app", "secrets")),
+            somebody.post(path_of(somebody), json=client_body()),
+            somebody.delete(path_of(somebody, "web-app")),
+            somebody.put(path_of(somebody), json=client_body()),
+            somebody.post(path_of(somebody, "web-app", "secrets")),
             somebody.get(path_of(somebody, "web-app", "secrets")),
-        ]  # fmt: skip
+        ]
 
     assert looked.status_code == reads
     assert {(one.status_code, one.json()["data"]["code"]) for one in changed} == {(403, writes)}
@@ -357,8 +379,9 @@ async def test_a_secret_that_somebody_else_wrote_does_nothing(as_owner: Person, 
     await owner.execute(
         "INSERT INTO app_secrets (tenant_id, id, client_id, secret_hash, prefix, mac, created_at) "
         "VALUES ($1, gen_random_uuid(), 'web-app', $2, 'as_x', decode('00', 'hex'), now())",
-        as_owner.tenant, tokens.digest("forged-secret"),
-    )  # fmt: skip
+        as_owner.tenant,
+        tokens.digest("forged-secret"),
+    )
 
     with as_app(as_owner, f"{as_owner.tenant}/web-app", "forged-secret") as app:
         assert app.post("/agents", json={"id": "forged", "name": "x"}).status_code == 401

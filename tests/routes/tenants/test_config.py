@@ -1,4 +1,4 @@
-"""The parts of a configuration that decide, and who may change them. Spec 2/2.2 to 2.4, decisions 5 (PUT config)."""
+"""The parts of a configuration that decide, and who may change them."""
 
 import json
 from contextlib import closing
@@ -15,8 +15,9 @@ from tests.routes.tenants.makers import as_app, client_body, keep_client, keep_s
 
 STRICT = {"maxAgeSeconds": 120, "requireFor": {"audit": False}, "maxAgeFor": {"approvals": 60}}
 PARTS: dict[str, dict[str, Any]] = {
-    "authAbuseConfig": {"mfa": STRICT}, "appClients": [client_body("web-app"), client_body("mobile")],
-}  # fmt: skip
+    "authAbuseConfig": {"mfa": STRICT},
+    "appClients": [client_body("web-app"), client_body("mobile")],
+}
 
 
 TOLD = (
@@ -51,7 +52,7 @@ def test_the_tenants_key_changes_nothing_that_decides(tenant: Tenant, part: str)
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_what_is_left_out_stays(tenant: Tenant, as_owner: Person, part: str) -> None:
+def test_omitted_fields_keep_their_values(tenant: Tenant, as_owner: Person, part: str) -> None:
     as_owner.ok("PUT", f"/tenants/{tenant.id}/config", PARTS)
     before = config(tenant, tenant)
 
@@ -89,10 +90,14 @@ def test_an_empty_list_of_app_clients_is_a_change(tenant: Tenant, as_owner: Pers
 @pytest.mark.parametrize(
     ("role", "mfa", "code"),
     [
-        ("owner", False, "mfa_required"), ("admin", False, "mfa_required"), ("developer", True, "wrong_role"),
-        ("billing", True, "wrong_role"), ("viewer", True, "wrong_role"), ("member", True, "wrong_role"),
+        ("owner", False, "mfa_required"),
+        ("admin", False, "mfa_required"),
+        ("developer", True, "wrong_role"),
+        ("billing", True, "wrong_role"),
+        ("viewer", True, "wrong_role"),
+        ("member", True, "wrong_role"),
     ],
-)  # fmt: skip
+)
 def test_other_people_change_no_configuration(
     service: Service, tenant: Tenant, role: str, mfa: bool, code: str
 ) -> None:
@@ -128,8 +133,11 @@ def test_a_policy_is_changed_with_a_recent_factor_only_though_it_asks_for_none(
     assert [answer.status_code for answer in refused] == [403] * 3
     assert [answer.status_code for answer in allowed] == [200] * 3
     assert refused[1].json()["data"] == {
-        "code": "mfa_required", "action": "tenantAdmin", "methods": [], "maxAgeSeconds": 300,
-    }  # fmt: skip
+        "code": "mfa_required",
+        "action": "tenantAdmin",
+        "methods": [],
+        "maxAgeSeconds": 300,
+    }
     assert config(tenant, tenant)["authAbuseConfig"] == stored["authAbuseConfig"]
     assert as_owner.put(path, json=weaker).status_code == 200
 
@@ -221,23 +229,43 @@ def test_a_bad_part_is_400_and_named(tenant: Tenant, as_owner: Person, bad: dict
         assert answer.json()["data"]["fields"] == [field]
 
 
-def test_what_people_see_is_stored_as_it_is(tenant: Tenant) -> None:
+def test_display_texts_are_stored_unchanged(tenant: Tenant) -> None:
     shown = {
         "theme": {"primaryColor": "#A1b2C3", "colorScheme": "dark", "logoUrl": "https://example.com/logo.png"},
-        "policyTemplates": [{
-            "id": "daily", "name": "Daily", "description": "", "icon": "",
-            "policies": [{"id": None, "type": "spending-limit", "enabled": True, "config": {"maxPerDay": "1"}}],
-            "customizableFields": [{
-                "path": "policies[0].config.maxPerDay", "label": "Most", "description": "", "type": "amount",
-                "default": "1", "min": "0", "max": None,
-            }],
-        }],
-        "secretRoutePresets": [{
-            "id": "openai", "name": "OpenAI", "hostPattern": "api.openai.com", "pathPattern": "/*",
-            "injectAs": "header", "injectKey": "authorization", "injectFormat": "Bearer {value}",
-            "provisioning": "user", "platformSecretId": None,
-        }],
-    }  # fmt: skip
+        "policyTemplates": [
+            {
+                "id": "daily",
+                "name": "Daily",
+                "description": "",
+                "icon": "",
+                "policies": [{"id": None, "type": "spending-limit", "enabled": True, "config": {"maxPerDay": "1"}}],
+                "customizableFields": [
+                    {
+                        "path": "policies[0].config.maxPerDay",
+                        "label": "Most",
+                        "description": "",
+                        "type": "amount",
+                        "default": "1",
+                        "min": "0",
+                        "max": None,
+                    }
+                ],
+            }
+        ],
+        "secretRoutePresets": [
+            {
+                "id": "openai",
+                "name": "OpenAI",
+                "hostPattern": "api.openai.com",
+                "pathPattern": "/*",
+                "injectAs": "header",
+                "injectKey": "authorization",
+                "injectFormat": "Bearer {value}",
+                "provisioning": "user",
+                "platformSecretId": None,
+            }
+        ],
+    }
 
     stored = tenant.ok("PUT", f"/tenants/{tenant.id}/config", shown)
 
@@ -303,7 +331,10 @@ def test_a_repeated_request_gets_the_first_answer(tenant: Tenant, as_owner: Pers
 def test_an_answer_too_long_to_keep_is_not_told_as_the_first_one(tenant: Tenant, as_owner: Person) -> None:
     path, key = f"/tenants/{tenant.id}/config", {"Idempotency-Key": "configure-it-once"}
     rules = [{"type": "spending-limit", "config": {"maxPerDay": "1" * 14_000}}]
-    long = [{"id": f"p-{n}", "name": "P", "description": "", "icon": "", "policies": rules} for n in range(40)]
+    long = [{"id": f"p-{n}", "name": "P", "description": "", "icon": "", "policies": rules} for n in range(16)]
+    for number in range(4):
+        urls = [f"https://app.example.com/{n}/{'x' * 1_900}" for n in range(50)]
+        keep_client(as_owner, f"client-{number}", allowedRedirectUrls=urls)
     first = tenant.put(path, json={"policyTemplates": long}, headers=key)
     assert first.status_code == 200, first.text
     tenant.ok("PUT", path, {"displayName": "Second"})
@@ -314,7 +345,7 @@ def test_an_answer_too_long_to_keep_is_not_told_as_the_first_one(tenant: Tenant,
     assert "Idempotency-Replayed" not in again.headers
 
 
-def test_who_saved_nothing_and_is_known_has_a_preset(as_platform: Client, as_nobody: Client) -> None:
+def test_a_known_tenant_without_a_saved_configuration_has_a_preset(as_platform: Client, as_nobody: Client) -> None:
     key = {"X-Service-Key": as_platform.ok("POST", "/platform/tenants", {"id": "demo", "name": "Demo"})["apiKey"]}
 
     preset = as_nobody.get("/tenants/demo/config", headers=key).json()["data"]

@@ -1,4 +1,4 @@
-"""Freezing an agent or a tenant, and that nothing is signed once it is answered. Decisions 4, 10."""
+"""Freezing an agent or a tenant, and that nothing is signed once it is answered."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ def path_of(what: str, agent: Agent, tenant: Tenant) -> str:
 
 
 @pytest.mark.parametrize("what", WHAT)
-def test_what_is_frozen_signs_nothing_until_a_person_unfreezes_it(
+def test_a_frozen_agent_signs_nothing_until_a_person_unfreezes_it(
     tenant: Tenant, as_owner: Person, agent: Agent, what: str
 ) -> None:
     path = path_of(what, agent, tenant)
@@ -32,9 +32,12 @@ def test_what_is_frozen_signs_nothing_until_a_person_unfreezes_it(
     thawed = as_owner.ok("POST", f"{path}/unfreeze")
 
     assert frozen == {
-        f"{what}Id": agent.id if what == "agent" else tenant.id, "frozen": True, "frozenAt": frozen["frozenAt"],
+        f"{what}Id": agent.id if what == "agent" else tenant.id,
+        "frozen": True,
+        "frozenAt": frozen["frozenAt"],
         "reason": "lost laptop",
-    }  # fmt: skip
+        **({"frozenBy": ["tenant"]} if what == "tenant" else {}),
+    }
     assert (refused.status_code, refused.json()["data"]["code"]) == (423, "frozen")
     assert (thawed["frozen"], thawed["frozenAt"], thawed["reason"]) == (False, None, None)
     assert agent.sign().status_code == 200
@@ -131,9 +134,11 @@ async def test_only_what_changed_is_told(
         tenant.id,
     )
     assert [tuple(row) for row in rows] == [
-        ("agent.frozen", "system", '{"reason":"why"}'), ("agent.unfrozen", "user", "{}"),
-        ("tenant.frozen", "system", '{"reason":"why"}'), ("tenant.unfrozen", "user", "{}"),
-    ]  # fmt: skip
+        ("agent.frozen", "system", '{"reason":"why"}'),
+        ("agent.unfrozen", "user", "{}"),
+        ("tenant.frozen", "system", '{"reason":"why"}'),
+        ("tenant.unfrozen", "user", "{}"),
+    ]
 
 
 def test_a_repeated_request_gets_the_first_answer(tenant: Tenant, as_owner: Person, agent: Agent) -> None:
@@ -231,7 +236,7 @@ async def test_a_freeze_that_changes_nothing_waits_all_the_same_for_what_may_be_
     async with held(database, "LOCK TABLE transactions IN EXCLUSIVE MODE"):
         signing = asyncio.create_task(asyncio.to_thread(agent.sign))
         await somebody_waits(owner, "sign_write")
-        # Somebody froze the tenant and went away before he had waited.
+        # Somebody froze the tenant and hung up before the answer.
         await owner.execute("UPDATE tenants SET frozen_at = now() WHERE id = $1", tenant.id)
         freezing = asyncio.create_task(asyncio.to_thread(tenant.ok, "POST", f"/tenants/{tenant.id}/freeze", {}))
         await somebody_waits(owner, "await_signatures")

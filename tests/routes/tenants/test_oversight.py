@@ -1,4 +1,4 @@
-"""The security checklist and the figures of idempotency keys. Spec 2/4.3."""
+"""The security checklist and the figures of idempotency keys."""
 
 import csv
 import io
@@ -8,16 +8,26 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.callers import Tenant, rule
+from tests.fixtures.approvers import Authenticator, approver, quorum
+from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.routes.tenants.makers import client_body, keep_client, keep_secret
 
 PATHS = ("security-checklist", "idempotency-metrics", "idempotency-metrics/export")
 NONE = {
-    "observed": 0, "reserved": 0, "completed": 0, "replayed": 0, "conflicts": 0, "inFlightConflicts": 0,
-    "suppressedAuthResponses": 0, "invalidKeys": 0, "storeErrors": 0, "skippedUnsafeContext": 0, "releasedOnError": 0,
-}  # fmt: skip
+    "observed": 0,
+    "reserved": 0,
+    "completed": 0,
+    "replayed": 0,
+    "conflicts": 0,
+    "inFlightConflicts": 0,
+    "suppressedAuthResponses": 0,
+    "invalidKeys": 0,
+    "storeErrors": 0,
+    "skippedUnsafeContext": 0,
+    "releasedOnError": 0,
+}
 
 
 def looked(admin: Person) -> dict[str, Any]:
@@ -44,10 +54,13 @@ def test_the_checklist_follows_what_is_done(service: Service, tenant: Tenant, as
     as_owner.ok("POST", f"/tenants/{tenant.id}/request-signing-keys")
     as_owner.ok("PUT", f"/tenants/{tenant.id}/app-clients", client_body())
     as_owner.ok(
-        "PUT", f"/tenants/{tenant.id}/config",
-        {"approvalConfig": {"autoExpireSeconds": 0, "uncoveredEffects": "allow"},
-         "authAbuseConfig": {"mfa": {"requireFor": {"approvals": False}}}},
-    )  # fmt: skip
+        "PUT",
+        f"/tenants/{tenant.id}/config",
+        {
+            "approvalConfig": {"autoExpireSeconds": 0, "uncoveredEffects": "allow"},
+            "authAbuseConfig": {"mfa": {"requireFor": {"approvals": False}}},
+        },
+    )
     after = looked(as_owner)
 
     assert before["agent-rules"] == "fail"
@@ -62,8 +75,9 @@ def test_the_checklist_tells_no_secret(tenant: Tenant, as_owner: Person) -> None
     keep_client(as_owner)
     secrets = [
         keep_secret(as_owner)["appSecret"],
-        as_owner.ok("POST", f"/tenants/{tenant.id}/request-signing-keys")["signingSecret"], tenant.key,
-    ]  # fmt: skip
+        as_owner.ok("POST", f"/tenants/{tenant.id}/request-signing-keys")["signingSecret"],
+        tenant.key,
+    ]
 
     told = as_owner.get(f"/tenants/{tenant.id}/security-checklist").text
 
@@ -78,7 +92,7 @@ def test_without_a_key_nothing_is_counted(as_owner: Person) -> None:
     assert found["counters"] == NONE
 
 
-def test_what_keys_came_to_is_counted_at_once(tenant: Tenant, as_owner: Person) -> None:
+def test_outcomes_of_idempotency_keys_are_counted_at_once(tenant: Tenant, as_owner: Person) -> None:
     key = {"Idempotency-Key": f"agent-{uuid.uuid4()}"}
     for agent in ("first", "first", "second"):
         tenant.post("/agents", json={"id": agent, "name": "x"}, headers=key)
@@ -88,8 +102,13 @@ def test_what_keys_came_to_is_counted_at_once(tenant: Tenant, as_owner: Person) 
 
     counted = {name: count for name, count in found["counters"].items() if count}
     assert counted == {
-        "observed": 4, "reserved": 1, "completed": 1, "replayed": 1, "conflicts": 1, "invalidKeys": 1,
-    }  # fmt: skip
+        "observed": 4,
+        "reserved": 1,
+        "completed": 1,
+        "replayed": 1,
+        "conflicts": 1,
+        "invalidKeys": 1,
+    }
     assert found["windowStartedAt"] <= found["lastSeenAt"] <= found["generatedAt"]
 
 
@@ -112,10 +131,22 @@ def test_the_export_is_one_row(tenant: Tenant, as_owner: Person) -> None:
     (row,) = csv.DictReader(io.StringIO(answer.text))
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
     assert list(row) == [
-        "generated_at", "window_started_at", "last_seen_at", "ttl_ms", "observed", "reserved", "completed", "replayed",
-        "conflicts", "in_flight_conflicts", "suppressed_auth_responses", "invalid_keys", "store_errors",
-        "skipped_unsafe_context", "released_on_error",
-    ]  # fmt: skip
+        "generated_at",
+        "window_started_at",
+        "last_seen_at",
+        "ttl_ms",
+        "observed",
+        "reserved",
+        "completed",
+        "replayed",
+        "conflicts",
+        "in_flight_conflicts",
+        "suppressed_auth_responses",
+        "invalid_keys",
+        "store_errors",
+        "skipped_unsafe_context",
+        "released_on_error",
+    ]
     assert (row["ttl_ms"], row["completed"], row["store_errors"]) == ("86400000", "1", "0")
     assert "made-just-once" not in answer.text
 
@@ -134,3 +165,15 @@ def test_only_admins_with_a_recent_factor_look(service: Service, tenant: Tenant,
 @pytest.mark.parametrize("path", PATHS)
 def test_another_tenants_are_not_there(as_owner: Person, other_tenant: Tenant, path: str) -> None:
     assert as_owner.get(f"/tenants/{other_tenant.id}/{path}").status_code == 404
+
+
+def test_a_rule_that_names_a_key_of_localhost_is_warned_of(
+    as_owner: Person, service: Service, tenant: Tenant, agent: Agent
+) -> None:
+    loose = approver(service, tenant, authenticator=Authenticator("localhost"))
+    assert looked(as_owner)["approver-keys"] == "pass"
+
+    as_owner.ok("PUT", f"/agents/{agent.id}/policies", [quorum(1, loose)])
+
+    assert looked(as_owner)["approver-keys"] == "warning"
+    loose.person.close()

@@ -1,4 +1,4 @@
-"""Configurations for tenants of known ids, and what the checklist says of a deployment. Spec 2/2.2, decisions 9."""
+"""Configurations for tenants of known ids, and what the checklist says of a deployment."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import places
 from custody.kit.environment import BadSetting
 from custody.tenants import presets
+from ops import places
 from tests.fixtures.callers import Client, platform_client
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.people import member
@@ -51,7 +51,7 @@ def made(service: Service, tenant: str) -> Client:
     return Client(base_url=service.url, headers={"X-Service-Key": key}, timeout=30)
 
 
-def test_who_is_known_has_the_preset_until_something_is_saved(preset: Service) -> None:
+def test_a_known_tenant_has_the_preset_until_it_saves_a_configuration(preset: Service) -> None:
     with made(preset, "shop") as shop:
         seen = shop.ok("GET", "/tenants/shop/config")
         back = shop.ok("PUT", "/tenants/shop/config", seen)
@@ -81,7 +81,9 @@ def test_the_checklist_knows_the_switches_of_the_deployment(preset: Service) -> 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[shop", "table declaration"), ("shop = 1", "shop"), ('["a b"]\ndisplayName = "x"', "regex"),
+        ("[shop", "table declaration"),
+        ("shop = 1", "shop"),
+        ('["a b"]\ndisplayName = "x"', "regex"),
         ("[shop]\nsurplus = 1", "surplus"),
         ("[shop]\nfeatureFlags = { everything = true }", "featureFlags"),
         ('[shop]\ntheme = { logoUrl = "http://example.com/a.png" }', "logoUrl"),
@@ -90,7 +92,7 @@ def test_the_checklist_knows_the_switches_of_the_deployment(preset: Service) -> 
         ("[shop]\nappClients = []", "only what people see"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, complaint: str) -> None:
     file = tmp_path / "presets.toml"
     file.write_text(text)

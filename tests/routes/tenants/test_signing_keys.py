@@ -1,4 +1,4 @@
-"""Keys with which a tenant signs its requests. Spec 2/2.5, 4.3."""
+"""Keys with which a tenant signs its requests."""
 
 from contextlib import closing
 
@@ -31,8 +31,10 @@ def test_those_before_go_on_for_seven_days(as_owner: Person) -> None:
     listed = as_owner.ok("GET", path_of(as_owner))
 
     assert [(one["id"], one["status"]) for one in listed] == [
-        (third["id"], "active"), (second["id"], "retiring"), (first["id"], "retiring"),
-    ]  # fmt: skip
+        (third["id"], "active"),
+        (second["id"], "retiring"),
+        (first["id"], "retiring"),
+    ]
 
 
 async def test_a_revoked_key_ends_at_once_and_its_secret_is_destroyed(
@@ -45,7 +47,7 @@ async def test_a_revoked_key_ends_at_once_and_its_secret_is_destroyed(
     assert gone == {"deleted": made["id"]}
     assert [one["status"] for one in as_owner.ok("GET", path_of(as_owner))] == ["revoked"]
     assert as_owner.delete(f"{path_of(as_owner)}/{made['id']}").status_code == 404
-    assert await owner.fetchval("SELECT count(*) FROM sealed WHERE owner = $1", made["id"]) == 0
+    assert await owner.fetchval("SELECT count(*) FROM identity_sealed WHERE owner = $1", made["id"]) == 0
 
 
 async def test_a_key_past_its_time_is_no_longer_there_to_revoke(as_owner: Person, owner: asyncpg.Connection) -> None:
@@ -60,7 +62,7 @@ async def test_a_key_past_its_time_is_no_longer_there_to_revoke(as_owner: Person
 async def test_the_secret_is_sealed(as_owner: Person, owner: asyncpg.Connection) -> None:
     made = as_owner.ok("POST", path_of(as_owner))
 
-    blob = await owner.fetchval("SELECT blob FROM sealed WHERE owner = $1", made["id"])
+    blob = await owner.fetchval("SELECT blob FROM identity_sealed WHERE owner = $1", made["id"])
     told = await owner.fetch("SELECT metadata FROM audit WHERE tenant_id = $1", as_owner.tenant)
 
     assert made["signingSecret"].encode() not in blob

@@ -1,10 +1,11 @@
-"""A tenant and its configuration. Spec 2/2.1, 2.2, 4.3, decisions 5."""
+"""A tenant and its configuration."""
 
 import hashlib
 import uuid
 from contextlib import closing
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.fixtures.callers import Agent, Client, Tenant, rule
@@ -12,14 +13,22 @@ from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 
 FLAGS = {
-    "showFundingQR", "showTransactionHistory", "showSpendDashboard", "showPolicyControls", "showApprovalQueue",
+    "showFundingQR",
+    "showTransactionHistory",
+    "showSpendDashboard",
+    "showPolicyControls",
+    "showApprovalQueue",
     "showSecretManager",
-    "enableSolana", "showChainSelector", "allowAddressExport",
-}  # fmt: skip
+    "enableSolana",
+    "showChainSelector",
+    "allowAddressExport",
+}
 APPROVALS = {
-    "autoExpireSeconds": 86_400, "approvers": {"mode": "owner"}, "webhookCallbackEnabled": False,
+    "autoExpireSeconds": 86_400,
+    "approvers": {"mode": "owner"},
+    "webhookCallbackEnabled": False,
     "uncoveredEffects": "queue",
-}  # fmt: skip
+}
 
 
 def registration(**changed: Any) -> dict[str, Any]:
@@ -90,9 +99,11 @@ def test_without_a_saved_configuration_everything_is_on(tenant: Tenant) -> None:
 def test_a_configuration_is_replaced_as_a_whole(tenant: Tenant) -> None:
     path = f"/tenants/{tenant.id}/config"
     first = {
-        "displayName": "Shown", "policyExposure": {"spending-limit": "visible", "rate-limit": "hidden"},
-        "featureFlags": {"enableSolana": False}, "approvalConfig": {"autoExpireSeconds": 60},
-    }  # fmt: skip
+        "displayName": "Shown",
+        "policyExposure": {"spending-limit": "visible", "rate-limit": "hidden"},
+        "featureFlags": {"enableSolana": False},
+        "approvalConfig": {"autoExpireSeconds": 60},
+    }
 
     stored = tenant.ok("PUT", path, first)
     emptied = tenant.ok("PUT", path, {})
@@ -104,7 +115,7 @@ def test_a_configuration_is_replaced_as_a_whole(tenant: Tenant) -> None:
     assert (emptied["displayName"], emptied["policyExposure"], emptied["approvalConfig"]) == (None, {}, APPROVALS)
 
 
-def test_what_get_gave_put_takes_back(tenant: Tenant) -> None:
+def test_the_answer_of_get_is_accepted_by_put(tenant: Tenant) -> None:
     path = f"/tenants/{tenant.id}/config"
     tenant.ok("PUT", path, {"displayName": "Shown", "featureFlags": {"enableSolana": False}})
     seen = tenant.ok("GET", path)
@@ -164,7 +175,7 @@ def test_how_long_an_approval_waits_is_the_configurations_word(tenant: Tenant) -
 
 
 @pytest.mark.parametrize(("word", "status"), [("queue", 202), ("allow", 200), ("refuse", 403)])
-def test_what_no_rule_covers_goes_where_the_configuration_says(tenant: Tenant, word: str, status: int) -> None:
+def test_an_uncovered_order_follows_the_configuration(tenant: Tenant, word: str, status: int) -> None:
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", {"approvalConfig": {"uncoveredEffects": word}})
     agent = tenant.agent(rule("spending-limit", maxPerDay="1000", asset="evm:31337:0x" + "33" * 20))
 
@@ -187,7 +198,7 @@ def test_a_person_takes_no_reserved_id(person: Person, taken: str) -> None:
     assert person.post("/tenants", json=registration(id=taken)).status_code == 400
 
 
-def test_nobody_else_makes_tenants(tenant: Tenant, agent: Agent, as_nobody: Client) -> None:
+def test_other_callers_cannot_create_tenants(tenant: Tenant, agent: Agent, as_nobody: Client) -> None:
     answers = [one.post("/tenants", json=registration()) for one in (tenant, agent, as_nobody)]
 
     assert [answer.status_code for answer in answers] == [403, 403, 401]
@@ -203,3 +214,17 @@ def test_the_webhook_of_a_tenant_is_retired_for_everybody(
     assert {answer.status_code for answer in answers} == {410}
     assert {answer.json()["data"]["code"] for answer in answers} == {"tenant_webhook_retired"}
     assert as_nobody.put(path, json={}).status_code == 401
+
+
+async def test_no_part_of_a_key_that_a_tenant_chose_is_written_down(
+    service: Service, as_platform: Client, owner: asyncpg.Connection
+) -> None:
+    key = f"letmein-{uuid.uuid4().hex}"
+    made = as_platform.post("/tenants", json=registration(apiKeyHash=key)).json()["data"]
+    with Client(base_url=service.url, headers={"X-Service-Key": key}) as chosen:
+        assert chosen.post("/agents", json={"id": "one", "name": "One"}).status_code == 201
+
+    rows = await owner.fetch("SELECT actor_id, metadata FROM audit WHERE tenant_id = $1", made["id"])
+
+    assert [row for row in rows if "letme" in str(row)] == []
+    assert f"tenant-key:sha256:{made['apiKeyHash'][:8]}" in {row["actor_id"] for row in rows}

@@ -1,4 +1,4 @@
-"""Approve and reject by the agent's transaction. Spec 1/4.6, decisions 4 (vault reject)."""
+"""Approve and reject by the agent's transaction."""
 
 from typing import Any
 
@@ -49,8 +49,11 @@ def test_rejecting_is_final(cautious: Agent, tenant: Tenant) -> None:
     rejected = tenant.ok("POST", f"/vault/{cautious.id}/reject/{order['txId']}", {"reason": "not now"})
 
     assert {name: rejected[name] for name in rejected if name != "resolvedAt"} == {
-        "txId": order["txId"], "approvalId": order["approvalId"], "status": "rejected", "resolvedBy": "manual",
-    }  # fmt: skip
+        "txId": order["txId"],
+        "approvalId": order["approvalId"],
+        "status": "rejected",
+        "resolvedBy": "manual",
+    }
     found = cautious.ok("GET", f"/vault/{cautious.id}/transactions/{order['txId']}")
     assert (found["status"], found["statusDetail"], found["txHash"]) == ("rejected", "denied", None)
     for way in ("approve", "reject"):
@@ -66,7 +69,7 @@ def test_an_order_is_decided_only_under_its_own_agent(cautious: Agent, tenant: T
         assert (answer.status_code, answer.json()["data"]["code"]) == (404, "approval_absent")
 
 
-def test_what_was_never_queued_is_404(tenant: Tenant, agent: Agent) -> None:
+def test_a_transaction_that_was_never_queued_is_404(tenant: Tenant, agent: Agent) -> None:
     tx_id = agent.sign().json()["data"]["txId"]
 
     assert tenant.post(f"/vault/{agent.id}/approve/{tx_id}", json={}).status_code == 404
@@ -76,7 +79,8 @@ def test_an_agent_decides_nothing(cautious: Agent) -> None:
     order = queued(cautious)
 
     for path in (
-        f"/vault/{cautious.id}/approve/{order['txId']}", f"/vault/{cautious.id}/reject/{order['txId']}",
+        f"/vault/{cautious.id}/approve/{order['txId']}",
+        f"/vault/{cautious.id}/reject/{order['txId']}",
         f"/approvals/{order['approvalId']}/approve",
-    ):  # fmt: skip
+    ):
         assert cautious.post(path, json={}).status_code == 403

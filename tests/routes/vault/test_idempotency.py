@@ -1,4 +1,4 @@
-"""One key, one signature: repeated, at once, after a hang-up, and for what was refused. Decisions 6."""
+"""One key, one signature: repeated, at once, after a hang-up, and for what was refused."""
 
 import asyncio
 import json
@@ -57,13 +57,12 @@ def test_a_key_is_the_agents_own(tenant: Tenant) -> None:
     assert "Idempotency-Replayed" not in answers[1].headers
 
 
-def test_refused_queued_and_limited_answers_are_kept(tenant: Tenant) -> None:
+def test_refused_and_queued_answers_are_kept(tenant: Tenant) -> None:
     agent = tenant.agent(
         rule("spending-limit", maxPerTransaction="10"),
         rule("auto-approve-threshold", threshold="5"),
-        rule("rate-limit", maxTxPerHour=1),
     )
-    for value, status in ((11, 403), (6, 202), (1, 429)):
+    for value, status in ((11, 403), (6, 202)):
         key = str(uuid.uuid4())
 
         first, second = agent.sign(value=value, key=key), agent.sign(value=value, key=key)
@@ -71,7 +70,25 @@ def test_refused_queued_and_limited_answers_are_kept(tenant: Tenant) -> None:
         assert (first.status_code, second.status_code) == (status, status)
         assert first.json() == second.json()
         assert second.headers["Idempotency-Replayed"] == "true"
-    assert len(agent.ok("GET", f"/vault/{agent.id}/history")) == 3
+    assert len(agent.ok("GET", f"/vault/{agent.id}/history")) == 2
+
+
+async def test_a_rate_limit_leaves_the_key_free_and_it_signs_once(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("rate-limit", maxTxPerHour=1))
+    assert agent.sign().status_code == 200
+    key = str(uuid.uuid4())
+
+    early = [agent.sign(key=key) for _ in range(2)]
+    other = agent.sign(value=5, key=key)
+    tenant.ok("PUT", f"/agents/{agent.id}/policies", [rule("rate-limit", maxTxPerHour=2)])
+    late = await at_once(agent, 8, key)
+
+    assert [answer.status_code for answer in (*early, other)] == [429] * 3
+    assert all("Idempotency-Replayed" not in answer.headers for answer in early)
+    assert {answer.status_code for answer in late} == {200}
+    assert len({answer.text for answer in late}) == 1
+    signed = [row for row in agent.ok("GET", f"/vault/{agent.id}/history") if row["status"] == "signed"]
+    assert len(signed) == 2
 
 
 def test_a_replay_stays_the_same_after_the_rules_have_changed(tenant: Tenant, agent: Agent) -> None:
@@ -106,9 +123,13 @@ def test_a_client_that_hangs_up_changes_nothing(service: Service, agent: Agent, 
     body = json.dumps({"to": ADDRESS, "value": "7"}).encode()
     key = str(uuid.uuid4())
     lines = [
-        f"POST /vault/{agent.id}/sign HTTP/1.1", "Host: x", "Content-Type: application/json",
-        f"Content-Length: {len(body)}", f"Idempotency-Key: {key}", f"Authorization: {agent.headers['Authorization']}",
-    ]  # fmt: skip
+        f"POST /vault/{agent.id}/sign HTTP/1.1",
+        "Host: x",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        f"Idempotency-Key: {key}",
+        f"Authorization: {agent.headers['Authorization']}",
+    ]
     address = urlsplit(service.url)
     with socket.create_connection((address.hostname, address.port)) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)

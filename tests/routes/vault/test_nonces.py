@@ -1,4 +1,4 @@
-"""Nonce slots: who takes which, and what a slot counts. Decisions 4 (nonce), design of the ledger."""
+"""Nonce slots: who takes which, and what a slot counts."""
 
 from typing import Any
 

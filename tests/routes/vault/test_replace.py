@@ -1,4 +1,4 @@
-"""A stuck transaction again: the same payment and nonce, higher fees, judged anew. Decisions 10, promise P2."""
+"""A stuck transaction again: the same payment and nonce, higher fees, judged again. Promise P2."""
 
 import concurrent.futures
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
 from tests.outside.evm_node import EvmNode
-from tests.routes.orders import note, solana_payment
+from tests.routes.orders import mail, solana_payment
 
 ABSENT = "00000000-0000-4000-8000-000000000000"
 GWEI = 10**9
@@ -119,7 +119,7 @@ def test_a_fee_above_the_cap_is_400(payer: Agent, stuck: dict[str, Any], name: s
     assert refusal(replace(payer, stuck["id"], **{name: "9" * 78})) == (400, "fee_above_cap")
 
 
-def test_what_cannot_be_raised_within_the_cap_is_400(payer: Agent, held: EvmNode) -> None:
+def test_a_fee_bump_above_the_cap_is_400(payer: Agent, held: EvmNode) -> None:
     top = payer.sign(broadcast=True, maxFeePerGas=str(480 * GWEI)).json()["data"]["txId"]
 
     assert refusal(replace(payer, top)) == (400, "fee_above_cap")
@@ -152,8 +152,9 @@ def test_the_same_key_again_gives_the_same_answer(payer: Agent, stuck: dict[str,
     assert second.headers["Idempotency-Replayed"] == "true"
     assert len(payer.ok("GET", f"/vault/{payer.id}/history")) == 2
     assert refusal(replace(payer, stuck["id"], key="replace-it", maxFeePerGas=str(99 * GWEI))) == (
-        409, "idempotency_mismatch",
-    )  # fmt: skip
+        409,
+        "idempotency_mismatch",
+    )
 
 
 def test_a_revoked_token_gets_no_earlier_answer(
@@ -174,7 +175,7 @@ def test_a_revoked_token_gets_no_earlier_answer(
     assert refusal(again) == (401, "token_revoked")
 
 
-def test_what_was_never_sent_is_replaced_without_sending(payer: Agent) -> None:
+def test_an_order_never_broadcast_is_replaced_without_broadcast(payer: Agent) -> None:
     kept = payer.sign(value=6).json()["data"]
 
     answer = replace(payer, kept["txId"])
@@ -219,8 +220,8 @@ def test_above_the_threshold_it_waits_for_a_person_and_is_a_replacement_still(
     assert refusal(late) == (409, "already_replaced")
 
 
-def test_what_cannot_be_replaced_is_409(tenant: Tenant, payer: Agent) -> None:
-    typed = payer.ok("POST", f"/vault/{payer.id}/sign-typed-data", note())["txId"]
+def test_a_transaction_that_cannot_be_replaced_is_409(tenant: Tenant, payer: Agent) -> None:
+    typed = payer.ok("POST", f"/vault/{payer.id}/sign-typed-data", mail())["txId"]
     solana = payer.ok("POST", f"/vault/{payer.id}/sign-solana", solana_payment(payer, 1))["txId"]
     rejected = payer.sign(value=101).json()["data"]["txId"]
     tenant.ok("PUT", f"/agents/{payer.id}/policies", [rule("auto-approve-threshold", threshold="0")])
@@ -232,7 +233,7 @@ def test_what_cannot_be_replaced_is_409(tenant: Tenant, payer: Agent) -> None:
 
 
 @pytest.mark.parametrize("status", ["confirmed", "failed"])
-async def test_what_is_final_is_409(
+async def test_a_final_transaction_is_409(
     payer: Agent, stuck: dict[str, Any], owner: asyncpg.Connection, status: str
 ) -> None:
     await owner.execute("UPDATE transactions SET status = $2, look_at = NULL WHERE id = $1", stuck["id"], status)
@@ -248,7 +249,7 @@ async def test_a_nonce_that_was_seen_on_chain_is_409(
     assert refusal(replace(payer, stuck["id"])) == (409, "transaction_final")
 
 
-def test_nobody_replaces_what_is_not_his(
+def test_another_caller_cannot_replace_a_transaction(
     tenant: Tenant, other_tenant: Tenant, payer: Agent, stuck: dict[str, Any]
 ) -> None:
     neighbour, stranger = tenant.agent(), other_tenant.agent()

@@ -1,9 +1,10 @@
-"""Solana transactions: executed by a real runtime, judged by what every instruction does. Spec 1/4.3, decisions 3."""
+"""Solana transactions: executed by a real runtime, judged by what every instruction does."""
 
 import base64
 from typing import Any
 
 import pytest
+from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
@@ -43,7 +44,7 @@ def test_a_payment_is_signed_and_executed(agent: Agent, solana_node: SolanaNode)
     assert (found["status"], found["txHash"], found["kind"]) == ("broadcast", data["signature"], "solana")
 
 
-def test_what_is_signed_is_valid_and_unchanged(agent: Agent, solana_node: SolanaNode) -> None:
+def test_the_signed_solana_transaction_is_valid_and_unchanged(agent: Agent, solana_node: SolanaNode) -> None:
     order = solana_payment(agent, 5)
 
     data = agent.ok("POST", path(agent), order)
@@ -74,8 +75,40 @@ def test_tokens_are_paid_and_counted(tenant: Tenant, solana_node: SolanaNode) ->
     assert agent.ok("GET", f"/dashboard/{agent.id}")["budgets"][0]["spent"] == "600"
 
 
+def test_rent_of_new_recipients_is_allowed_up_to_the_days_limit(tenant: Tenant, solana_node: SolanaNode) -> None:
+    mint = solana_node.create_mint()
+    limit = {"maxPerDay": "700", "asset": f"solana:{mint}"}
+    agent = tenant.agent(rule("spending-limit", **limit))
+    solana_node.fund(agent.solana_address, SOL)
+    solana_node.mint_to(mint, agent.solana_address, 1000)
+
+    def pay_somebody_new() -> Any:
+        to = str(Keypair().pubkey())
+        order = token_payment(agent, mint, 5, to=to, blockhash=blockhash(solana_node), creates=True)
+        return agent.post(path(agent), json={**order, "broadcast": True})
+
+    asked = pay_somebody_new()
+    tenant.ok("PUT", f"/agents/{agent.id}/policies", [rule("spending-limit", **limit, maxRentPerDay="4078560")])
+    answers = [pay_somebody_new() for _ in range(3)]
+
+    assert asked.status_code == 202, asked.text
+    assert "no rule covers rent of 0.00203928 SOL for a new token account of" in asked.text
+    assert [answer.status_code for answer in answers] == [200, 200, 403], answers[0].text
+    done = agent.ok("GET", f"/vault/{agent.id}/transactions/{answers[0].json()['data']['txId']}")
+    assert [(one["kind"], one["amount"], one.get("label")) for one in done["effects"]][1] == ("fee", "2039280", "rent")
+    page = agent.ok("GET", f"/dashboard/{agent.id}")
+    assert [(one["asset"], one["spent"]) for one in page["budgets"]] == [
+        (f"solana:{mint}", "10"),
+        ("solana:rent", "4078560"),
+    ]
+    assert [(one["asset"], one["symbol"], one["today"]) for one in page["spend"]["assets"]] == [
+        (f"solana:{mint}", None, "10"),
+        ("solana:rent", "SOL", "4078560"),
+    ]
+
+
 @pytest.mark.parametrize("changed", [{"value": "6"}, {"value": "0"}, {"to": "11111111111111111111111111111111"}])
-def test_what_is_declared_must_be_what_the_bytes_do(agent: Agent, changed: dict[str, str]) -> None:
+def test_declared_fields_must_match_the_instructions(agent: Agent, changed: dict[str, str]) -> None:
     answer = agent.post(path(agent), json={**solana_payment(agent, 5), **changed})
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, "declared_mismatch")
@@ -125,18 +158,23 @@ def test_an_approved_payment_gets_a_fresh_blockhash_and_is_executed(tenant: Tena
     ["", "AAAA", "not base64!", "A" * 1645, "AAA", None, 5, "////" * 100],
     ids=lambda text: repr(text)[:16],
 )
-def test_what_is_no_transaction_is_400(agent: Agent, transaction: Any) -> None:
+def test_bytes_that_are_no_transaction_are_400(agent: Agent, transaction: Any) -> None:
     assert agent.post(path(agent), json={**solana_payment(agent, 5), "transaction": transaction}).status_code == 400
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"to": "0x" + "11" * 20}, {"to": "l" * 40}, {"value": "-5"}, {"value": 5}, {"chainId": 1}, {"chainId": 7},
+        {"to": "0x" + "11" * 20},
+        {"to": "l" * 40},
+        {"value": "-5"},
+        {"value": 5},
+        {"chainId": 1},
+        {"chainId": 7},
         {"to": ""},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_malformed_field_is_400(agent: Agent, changed: dict[str, Any]) -> None:
     assert agent.post(path(agent), json={**solana_payment(agent, 5), **changed}).status_code == 400
 

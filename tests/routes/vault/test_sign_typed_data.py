@@ -1,4 +1,4 @@
-"""EIP-712 documents: signed as wallets sign them, judged as what they allow. Spec 1/4.3, decisions 3 (typed data)."""
+"""EIP-712 documents: signed as wallets sign them, judged as what they allow."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 
 from tests.fixtures.callers import Agent, Tenant, rule
-from tests.routes.orders import CHAIN, SPENDER, TOKEN_CONTRACT, UNLIMITED, note, permit
+from tests.routes.orders import CHAIN, SPENDER, TOKEN_CONTRACT, UNLIMITED, mail, note, permit
+from tests.rules.chains.published_types import UNKNOWN, document
 
 ASSET = f"evm:{CHAIN}:{TOKEN_CONTRACT}"
 
@@ -31,6 +32,78 @@ def test_a_document_is_signed_as_wallets_sign_it(agent: Agent) -> None:
     assert set(data) == {"signature", "txId"}
     assert len(data["signature"]) == 132
     assert recovered(document, data["signature"]) == agent.evm_address
+
+
+def as_message(document: dict[str, Any]) -> dict[str, Any]:
+    """The same document as eth_signTypedData_v4 writes it."""
+    return {("message" if name == "value" else name): content for name, content in document.items()}
+
+
+def test_message_is_another_name_for_value(agent: Agent) -> None:
+    document = permit(agent.evm_address, 5)
+
+    named, same = agent.ok("POST", path(agent), as_message(document)), agent.ok("POST", path(agent), document)
+
+    assert named["signature"] == same["signature"]
+    assert recovered(document, named["signature"]) == agent.evm_address
+    found = agent.ok("GET", f"/vault/{agent.id}/transactions/{named['txId']}")
+    assert found["data"] == document
+
+
+def test_message_is_judged_as_value_is(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("spending-limit", maxPerDay="100", asset=ASSET))
+    order = as_message(permit(agent.evm_address, 101))
+
+    simulated = agent.ok("POST", f"/vault/{agent.id}/simulate", {"kind": "typed_data", "request": order})
+
+    assert simulated["decision"] == "refuse"
+    assert agent.post(path(agent), json=order).status_code == 403
+
+
+def test_of_both_names_or_of_none_nothing_is_signed(agent: Agent) -> None:
+    document = note()
+    both = {**document, "message": document["value"]}
+    neither = {name: content for name, content in document.items() if name != "value"}
+
+    for body, sentence in (
+        (both, "message and value are two names of one field; send one."),
+        (neither, "message is missing; it must be the struct to sign, an object."),
+    ):
+        for answer in (
+            agent.post(path(agent), json=body),
+            agent.post(f"/vault/{agent.id}/simulate", json={"kind": "typed_data", "request": body}),
+        ):
+            assert (answer.status_code, answer.json()["error"]) == (400, sentence)
+            assert answer.json()["data"]["code"] == "bad_typed_data"
+
+
+NUMBERS = {
+    "domain": {"name": "Numbers", "chainId": CHAIN},
+    "types": {
+        "Numbers": [{"name": "small", "type": "uint8"}, {"name": "signed", "type": "int256[]"}],
+    },
+    "primaryType": "Numbers",
+}
+
+
+def test_whole_numbers_are_taken_as_far_as_json_is_exact(agent: Agent) -> None:
+    numbers = {"small": 255, "signed": [-(2**53), 0, 2**53]}
+    texts = {"small": "255", "signed": [str(-(2**53)), "0x0", str(2**53)]}
+
+    signatures = [
+        agent.ok("POST", path(agent), {**NUMBERS, "message": message})["signature"] for message in (numbers, texts)
+    ]
+
+    assert len(set(signatures)) == 1
+    assert recovered({**NUMBERS, "value": numbers}, signatures[0]) == agent.evm_address
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 10**18])
+def test_a_number_that_programs_round_is_asked_for_as_text(agent: Agent, number: int) -> None:
+    answer = agent.post(path(agent), json={**NUMBERS, "message": {"small": 1, "signed": [number]}})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith(f'send it as a string, "{number}".')
 
 
 def test_the_record_shows_the_document_and_the_signature(agent: Agent) -> None:
@@ -64,6 +137,49 @@ def test_an_unlimited_permit_waits_for_a_person_where_limits_exist(tenant: Tenan
     assert answer.json()["data"]["results"][-1]["type"] == "uncovered-effect"
     effect = tenant.ok("GET", "/approvals")[0]["effects"][0]
     assert (effect["kind"], effect["unlimited"], effect["spender"]) == ("approval", True, SPENDER)
+
+
+LIMITS = {
+    "an address rule": [rule("approved-addresses", addresses=["0x" + "77" * 20])],
+    "a limit": [rule("spending-limit", maxPerDay="0")],
+    "a threshold": [rule("auto-approve-threshold", threshold="0")],
+}
+DOMAIN = {"name": "Published", "version": "1", "chainId": CHAIN, "verifyingContract": "0x" + "2c" * 20}
+
+
+@pytest.mark.parametrize("rules", LIMITS.values(), ids=LIMITS)
+def test_published_types_that_no_list_names_wait_for_a_person_where_spend_or_addresses_are_limited(
+    tenant: Tenant, rules: list[dict[str, Any]]
+) -> None:
+    agent = tenant.agent(*rules)
+
+    answers = {name: agent.post(path(agent), json=document(name, DOMAIN)) for name in UNKNOWN}
+    answers["without a domain"] = agent.post(path(agent), json=document("SafeOp", {}))
+
+    assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(answers, 202)
+    last = [answer.json()["data"]["results"][-1] for answer in answers.values()]
+    assert {one["type"] for one in last} == {"uncovered-effect"}
+    assert agent.post(path(agent), json=mail()).status_code == 200
+
+
+def test_a_person_is_shown_that_the_kind_is_unknown_and_may_approve_it(tenant: Tenant) -> None:
+    agent = tenant.agent(*LIMITS["an address rule"])
+    agent.post(path(agent), json=document("SafeOp", DOMAIN))
+
+    (item,) = tenant.ok("GET", "/approvals")
+    assert [(one["kind"], one["unknown"], one["label"]) for one in item["effects"]] == [("opaque", True, "SafeOp")]
+    tenant.ok("POST", f"/approvals/{item['id']}/approve", {"digest": item["digest"]})
+    assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["status"] == "signed"
+
+
+def test_a_listed_contract_vouches_for_typed_data_of_an_unknown_kind(tenant: Tenant) -> None:
+    listed = {"address": DOMAIN["verifyingContract"], "chainId": CHAIN, "selectors": ["0xa1903eab"]}
+    agent = tenant.agent(*LIMITS["a limit"], rule("contract-allowlist", contracts=[listed]))
+    elsewhere = {**DOMAIN, "verifyingContract": SPENDER}
+
+    statuses = [agent.post(path(agent), json=document("SafeOp", domain)).status_code for domain in (DOMAIN, elsewhere)]
+
+    assert statuses == [200, 403]
 
 
 def test_a_permit_is_judged_by_its_spender(tenant: Tenant) -> None:
@@ -139,10 +255,25 @@ def test_any_text_can_be_signed_and_read_back(agent: Agent, text: str) -> None:
     signed = agent.ok("POST", path(agent), note(text))
 
     assert recovered(note(text), signed["signature"]) == agent.evm_address
-    assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["data"]["value"]["text"] == text
+    assert agent.ok("GET", f"/vault/{agent.id}/history?include=data")[0]["data"]["value"]["text"] == text
 
 
 def test_typed_data_takes_no_nonce(agent: Agent) -> None:
     agent.ok("POST", path(agent), note())
 
     assert agent.ok("GET", f"/vault/{agent.id}/transactions/{agent.sign().json()['data']['txId']}")["nonce"] == 0
+
+
+def test_a_document_that_another_implementation_cannot_read_leaves_nothing(agent: Agent) -> None:
+    types = {
+        "Tree": [{"name": "leaves", "type": "Leaf[]"}],
+        "Leaf": [{"name": "trees", "type": "Tree[]"}],
+    }
+    given = {"domain": {"name": "t"}, "types": types, "primaryType": "Tree", "value": {"leaves": [{"trees": []}]}}
+
+    answer = agent.post(path(agent), json=given)
+    asked = agent.post(f"/vault/{agent.id}/simulate", json={"kind": "typed_data", "request": given})
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "typed_data_ambiguous")
+    assert (asked.status_code, asked.json()["data"]["code"]) == (400, "typed_data_ambiguous")
+    assert agent.ok("GET", f"/vault/{agent.id}/transactions")["transactions"] == []

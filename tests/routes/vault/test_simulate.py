@@ -1,4 +1,4 @@
-"""What signing would come to: equal to what signing then does, and nothing is written. Decisions 10."""
+"""What signing would come to: equal to what signing then does, and nothing is written."""
 
 from contextlib import closing
 from typing import Any
@@ -13,7 +13,7 @@ from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
-from tests.routes.orders import note, permit, solana_payment, unknown_instruction
+from tests.routes.orders import mail, note, permit, solana_payment, unknown_instruction
 
 ROUTES = {"evm": "sign", "typed_data": "sign-typed-data", "solana": "sign-solana"}
 LIMIT = rule("spending-limit", maxPerTransaction="500", maxPerDay="1000", maxPerWeek="5000")
@@ -55,10 +55,11 @@ ORDERS: dict[str, tuple[str, Any]] = {
     "own nonce": ("evm", lambda agent: payment(1, nonce=3)),
     "another chain": ("evm", lambda agent: payment(1, chainId=8453)),
     "a note": ("typed_data", lambda agent: note()),
+    "a mail": ("typed_data", lambda agent: mail()),
     "a permit": ("typed_data", lambda agent: permit(agent.evm_address, 5)),
     "a Solana payment": ("solana", lambda agent: solana_payment(agent, 7)),
     "a large Solana payment": ("solana", lambda agent: solana_payment(agent, 700)),
-}  # fmt: skip
+}
 MISTAKEN: dict[str, tuple[str, Any]] = {
     "an unknown chain": ("evm", lambda agent: payment(1, chainId=999)),
     "a value beyond 256 bits": ("evm", lambda agent: payment(2**256)),
@@ -68,7 +69,7 @@ MISTAKEN: dict[str, tuple[str, Any]] = {
     "a bad document": ("typed_data", lambda agent: {**note(), "primaryType": "Other"}),
     "an unknown instruction": ("solana", unknown_instruction),
     "a declared value that is not the real one": ("solana", lambda agent: {**solana_payment(agent, 7), "value": "8"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -83,7 +84,7 @@ def test_simulating_says_what_signing_then_does(tenant: Tenant, name: str) -> No
 
 
 @pytest.mark.parametrize("name", MISTAKEN)
-def test_what_is_refused_before_it_is_judged_is_refused_alike(agent: Agent, name: str) -> None:
+def test_orders_refused_before_judgement_are_refused_alike(agent: Agent, name: str) -> None:
     kind, make = MISTAKEN[name]
     order = make(agent)
 
@@ -156,7 +157,7 @@ def test_needed_names_what_stands_in_the_way(tenant: Tenant, evm_node: EvmNode) 
     assert needed(1, chainId=8453) == []
 
 
-def test_what_the_node_expects_to_fail_fails_alike(agent: Agent, evm_node: EvmNode) -> None:
+def test_an_order_that_the_node_rejects_fails_alike(agent: Agent, evm_node: EvmNode) -> None:
     evm_node.fund(agent.evm_address)
     order = {"to": evm_node.deploy(bytes.fromhex("60006000fd")), "value": "0", "data": "0xdeadbeef"}
 
@@ -200,12 +201,18 @@ def test_a_viewer_may_ask_without_a_second_factor(service: Service, tenant: Tena
 @pytest.mark.parametrize(
     "body",
     [
-        {}, {"kind": "evm"}, {"kind": "bitcoin", "request": {}}, {"kind": "evm", "request": note()},
-        {"kind": "evm", "request": {**payment(), "surplus": 1}}, {"kind": "evm", "request": payment(), "surplus": 1},
-        {"request": payment()}, [], {"kind": "typed_data", "request": payment()},
+        {},
+        {"kind": "evm"},
+        {"kind": "bitcoin", "request": {}},
+        {"kind": "evm", "request": note()},
+        {"kind": "evm", "request": {**payment(), "surplus": 1}},
+        {"kind": "evm", "request": payment(), "surplus": 1},
+        {"request": payment()},
+        [],
+        {"kind": "typed_data", "request": payment()},
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_body_that_is_no_question_is_400(agent: Agent, body: Any) -> None:
     assert agent.post(f"/vault/{agent.id}/simulate", json=body).status_code == 400
 

@@ -1,4 +1,4 @@
-"""Deliveries over HTTP: listed, exported, tried again, replayed, tested. Spec 2/2.13, 3.2, 4.7."""
+"""Deliveries over HTTP: listed, exported, tried again, replayed, tested."""
 
 import csv
 import io
@@ -12,14 +12,22 @@ import httpx
 import pytest
 
 from tests.fixtures.callers import Agent, Tenant
+from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
-from tests.outside.upstream import eventually
 from tests.routes.webhooks.receivers import Receiver, running_receiver
 
 FIELDS = [
-    "id", "eventType", "status", "attempts", "maxAttempts", "nextRetryAt", "hasError", "createdAt", "deliveredAt",
-]  # fmt: skip
+    "id",
+    "eventType",
+    "status",
+    "attempts",
+    "maxAttempts",
+    "nextRetryAt",
+    "hasError",
+    "createdAt",
+    "deliveredAt",
+]
 NOBODYS = "00000000-0000-4000-8000-000000000000"
 
 
@@ -60,16 +68,20 @@ async def set_to(owner: asyncpg.Connection, delivery: str, **columns: Any) -> No
         await owner.execute(f"UPDATE deliveries SET {column} = $2 WHERE id = $1", delivery, value)
 
 
-def test_what_was_delivered_is_listed_without_what_it_said(as_owner: Person, agent: Agent, receiver: Receiver) -> None:
+def test_deliveries_are_listed_without_their_payload(as_owner: Person, agent: Agent, receiver: Receiver) -> None:
     webhook = endpoint(as_owner, receiver.url("/200/listed?token=ours"), events=["tx.signed"])
     signed(agent)
 
     found = over(as_owner, webhook)[0]
     assert list(found) == FIELDS
     assert {name: found[name] for name in FIELDS[1:7]} == {
-        "eventType": "tx.signed", "status": "delivered", "attempts": 1, "maxAttempts": 6, "nextRetryAt": None,
+        "eventType": "tx.signed",
+        "status": "delivered",
+        "attempts": 1,
+        "maxAttempts": 6,
+        "nextRetryAt": None,
         "hasError": False,
-    }  # fmt: skip
+    }
     assert found["deliveredAt"] >= found["createdAt"]
     sent = receiver.at("/200/listed?token=ours")
     assert [(one.headers["webhook-id"], one.envelope["event"]) for one in sent] == [(found["id"], "tx.signed")]
@@ -91,27 +103,49 @@ def test_an_endpoint_gets_what_it_subscribed_to_and_nothing_else(
 async def test_filters_pages_and_the_total(as_owner: Person, receiver: Receiver, owner: asyncpg.Connection) -> None:
     webhook = endpoint(as_owner, receiver.url())
     for event, status, error in (
-        ("tx.signed", "delivered", None), ("tx.signed", "failed", "timeout"), ("tx.denied", "failed", "status"),
-    ):  # fmt: skip
+        ("tx.signed", "delivered", None),
+        ("tx.signed", "failed", "timeout"),
+        ("tx.denied", "failed", "status"),
+    ):
         await owner.execute(
             "INSERT INTO deliveries (tenant_id, endpoint_id, event, url, status, error, max_attempts) "
-            "VALUES ($1, $2, $3, '', $4, $5, 6)", as_owner.tenant, webhook, event, status, error,
-        )  # fmt: skip
+            "VALUES ($1, $2, $3, '', $4, $5, 6)",
+            as_owner.tenant,
+            webhook,
+            event,
+            status,
+            error,
+        )
 
     found = {
         query: [one["eventType"] for one in deliveries(as_owner, webhook, query)]
-        for query in ("", "?status=failed", "?eventType=tx.signed", "?hasError=true", "?hasError=false", "?limit=1",
-                      "?offset=1&limit=1", "?status=failed&eventType=tx.signed&hasError=true", "?status=pending",
-                      "?eventType=no.such")
-    }  # fmt: skip
+        for query in (
+            "",
+            "?status=failed",
+            "?eventType=tx.signed",
+            "?hasError=true",
+            "?hasError=false",
+            "?limit=1",
+            "?offset=1&limit=1",
+            "?status=failed&eventType=tx.signed&hasError=true",
+            "?status=pending",
+            "?eventType=no.such",
+        )
+    }
 
     both = ["tx.denied", "tx.signed"]
     assert found == {
-        "": [*both, "tx.signed"], "?status=failed": both, "?eventType=tx.signed": ["tx.signed"] * 2,
-        "?hasError=true": both, "?hasError=false": ["tx.signed"], "?limit=1": ["tx.denied"],
-        "?offset=1&limit=1": ["tx.signed"], "?status=failed&eventType=tx.signed&hasError=true": ["tx.signed"],
-        "?status=pending": [], "?eventType=no.such": [],
-    }  # fmt: skip
+        "": [*both, "tx.signed"],
+        "?status=failed": both,
+        "?eventType=tx.signed": ["tx.signed"] * 2,
+        "?hasError=true": both,
+        "?hasError=false": ["tx.signed"],
+        "?limit=1": ["tx.denied"],
+        "?offset=1&limit=1": ["tx.signed"],
+        "?status=failed&eventType=tx.signed&hasError=true": ["tx.signed"],
+        "?status=pending": [],
+        "?eventType=no.such": [],
+    }
     counted = as_owner.get(f"/webhooks/{webhook}/deliveries?hasError=true&limit=1")
     assert counted.headers["X-Total-Count"] == "2"
 
@@ -143,8 +177,10 @@ async def test_an_export_has_the_same_fields_and_no_formula(
     webhook = endpoint(as_owner, receiver.url())
     await owner.execute(
         "INSERT INTO deliveries (tenant_id, endpoint_id, event, url, status, max_attempts) "
-        "VALUES ($1, $2, '=HYPERLINK(\"x\")', 'https://secret.example.com', 'failed', 6)", as_owner.tenant, webhook,
-    )  # fmt: skip
+        "VALUES ($1, $2, '=HYPERLINK(\"x\")', 'https://secret.example.com', 'failed', 6)",
+        as_owner.tenant,
+        webhook,
+    )
 
     answer = as_owner.get(f"/webhooks/{webhook}/deliveries/export?status=failed")
 
@@ -286,7 +322,7 @@ def test_a_replay_is_a_new_delivery_of_the_same_event(as_owner: Person, agent: A
     assert sent[0].headers["webhook-signature"] != sent[1].headers["webhook-signature"]
 
 
-async def test_what_is_under_way_is_not_replayed(
+async def test_a_delivery_under_way_is_not_replayed(
     as_owner: Person, agent: Agent, receiver: Receiver, owner: asyncpg.Connection
 ) -> None:
     webhook = endpoint(as_owner, receiver.url("/200/way"))
@@ -306,11 +342,13 @@ async def test_what_is_under_way_is_not_replayed(
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"enabled": False}, "webhook_disabled"), ({"url": "http://127.0.0.1:9/"}, "webhook_url_changed"),
-        ({"events": ["tx.denied"]}, "not_subscribed"), (None, "webhook_deleted"),
+        ({"enabled": False}, "webhook_disabled"),
+        ({"url": "http://127.0.0.1:9/"}, "webhook_url_changed"),
+        ({"events": ["tx.denied"]}, "not_subscribed"),
+        (None, "webhook_deleted"),
     ],
     ids=["disabled", "url", "events", "deleted"],
-)  # fmt: skip
+)
 def test_an_endpoint_that_is_another_now_gets_no_replay(
     as_owner: Person, agent: Agent, receiver: Receiver, change: dict[str, Any] | None, code: str
 ) -> None:

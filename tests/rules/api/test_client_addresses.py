@@ -1,4 +1,4 @@
-"""Which address is the client's, and under which name it is counted. Decisions 1."""
+"""Which address is the client's, and under which name it is counted."""
 
 import ipaddress
 
@@ -17,7 +17,7 @@ PROXIES = [ipaddress.ip_network(network) for network in ("10.0.0.0/8", "fd00::/8
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
         ("198.51.100.7", ["203.0.113.1"], "198.51.100.7"),
-        # What the client wrote stands to the left of what a proxy of ours wrote.
+        # The client's part stands to the left of what our own proxy wrote.
         ("10.0.0.1", ["203.0.113.1, 198.51.100.7"], "198.51.100.7"),
         ("10.0.0.1", ["203.0.113.1", "198.51.100.7"], "198.51.100.7"),
         ("10.0.0.1", ["203.0.113.1", "203.0.113.2, 198.51.100.7", "10.0.0.2"], "198.51.100.7"),
@@ -54,7 +54,7 @@ def test_without_trusted_proxies_the_header_is_nothing() -> None:
 
 
 @given(st.lists(st.text("0123456789.:[], f", max_size=40), max_size=4), st.ip_addresses())
-def test_what_a_client_writes_changes_nothing(lines: list[str], seen: object) -> None:
+def test_forwarding_headers_written_by_a_client_change_nothing(lines: list[str], seen: object) -> None:
     client = str(read(str(seen)))
     assume(client_of("10.0.0.1", [client], PROXIES) == client)
 
@@ -64,10 +64,15 @@ def test_what_a_client_writes_changes_nothing(lines: list[str], seen: object) ->
 @pytest.mark.parametrize(
     ("address", "name"),
     [
-        ("198.51.100.7", "198.51.100.7"), ("::ffff:198.51.100.7", "198.51.100.7"),
-        ("2001:db8:1:2::1", "2001:db8:1:2::/64"), ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
-        ("2001:db8:1:3::1", "2001:db8:1:3::/64"), ("fe80::1%eth0", "fe80::/64"), ("::1", "::/64"), ("", ""),
+        ("198.51.100.7", "198.51.100.7"),
+        ("::ffff:198.51.100.7", "198.51.100.7"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+        ("", ""),
     ],
-)  # fmt: skip
+)
 def test_a_network_of_ipv6_is_one_client(address: str, name: str) -> None:
     assert counted_as(address) == name

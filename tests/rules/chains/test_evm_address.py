@@ -50,10 +50,20 @@ def test_a_letter_in_the_wrong_case_is_refused(position: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0x", EIP55[0][2:], EIP55[0] + "\n", EIP55[0] + "0", EIP55[0][:-1], "0X" + EIP55[0][2:], "0x" + "g" * 40,
-     "0x" + "\u0661" * 40, " " + EIP55[0]],
-)  # fmt: skip
-def test_what_is_not_forty_digits_is_refused(text: str) -> None:
+    [
+        "",
+        "0x",
+        EIP55[0][2:],
+        EIP55[0] + "\n",
+        EIP55[0] + "0",
+        EIP55[0][:-1],
+        "0X" + EIP55[0][2:],
+        "0x" + "g" * 40,
+        "0x" + "\u0661" * 40,
+        " " + EIP55[0],
+    ],
+)
+def test_an_address_without_forty_digits_is_refused(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_address(text)
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.chains.evm.calldata import decode
+from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.evm.selectors import PERMIT2, READERS
-from custody.chains.types import EVM_NATIVE, UNLIMITED, Call, Effect
+from custody.chains.types import UNLIMITED, Call, Effect
 from custody.kit.shapes import MAX_UINT256
 
 US, TOKEN, OTHER, SPENDER = ("0x" + digit * 40 for digit in "1234")
@@ -67,7 +68,10 @@ SOMEBODY_ELSES = [
     calldata(WITH_AUTHORIZATION, OTHER, US, 5, 0, 9, b"\x03" * 32, *SIGNED),
 ]
 NEVER_READ = [
-    b"\x01", b"\x01\x02\x03", bytes.fromhex("d0e30db0"), bytes.fromhex("a9059cbb"),
+    b"\x01",
+    b"\x01\x02\x03",
+    bytes.fromhex("d0e30db0"),
+    bytes.fromhex("a9059cbb"),
     calldata("withdraw(uint256)", 5),
     calldata("transferOwnership(address)", OTHER),
     calldata("upgradeTo(address)", OTHER),
@@ -75,7 +79,7 @@ NEVER_READ = [
     calldata("execute(bytes,bytes[],uint256)", b"\x00", [b""], 9),
     calldata("multicall(bytes[])", []),
     calldata("multicall(bytes[])", [b""]),
-]  # fmt: skip
+]
 
 
 @given(amounts)
@@ -123,7 +127,7 @@ def test_a_dai_permit_is_unlimited() -> None:
 
 
 @pytest.mark.parametrize("data", SOMEBODY_ELSES + NEVER_READ, ids=lambda data: data[:4].hex())
-def test_what_is_not_ours_or_not_known_is_opaque(data: bytes) -> None:
+def test_calls_of_unknown_contracts_or_selectors_are_opaque(data: bytes) -> None:
     effect = only(data)
 
     assert (effect.kind, effect.asset, effect.amount, effect.to) == ("opaque", None, 0, TOKEN)
@@ -203,9 +207,11 @@ def test_permit2_moves_and_allows_the_token_it_names() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [calldata("approve(address,address,uint160,uint48)", TOKEN, SPENDER, 5, 9),
-     calldata("transferFrom(address,address,uint160,address)", US, OTHER, 5, TOKEN)],
-)  # fmt: skip
+    [
+        calldata("approve(address,address,uint160,uint48)", TOKEN, SPENDER, 5, 9),
+        calldata("transferFrom(address,address,uint160,address)", US, OTHER, 5, TOKEN),
+    ],
+)
 def test_permit2_calls_to_another_contract_are_opaque(data: bytes) -> None:
     assert only(data, to=OTHER).kind == "opaque"
 

@@ -1,4 +1,4 @@
-"""Signed bytes read back: the same payment, the same signer, or a refusal. Decisions 10, promise P2."""
+"""Signed bytes read back: the same payment, the same signer, or a refusal. Promise P2."""
 
 import contextlib
 
@@ -18,20 +18,32 @@ UINT256 = st.integers(0, 2**256 - 1)
 
 transactions = st.builds(
     EvmTransaction,
-    chain_id=st.integers(1, 2**64 - 1), nonce=st.integers(0, 2**53), gas_limit=st.integers(1, 2**63),
-    max_fee=st.integers(2**64, 2**128), priority_fee=st.integers(0, 2**64), value=UINT256, legacy=st.just(False),
-    to=st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex()), data=st.binary(max_size=300),
-)  # fmt: skip
+    chain_id=st.integers(1, 2**64 - 1),
+    nonce=st.integers(0, 2**53),
+    gas_limit=st.integers(1, 2**63),
+    max_fee=st.integers(2**64, 2**128),
+    priority_fee=st.integers(0, 2**64),
+    value=UINT256,
+    legacy=st.just(False),
+    to=st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex()),
+    data=st.binary(max_size=300),
+)
 legacies = st.builds(
     EvmTransaction,
-    chain_id=st.integers(1, 2**62), nonce=st.integers(0, 2**53), gas_limit=st.integers(1, 2**63),
-    max_fee=st.integers(0, 2**128), priority_fee=st.just(0), value=UINT256, legacy=st.just(True),
-    to=st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex()), data=st.binary(max_size=300),
-)  # fmt: skip
+    chain_id=st.integers(1, 2**62),
+    nonce=st.integers(0, 2**53),
+    gas_limit=st.integers(1, 2**63),
+    max_fee=st.integers(0, 2**128),
+    priority_fee=st.just(0),
+    value=UINT256,
+    legacy=st.just(True),
+    to=st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex()),
+    data=st.binary(max_size=300),
+)
 
 
 @given(transactions | legacies)
-def test_what_was_signed_is_read_back(transaction: EvmTransaction) -> None:
+def test_a_signed_transaction_is_read_back(transaction: EvmTransaction) -> None:
     signed = sign(transaction, KEY)
 
     found = read(signed.raw)
@@ -65,11 +77,18 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
     ],
     ids=["an access list", "a contract's creation"],
 )
-def test_what_this_service_never_writes_is_refused(changes: dict[str, object]) -> None:
+def test_transactions_that_this_service_never_writes_are_refused(changes: dict[str, object]) -> None:
     fields = {
-        "type": 2, "chainId": 1, "nonce": 0, "to": "0x" + "11" * 20, "value": 1, "gas": 21_000, "maxFeePerGas": 9,
-        "maxPriorityFeePerGas": 1, "data": b"",
-    }  # fmt: skip
+        "type": 2,
+        "chainId": 1,
+        "nonce": 0,
+        "to": "0x" + "11" * 20,
+        "value": 1,
+        "gas": 21_000,
+        "maxFeePerGas": 9,
+        "maxPriorityFeePerGas": 1,
+        "data": b"",
+    }
     account = Account.from_key(b"\x07" * 32)
 
     assert read(bytes(account.sign_transaction(fields).raw_transaction)).sender == ADDRESS

@@ -44,9 +44,13 @@ def transactions(draw: st.DrawFn) -> EvmTransaction:
 
 def spelled(transaction: EvmTransaction) -> dict[str, Any]:
     fields = {
-        "chainId": transaction.chain_id, "nonce": transaction.nonce, "gas": transaction.gas_limit,
-        "to": to_checksum_address(transaction.to), "value": transaction.value, "data": transaction.data,
-    }  # fmt: skip
+        "chainId": transaction.chain_id,
+        "nonce": transaction.nonce,
+        "gas": transaction.gas_limit,
+        "to": to_checksum_address(transaction.to),
+        "value": transaction.value,
+        "data": transaction.data,
+    }
     if transaction.legacy:
         return {**fields, "gasPrice": transaction.max_fee}
     fees = {"maxFeePerGas": transaction.max_fee, "maxPriorityFeePerGas": transaction.priority_fee}
@@ -86,10 +90,21 @@ def test_known_transactions_keep_their_bytes(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("field", "number"),
-    [("chain_id", 0), ("chain_id", -1), ("nonce", -1), ("nonce", MAX_UINT64), ("gas_limit", 0),
-     ("gas_limit", MAX_UINT64 + 1), ("max_fee", -1), ("max_fee", MAX_UINT256 + 1), ("priority_fee", -1),
-     ("priority_fee", 31), ("value", -1), ("value", MAX_UINT256 + 1)],
-)  # fmt: skip
+    [
+        ("chain_id", 0),
+        ("chain_id", -1),
+        ("nonce", -1),
+        ("nonce", MAX_UINT64),
+        ("gas_limit", 0),
+        ("gas_limit", MAX_UINT64 + 1),
+        ("max_fee", -1),
+        ("max_fee", MAX_UINT256 + 1),
+        ("priority_fee", -1),
+        ("priority_fee", 31),
+        ("value", -1),
+        ("value", MAX_UINT256 + 1),
+    ],
+)
 def test_a_field_out_of_range_is_refused(field: str, number: int) -> None:
     with pytest.raises(BadTransaction, match="must be between"):
         sign(msgspec.structs.replace(PLAIN, **{field: number}), KEY)

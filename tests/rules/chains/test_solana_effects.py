@@ -1,4 +1,4 @@
-"""What a Solana message does is what it is judged by. Spec 1/4.3, decisions 3."""
+"""What a Solana message does is what it is judged by."""
 
 import pytest
 from hypothesis import given
@@ -88,8 +88,8 @@ def test_an_account_for_somebody_else_spends_its_rent(tokens_paid):
     check_declared(judged, str(THEM), 0)
 
 
-def test_an_account_of_our_own_spends_nothing():
-    assert moved(subject(create_account(US), pay(5))) == {"solana:native": 5}
+def test_an_account_of_our_own_spends_its_rent_for_nothing_here_closes_it():
+    assert moved(subject(create_account(US), pay(5))) == {"solana:native": 2_039_285, "solana:rent": 2_039_280}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A serialized Solana transaction is read strictly. Spec 1/4.3, decisions 3."""
+"""A serialized Solana transaction is read strictly."""
 
 import base64
 
@@ -148,7 +148,7 @@ def test_a_later_message_version_is_refused():
 
 
 @given(st.lists(st.tuples(st.integers(0, len(RICH) - 1), st.integers(0, 255)), max_size=6), st.integers(0, 40))
-def test_what_is_read_serializes_to_the_same_bytes(changes, cut):
+def test_a_parsed_message_serializes_to_the_same_bytes(changes, cut):
     content = bytearray(RICH[: len(RICH) - cut if cut < 5 else None])
     for place, value in changes:
         content[place % len(content)] = value

@@ -1,4 +1,4 @@
-"""An instruction we do not understand is refused by its name. Spec 1/4.3, decisions 3."""
+"""An instruction we do not understand is refused by its name."""
 
 import pytest
 from solders.keypair import Keypair

@@ -1,4 +1,4 @@
-"""We sign our own serialization and nothing else. Spec 1/4.3, decisions 4."""
+"""We sign our own serialization and nothing else."""
 
 import pytest
 from solders.keypair import Keypair
@@ -12,6 +12,7 @@ from tests.outside.solana_messages import US, compute_limit, encoded, legacy, me
 
 SEED = b"\x01" * 32
 FRESH = "4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM"
+OURS = Keypair.from_seed(SEED)
 SOMEBODY = Keypair.from_seed(b"\x04" * 32)
 
 
@@ -20,7 +21,7 @@ SOMEBODY = Keypair.from_seed(b"\x04" * 32)
 def test_the_signature_verifies_over_the_bytes_that_are_sent(build, blockhash):
     content = build(compute_limit(9), pay(5), pay_tokens(7))
 
-    signature, raw = sign(parse(encoded(content)), SEED, blockhash)
+    signature, raw = sign(parse(encoded(content)), OURS, blockhash)
 
     sent = VersionedTransaction.from_bytes(raw)
     assert Signature.from_string(signature).verify(US, to_bytes_versioned(sent.message))
@@ -30,7 +31,7 @@ def test_the_signature_verifies_over_the_bytes_that_are_sent(build, blockhash):
 def test_without_a_new_blockhash_the_callers_message_is_signed_unchanged():
     content = message(pay(5))
 
-    _, raw = sign(parse(encoded(content)), SEED, None)
+    _, raw = sign(parse(encoded(content)), OURS, None)
 
     assert VersionedTransaction.from_bytes(raw).message == content
 
@@ -39,7 +40,7 @@ def test_without_a_new_blockhash_the_callers_message_is_signed_unchanged():
 def test_a_new_blockhash_changes_nothing_else(build):
     parsed = parse(encoded(build(pay(5))))
 
-    _, raw = sign(parsed, SEED, FRESH)
+    _, raw = sign(parsed, OURS, FRESH)
 
     sent = VersionedTransaction.from_bytes(raw)
     assert str(sent.message.recent_blockhash) == FRESH
@@ -52,7 +53,7 @@ def test_a_cosigned_message_keeps_its_blockhash_and_the_other_signature():
     content = message(pay(5), payer=SOMEBODY.pubkey())
     theirs = SOMEBODY.sign_message(to_bytes_versioned(content))
 
-    ours, raw = sign(parse(encoded(content, [theirs, Signature.default()])), SEED, FRESH)
+    ours, raw = sign(parse(encoded(content, [theirs, Signature.default()])), OURS, FRESH)
 
     sent = VersionedTransaction.from_bytes(raw)
     assert sent.message == content
@@ -62,18 +63,18 @@ def test_a_cosigned_message_keeps_its_blockhash_and_the_other_signature():
 
 def test_a_key_that_is_not_asked_for_signs_nothing():
     with pytest.raises(SolanaUnsupported):
-        sign(parse(encoded(message(pay(5)))), b"\x04" * 32, None)
+        sign(parse(encoded(message(pay(5)))), SOMEBODY, None)
 
 
 def test_signing_the_same_message_twice_gives_the_same_bytes():
     parsed = parse(encoded(message(pay(5))))
 
-    assert sign(parsed, SEED, FRESH) == sign(parsed, SEED, FRESH)
+    assert sign(parsed, OURS, FRESH) == sign(parsed, OURS, FRESH)
 
 
 def test_the_signed_transaction_has_the_digest_that_was_approved():
     parsed = parse(encoded(legacy(pay(5))))
-    _, raw = sign(parsed, SEED, FRESH)
+    _, raw = sign(parsed, OURS, FRESH)
 
     content = VersionedTransaction.from_bytes(raw)
 

@@ -19,9 +19,12 @@ from custody.chains.orders import TypedDataOrder
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "typed_data.json").read_text())
 DOMAIN_TYPES = [
-    ("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"),
+    ("name", "string"),
+    ("version", "string"),
+    ("chainId", "uint256"),
+    ("verifyingContract", "address"),
     ("salt", "bytes32"),
-]  # fmt: skip
+]
 ONE = "0x" + "00" * 19 + "01"
 
 
@@ -127,23 +130,57 @@ def test_a_declared_domain_type_changes_nothing() -> None:
 
 
 def test_a_type_may_contain_itself_in_an_array() -> None:
-    tree = order(
-        types={"Node": {"of": "Node[]"}}, primaryType="Node", value={"of": [{"of": []}, {"of": [{"of": []}]}]}
-    )  # fmt: skip
+    tree = order(types={"Node": {"of": "Node[]"}}, primaryType="Node", value={"of": [{"of": []}, {"of": [{"of": []}]}]})
 
     assert len(digest(tree)) == 32
 
 
 MISFITS = [
-    ("uint8", 256), ("uint8", -1), ("int8", 128), ("int8", -129), ("uint256", 2**256), ("uint256", 1.0),
-    ("uint256", True), ("uint256", None), ("uint256", ""), ("uint256", "01"), ("uint256", "1.0"), ("uint256", "1e3"),
-    ("uint256", " 1"), ("uint256", "1\n"), ("uint256", "0x"), ("uint256", "0x1\n"), ("uint256", "\u0661"),
-    ("int256", "-0"), ("int8", "-0x1"), ("bool", 1), ("bool", "true"), ("bool", None), ("string", 1), ("string", None),
-    ("string", "\ud800"), ("bytes", "00"), ("bytes", "0x0"), ("bytes", "0x0g"), ("bytes", [1]), ("bytes", "0x00\n"),
-    ("bytes4", "0x"), ("bytes4", "0x0000000000"), ("address", "0x01"), ("address", ONE[2:]), ("address", 1),
-    ("address", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD"), ("uint8[]", "0x01"), ("uint8[]", {}), ("uint8[]", None),
-    ("uint8[2]", [1]), ("uint8[2]", [1, 2, 3]), ("uint8[2][]", [[1]]), ("uint8[][2]", [[1]]), ("uint8[]", [256]),
-]  # fmt: skip
+    ("uint8", 256),
+    ("uint8", -1),
+    ("int8", 128),
+    ("int8", -129),
+    ("uint256", 2**256),
+    ("uint256", 1.0),
+    ("uint256", True),
+    ("uint256", None),
+    ("uint256", ""),
+    ("uint256", "01"),
+    ("uint256", "1.0"),
+    ("uint256", "1e3"),
+    ("uint256", " 1"),
+    ("uint256", "1\n"),
+    ("uint256", "0x"),
+    ("uint256", "0x1\n"),
+    ("uint256", "\u0661"),
+    ("int256", "-0"),
+    ("int8", "-0x1"),
+    ("bool", 1),
+    ("bool", "true"),
+    ("bool", None),
+    ("string", 1),
+    ("string", None),
+    ("string", "\ud800"),
+    ("bytes", "00"),
+    ("bytes", "0x0"),
+    ("bytes", "0x0g"),
+    ("bytes", [1]),
+    ("bytes", "0x00\n"),
+    ("bytes4", "0x"),
+    ("bytes4", "0x0000000000"),
+    ("address", "0x01"),
+    ("address", ONE[2:]),
+    ("address", 1),
+    ("address", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD"),
+    ("uint8[]", "0x01"),
+    ("uint8[]", {}),
+    ("uint8[]", None),
+    ("uint8[2]", [1]),
+    ("uint8[2]", [1, 2, 3]),
+    ("uint8[2][]", [[1]]),
+    ("uint8[][2]", [[1]]),
+    ("uint8[]", [256]),
+]
 
 
 @pytest.mark.parametrize(("kind", "value"), MISFITS, ids=repr)
@@ -153,10 +190,31 @@ def test_a_value_that_does_not_fit_is_refused_by_its_place(kind: str, value: Any
 
 
 UNKNOWN_KINDS = [
-    "uint", "int", "uint7", "uint264", "uint08", "int0", "bytes0", "bytes33", "byte", "fixed", "function", "Missing",
-    "uint8[0]", "uint8[-1]", "uint8[01]", "uint8[", "uint8]", "uint8[]x", "uint8 []", "", "EIP712Domain",
-    "uint8[1000000]", "uint8" + "[]" * 9, "uint8\n",
-]  # fmt: skip
+    "uint",
+    "int",
+    "uint7",
+    "uint264",
+    "uint08",
+    "int0",
+    "bytes0",
+    "bytes33",
+    "byte",
+    "fixed",
+    "function",
+    "Missing",
+    "uint8[0]",
+    "uint8[-1]",
+    "uint8[01]",
+    "uint8[",
+    "uint8]",
+    "uint8[]x",
+    "uint8 []",
+    "",
+    "EIP712Domain",
+    "uint8[1000000]",
+    "uint8" + "[]" * 9,
+    "uint8\n",
+]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in UNKNOWN_KINDS if kind])
@@ -186,7 +244,7 @@ STRUCTURES = [
     ({"types": {"Note": {"text": "string"}, "EIP712Domain": {"name": "string"}}}, "EIP712Domain"),
     ({"value": {"text": "x" * 65_536}}, "larger than"),
     ({"value": {"text": "\u20ac" * 22_000}}, "larger than"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("changes", "reason"), STRUCTURES, ids=[reason for _, reason in STRUCTURES])
@@ -226,26 +284,42 @@ def test_structs_nest_eight_deep_and_no_deeper(depth: int, passes: bool) -> None
             digest(tree)
 
 
-def test_a_bottomless_value_is_refused() -> None:
+@pytest.mark.parametrize(("levels", "says"), [(900, "must be an integer"), (100_000, "more than 1000 values")])
+def test_a_bottomless_value_is_refused(levels: int, says: str) -> None:
     value: Any = []
-    for _ in range(100_000):
+    for _ in range(levels):
         value = [value]
 
-    with pytest.raises(BadTypedData, match="deeply"):
+    with pytest.raises(BadTypedData, match=says):
         digest(of_one("uint8[]", value))
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "says"),
+    [
+        ("value", {"text": [""] * 1_001}, "value has more than 1000 values"),
+        ("domain", {"name": [""] * 1_001}, "domain has more than 1000 values"),
+        ("types", {f"T{number}": {"f": "bool"} for number in range(65)}, "types has more than 64 entries"),
+        ("types", {"EIP712Domain": {f"f{number}": "bool" for number in range(65)}}, "more than 64 fields"),
+    ],
+)
+def test_everything_is_counted_before_any_of_it_is_read(part: str, given: Any, says: str) -> None:
+    """Each is also wrong in other ways, which only reading it would find."""
+    with pytest.raises(BadTypedData, match=says):
+        digest(order(**{part: given}))
 
 
 @pytest.mark.parametrize(("kind", "item"), [("bytes[][][]", [[]]), ("bool[]", True)])
 def test_a_document_of_too_many_values_is_refused(kind: str, item: Any) -> None:
-    with pytest.raises(BadTypedData, match="more than 2000 values"):
-        digest(of_one(kind, [item] * 2_001))
+    with pytest.raises(BadTypedData, match="more than 1000 values"):
+        digest(of_one(kind, [item] * 1_001))
 
 
 def test_empty_arrays_count_on_every_level() -> None:
-    # The field, 999 arrays and 999 empty ones within them: 1,999 values.
-    assert len(digest(of_one("bytes[][][]", [[[]]] * 999))) == 32
+    # The field, 499 arrays and 499 empty ones within them: 999 values.
+    assert len(digest(of_one("bytes[][][]", [[[]]] * 499))) == 32
     with pytest.raises(BadTypedData, match="values"):
-        digest(of_one("bytes[][][]", [[[]]] * 1_000))
+        digest(of_one("bytes[][][]", [[[]]] * 500))
 
 
 def test_types_of_too_many_fields_in_all_are_refused() -> None:

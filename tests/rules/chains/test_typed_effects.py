@@ -11,6 +11,7 @@ from custody.chains.evm.typed_effects import subject_of
 from custody.chains.orders import TypedDataOrder
 from custody.chains.types import UNLIMITED, Effect
 from custody.kit.shapes import MAX_UINT256
+from tests.rules.chains.published_types import UNKNOWN, document
 
 US, TOKEN, OTHER, SPENDER = ("0x" + digit * 40 for digit in "1234")
 ASSET = f"evm:8453:{TOKEN}"
@@ -129,36 +130,96 @@ def test_permit2_at_another_contract_is_opaque() -> None:
     assert [effect.kind for effect in effects(BATCH, batch(1), DOMAIN)] == ["opaque"]
 
 
-OPAQUE = [
-    ({"Permit": PERMIT}, permit(owner=OTHER)),
-    ({"Permit": DAI}, dai(holder=OTHER)),
-    ({"TransferWithAuthorization": AUTHORIZATION}, authorization(**{"from": OTHER})),
-    ({"Permit": "address spender,uint256 tokenId"}, {"spender": SPENDER, "tokenId": 1}),
-    ({"Renamed": PERMIT}, permit()),
-    ({"Renamed": AUTHORIZATION}, authorization()),
-    ({"OrderComponents": "address offerer"}, {"offerer": US}),
-    ({"Note": "OrderComponents it", "OrderComponents": "address offerer"}, {"it": {"offerer": US}}),
-    ({"BulkOrder": "uint8[2] tree"}, {"tree": [1, 2]}),
-    ({"Order": "address sellToken,uint256 sellAmount"}, {"sellToken": TOKEN, "sellAmount": 1}),
-    ({"SafeTx": "address to,uint256 value"}, {"to": OTHER, "value": 0}),
-    ({"SafeMessage": "bytes message"}, {"message": "0x"}),
-    ({"PackedUserOperation": "address sender"}, {"sender": US}),
-    ({"ForwardRequest": "address from"}, {"from": US}),
-    ({"MetaTransaction": "uint256 nonce"}, {"nonce": 0}),
-    ({"Delegation": "address delegatee"}, {"delegatee": OTHER}),
-    ({"SpendPermission": "address account"}, {"account": US}),
-    ({"HyperliquidTransaction:UsdSend": "string destination"}, {"destination": OTHER}),
-    ({"Agent": "string source,bytes32 connectionId"}, {"source": "a", "connectionId": "0x" + "01" * 32}),
-    ({"MarketQuote": "uint256 price"}, {"price": 1}),
-    ({"Bid": "uint256 price"}, {"price": 1}),
-    ({"LinkSigner": "address signer"}, {"signer": OTHER}),
-    ({"EnableModule": "address module"}, {"module": OTHER}),
-    ({"Calls": "address target,bytes data"}, {"target": OTHER, "data": "0x"}),
-    ({"Anything": "bytes32 hash"}, {"hash": "0x" + "01" * 32}),
-]
+WORD = "0x" + "01" * 32
+SEAPORT = {
+    "OrderComponents": "address offerer,address zone,OfferItem[] offer,ConsiderationItem[] consideration,"
+    "uint8 orderType,uint256 startTime,uint256 endTime,bytes32 zoneHash,uint256 salt,bytes32 conduitKey,"
+    "uint256 counter",
+    "OfferItem": "uint8 itemType,address token,uint256 identifierOrCriteria,uint256 startAmount,uint256 endAmount",
+    "ConsiderationItem": "uint8 itemType,address token,uint256 identifierOrCriteria,uint256 startAmount,"
+    "uint256 endAmount,address recipient",
+}
+SOLD = {
+    "offerer": US,
+    "zone": OTHER,
+    "offer": [],
+    "consideration": [],
+    "orderType": 0,
+    "startTime": 0,
+    "endTime": 9,
+    "zoneHash": WORD,
+    "salt": 0,
+    "conduitKey": WORD,
+    "counter": 0,
+}
+COW = (
+    "address sellToken,address buyToken,address receiver,uint256 sellAmount,uint256 buyAmount,uint32 validTo,"
+    "bytes32 appData,uint256 feeAmount,string kind,bool partiallyFillable,string sellTokenBalance,"
+    "string buyTokenBalance"
+)
+SWAPPED = {
+    "sellToken": TOKEN,
+    "buyToken": OTHER,
+    "receiver": US,
+    "sellAmount": 1,
+    "buyAmount": 1,
+    "validTo": 9,
+    "appData": WORD,
+    "feeAmount": 0,
+    "kind": "sell",
+    "partiallyFillable": False,
+    "sellTokenBalance": "erc20",
+    "buyTokenBalance": "erc20",
+}
+SAFE = (
+    "address to,uint256 value,bytes data,uint8 operation,uint256 safeTxGas,uint256 baseGas,uint256 gasPrice,"
+    "address gasToken,address refundReceiver,uint256 nonce"
+)
+SENT = {
+    "to": OTHER,
+    "value": 0,
+    "data": "0x",
+    "operation": 0,
+    "safeTxGas": 0,
+    "baseGas": 0,
+    "gasPrice": 0,
+    "gasToken": TOKEN,
+    "refundReceiver": OTHER,
+    "nonce": 0,
+}
+FORWARD = "address from,address to,uint256 value,uint256 gas,uint256 nonce,bytes data"
+FORWARDED = {"from": US, "to": OTHER, "value": 0, "gas": 1, "nonce": 0, "data": "0x"}
+WITNESS = "TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,Witness witness"
+WITNESSED = {"permitted": PERMITTED, "spender": SPENDER, "nonce": 0, "deadline": 9, "witness": {"user": US}}
+
+OPAQUE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "a permit of somebody else": ({"Permit": PERMIT}, permit(owner=OTHER)),
+    "DAI of somebody else": ({"Permit": DAI}, dai(holder=OTHER)),
+    "an authorization of somebody else": (
+        {"TransferWithAuthorization": AUTHORIZATION},
+        authorization(**{"from": OTHER}),
+    ),
+    "a permit under another name": ({"Renamed": PERMIT}, permit()),
+    "an authorization under another name": ({"Renamed": AUTHORIZATION}, authorization()),
+    "Seaport": (SEAPORT, SOLD),
+    "Seaport within": ({"Note": "OrderComponents it", **SEAPORT}, {"it": SOLD}),
+    "Seaport in bulk": ({"BulkOrder": "OrderComponents[2] tree", **SEAPORT}, {"tree": [SOLD, SOLD]}),
+    "CoW": ({"Order": COW}, SWAPPED),
+    "SafeTx": ({"SafeTx": SAFE}, SENT),
+    "SafeMessage": ({"SafeMessage": "bytes message"}, {"message": "0x"}),
+    "a forwarder": ({"ForwardRequest": FORWARD}, FORWARDED),
+    "MetaTransaction": (
+        {"MetaTransaction": "uint256 nonce,address from,bytes functionSignature"},
+        {"nonce": 0, "from": US, "functionSignature": "0x"},
+    ),
+    "Permit2 with a witness": (
+        {"PermitWitnessTransferFrom": WITNESS, "TokenPermissions": PERMISSIONS, "Witness": "address user"},
+        WITNESSED,
+    ),
+}
 
 
-@pytest.mark.parametrize(("types", "value"), OPAQUE, ids=[next(iter(types)) for types, _ in OPAQUE])
+@pytest.mark.parametrize(("types", "value"), OPAQUE.values(), ids=OPAQUE)
 def test_power_that_cannot_be_read_exactly_is_opaque(types: dict[str, str], value: dict[str, Any]) -> None:
     assert effects(types, value) == (Effect("opaque", None, 0, US, TOKEN, label=next(iter(types))),)
 
@@ -168,17 +229,41 @@ def test_a_permit_without_chain_or_contract_is_opaque(domain: dict[str, Any]) ->
     assert [effect.kind for effect in effects({"Permit": PERMIT}, permit(), domain)] == ["opaque"]
 
 
-HARMLESS = [
-    ({"Mail": "string contents"}, {"contents": "Hello"}),
-    ({"Ballot": "uint256 proposalId,uint8 support"}, {"proposalId": 1, "support": 1}),
-    ({"Login": "address account,string statement"}, {"account": US, "statement": "hi"}),
-    ({"CancelAuthorization": "address authorizer,bytes32 nonce"}, {"authorizer": US, "nonce": "0x" + "01" * 32}),
+PERSON = "string name,address wallet"
+MAIL = {"Mail": "Person from,Person to,string contents", "Person": PERSON}
+SENDER = {"name": "Cow", "wallet": US}
+HARMLESS: list[tuple[dict[str, str], dict[str, Any]]] = [
+    (MAIL, {"from": SENDER, "to": SENDER, "contents": "Hello, Bob!"}),
+    ({"CancelAuthorization": "address authorizer,bytes32 nonce"}, {"authorizer": US, "nonce": WORD}),
+    ({"OrderCancellations": "bytes[] orderUids"}, {"orderUids": ["0x01"]}),
 ]
 
 
 @pytest.mark.parametrize(("types", "value"), HARMLESS, ids=[next(iter(types)) for types, _ in HARMLESS])
-def test_other_documents_move_nothing(types: dict[str, str], value: dict[str, Any]) -> None:
+def test_the_listed_kinds_move_nothing(types: dict[str, str], value: dict[str, Any]) -> None:
     assert effects(types, value) == ()
+
+
+@pytest.mark.parametrize(
+    ("types", "value"),
+    [
+        ({"Mail": "string contents"}, {"contents": "Hello"}),
+        ({"CancelAuthorization": "bytes32 nonce,address authorizer"}, {"nonce": WORD, "authorizer": US}),
+        ({"SafeTx": "address to,uint256 value"}, {"to": OTHER, "value": 0}),
+        ({"OrderComponents": "address offerer"}, {"offerer": US}),
+    ],
+)
+def test_the_name_of_a_known_kind_makes_none(types: dict[str, str], value: dict[str, Any]) -> None:
+    assert [effect.unknown for effect in effects(types, value)] == [True]
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("domain", [DOMAIN, {}], ids=["with a contract", "without a domain"])
+def test_a_published_type_on_no_list_is_unknown(name: str, domain: dict[str, Any]) -> None:
+    subject = subject_of(read(msgspec.convert(document(name, domain), TypedDataOrder)), US)
+
+    (effect,) = subject.effects
+    assert (effect.kind, effect.unknown, effect.to) == ("opaque", True, domain.get("verifyingContract"))
 
 
 def test_the_subject_names_chain_and_contract_in_lower_case() -> None:

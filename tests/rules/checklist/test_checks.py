@@ -1,4 +1,4 @@
-"""Each item of the security checklist, from the facts that decide it. Spec 2/4.3."""
+"""Each item of the security checklist, from the facts that decide it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,12 +15,18 @@ from custody.kit.deployment import Deployment
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 GOOD = Facts(
-    now=NOW, owners=1, newest_signing_key=NOW, oldest_tenant_key=NOW, oldest_app_secret=NOW,
+    now=NOW,
+    owners=1,
+    newest_signing_key=NOW,
+    oldest_tenant_key=NOW,
+    oldest_app_secret=NOW,
     deployment=Deployment(
-        public_url="https://custody.example.com", require_request_expiry=True, require_auth_signature=True,
+        public_url="https://custody.example.com",
+        require_request_expiry=True,
+        require_auth_signature=True,
         empty_policy="deny",
     ),
-)  # fmt: skip
+)
 
 
 def ago(days: int) -> datetime:
@@ -65,6 +71,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("uncovered-effects", {"judging": Judging(uncovered_effects="allow")}, "fail"),
     ("uncovered-effects", {"judging": Judging(uncovered_effects="refuse")}, "pass"),
     ("tenant-key", {"oldest_tenant_key": ago(366)}, "warning"),
+    ("approver-keys", {"loose_approver_keys": 1}, "warning"),
     ("public-url", {"deployment": Deployment(public_url="http://localhost:3200")}, "warning"),
     ("public-url", {"deployment": Deployment(public_url="http://custody.example.com")}, "fail"),
     ("secret-routes", {"deployment": Deployment(allow_broad_routes=True)}, "warning"),

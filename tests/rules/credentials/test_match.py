@@ -34,10 +34,15 @@ def route(position, host="a.com", path="/*", method="*", priority=0, enabled=Tru
         id=f"00000000-0000-0000-0000-{position:012}",
         secret_id="00000000-0000-0000-0000-000000000000",
         fields=RouteFields(
-            host_pattern=host, path_pattern=path, method=method, inject_as="header", inject_key="X-Key",
-            priority=priority, enabled=enabled,
+            host_pattern=host,
+            path_pattern=path,
+            method=method,
+            inject_as="header",
+            inject_key="X-Key",
+            priority=priority,
+            enabled=enabled,
         ),
-    )  # fmt: skip
+    )
 
 
 def found(routes, host="a.com", path="/v1/a", method="GET"):
@@ -107,14 +112,26 @@ def test_a_route_that_cannot_be_read_is_named_and_skipped():
 
 def test_every_route_is_explained_in_the_order_of_asking():
     routes = [
-        route(0, enabled=False), route(1, "b.com"), route(2, "a.com:8443"), route(3, path="/v2"),
-        route(4, method="POST"), route(5), route(6, "*.com"), route(7, "b.com", priority=3),
-    ]  # fmt: skip
+        route(0, enabled=False),
+        route(1, "b.com"),
+        route(2, "a.com:8443"),
+        route(3, path="/v2"),
+        route(4, method="POST"),
+        route(5),
+        route(6, "*.com"),
+        route(7, "b.com", priority=3),
+    ]
 
     assert reasons(routes) == [
-        (7, "host"), (0, "disabled"), (1, "host"), (2, "port"), (3, "path"), (4, "method"), (5, "matched"),
+        (7, "host"),
+        (0, "disabled"),
+        (1, "host"),
+        (2, "port"),
+        (3, "path"),
+        (4, "method"),
+        (5, "matched"),
         (6, "lower_priority"),
-    ]  # fmt: skip
+    ]
 
 
 @settings(max_examples=300)
@@ -139,9 +156,12 @@ def test_ten_thousand_routes_are_no_slower_than_a_few():
     routes += [route(position, "late.com", f"/p{position}") for position in range(8_000, 10_000)]
     table = RouteTable(routes)
     targets = [
-        parse_target("late.com", "/none"), parse_target("late.com", "/p7000/x/y"), parse_target("x.y.none.com", "/"),
-        parse_target("a.b.h4000.example.com", "/"), parse_target("h2000.example.com", "/"),
-    ]  # fmt: skip
+        parse_target("late.com", "/none"),
+        parse_target("late.com", "/p7000/x/y"),
+        parse_target("x.y.none.com", "/"),
+        parse_target("a.b.h4000.example.com", "/"),
+        parse_target("h2000.example.com", "/"),
+    ]
 
     began = time.perf_counter()
     answers = [table.find(target, "GET") for _ in range(200) for target in targets]

@@ -106,12 +106,29 @@ def test_cookies_need_the_operators_leave(key):
 @pytest.mark.parametrize(
     "key",
     [
-        "Connection", "keep-alive", "Proxy-Authenticate", "proxy-authorization", "Proxy-Connection", "TE", "Trailer",
-        "trailers", "Transfer-Encoding", "upgrade", "CONTENT-LENGTH", "Content-Encoding", "accept-encoding", "Host",
-        "Expect", "HTTP2-Settings", "Sec-WebSocket-Key", "sec-websocket-protocol", "X-Service-Key", "x-service-x",
+        "Connection",
+        "keep-alive",
+        "Proxy-Authenticate",
+        "proxy-authorization",
+        "Proxy-Connection",
+        "TE",
+        "Trailer",
+        "trailers",
+        "Transfer-Encoding",
+        "upgrade",
+        "CONTENT-LENGTH",
+        "Content-Encoding",
+        "accept-encoding",
+        "Host",
+        "Expect",
+        "HTTP2-Settings",
+        "Sec-WebSocket-Key",
+        "sec-websocket-protocol",
+        "X-Service-Key",
+        "x-service-x",
         ":authority",
     ],
-)  # fmt: skip
+)
 def test_headers_that_frame_or_steer_a_request_are_restricted_with_every_leave(key):
     assert restricted(key, allow_cookies=True)
 

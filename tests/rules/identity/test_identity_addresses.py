@@ -1,6 +1,5 @@
 """E-mail addresses, telephone numbers, and the names of native applications."""
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,81 +7,148 @@ from hypothesis import strategies as st
 from custody.identity.addresses import (
     BadEmailAddress,
     BadPhoneNumber,
-    EmailAddress,
-    PhoneNumber,
     normalised_email,
     phone_number,
 )
 from custody.identity.native_ids import (
     BadBundleId,
     BadPackageName,
-    BundleId,
-    PackageName,
     bundle_id,
     package_name,
 )
 
 EMAILS = [
-    "a@b.co", "first.last+tag@mail.example.com", "o'neill@example.org", "x_y-z@xn--bcher-kva.example", "1@2.com",
-    "a" * 64 + "@example.com", "a@" + "b" * 63 + ".museum", "a@example.xn--p1ai",
+    "a@b.co",
+    "first.last+tag@mail.example.com",
+    "o'neill@example.org",
+    "x_y-z@xn--bcher-kva.example",
+    "1@2.com",
+    "a" * 64 + "@example.com",
+    "a@" + "b" * 63 + ".museum",
+    "a@example.xn--p1ai",
     "a@" + ("b" * 61 + ".") * 3 + "b" * 60 + ".co",
-]  # fmt: skip
+]
 NO_EMAILS = [
-    "", "a", "@", "a@", "@b.co", "a@b", "a@@b.co", "a@b@c.co", ".a@b.co", "a.@b.co", "a..b@c.co", "a b@c.co",
+    "",
+    "a",
+    "@",
+    "a@",
+    "@b.co",
+    "a@b",
+    "a@@b.co",
+    "a@b@c.co",
+    ".a@b.co",
+    "a.@b.co",
+    "a..b@c.co",
+    "a b@c.co",
     "a@b .co",
-    "a@.co", "a@b..co", "a@b.co.", "a@-b.co", "a@b-.co", "a@b_c.co", "a@b.c", "a@1.2.3.4", "a@[1.2.3.4]", "a@b.c0",
-    '"a"@b.co', "a(b)@c.co", "<a@b.co>", "a@b.co\n", "\na@b.co", "a@b.co\r\nBcc: c@d.co", "a\x00@b.co",
+    "a@.co",
+    "a@b..co",
+    "a@b.co.",
+    "a@-b.co",
+    "a@b-.co",
+    "a@b_c.co",
+    "a@b.c",
+    "a@1.2.3.4",
+    "a@[1.2.3.4]",
+    "a@b.c0",
+    '"a"@b.co',
+    "a(b)@c.co",
+    "<a@b.co>",
+    "a@b.co\n",
+    "\na@b.co",
+    "a@b.co\r\nBcc: c@d.co",
+    "a\x00@b.co",
     "b\u00fcro@c.co",
-    "a@b\u00fccher.de", "a@b.c\u212a", "a@b,c.co", "a;b@c.co", "mailto:a@b.co", "a" * 65 + "@b.co",
+    "a@b\u00fccher.de",
+    "a@b.c\u212a",
+    "a@b,c.co",
+    "a;b@c.co",
+    "mailto:a@b.co",
+    "a" * 65 + "@b.co",
     "a@" + "b" * 64 + ".co",
-    "a@" + ("b" * 62 + ".") * 4 + "co", " a@b.co", "a@b.co ", "a\\@b.co",
+    "a@" + ("b" * 62 + ".") * 4 + "co",
+    " a@b.co",
+    "a@b.co ",
+    "a\\@b.co",
     # Other letters in a header (RFC 2047).
-    "=?utf-8?q?=76ictim?=@bank.com", "=?utf-8?q?x=0d=0ax?=@b.co", "=?utf-8?q?a=40b.co=2c?=@b.co", "a=b@c.co", "a?@b.co",
-]  # fmt: skip
+    "=?utf-8?q?=76ictim?=@bank.com",
+    "=?utf-8?q?x=0d=0ax?=@b.co",
+    "=?utf-8?q?a=40b.co=2c?=@b.co",
+    "a=b@c.co",
+    "a?@b.co",
+]
 PHONES = ["+41790000000", "+12025550123", "+1234567", "+123456789012345"]
 NO_PHONES = [
-    "", "+", "41790000000", "0041790000000", "+0790000000", "+41 79 000 00 00", "+41-79-0000000", "+123456",
-    "+1234567890123456", "+41790000000\n", "+4179000000a", "+\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668",
+    "",
+    "+",
+    "41790000000",
+    "0041790000000",
+    "+0790000000",
+    "+41 79 000 00 00",
+    "+41-79-0000000",
+    "+123456",
+    "+1234567890123456",
+    "+41790000000\n",
+    "+4179000000a",
+    "+\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668",
     "++41790000000",
-]  # fmt: skip
+]
 BUNDLES = ["com.example", "com.example.app", "com.Example.My-App", "io.3d.app", "a.b", "a." + "b" * 153]
 NO_BUNDLES = [
-    "", "app", "com.", ".com.app", "com..app", "com.*", "*.app", "com.exa*mple", "com.ex_ample", "com.-app",
+    "",
+    "app",
+    "com.",
+    ".com.app",
+    "com..app",
+    "com.*",
+    "*.app",
+    "com.exa*mple",
+    "com.ex_ample",
+    "com.-app",
     "com.app-",
-    "com.app\n", "com.b\u00fccher", "com example.app", "com/example.app", "a." + "b" * 154, "ABCDE12345.com.*",
-]  # fmt: skip
+    "com.app\n",
+    "com.b\u00fccher",
+    "com example.app",
+    "com/example.app",
+    "a." + "b" * 154,
+    "ABCDE12345.com.*",
+]
 PACKAGES = ["com.example", "com.example.my_app", "Com.Example.App1", "a.b", "a." + "b" * 253]
 NO_PACKAGES = [
-    "", "app", "com.", ".com.app", "com..app", "com.*", "*.app", "com.1app", "1com.app", "com._app", "com.my-app",
-    "com.app\n", "com.b\u00fccher", "com.app*", "a." + "b" * 254,
-]  # fmt: skip
+    "",
+    "app",
+    "com.",
+    ".com.app",
+    "com..app",
+    "com.*",
+    "*.app",
+    "com.1app",
+    "1com.app",
+    "com._app",
+    "com.my-app",
+    "com.app\n",
+    "com.b\u00fccher",
+    "com.app*",
+    "a." + "b" * 254,
+]
 KINDS = [
-    (normalised_email, EmailAddress, BadEmailAddress, EMAILS, NO_EMAILS),
-    (phone_number, PhoneNumber, BadPhoneNumber, PHONES, NO_PHONES),
-    (bundle_id, BundleId, BadBundleId, BUNDLES, NO_BUNDLES),
-    (package_name, PackageName, BadPackageName, PACKAGES, NO_PACKAGES),
+    (normalised_email, BadEmailAddress, EMAILS, NO_EMAILS),
+    (phone_number, BadPhoneNumber, PHONES, NO_PHONES),
+    (bundle_id, BadBundleId, BUNDLES, NO_BUNDLES),
+    (package_name, BadPackageName, PACKAGES, NO_PACKAGES),
 ]
 
 
-@pytest.mark.parametrize(("read", "shape", "text"), [(k[0], k[1], text) for k in KINDS for text in k[3]])
-def test_what_is_well_formed_passes(read, shape, text: str) -> None:
-    assert read(text) == text.lower() if read is normalised_email else text
-    assert msgspec.convert(text, shape) == text
+@pytest.mark.parametrize(("read", "text"), [(k[0], text) for k in KINDS for text in k[2]])
+def test_a_well_formed_address_passes(read, text: str) -> None:
+    assert read(text) == (text.lower() if read is normalised_email else text)
 
 
-@pytest.mark.parametrize(("read", "bad", "text"), [(k[0], k[2], text) for k in KINDS for text in k[4]])
-def test_what_is_malformed_is_refused(read, bad, text: str) -> None:
+@pytest.mark.parametrize(("read", "bad", "text"), [(k[0], k[1], text) for k in KINDS for text in k[3]])
+def test_a_malformed_address_is_refused(read, bad, text: str) -> None:
     with pytest.raises(bad):
         read(text)
-
-
-@pytest.mark.parametrize(("shape", "text"), [(k[1], text) for k in KINDS for text in k[4]])
-def test_what_is_malformed_does_not_decode(shape, text: str) -> None:
-    # The one rule that a shape cannot say: how long the part before the @ may be.
-    if shape is EmailAddress and text.startswith("a" * 65):
-        return
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert(text, shape)
 
 
 def test_one_mailbox_has_one_spelling() -> None:

@@ -87,7 +87,7 @@ def test_the_same_signature_with_a_high_s_is_refused() -> None:
         "0x" + "1g" * 64 + "1b",
     ],
 )
-def test_what_is_no_signature_is_refused(signature: str) -> None:
+def test_a_malformed_signature_is_refused(signature: str) -> None:
     with pytest.raises(BadSignature) as refused:
         recover("hello", signature)
 

@@ -340,6 +340,6 @@ def test_the_domains_of_an_address(url: str, domains: set[str]) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "example.com", "ftp://example.com", "https://"])
-def test_what_is_no_public_address_has_no_domains(url: str) -> None:
+def test_a_local_address_has_no_domains(url: str) -> None:
     with pytest.raises(ValueError):
         domains_of(url)

@@ -14,11 +14,17 @@ def theme(**fields) -> Theme:
 
 def test_a_full_theme_comes_back_as_it_was_sent() -> None:
     document = {
-        "primaryColor": "#A0b1C2", "accentColor": "#000000", "backgroundColor": "#ffffff", "surfaceColor": "#123456",
-        "textColor": "#654321", "colorScheme": "system", "borderRadius": 32,
+        "primaryColor": "#A0b1C2",
+        "accentColor": "#000000",
+        "backgroundColor": "#ffffff",
+        "surfaceColor": "#123456",
+        "textColor": "#654321",
+        "colorScheme": "system",
+        "borderRadius": 32,
         "fontFamily": "Inter, 'Open Sans', sans-serif",
-        "logoUrl": "https://cdn.example.com/a/logo.png", "faviconUrl": "https://cdn.example.com/favicon.ico",
-    }  # fmt: skip
+        "logoUrl": "https://cdn.example.com/a/logo.png",
+        "faviconUrl": "https://cdn.example.com/favicon.ico",
+    }
 
     assert msgspec.to_builtins(theme(**document)) == document
 
@@ -30,14 +36,26 @@ def test_an_empty_address_clears_the_saved_one() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("primaryColor", "#fff"), ("primaryColor", "red"), ("primaryColor", "123456"), ("primaryColor", "#12345g"),
-        ("textColor", "#123456\n"), ("textColor", "#1234567"), ("textColor", ""), ("colorScheme", "blue"),
-        ("borderRadius", -1), ("borderRadius", 33), ("borderRadius", "4"), ("borderRadius", 1.5), ("fontFamily", ""),
-        ("fontFamily", "a" * 201), ("logoUrl", "https://a.com/" + "a" * 2048 + ".png"), ("unknown", 1),
+        ("primaryColor", "#fff"),
+        ("primaryColor", "red"),
+        ("primaryColor", "123456"),
+        ("primaryColor", "#12345g"),
+        ("textColor", "#123456\n"),
+        ("textColor", "#1234567"),
+        ("textColor", ""),
+        ("colorScheme", "blue"),
+        ("borderRadius", -1),
+        ("borderRadius", 33),
+        ("borderRadius", "4"),
+        ("borderRadius", 1.5),
+        ("fontFamily", ""),
+        ("fontFamily", "a" * 201),
+        ("logoUrl", "https://a.com/" + "a" * 2048 + ".png"),
+        ("unknown", 1),
         ("primary_color", "#000000"),
     ],
-)  # fmt: skip
-def test_what_does_not_fit_the_shape_does_not_decode(field: str, value: object) -> None:
+)
+def test_a_value_of_another_shape_does_not_decode(field: str, value: object) -> None:
     with pytest.raises(msgspec.ValidationError):
         theme(**{field: value})
 
@@ -60,11 +78,37 @@ def test_names_of_fonts_pass(family: str) -> None:
 
 @pytest.mark.parametrize(
     "family",
-    ["a;b", "a}b", "a{", "url(x)", "a/*", "a\\9", "a@b", "<a>", "'a", "a'", '"a\'', "'a'b",
-     "a,,b", ",a", "a,", " ", "a\nb", "a\tb",
-     "\u00e4", "1a", "a:b", "expression(1)", "a!important", "var(--x)", "a\n", "'a\n'", "\"\""],
-)  # fmt: skip
-def test_what_could_leave_the_declaration_is_refused(family: str) -> None:
+    [
+        "a;b",
+        "a}b",
+        "a{",
+        "url(x)",
+        "a/*",
+        "a\\9",
+        "a@b",
+        "<a>",
+        "'a",
+        "a'",
+        "\"a'",
+        "'a'b",
+        "a,,b",
+        ",a",
+        "a,",
+        " ",
+        "a\nb",
+        "a\tb",
+        "\u00e4",
+        "1a",
+        "a:b",
+        "expression(1)",
+        "a!important",
+        "var(--x)",
+        "a\n",
+        "'a\n'",
+        '""',
+    ],
+)
+def test_a_value_that_could_escape_its_css_declaration_is_refused(family: str) -> None:
     with pytest.raises(InvalidTheme, match="fontFamily") as refused:
         theme(fontFamily=family)
 
@@ -100,19 +144,36 @@ def test_pictures_come_over_https_or_from_this_machine(base: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "javascript:alert(1)//x.png", "data:image/png;base64,x.png", "blob:https://a.com/x.png", "file:///x.png",
-        "/x.png", "x.png",
-        "//a.com/x.png", "http://a.com/x.png", "http://localhost.a.com/x.png", "http://127.0.0.2/x.png",
+        "javascript:alert(1)//x.png",
+        "data:image/png;base64,x.png",
+        "blob:https://a.com/x.png",
+        "file:///x.png",
+        "/x.png",
+        "x.png",
+        "//a.com/x.png",
+        "http://a.com/x.png",
+        "http://localhost.a.com/x.png",
+        "http://127.0.0.2/x.png",
         "http://[::1]/x.png",
-        "https://u@a.com/x.png", "https://u:p@a.com/x.png", "https://a.com/x.svg", "https://a.com/x",
+        "https://u@a.com/x.png",
+        "https://u:p@a.com/x.png",
+        "https://a.com/x.svg",
+        "https://a.com/x",
         "https://a.com/x.png/y",
-        "https://a.com/x?y=.png", "https://a.com/x#.png", "https://a.com/x.png?v=1", "https://a.com/x.png#f",
+        "https://a.com/x?y=.png",
+        "https://a.com/x#.png",
+        "https://a.com/x.png?v=1",
+        "https://a.com/x.png#f",
         "https://a.com",
-        "https://a.png", "https://a.com/x.png\n", " https://a.com/x.png", "https://a.com\\x.png",
-        "https://a.com/\"x.png",
-        "HTTPS://a.com/x.png", "https://*.a.com/x.png",
+        "https://a.png",
+        "https://a.com/x.png\n",
+        " https://a.com/x.png",
+        "https://a.com\\x.png",
+        'https://a.com/"x.png',
+        "HTTPS://a.com/x.png",
+        "https://*.a.com/x.png",
     ],
-)  # fmt: skip
+)
 def test_no_other_picture_is_taken(field: str, url: str) -> None:
     with pytest.raises(InvalidTheme, match=field):
         theme(**{field: url})
@@ -124,18 +185,34 @@ def test_a_logo_is_no_icon() -> None:
 
 
 TEMPLATE = {
-    "id": "careful", "name": "Careful", "description": "Little a day.", "icon": "shield",
+    "id": "careful",
+    "name": "Careful",
+    "description": "Little a day.",
+    "icon": "shield",
     "policies": [{"id": None, "type": "spending-limit", "enabled": True, "config": {"maxPerDay": "1"}}],
     "customizableFields": [
-        {"path": "policies[0].config.maxPerDay", "label": "A day", "description": "", "type": "amount", "default": "1",
-         "min": "0", "max": 5},
+        {
+            "path": "policies[0].config.maxPerDay",
+            "label": "A day",
+            "description": "",
+            "type": "amount",
+            "default": "1",
+            "min": "0",
+            "max": 5,
+        },
     ],
-}  # fmt: skip
+}
 PRESET = {
-    "id": "openai", "name": "OpenAI", "hostPattern": "api.openai.com", "pathPattern": "/*", "injectAs": "header",
-    "injectKey": "authorization", "injectFormat": "Bearer {value}", "provisioning": "platform",
+    "id": "openai",
+    "name": "OpenAI",
+    "hostPattern": "api.openai.com",
+    "pathPattern": "/*",
+    "injectAs": "header",
+    "injectKey": "authorization",
+    "injectFormat": "Bearer {value}",
+    "provisioning": "platform",
     "platformSecretId": "5b0f4bd0-0000-4000-8000-000000000000",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("document", "kind"), [(TEMPLATE, PolicyTemplate), (PRESET, SecretRoutePreset)])
@@ -146,18 +223,20 @@ def test_templates_and_presets_come_back_as_they_were_sent(document, kind) -> No
 @pytest.mark.parametrize(
     ("kind", "document", "change"),
     [
-        (PolicyTemplate, TEMPLATE, {"id": "a b"}), (PolicyTemplate, TEMPLATE, {"name": "a" * 201}),
+        (PolicyTemplate, TEMPLATE, {"id": "a b"}),
+        (PolicyTemplate, TEMPLATE, {"name": "a" * 201}),
         (PolicyTemplate, TEMPLATE, {"policies": [TEMPLATE["policies"][0]] * 51}),
         (PolicyTemplate, TEMPLATE, {"extra": 1}),
         (PolicyTemplate, TEMPLATE, {"description": "a" * 1001}),
         (PolicyTemplate, TEMPLATE, {"customizableFields": [{"path": "a b"}]}),
-        (SecretRoutePreset, PRESET, {"provisioning": "nobody"}), (SecretRoutePreset, PRESET, {"injectAs": "cookie"}),
+        (SecretRoutePreset, PRESET, {"provisioning": "nobody"}),
+        (SecretRoutePreset, PRESET, {"injectAs": "cookie"}),
         (SecretRoutePreset, PRESET, {"hostPattern": "a" * 261}),
         (SecretRoutePreset, PRESET, {"platformSecretId": "x"}),
         (SecretRoutePreset, PRESET, {"injectKey": "a\nb"}),
         (SecretRoutePreset, PRESET, {"injectFormat": "{value}\n"}),
     ],
-)  # fmt: skip
+)
 def test_templates_and_presets_have_bounds(kind, document, change) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({**document, **change}, kind)

@@ -24,7 +24,7 @@ def test_case_blanks_and_hyphens_do_not_matter(letters: str, a: str, b: str, c: 
 
 
 @given(st.text(max_size=40))
-def test_what_comes_out_is_a_code_or_nothing(typed: str) -> None:
+def test_normalizing_gives_a_code_or_nothing(typed: str) -> None:
     found = normalised(typed)
 
     assert found is None or (found == normalised(found) and len(found) == LENGTH + 1)

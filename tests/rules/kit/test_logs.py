@@ -1,4 +1,4 @@
-"""What looks like a credential of ours is blanked, wherever it stands in a line of the log."""
+"""Everything that looks like a credential of Custody is blanked, wherever it stands in a line of the log."""
 
 import re
 from pathlib import Path
@@ -16,15 +16,19 @@ OF_THE_DEMO = {"demo"}
 
 
 def kinds() -> set[str]:
-    sources = [file.read_text() for folder in ("custody", "signer", "api") for file in (PROJECT / folder).rglob("*.py")]
+    sources = [
+        file.read_text()
+        for folder in ("custody", "signer", "identity", "api")
+        for file in (PROJECT / folder).rglob("*.py")
+    ]
     return {found[1] or found[2] for text in sources for found in MADE.finditer(text)} - OF_THE_DEMO
 
 
 def test_every_kind_of_credential_is_known() -> None:
-    assert kinds() == {"ck", "pk", "as", "rsk", "rt", "dc", "whsec"}
+    assert kinds() == {"ck", "pk", "as", "rsk", "rt", "dc", "svs", "whsec"}
 
 
-@pytest.mark.parametrize("kind", ["ck", "pk", "as", "rsk", "rt", "dc", "whsec", "sk"])
+@pytest.mark.parametrize("kind", ["ck", "pk", "as", "rsk", "rt", "dc", "svs", "whsec", "sk"])
 @pytest.mark.parametrize(
     "around", ["{}", "refused: {}.", "Bearer {}", '{{"token":"{}"}}', "first line\\n{}\\nlast", "?key={}&x=1", "my_{}"]
 )

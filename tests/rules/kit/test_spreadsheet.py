@@ -1,4 +1,4 @@
-"""Tables in which no cell is a formula. Spec 2/4.7."""
+"""Tables in which no cell is a formula."""
 
 import csv
 import io
@@ -11,13 +11,22 @@ from custody.kit.spreadsheet import as_csv, cell
 
 # By their codes, for the wide ones look like the others.
 PREFIXES = {
-    0x3D: "equals", 0x2B: "plus", 0x2D: "minus", 0x40: "at", 0x09: "tab", 0x0D: "cr", 0x0A: "lf",
-    0xFF1D: "wide-equals", 0xFF0B: "wide-plus", 0xFF0D: "wide-minus", 0xFF20: "wide-at",
-}  # fmt: skip
+    0x3D: "equals",
+    0x2B: "plus",
+    0x2D: "minus",
+    0x40: "at",
+    0x09: "tab",
+    0x0D: "cr",
+    0x0A: "lf",
+    0xFF1D: "wide-equals",
+    0xFF0B: "wide-plus",
+    0xFF0D: "wide-minus",
+    0xFF20: "wide-at",
+}
 
 
 @pytest.mark.parametrize("prefix", [chr(code) for code in PREFIXES], ids=PREFIXES.values())
-def test_what_could_begin_a_formula_does_not(prefix: str) -> None:
+def test_cells_that_could_begin_a_formula_are_escaped(prefix: str) -> None:
     assert cell(f"{prefix}1+1") == f"'{prefix}1+1"
 
 

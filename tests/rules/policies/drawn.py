@@ -5,8 +5,9 @@ from datetime import timedelta
 import msgspec
 from hypothesis import strategies as st
 
-from custody.chains.types import EVM_NATIVE, Call, Effect, Subject
-from custody.policies.types import Facts, PolicyRule, Spend
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.types import Call, Effect, Subject
+from custody.policies.types import Facts, Spend
 from tests.rules.policies.makers import (
     ALICE,
     APPROVE,
@@ -16,6 +17,7 @@ from tests.rules.policies.makers import (
     TOKEN_CONTRACT,
     TRANSFER,
     UNKNOWN,
+    Sent,
     approval_call,
     native,
     opaque_call,
@@ -23,9 +25,11 @@ from tests.rules.policies.makers import (
     rent,
     token_call,
     typed,
+    unknown,
 )
 
-ASSETS = (None, EVM_NATIVE, TOKEN, "solana:native")
+COIN = "evm:1:native"
+ASSETS = (None, EVM_NATIVE, TOKEN, "solana:native", COIN, "evm:10:native")
 SELECTORS = (TRANSFER, APPROVE, UNKNOWN)
 addresses = st.sampled_from((ALICE, BOB, TOKEN_CONTRACT))
 amounts = st.integers(0, 12)
@@ -41,16 +45,20 @@ def _some(strategy, most=3):
 
 
 _limit = _given(
-    {"maxPerDay": decimals}, maxPerTx=decimals, maxPerWeek=decimals, asset=st.sampled_from(ASSETS[1:]),
+    {"maxPerDay": decimals},
+    maxPerTx=decimals,
+    maxPerWeek=decimals,
+    asset=st.sampled_from(ASSETS[1:]),
     alertPercents=st.sampled_from(([], [50], [50, 100])),
-)  # fmt: skip
+)
+_rent_limit = _given({"maxPerDay": decimals, "maxRentPerDay": decimals}, asset=st.just("solana:native"))
 _threshold = _given({"threshold": decimals}, asset=st.sampled_from(ASSETS[1:]))
 _approved = _given({"addresses": _some(addresses), "mode": st.sampled_from(("whitelist", "blacklist"))})
 _window = _given(
     {"allowedDays": st.lists(st.integers(0, 6), min_size=1, max_size=7, unique=True)},
     allowedHours=st.lists(st.sampled_from(({"start": 9, "end": 17}, {"start": 20, "end": 4})), max_size=2),
     timezone=st.sampled_from(("UTC", "Europe/Berlin")),
-)  # fmt: skip
+)
 _rate = _given({"maxTxPerHour": st.integers(1, 4)}, maxTxPerDay=st.integers(1, 4))
 _chains = _given({"chains": st.lists(st.sampled_from((1, 10, "eip155:1", "eip155:10")), min_size=1, max_size=3)})
 _constraints = {
@@ -81,7 +89,7 @@ def _entries(draw):
 
 
 CONFIGS = {
-    "spending-limit": _limit,
+    "spending-limit": st.one_of(_limit, _limit, _rent_limit),
     "auto-approve-threshold": _threshold,
     "approved-addresses": _approved,
     "time-window": _window,
@@ -95,9 +103,7 @@ enabled = st.sampled_from((True, True, True, False))
 
 
 def rule_of(type_):
-    return CONFIGS[type_].flatmap(
-        lambda config: enabled.map(lambda on: PolicyRule(type=type_, enabled=on, config=config))
-    )
+    return CONFIGS[type_].flatmap(lambda config: enabled.map(lambda on: Sent(type=type_, enabled=on, config=config)))
 
 
 rule_drawn = kinds.flatmap(rule_of)
@@ -106,7 +112,7 @@ sets = st.lists(rule_drawn, max_size=4)
 
 @st.composite
 def successors(draw, old):
-    """A set made from another by the changes people make: keep, alter, drop, add, and number anew."""
+    """A set made from another by the changes people make: keep, alter, drop, add, and renumber."""
     new = []
     for index, rule in enumerate(old):
         change = draw(st.sampled_from(("keep", "keep", "alter", "alter", "drop")))
@@ -120,11 +126,14 @@ def successors(draw, old):
 
 @st.composite
 def altered(draw, rule):
-    """The rule with some fields drawn anew."""
+    """The rule with some fields drawn again."""
     fresh = draw(CONFIGS[rule.type])
     chosen = {name: value for name, value in fresh.items() if draw(st.booleans())}
     config = rule.config | chosen if rule.type != "contract-allowlist" else _mixed(draw, rule.config, fresh)
-    return PolicyRule(type=rule.type, enabled=rule.enabled or draw(st.booleans()), config=config)
+    if "maxRentPerDay" in config:
+        # Only a rule on Solana has it.
+        config = config | {"asset": "solana:native"}
+    return Sent(type=rule.type, enabled=rule.enabled or draw(st.booleans()), config=config)
 
 
 def _mixed(draw, old, fresh):
@@ -163,6 +172,8 @@ def _odd(to):
         typed(contract=to),
         typed(chain_id=None),
         typed(Effect("opaque", None, 0)),
+        unknown(),
+        unknown(contract=None),
         approval_call(2**128, spender=to),
         permit(2**128, spender=to),
         Subject("evm", "evm", 1, "eip155:1", TOKEN_CONTRACT, (nft,), (call,)),
@@ -179,14 +190,14 @@ odd_orders = addresses.flatmap(lambda to: st.sampled_from(_odd(to)))
 orders = st.one_of(plain_orders, odd_orders)
 
 _spent = st.dictionaries(
-    st.sampled_from((EVM_NATIVE, TOKEN, "solana:native")),
+    st.sampled_from((EVM_NATIVE, TOKEN, "solana:native", COIN, "solana:rent")),
     st.builds(lambda day, more: Spend(day, day + more), st.integers(0, 10), st.integers(0, 10)),
 )
 facts_drawn = st.builds(
     Facts,
     now=st.integers(0, 24 * 7).map(lambda hours: NOON + timedelta(hours=hours)),
     spend=_spent,
-    floor=st.dictionaries(st.sampled_from((EVM_NATIVE, TOKEN)), st.integers(0, 6)),
+    floor=st.dictionaries(st.sampled_from((EVM_NATIVE, TOKEN, COIN)), st.integers(0, 6)),
     orders_last_hour=st.integers(0, 4),
     orders_last_day=st.integers(0, 4),
     empty_policy=st.sampled_from(("allow", "deny")),

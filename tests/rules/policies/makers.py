@@ -1,10 +1,17 @@
 """Rules, orders and facts with good defaults, for tests of the policy engine."""
 
 from datetime import UTC, datetime
+from typing import Any
 
-from custody.chains.types import EVM_NATIVE, SOLANA_NATIVE, Call, Effect, Subject
-from custody.policies.rules import ParsedRule, parse
-from custody.policies.types import Facts, PolicyRule, Spend
+import msgspec
+
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.solana.family import SOLANA_NATIVE
+from custody.chains.types import Call, Effect, Subject
+from custody.kit.validation import explain
+from custody.policies.kinds import PolicyRule
+from custody.policies.rules import ParsedRule, invalid_rule, parse
+from custody.policies.types import Facts, Spend
 
 ALICE = "0x" + "a1" * 20
 BOB = "0x" + "b0" * 20
@@ -17,13 +24,30 @@ UNKNOWN = "0xdeadbeef"
 NOON = datetime(2025, 6, 2, 12, 30, 15, tzinfo=UTC)
 
 
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule as a caller writes it: nobody has looked at it yet."""
+
+    id: str | None = None
+    type: str
+    enabled: bool = True
+    config: dict[str, Any]
+
+
 def rule(type_, config, *, enabled=True, id=None):
-    return PolicyRule(id=id, type=type_, enabled=enabled, config=config)
+    return Sent(id=id, type=type_, enabled=enabled, config=config)
 
 
-def rules(*given: PolicyRule) -> tuple[ParsedRule, ...]:
+def typed_rules(*given: Sent) -> list[PolicyRule]:
+    """The rules as a route decodes them."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(given), list[PolicyRule])
+    except msgspec.ValidationError as problem:
+        raise invalid_rule(problem, explain(problem, list[PolicyRule]).says) or problem from None
+
+
+def rules(*given: Sent) -> tuple[ParsedRule, ...]:
     numbers = iter(range(1000))
-    return parse(given, lambda: f"rule-{next(numbers)}")
+    return parse(typed_rules(*given), lambda: f"rule-{next(numbers)}")
 
 
 def facts(day=0, week=0, asset=EVM_NATIVE, **changes) -> Facts:
@@ -37,6 +61,13 @@ def evm(*effects, calls=(), destination=ALICE, chain_id=1) -> Subject:
 def typed(*effects, chain_id=1, contract=TOKEN_CONTRACT) -> Subject:
     caip2 = None if chain_id is None else f"eip155:{chain_id}"
     return Subject("evm", "typed_data", chain_id, caip2, contract, effects, (), contract)
+
+
+def unknown(**changes) -> Subject:
+    """Typed data of a kind that is on no list."""
+    subject = typed(**changes)
+    effect = Effect("opaque", None, 0, BOB, subject.verifying_contract, unknown=True, label="SafeOp")
+    return msgspec.structs.replace(subject, effects=(effect,))
 
 
 def native(amount, to=ALICE, fee=7) -> Subject:

@@ -1,4 +1,4 @@
-"""A second, slower reading of decisions 3 for limits, thresholds and what they leave uncovered.
+"""A second, slower implementation of the rules for limits, thresholds and what they leave uncovered.
 
 It reads the configs as sent and shares nothing with the engine but the types of its input.
 """
@@ -13,13 +13,18 @@ def decide(rules, subject, facts):
     for rule in (rule for rule in rules if rule.enabled):
         asset = rule.config.get("asset", COINS[subject.family])
         named |= {rule.config["asset"]} if "asset" in rule.config else set(COINS.values())
-        new = sum(effect.amount for effect in subject.effects if effect.asset == asset and _counts(effect))
+        new = sum(effect.amount for effect in subject.effects if asset in _names(effect, subject) and _counts(effect))
         if rule.type == "auto-approve-threshold":
             soft = soft or (new > int(rule.config["threshold"]) and not facts.approving)
         elif new > 0:
             hard = hard or _over(rule.config, new, facts.spend.get(asset), facts.floor.get(asset, 0))
+        if "maxRentPerDay" in rule.config:
+            named.add("solana:rent")
+            rent = sum(effect.amount for effect in subject.effects if "solana:rent" in _names(effect, subject))
+            before = facts.spend.get("solana:rent")
+            hard = hard or bool(rent and rent + (before.day if before else 0) > int(rule.config["maxRentPerDay"]))
     loose = [effect for effect in subject.effects if named and _loose(effect, subject, named)]
-    mine = any(effect.asset in named for effect in loose)
+    mine = any(_names(effect, subject) & named for effect in loose)
     if loose and facts.uncovered == "refuse":
         hard = True
     elif loose and (facts.uncovered == "queue" or mine):
@@ -27,12 +32,18 @@ def decide(rules, subject, facts):
     return "refuse" if hard else "queue" if soft else "sign"
 
 
+def _names(effect, subject):
+    more = {("evm:native", "transfer"): f"evm:{subject.chain_id}:native", ("solana:native", "fee"): "solana:rent"}
+    other = more.get((effect.asset, effect.kind))
+    return {effect.asset, other} if other and (effect.kind != "fee" or effect.to) else {effect.asset}
+
+
 def _counts(effect):
-    return (effect.kind != "fee" or _given_away(effect)) and not effect.nft and not _unlimited(effect)
+    return (effect.kind != "fee" or _deposit(effect)) and not effect.nft and not _unlimited(effect)
 
 
-def _given_away(effect):
-    return bool(effect.to) and effect.to != effect.from_
+def _deposit(effect):
+    return bool(effect.to)
 
 
 def _unlimited(effect):
@@ -47,9 +58,9 @@ def _over(config, new, spend, floor):
 
 
 def _loose(effect, subject, named):
-    if effect.kind == "fee" and not _given_away(effect):
+    if effect.kind == "fee" and not _deposit(effect):
         return False
     if effect.kind == "opaque" or effect.nft or _unlimited(effect):
         return True
     nothing = effect.amount == 0 and (effect.asset in COINS.values() or subject.kind == "typed_data")
-    return effect.asset not in named and not nothing
+    return not _names(effect, subject) & named and not nothing

@@ -1,8 +1,10 @@
 """contract-allowlist: which calls, to whom and how much."""
 
+import msgspec
 import pytest
 
 from custody.chains.types import Call, Effect
+from custody.chains.units import Unit, Units
 from custody.policies.judge import judge
 from custody.policies.types import InvalidPolicy
 from tests.rules.policies.makers import (
@@ -23,6 +25,7 @@ from tests.rules.policies.makers import (
     rules,
     token_call,
     typed,
+    unknown,
 )
 
 
@@ -41,6 +44,10 @@ def allow(*entries):
 
 def decision(set_, order):
     return judge(set_, order, facts()).decision
+
+
+def bounded(order):
+    return msgspec.structs.replace(order, bounded=True)
 
 
 def test_a_listed_call_is_signed_and_any_other_refused():
@@ -140,6 +147,16 @@ def test_a_permit_keeps_the_constraints_a_call_would_have_to_keep():
 
 
 SUBMIT = "0xa1903eab"
+
+
+def test_typed_data_of_an_unknown_kind_is_vouched_for_by_a_contract_listed_without_constraints():
+    assert decision(allow(entry(SUBMIT)), unknown()) == "sign"
+    assert decision(allow(entry(SUBMIT)), unknown(contract=ALICE)) == "refuse"
+    assert decision(allow(entry(SUBMIT)), unknown(contract=None)) == "refuse"
+    assert decision(allow(entry(SUBMIT, maxAmount="5")), unknown()) == "refuse"
+    assert decision(allow(entry(SUBMIT, maxAmount="5"), entry(APPROVE)), unknown()) == "sign"
+
+
 APPROVING = (APPROVE, "0x39509351", "0xd505accf", "0x8fcbaf0c", "0x87517c45")
 TRANSFERRING = (TRANSFER, "0x23b872dd", "0xe3ee160e", "0xef55bec6", "0x36c78516")
 
@@ -189,5 +206,98 @@ def test_typed_data_that_nobody_can_read_is_refused_even_at_a_listed_contract():
     ],
 )
 def test_an_entry_that_cannot_be_meant_is_not_accepted(contracts):
-    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(contract-allowlist\)"):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1\b"):
         allow(*contracts)
+
+
+UNITS = Units({1: Unit("ETH", 18, "wei")}, {TOKEN: Unit("USDC", 6)})
+CALL = f"the call of {TRANSFER} on {TOKEN_CONTRACT} (chain 1) is outside its constraints: "
+
+
+@pytest.mark.parametrize(
+    ("constraint", "order", "why"),
+    [
+        ({"recipientAllowlist": [BOB]}, {}, f"the recipient {ALICE} is not in `recipientAllowlist` ({BOB})"),
+        ({"recipientAllowlist": []}, {}, f"the recipient {ALICE} is not in `recipientAllowlist` (which is empty)"),
+        ({"recipientBlocklist": [ALICE]}, {}, f"the recipient {ALICE} is in `recipientBlocklist`"),
+        ({"spenderAllowlist": [BOB]}, {}, "it names no spender that can be read, and `spenderAllowlist` restricts it"),
+        ({"maxAmount": "50000000"}, {}, "it moves or allows 80.5 USDC, and `maxAmount` is 50 USDC"),
+        (
+            {"maxNativeValueWei": "10"},
+            {"value": 10**17},
+            "it sends 0.1 ETH along, above `maxNativeValueWei` of 10 wei",
+        ),
+        # The first that fails is told.
+        ({"recipientBlocklist": [ALICE], "maxAmount": "1"}, {}, f"the recipient {ALICE} is in `recipientBlocklist`"),
+    ],
+)
+def test_a_refusal_names_the_constraint_and_what_would_pass(constraint, order, why):
+    verdict = judge(allow(entry(TRANSFER, **constraint)), token_call(80_500_000, **order), facts(units=UNITS))
+
+    assert verdict.results[0].reason == CALL + why
+
+
+def test_of_a_long_list_a_few_addresses_are_named():
+    many = [f"0x{number:040x}" for number in range(1, 9)]
+
+    verdict = judge(allow(entry(TRANSFER, recipientAllowlist=many)), token_call(1), facts())
+
+    assert verdict.results[0].reason.endswith(f"({', '.join(many[:3])} and 5 more)")
+
+
+def test_typed_data_that_is_refused_names_the_constraint_too():
+    verdict = judge(allow(entry(APPROVE, maxAmount="5000000")), permit(6_000_000), facts(units=UNITS))
+
+    assert verdict.results[0].reason.endswith("permits: it moves or allows 6 USDC, and `maxAmount` is 5 USDC")
+
+
+def test_a_call_that_is_not_listed_says_which_are():
+    listed = judge(allow(entry(APPROVE)), token_call(5), facts()).results[0].reason
+    other = judge(allow(), token_call(5), facts()).results[0].reason
+
+    assert listed.endswith(f"is not listed; of that contract {APPROVE} may be called")
+    assert other.endswith("is not listed, and nothing of that contract is")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "wanted"),
+    [
+        ({"maxAmount": "5", "recipientAllowlist": [ALICE]}, "sign"),
+        ({"maxAmount": "5", "recipientBlocklist": [BOB]}, "sign"),
+        ({"maxAmount": "4", "recipientAllowlist": [ALICE]}, "refuse"),
+        ({"maxAmount": "5", "recipientAllowlist": [BOB]}, "refuse"),
+        ({"maxAmount": "5", "recipientBlocklist": []}, "refuse"),
+        ({"maxAmount": "5", "spenderAllowlist": [ALICE]}, "refuse"),
+        ({"maxAmount": "5"}, "refuse"),
+        ({"recipientAllowlist": [ALICE]}, "refuse"),
+        ({}, "refuse"),
+    ],
+    ids=str,
+)
+def test_a_bounded_order_needs_an_entry_with_amount_and_recipients(constraint, wanted):
+    verdict = judge(allow(entry(TRANSFER, **constraint)), bounded(token_call(5)), facts())
+
+    assert verdict.decision == wanted
+    assert sum(not result.passed for result in verdict.results) == (wanted == "refuse")
+
+
+def test_a_bounded_order_is_refused_without_a_rule_and_though_a_person_approves():
+    order = bounded(token_call(5))
+
+    assert judge((), order, facts()).results[0].type == "contract-allowlist"
+    assert judge((), order, facts(approving=True)).decision == "refuse"
+    assert judge((), token_call(5), facts()).decision == "sign"
+
+
+def test_one_of_several_lists_is_enough_to_bound_an_order():
+    full = entry(TRANSFER, maxAmount="5", recipientAllowlist=[ALICE])
+    both = rules(
+        rule("contract-allowlist", {"contracts": [full]}), rule("contract-allowlist", {"contracts": [entry(TRANSFER)]})
+    )
+    halves = rules(
+        rule("contract-allowlist", {"contracts": [entry(TRANSFER, maxAmount="5")]}),
+        rule("contract-allowlist", {"contracts": [entry(TRANSFER, recipientAllowlist=[ALICE])]}),
+    )
+
+    assert decision(both, bounded(token_call(5))) == "sign"
+    assert decision(halves, bounded(token_call(5))) == "refuse"

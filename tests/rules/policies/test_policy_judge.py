@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from custody.chains.types import EVM_NATIVE, Effect
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.types import Effect
 from custody.policies.judge import judge
 from tests.rules.policies.makers import (
     APPROVE,
@@ -23,6 +24,7 @@ from tests.rules.policies.makers import (
     rules,
     token_call,
     typed,
+    unknown,
 )
 
 NATIVE_LIMIT = rule("spending-limit", {"maxPerDay": "1000"})
@@ -57,13 +59,13 @@ def test_results_stand_in_stored_order_and_disabled_rules_are_silent():
     assert [result.policy_id for result in verdict.results] == ["r", "c"]
 
 
-def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_without():
+def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_with_null():
     results = judge(rules(NATIVE_LIMIT), opaque_call(), facts()).results
 
     sent = msgspec.to_builtins(results)
 
     assert set(sent[0]) == {"type", "passed", "reason", "policyId"}
-    assert set(sent[1]) == {"type", "passed", "reason"}
+    assert (set(sent[1]), sent[1]["policyId"]) == (set(sent[0]), None)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,14 @@ def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_without():
         ([NATIVE_LIMIT], opaque_call()),
         ([NATIVE_LIMIT], permit(5)),
         ([NATIVE_LIMIT], typed(Effect("opaque", None, 0))),
+        ([NATIVE_LIMIT], unknown()),
+        ([NATIVE_LIMIT], unknown(contract=None)),
+        ([rule("auto-approve-threshold", {"threshold": "9"})], unknown()),
+        ([rule("approved-addresses", {"addresses": [TOKEN_CONTRACT]})], unknown()),
+        ([rule("approved-addresses", {"addresses": [BOB]})], unknown(contract=None)),
+        ([rule("approved-addresses", {"addresses": [BOB], "mode": "blacklist"})], unknown()),
+        ([TOKEN_LIMIT, listing(TRANSFER)], unknown()),
+        ([TOKEN_LIMIT, listing(TRANSFER)], unknown(chain_id=None)),
         ([NATIVE_LIMIT], NFT),
         ([TOKEN_LIMIT], native(5)),
         ([TOKEN_LIMIT], NFT),
@@ -85,7 +95,7 @@ def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_without():
         ([TOKEN_LIMIT, listing(UNKNOWN)], opaque_call(value=5)),
     ],
 )
-def test_what_no_rule_covers_goes_to_a_person(set_, order):
+def test_an_order_that_no_rule_covers_needs_approval(set_, order):
     verdict = judge(rules(*set_), order, facts())
 
     assert verdict.decision == "queue"
@@ -105,18 +115,38 @@ def test_what_no_rule_covers_goes_to_a_person(set_, order):
         ([NATIVE_LIMIT], typed()),
         ([NATIVE_LIMIT, listing(TRANSFER, maxAmount="5")], token_call(5)),
         ([NATIVE_LIMIT, listing(UNKNOWN)], opaque_call(value=5)),
+        ([NATIVE_LIMIT, listing(TRANSFER)], unknown()),
+        ([rule("approved-addresses", {"addresses": [BOB]}), listing(TRANSFER)], unknown()),
+        ([rule("rate-limit", {"maxTxPerDay": 9})], unknown()),
+        ([rule("approved-addresses", {"addresses": [BOB]}, enabled=False)], unknown()),
         ([rule("rate-limit", {"maxTxPerDay": 9})], opaque_call()),
         ([], approval_call(2**128)),
     ],
 )
-def test_what_a_rule_covers_needs_no_person(set_, order):
+def test_an_order_that_a_rule_covers_needs_no_approval(set_, order):
     verdict = judge(rules(*set_), order, facts())
 
     assert verdict.decision == "sign"
     assert all(result.type != "uncovered-effect" for result in verdict.results)
 
 
-def test_rent_for_somebody_else_needs_cover_like_a_payment():
+@pytest.mark.parametrize(("config", "decision"), [("allow", "sign"), ("queue", "queue"), ("refuse", "refuse")])
+def test_the_tenant_says_what_becomes_of_typed_data_of_an_unknown_kind(config, decision):
+    limited = rules(rule("approved-addresses", {"addresses": [BOB]}))
+
+    verdict = judge(limited, unknown(), facts(uncovered=config))
+
+    assert verdict.decision == decision
+    assert "typed data of an unknown kind" in verdict.results[-1].reason
+
+
+def test_a_person_may_approve_typed_data_of_an_unknown_kind():
+    limited = rules(NATIVE_LIMIT, rule("approved-addresses", {"addresses": [BOB]}))
+
+    assert judge(limited, unknown(), facts(approving=True)).decision == "sign"
+
+
+def test_rent_needs_cover_like_a_payment():
     mint = "solana:So11111111111111111111111111111111111111112"
     limited = rules(rule("spending-limit", {"maxPerDay": "9", "asset": mint}))
     gift = msgspec.structs.replace(rent(9), effects=rent(9).effects[1:])
@@ -125,8 +155,10 @@ def test_rent_for_somebody_else_needs_cover_like_a_payment():
     queued = judge(limited, gift, facts())
 
     assert queued.decision == "queue"
-    assert queued.results[-1].reason == ("no rule covers a fee of 9 lamports paid for them; a person must approve it")
-    assert judge(limited, own, facts()).decision == "sign"
+    assert queued.results[-1].reason == (
+        "no rule covers rent of 9 lamports for a new token account of them; a person must approve it"
+    )
+    assert judge(limited, own, facts()).decision == "queue"
 
 
 def test_a_disabled_rule_covers_nothing():
@@ -172,10 +204,10 @@ def test_a_deployment_may_refuse_agents_without_an_enabled_hard_rule(set_):
     assert judge(rules(*set_), native(5), facts(empty_policy="allow")).decision == "sign"
 
 
-def test_what_counts_is_told_per_asset_without_fees():
+def test_counted_amounts_are_given_per_asset_without_fees():
     order = evm(*token_call(5).effects, *token_call(6).effects, *native(9).effects)
 
-    assert judge((), order, facts()).charges == {TOKEN: 11, EVM_NATIVE: 9}
+    assert judge((), order, facts()).charges == {TOKEN: 11, EVM_NATIVE: 9, "evm:1:native": 9}
 
 
 def test_a_negative_amount_is_never_judged():

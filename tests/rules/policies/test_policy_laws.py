@@ -5,9 +5,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from custody.policies.judge import judge
+from custody.policies.kinds import PolicyRule
 from custody.policies.rules import canonical, parse, wire
 from custody.policies.tighten import loosened
-from custody.policies.types import PolicyRule
 from tests.fixtures.thorough import THOROUGH
 from tests.rules.policies.drawn import (
     CASES,
@@ -23,7 +23,7 @@ from tests.rules.policies.drawn import (
     sets,
     successors,
 )
-from tests.rules.policies.makers import rules
+from tests.rules.policies.makers import rule, rules
 from tests.rules.policies.second_opinion import decide
 
 RANK = {"sign": 0, "queue": 1, "refuse": 2}
@@ -83,7 +83,7 @@ def test_a_set_that_only_tightens_never_judges_milder(data, given_):
 @settings(quick, max_examples=30 * THOROUGH)
 @given(st.data(), rule_of("contract-allowlist"), st.booleans())
 def test_an_allowlist_that_only_tightens_never_judges_milder(data, allowlist, with_limit):
-    limit = [PolicyRule(type="spending-limit", enabled=True, config={"maxPerDay": "9"})] if with_limit else []
+    limit = [rule("spending-limit", {"maxPerDay": "9"})] if with_limit else []
     old, new = rules(*limit, allowlist), rules(*limit, data.draw(altered(allowlist)))
     assume(loosened(old, new) is None)
 

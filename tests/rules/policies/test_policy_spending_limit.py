@@ -2,10 +2,14 @@
 
 import pytest
 
-from custody.chains.types import EVM_NATIVE, Effect, Subject
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.types import Effect, Subject
+from custody.chains.units import Unit, Units
 from custody.policies.judge import judge
 from custody.policies.types import Alert, InvalidPolicy, Spend
 from tests.rules.policies.makers import TOKEN, approval_call, facts, native, rent, rule, rules, token_call
+
+COIN = "evm:1:native"
 
 
 def limit(**config):
@@ -26,7 +30,7 @@ def test_an_order_that_just_fits_is_signed_and_its_fee_does_not_count():
     verdict = judge(limit(maxPerDay="1000"), native(200, fee=10**18), facts(day=800))
 
     assert verdict.decision == "sign"
-    assert verdict.charges == {EVM_NATIVE: 200}
+    assert verdict.charges == {EVM_NATIVE: 200, COIN: 200}
 
 
 @pytest.mark.parametrize("name", ["maxPerTransaction", "maxPerTx"])
@@ -53,17 +57,13 @@ def test_a_bitcoin_order_counts_its_fee():
     assert judge(limit(maxPerTx="100"), order, facts()).decision == "refuse"
 
 
-def test_rent_for_somebody_else_is_spend():
-    assert judge((), rent(9), facts()).charges == {"solana:mint": 1, "solana:native": 9}
-    assert judge(limit(maxPerTx="8"), rent(9), facts()).decision == "refuse"
-    assert judge(limit(maxPerDay="10"), rent(9), facts(day=2, asset="solana:native")).decision == "refuse"
+@pytest.mark.parametrize("owner", ["them", "us"])
+def test_rent_counts_as_spend_for_any_account_owner(owner):
+    order = rent(9, owner=owner)
 
-
-def test_rent_of_our_own_account_is_a_fee():
-    own = rent(9, owner="us")
-
-    assert judge((), own, facts()).charges == {"solana:mint": 1}
-    assert judge(limit(maxPerTx="8"), own, facts()).results[0].passed
+    assert judge((), order, facts()).charges == {"solana:mint": 1, "solana:native": 9, "solana:rent": 9}
+    assert judge(limit(maxPerTx="8"), order, facts()).decision == "refuse"
+    assert judge(limit(maxPerDay="10"), order, facts(day=2, asset="solana:native")).decision == "refuse"
 
 
 def test_a_threshold_counts_rent_for_somebody_else():
@@ -89,11 +89,11 @@ def test_a_small_approval_is_spend_and_a_revocation_is_not():
 
 
 def test_a_taken_over_nonce_slot_adds_only_what_exceeds_it():
-    taken = facts(day=900, floor={EVM_NATIVE: 100})
+    taken = facts(day=900, floor={EVM_NATIVE: 100, COIN: 100})
 
     assert judge(limit(maxPerDay="1000"), native(100), taken).decision == "sign"
     assert judge(limit(maxPerDay="1000"), native(101), taken).decision == "refuse"
-    assert judge(limit(maxPerDay="1000"), native(40), taken).charges == {EVM_NATIVE: 100}
+    assert judge(limit(maxPerDay="1000"), native(40), taken).charges == {EVM_NATIVE: 100, COIN: 100}
 
 
 def test_an_enormous_transfer_is_refused_not_treated_as_unlimited():
@@ -121,7 +121,7 @@ def test_alert_percents_are_configurable_and_a_taken_over_slot_crosses_nothing_a
 
 @pytest.mark.parametrize("amount", ["", "-1", "1.0", "0x1", "01", " 1", "1\n", str(2**256), 5, True])
 def test_an_amount_is_a_plain_decimal_string_that_fits_256_bits(amount):
-    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(spending-limit\).*maxPerDay"):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1\b.*maxPerDay"):
         limit(maxPerDay=amount)
 
 
@@ -139,7 +139,7 @@ def test_an_amount_is_a_plain_decimal_string_that_fits_256_bits(amount):
     ],
 )
 def test_a_limit_that_says_nothing_clear_is_not_accepted(config):
-    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(spending-limit\)"):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1\b"):
         limit(**config)
 
 
@@ -166,3 +166,51 @@ def test_a_token_threshold_says_nothing_about_the_native_asset():
 
     assert judge(soft, token_call(11), facts(spend={TOKEN: Spend(0, 0)})).decision == "queue"
     assert judge(soft, token_call(10), facts()).decision == "sign"
+
+
+UNITS = Units({1: Unit("ETH", 18, "wei"), 137: Unit("POL", 18, "wei")}, {TOKEN: Unit("USDC", 6)})
+ETH = 10**18
+
+
+def said(set_, order, **changed):
+    return judge(set_, order, facts(units=UNITS, **changed)).results[0].reason
+
+
+def test_a_coin_is_told_with_its_symbol_and_that_chains_count_together():
+    assert said(limit(maxPerDay=str(ETH)), native(3 * ETH // 10), day=8 * ETH // 10) == (
+        "0.3 ETH now and 0.8 ETH in the last 24 hours would exceed the limit of 1 ETH per day "
+        "(the hour at the edge of the window counts in full; the coins of all EVM chains count together)"
+    )
+
+
+def test_a_token_is_told_with_its_symbol_and_decimals_where_the_operator_names_it():
+    day = limit(maxPerDay="250000000", asset=TOKEN)
+
+    assert said(day, token_call(80_000_000), day=220_500_000, asset=TOKEN) == (
+        "80 USDC now and 220.5 USDC in the last 24 hours would exceed the limit of 250 USDC per day "
+        "(the hour at the edge of the window counts in full)"
+    )
+
+
+def test_another_token_is_named_once():
+    reason = judge(limit(maxPerDay="5", asset=TOKEN), token_call(8), facts(asset=TOKEN)).results[0].reason
+
+    assert reason == (
+        f"8 units of {TOKEN} now and 0 units in the last 24 hours would exceed the limit of 5 units per day "
+        "(the hour at the edge of the window counts in full)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "0 ETH"),
+        (1, "1 wei"),
+        (10**12 - 1, "999999999999 wei"),
+        (10**12, "0.000001 ETH"),
+        (10**18 + 1, "1.000000000000000001 ETH"),
+        (120 * 10**18, "120 ETH"),
+    ],
+)
+def test_an_amount_is_exact(amount, text):
+    assert UNITS.coins[1].told(amount) == text

@@ -81,7 +81,7 @@ def test_an_alias_is_the_same_limit():
         [LIMIT, allow(TRANSFER)],
     ],
 )
-def test_what_is_not_provably_stricter_loosens_a_limit(new):
+def test_a_change_that_is_not_provably_stricter_counts_as_loosening(new):
     assert verdict([LIMIT], new)
 
 
@@ -132,5 +132,5 @@ def test_a_first_hard_rule_loosens_only_where_one_is_demanded():
 def test_the_sentence_names_what_loosened():
     assert verdict([LIMIT], []) == "Rule limit (spending-limit) would be removed, disabled or made less strict."
     assert verdict([LIMIT], [LIMIT, limit(maxPerDay="1", asset=TOKEN)]) == (
-        f"A first limit or threshold for {TOKEN} would cover what no rule covered before."
+        f"A first limit or threshold for {TOKEN} would cover orders that no rule covered before."
     )

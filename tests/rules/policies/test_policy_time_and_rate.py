@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from custody.policies.judge import judge
-from custody.policies.types import InvalidPolicy
+from custody.policies.types import InvalidPolicy, Left, Room
 from tests.rules.policies.makers import NOON, facts, native, rule, rules
 
 
@@ -76,7 +76,7 @@ def test_a_naive_clock_fails_closed():
     ],
 )
 def test_a_window_that_cannot_be_meant_is_not_accepted(config):
-    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(time-window\)"):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1\b"):
         window(**config)
 
 
@@ -85,13 +85,53 @@ def test_an_unknown_time_zone_says_what_to_use():
         window(allowedDays=[1], timezone="Mars/Olympus")
 
 
-def test_one_order_more_than_the_rate_is_refused_until_the_next_grain():
-    per_hour = judge(rate(maxTxPerHour=3), native(1), facts(orders_last_hour=3))
-    per_day = judge(rate(maxTxPerDay=3), native(1), facts(orders_last_day=3))
+def before(*ages, grain):
+    """Buckets of one order each, so many seconds before now."""
+    return [(int(NOON.timestamp()) // grain * grain - age * grain, 1) for age in ages]
 
-    assert (per_hour.decision, per_hour.rate_limited, per_hour.retry_after) == ("refuse", True, 45)
-    assert (per_day.decision, per_day.rate_limited, per_day.retry_after) == ("refuse", True, 1785)
-    assert judge(rate(maxTxPerHour=3), native(1), facts(orders_last_hour=2)).decision == "sign"
+
+def test_one_order_more_than_the_rate_is_refused_until_the_oldest_has_left_the_window():
+    # It is 12:30:15. A minute counts until 61 minutes after its start, an hour until 25 hours after it.
+    minutes, hours = before(0, 5, 40, grain=60), before(0, 3, 20, grain=3600)
+
+    per_hour = judge(rate(maxTxPerHour=3), native(1), facts(orders_last_hour=3, minutes=minutes))
+    per_day = judge(rate(maxTxPerDay=3), native(1), facts(orders_last_day=3, hours=hours))
+
+    assert (per_hour.decision, per_hour.room) == ("refuse", Room(21 * 60 - 15, 3))
+    assert (per_day.decision, per_day.room) == ("refuse", Room(5 * 3600 - 1815, 3))
+    assert judge(rate(maxTxPerHour=3), native(1), facts(orders_last_hour=2, minutes=minutes[:2])).decision == "sign"
+
+
+def test_a_limit_that_was_lowered_waits_until_enough_orders_have_left():
+    minutes = [*before(10, 20, grain=60), (before(30, grain=60)[0][0], 2)]
+
+    verdict = judge(rate(maxTxPerHour=1), native(1), facts(orders_last_hour=4, minutes=minutes))
+
+    # All four must leave, and the newest is ten minutes old.
+    assert verdict.room == Room(51 * 60 - 15, 1)
+
+
+def test_of_two_full_windows_and_of_two_rules_the_one_that_has_room_last_counts():
+    counted = facts(orders_last_hour=1, orders_last_day=2, minutes=before(2, grain=60), hours=before(0, 22, grain=3600))
+    day = Room(3 * 3600 - 1815, 2)
+
+    assert judge(rate(maxTxPerHour=1, maxTxPerDay=2), native(1), counted).room == day
+    two = rules(rule("rate-limit", {"maxTxPerDay": 2}), rule("rate-limit", {"maxTxPerHour": 1}))
+    assert judge(two, native(1), counted).room == day
+
+
+def test_the_narrowest_window_says_what_is_left():
+    counted = facts(orders_last_hour=1, orders_last_day=2, minutes=before(2, grain=60), hours=before(0, 22, grain=3600))
+
+    def left(**config):
+        return rate(**config)[0].terms.left(counted)
+
+    # The order itself counts too.
+    assert left(maxTxPerHour=2, maxTxPerDay=9) == Left(2, 0, 59 * 60 - 15)
+    assert left(maxTxPerHour=9, maxTxPerDay=4) == Left(4, 1, 3 * 3600 - 1815)
+    # Of two with as much room the one that has it for longer.
+    assert left(maxTxPerHour=3, maxTxPerDay=4) == Left(4, 1, 3 * 3600 - 1815)
+    assert window(allowedDays=[1])[0].terms.left(counted) is None
 
 
 def test_another_failing_hard_rule_makes_it_no_rate_refusal():
@@ -99,16 +139,16 @@ def test_another_failing_hard_rule_makes_it_no_rate_refusal():
 
     verdict = judge(both, native(2), facts(orders_last_hour=1))
 
-    assert (verdict.decision, verdict.rate_limited, verdict.retry_after) == ("refuse", False, None)
+    assert (verdict.decision, verdict.room) == ("refuse", None)
 
 
 def test_a_failing_soft_rule_beside_it_leaves_it_a_rate_refusal():
     both = rules(rule("auto-approve-threshold", {"threshold": "1"}), rule("rate-limit", {"maxTxPerHour": 1}))
 
-    assert judge(both, native(2), facts(orders_last_hour=1)).rate_limited
+    assert judge(both, native(2), facts(orders_last_hour=1)).room is not None
 
 
 @pytest.mark.parametrize("config", [{}, {"maxTxPerHour": 0}, {"maxTxPerDay": "5"}, {"maxTxPerHour": 1.5}, {"max": 1}])
 def test_a_rate_is_a_positive_whole_number(config):
-    with pytest.raises(InvalidPolicy, match=r"Rule 1 \(rate-limit\)"):
+    with pytest.raises(InvalidPolicy, match=r"Rule 1\b"):
         rate(**config)

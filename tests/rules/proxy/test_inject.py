@@ -194,10 +194,15 @@ def test_a_form_parsed_by_others_has_exactly_the_injected_field_more(pairs, text
 @pytest.mark.parametrize(
     "of",
     [
-        JSON, "Application/JSON", "application/json; charset=utf-8", 'application/json;charset="UTF-8"',
-        "application/json; charset=utf8; x=y", "application/vnd.api+json", " application/json ",
+        JSON,
+        "Application/JSON",
+        "application/json; charset=utf-8",
+        'application/json;charset="UTF-8"',
+        "application/json; charset=utf8; x=y",
+        "application/vnd.api+json",
+        " application/json ",
     ],
-)  # fmt: skip
+)
 def test_json_is_taken_under_each_of_its_names(of):
     assert body(b"{}", of=of, text="s") == b'{"api_key":"s"}'
 
@@ -237,10 +242,20 @@ def test_a_body_without_a_place_for_a_field_is_unfit(of, encoding, content):
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"{", b'{"a":}', b'{"a":1}x', b'{"a":1,}', b"{'a':1}", b'\xef\xbb\xbf{"a":1}', b'{"a":NaN}', b'{"\xff":1}',
-        b'{"a":"\xff"}', b'{"a":' + b"[" * 500_000, b'{"a":' + b"[" * 300_000 + b"]" * 300_000 + b"}",
+        b"",
+        b"{",
+        b'{"a":}',
+        b'{"a":1}x',
+        b'{"a":1,}',
+        b"{'a':1}",
+        b'\xef\xbb\xbf{"a":1}',
+        b'{"a":NaN}',
+        b'{"\xff":1}',
+        b'{"a":"\xff"}',
+        b'{"a":' + b"[" * 500_000,
+        b'{"a":' + b"[" * 300_000 + b"]" * 300_000 + b"}",
     ],
-)  # fmt: skip
+)
 def test_malformed_json_is_told_apart(content):
     with pytest.raises(Invalid) as malformed:
         body(content)
@@ -253,9 +268,14 @@ def test_an_identity_encoding_is_none():
 
 
 KEPT = [
-    (b"Host", b"api.example.com"), (b"ACCEPT", b"*/*"), (b"Content-Length", b"3"), (b"Cookie", b"a=1"),
-    (b"accept", b"text/html"), (b"Expect", b"100-continue"), (b"Transfer-Encoding", b"chunked"),
-]  # fmt: skip
+    (b"Host", b"api.example.com"),
+    (b"ACCEPT", b"*/*"),
+    (b"Content-Length", b"3"),
+    (b"Cookie", b"a=1"),
+    (b"accept", b"text/html"),
+    (b"Expect", b"100-continue"),
+    (b"Transfer-Encoding", b"chunked"),
+]
 
 
 def outgoing(*more, token="tok.en", websocket=False):
@@ -265,11 +285,39 @@ def outgoing(*more, token="tok.en", websocket=False):
 @pytest.mark.parametrize(
     "name",
     [
-        b"Range", b"If-Range", b"request-range", b"Accept-Charset", b"X-HTTP-Method-Override", b"X-HTTP-Method",
-        b"x-method-override", b"X-Original-URL", b"X-Rewrite-Url", b"X_HTTP_Method_Override",
+        b"Range",
+        b"If-Range",
+        b"request-range",
+        b"Accept-Charset",
+        b"X-HTTP-Method-Override",
+        b"X-HTTP-Method",
+        b"x-method-override",
+        b"X-Original-URL",
+        b"X-Rewrite-Url",
+        b"X_HTTP_Method_Override",
+        b"X-Method",
+        b"X-Original-Host",
+        b"X-Original-URI",
+        b"X-Forwarded-Host",
+        b"X-Forwarded-Uri",
+        b"X-Forwarded-Prefix",
+        b"X-Forwarded-For",
+        b"x_forwarded_host",
+        b"Forwarded",
+        b"X-Real-IP",
+        b"X-Host",
+        b"HTTP2-Settings",
+        b"Transfer_Encoding",
+        b"Content_Length",
+        b"content_LENGTH",
+        b"Proxy_Authorization",
+        b"X_Service_Key",
+        b"Keep_Alive",
+        b"HTTP2_Settings",
+        b"X_Service-Key",
     ],
-)  # fmt: skip
-def test_what_misleads_the_upstream_or_takes_an_answer_apart_goes_no_further(name):
+)
+def test_headers_that_mislead_the_upstream_or_split_an_answer_are_dropped(name):
     assert outgoing((name, b"1")) == KEPT
 
 
@@ -292,18 +340,28 @@ def test_a_header_with_something_else_in_base64_is_kept():
 @pytest.mark.parametrize(
     "header",
     [
-        (b"Authorization", b"Bearer other"), (b"AUTHORIZATION", b""), (b"Proxy-Authorization", b"Basic x"),
-        (b"proxy-connection", b"keep-alive"), (b"Proxy-Anything", b"1"), (b"X-Service-Key", b"k"),
-        (b"x-service-agent-token", b"t"), (b"Connection", b"close"), (b"Keep-Alive", b"5"), (b"TE", b"trailers"),
-        (b"Trailer", b"X-Sum"), (b"Upgrade", b"h2c"), (b"x-api-key", b"tok.en"), (b"X-Anything", b"a tok.en b"),
+        (b"Authorization", b"Bearer other"),
+        (b"AUTHORIZATION", b""),
+        (b"Proxy-Authorization", b"Basic x"),
+        (b"proxy-connection", b"keep-alive"),
+        (b"Proxy-Anything", b"1"),
+        (b"X-Service-Key", b"k"),
+        (b"x-service-agent-token", b"t"),
+        (b"Connection", b"close"),
+        (b"Keep-Alive", b"5"),
+        (b"TE", b"trailers"),
+        (b"Trailer", b"X-Sum"),
+        (b"Upgrade", b"h2c"),
+        (b"x-api-key", b"tok.en"),
+        (b"X-Anything", b"a tok.en b"),
         (b"Cookie", b"session=tok.en"),
     ],
-)  # fmt: skip
-def test_what_is_between_the_agent_and_us_goes_no_further(header):
+)
+def test_hop_by_hop_headers_are_dropped(header):
     assert outgoing(header) == KEPT
 
 
-def test_what_a_connection_header_names_goes_no_further():
+def test_headers_named_by_the_connection_header_are_dropped():
     named = [(b"X-One", b"1"), (b"x-two", b"2"), (b"X-Three", b"3")]
 
     assert outgoing((b"Connection", b"x-one, X-TWO"), (b"connection", b"x-three,,"), *named) == KEPT
@@ -318,39 +376,71 @@ def test_without_a_token_nothing_is_looked_for():
 
 
 HANDSHAKE = [
-    (b"Connection", b"keep-alive, Upgrade"), (b"Upgrade", b"WebSocket"), (b"Sec-WebSocket-Key", b"a"),
-    (b"Sec-WebSocket-Version", b"13"), (b"Sec-WebSocket-Protocol", b"chat"),
-    (b"Sec-WebSocket-Extensions", b"permessage-deflate"), (b"Authorization", b"Bearer tok.en"), (b"Origin", b"x"),
-]  # fmt: skip
+    (b"Connection", b"keep-alive, Upgrade"),
+    (b"Upgrade", b"WebSocket"),
+    (b"Sec-WebSocket-Key", b"a"),
+    (b"Sec-WebSocket-Version", b"13"),
+    (b"Sec-WebSocket-Protocol", b"chat"),
+    (b"Sec-WebSocket-Extensions", b"permessage-deflate"),
+    (b"Authorization", b"Bearer tok.en"),
+    (b"Origin", b"x"),
+]
 
 
 def test_a_websocket_handshake_keeps_what_it_needs_and_offers_no_compression():
     assert outgoing_headers(HANDSHAKE, token="tok.en", websocket=True) == [
-        (b"Sec-WebSocket-Key", b"a"), (b"Sec-WebSocket-Version", b"13"), (b"Sec-WebSocket-Protocol", b"chat"),
-        (b"Origin", b"x"), (b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"),
-    ]  # fmt: skip
+        (b"Sec-WebSocket-Key", b"a"),
+        (b"Sec-WebSocket-Version", b"13"),
+        (b"Sec-WebSocket-Protocol", b"chat"),
+        (b"Origin", b"x"),
+        (b"Connection", b"Upgrade"),
+        (b"Upgrade", b"websocket"),
+    ]
 
 
 def test_of_an_answer_only_what_is_for_the_agent_comes_back():
     answer = [
-        (b"Content-Type", b"text/html"), (b"Alt-Svc", b'h3=":443"'), (b"Connection", b"close, X-Hop"), (b"X-Hop", b"1"),
-        (b"Keep-Alive", b"1"), (b"Upgrade", b"h2"), (b"Proxy-Authenticate", b"Basic"), (b"Trailer", b"a"),
-        (b"Transfer-Encoding", b"chunked"), (b"Content-Length", b"1"), (b"Set-Cookie", b"a"), (b"set-cookie", b"b"),
-        (b"Location", b"https://b.com/"), (b"WWW-Authenticate", b"Basic"),
-    ]  # fmt: skip
+        (b"Content-Type", b"text/html"),
+        (b"Alt-Svc", b'h3=":443"'),
+        (b"Connection", b"close, X-Hop"),
+        (b"X-Hop", b"1"),
+        (b"Keep-Alive", b"1"),
+        (b"Upgrade", b"h2"),
+        (b"Proxy-Authenticate", b"Basic"),
+        (b"Trailer", b"a"),
+        (b"X-Service-Request-Id", b"1"),
+        (b"x_service-Error", b"no_route"),
+        (b"X-SERVICE-ANYTHING", b"1"),
+        (b"Transfer-Encoding", b"chunked"),
+        (b"Content-Length", b"1"),
+        (b"Set-Cookie", b"a"),
+        (b"set-cookie", b"b"),
+        (b"Location", b"https://b.com/"),
+        (b"WWW-Authenticate", b"Basic"),
+    ]
 
     assert returning_headers(answer, websocket=False) == [
-        (b"Content-Type", b"text/html"), (b"Transfer-Encoding", b"chunked"), (b"Content-Length", b"1"),
-        (b"Set-Cookie", b"a"), (b"set-cookie", b"b"), (b"Location", b"https://b.com/"), (b"WWW-Authenticate", b"Basic"),
-    ]  # fmt: skip
+        (b"Content-Type", b"text/html"),
+        (b"Transfer-Encoding", b"chunked"),
+        (b"Content-Length", b"1"),
+        (b"Set-Cookie", b"a"),
+        (b"set-cookie", b"b"),
+        (b"Location", b"https://b.com/"),
+        (b"WWW-Authenticate", b"Basic"),
+    ]
 
 
 def test_the_answer_to_a_handshake_keeps_what_it_needs():
     answer = [
-        (b"upgrade", b"websocket"), (b"connection", b"upgrade"), (b"Sec-WebSocket-Accept", b"a"),
-        (b"Sec-WebSocket-Extensions", b"permessage-deflate"), (b"alt-svc", b"clear"),
-    ]  # fmt: skip
+        (b"upgrade", b"websocket"),
+        (b"connection", b"upgrade"),
+        (b"Sec-WebSocket-Accept", b"a"),
+        (b"Sec-WebSocket-Extensions", b"permessage-deflate"),
+        (b"alt-svc", b"clear"),
+    ]
 
     assert returning_headers(answer, websocket=True) == [
-        (b"Sec-WebSocket-Accept", b"a"), (b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"),
-    ]  # fmt: skip
+        (b"Sec-WebSocket-Accept", b"a"),
+        (b"Connection", b"Upgrade"),
+        (b"Upgrade", b"websocket"),
+    ]

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from custody.cli import settings, supervisor
+from ops import settings, supervisor
 
 
 async def run() -> None:

@@ -1,0 +1,100 @@
+"""What the return type of a handler says of the contract, and the response that its answer becomes."""
+
+import typing
+from collections.abc import Iterator
+from types import UnionType
+from typing import Any, Never, NoReturn, TypeAliasType
+
+from msgspec import UNSET
+from sanic.response import HTTPResponse
+
+from api.http import envelope
+from custody.kit.answers import (
+    Answered,
+    Created,
+    Declined,
+    Deferred,
+    Document,
+    Metered,
+    NotReady,
+    Recorded,
+    Streamed,
+    Throttled,
+)
+from custody.kit.cursors import NEXT_CURSOR
+from custody.kit.paging import Listed
+
+# A plain answer has the status that its route declares.
+STATUS: dict[Any, int] = {Created: 201, Deferred: 202, Declined: 403, Throttled: 429, NotReady: 503}
+
+
+def returned_by(hint: Any, usual: int) -> dict[int, Any]:
+    """The type of `data` by status, as a handler's annotation says it; the usual status comes first."""
+    found: dict[int, Any] = {}
+    kinds = list(_kinds(hint))
+    for kind in kinds:
+        origin = typing.get_origin(kind) or kind
+        if origin is Document and len(kinds) > 1:
+            # The same in another form: `media_too` says which.
+            continue
+        if origin in STATUS:
+            status, data = STATUS[origin], typing.get_args(kind)[0]
+        elif origin is Metered:
+            status, data = usual, typing.get_args(kind)[0]
+        elif origin is Listed:
+            status, data = usual, list[typing.get_args(kind)]  # type: ignore[misc]
+        else:
+            status, data = usual, str if origin in (Document, Streamed) else kind
+        if data is Any:
+            raise TypeError("a handler says what it returns")
+        found[status] = found[status] | data if status in found else data
+    return found
+
+
+def is_page(hint: Any) -> bool:
+    """Say whether a handler answers a page of rows."""
+    return any(typing.get_origin(kind) is Listed for kind in _kinds(hint))
+
+
+def _kinds(hint: Any) -> Iterator[Any]:
+    """The kinds of answer that a return type allows: each part of its unions and of its type aliases."""
+    origin = typing.get_origin(hint)
+    if hint in (Never, NoReturn):
+        return
+    if origin is Answered:
+        yield from _kinds(typing.get_args(hint)[0])
+    elif origin in (typing.Union, UnionType):
+        for part in typing.get_args(hint):
+            yield from _kinds(part)
+    elif isinstance(origin, TypeAliasType):
+        yield from _kinds(origin.__value__[typing.get_args(hint)])
+    elif isinstance(hint, TypeAliasType):
+        yield from _kinds(hint.__value__)
+    else:
+        yield hint
+
+
+def response_of(answer: object, *, status: int, raw: bool) -> HTTPResponse:
+    """The response to an answer; one that is of no kind of its own is the data of a success."""
+    match answer:
+        case Recorded():
+            return envelope.recorded(STATUS[type(answer)], answer)
+        case Created():
+            return envelope.succeeded(STATUS[Created], answer.data)
+        case Metered():
+            response = envelope.succeeded(status, answer.data)
+            if answer.limit is not None:
+                response.headers.update(envelope.left(answer.limit, answer.remaining, answer.seconds))
+        case Document():
+            media = f"{answer.media}; charset=utf-8"
+            named = {"Content-Disposition": f'attachment; filename="{answer.name}"'} if answer.name else {}
+            return HTTPResponse(answer.content, 200, headers=answer.headers | named, content_type=media)
+        case Listed():
+            beside = {} if answer.next_cursor is UNSET else {"nextCursor": answer.next_cursor}
+            response = envelope.succeeded(200, answer.rows, **beside)
+            response.headers["X-Total-Count"] = str(answer.total)
+        case _:
+            response = envelope.raw(status, answer) if raw else envelope.succeeded(status, answer)
+    if onwards := getattr(answer, "next_cursor", None):
+        response.headers[NEXT_CURSOR] = onwards
+    return response

@@ -1,0 +1,87 @@
+"""What the contract says in sentences: how the API is used as a whole, and what its groups are."""
+
+DESCRIPTION = """\
+Custody lets agents spend money and call APIs without holding a key. It holds their wallets, signs only what their
+policies allow, and asks a person for what is above the threshold.
+
+# Authentication
+
+A request has exactly one credential; each operation lists those that it takes.
+
+| Who | How |
+|---|---|
+| tenant | `X-Service-Key: <API key>` |
+| agent | `Authorization: Bearer <agent token>`, from `createAgentToken` |
+| person | `Authorization: Bearer <access token>`, from a sign-in; `x-service-roles` names the roles that may call, \
+`x-service-mfa` the action that needs a recent second factor |
+| app client | `Authorization: Basic <app id:secret>` and `X-Service-App-Id` |
+| operator | `X-Service-Platform-Key: <key>` |
+
+401 means that the credential is missing or not valid, 403 that it does not allow this.
+
+# Answers
+
+Every answer is JSON: `{"ok": true, "data": ...}`, or `{"ok": false, "error": ..., "data": {"code": ...}}`. `error` is a
+sentence for people and may change, `data.code` is for programs and does not. Each answer lists its codes, and the
+schema `ErrorCode` says what each means. Fields and codes may be added; ignore what you do not know. Amounts are decimal
+strings in the smallest unit, times are RFC 3339 in UTC.
+
+Every answer has `X-Request-Id`, which the operator finds in the logs; send one to choose it.
+
+# Idempotency
+
+Send an `Idempotency-Key` with every change. A second request with the same key and the same body gets the first answer,
+with `Idempotency-Replayed: true`; another body under the same key is 409 `idempotency_mismatch`. Answers are stored for
+24 hours. What was refused before it was done leaves the key free.
+
+# Paging
+
+Lists take `limit` and `offset`, and give `X-Total-Count`. While rows are added, an offset shows some of them twice.
+Lists that take a `cursor` name the next one in `nextCursor`, null on the last page, and in the header `X-Next-Cursor`:
+send it with the same filters, and no row comes twice and none is left out. Exports have the header alone.
+
+Leave out a parameter that has no value: `null` and empty texts are values like others. Bounds of time are RFC 3339 with
+a zone, or a date, which is that whole day in UTC; both are inclusive.
+
+# Retries
+
+Retry on 429 and 503 after `Retry-After` seconds, and on 500, 502 and broken connections with growing pauses, always
+under the same `Idempotency-Key`. Anything else that is refused stays refused until the request or the state changes.
+
+# Limits
+
+Every answer that counts has `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. One that is refused has
+`Retry-After` besides. Bodies have a greatest size (`x-service-max-bytes`); a longer one is 413.
+"""
+LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+# Every group of operations, in the order of pages.
+TAGS = {
+    "Health": "Whether the service is there.",
+    "System": "The contract, and the public keys of the service.",
+    "Credentials": "What a credential is.",
+    "Sign-in": "How people sign in.",
+    "Sessions": "Sessions of people.",
+    "Second factors": "What people verify besides signing in.",
+    "Passkeys": "Passkeys of people.",
+    "Devices": "Sign-in on devices without a keyboard (RFC 8628).",
+    "Agents": "Agents, their wallets and tokens.",
+    "Signers and key quorums": "Who else must agree before an agent's wallet signs.",
+    "Policies": "The rules that decide over an agent's orders.",
+    "Signing": "Signing with an agent's wallets.",
+    "Wallet actions": "Transfers: what an agent wants done, authorised by its signers.",
+    "Transactions": "What was signed and what became of it.",
+    "Approvals": "Orders that wait for a person.",
+    "Dashboard": "One agent at a glance.",
+    "Secrets": "Credentials that agents use without seeing them.",
+    "Credential routes": "Which calls of agents get which secret.",
+    "Tenants": "Tenants and their configuration.",
+    "API keys": "A tenant's API keys: list, replace, revoke.",
+    "App clients": "Applications that call for a tenant.",
+    "Request signing": "Keys that sign requests.",
+    "Oversight": "What a tenant's admins look at.",
+    "Freeze": "Stopping an agent or a tenant at once.",
+    "Audit": "The audit trail.",
+    "Platform": "What the operator does.",
+    "Webhooks": "Endpoints that events are sent to, and deliveries.",
+    "Events": "The stream of events.",
+}

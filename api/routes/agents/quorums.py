@@ -1,0 +1,81 @@
+"""Key quorums of an agent."""
+
+from api.http.endpoint import Routes
+from api.http.who import admin, asking
+from custody.authority import store
+from custody.authority.types import AuthorityQuery
+from custody.identity.quorums import QuorumCycle, QuorumTooDeep
+from custody.kit.answers import Answered
+from custody.kit.callers import SessionCaller
+from custody.kit.paging import Listed
+from custody.kit.quotas import DailyQuotaExceeded
+from custody.kit.refs import AgentRef
+from custody.ports import Ports
+from custody.protocol.refusals import AdministrationMoving, MfaRequired
+from custody.protocol.signer.authority import (
+    ChangeQuorum,
+    CreateQuorum,
+    KeyQuorum,
+    NewQuorum,
+    QuorumChange,
+    RevokeQuorum,
+)
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
+    AuthorityTampered,
+    BadThreshold,
+    MetadataTooLarge,
+    QuorumAbsent,
+    QuorumRevoked,
+    TooManyQuorums,
+    UnknownMember,
+    UnknownPermission,
+)
+
+routes = Routes("/agents", tag="Signers and key quorums")
+_CHANGING = (AdministrationMoving, AgentAbsent, AuthorityTampered)
+_SAID = (
+    DailyQuotaExceeded,
+    BadThreshold,
+    MetadataTooLarge,
+    QuorumCycle,
+    QuorumTooDeep,
+    UnknownMember,
+    UnknownPermission,
+)
+
+
+@routes.get("/<agent>/key-quorums", who=admin, fails=(AgentAbsent,))
+async def list_key_quorums(
+    ports: Ports, caller: SessionCaller, agent: AgentRef, query: AuthorityQuery
+) -> Listed[KeyQuorum]:
+    """List the key quorums of an agent, newest first; the newest 256 of the revoked ones are among them."""
+    return await store.quorums(ports.pool, agent, query)
+
+
+@routes.post("/<agent>/key-quorums", who=asking(CreateQuorum), status=201, fails=(*_CHANGING, *_SAID, TooManyQuorums))
+async def create_key_quorum(
+    ports: Ports, caller: SessionCaller, agent: AgentRef, body: NewQuorum
+) -> Answered[KeyQuorum]:
+    """Create a key quorum of signers, and of quorums that count as one member each; at most three levels deep."""
+    return await ports.workers.ask(CreateQuorum(agent.agent, body), caller)
+
+
+@routes.patch(
+    "/<agent>/key-quorums/<quorum_id>",
+    who=asking(ChangeQuorum),
+    fails=(*_CHANGING, *_SAID, QuorumAbsent, QuorumRevoked, MfaRequired),
+)
+async def change_key_quorum(
+    ports: Ports, caller: SessionCaller, agent: AgentRef, quorum_id: str, body: QuorumChange
+) -> Answered[KeyQuorum]:
+    """Change a key quorum. All but name and metadata need a recent second factor."""
+    return await ports.workers.ask(ChangeQuorum(agent.agent, quorum_id, body), caller)
+
+
+@routes.delete("/<agent>/key-quorums/<quorum_id>", who=asking(RevokeQuorum), fails=(*_CHANGING, QuorumAbsent))
+async def revoke_key_quorum(
+    ports: Ports, caller: SessionCaller, agent: AgentRef, quorum_id: str
+) -> Answered[KeyQuorum]:
+    """Revoke a key quorum for good and at once."""
+    return await ports.workers.ask(RevokeQuorum(agent.agent, quorum_id), caller)

@@ -1,0 +1,15 @@
+"""The chains that orders can be for."""
+
+from api.http.endpoint import Routes
+from api.http.who import public
+from custody.chains import shown
+from custody.chains.shown import ChainSeen
+from custody.ports import Ports
+
+routes = Routes("/chains", tag="System")
+
+
+@routes.get("", who=public)
+async def list_chains(ports: Ports) -> list[ChainSeen]:
+    """List the chains of this deployment, the default one first."""
+    return shown.shown(ports.chains)

@@ -1,0 +1,20 @@
+"""The contract as a page for people. It holds nothing of its own: its script draws what `/openapi.json` says."""
+
+from pathlib import Path
+from typing import Final
+
+from api.http import pages
+from api.http.endpoint import Routes
+from api.http.who import public
+from custody.kit.answers import Document
+
+routes = Routes("/docs", tag="System")
+_FOLDER = Path(__file__).parents[1] / "pages" / "docs"
+_PAGE: Final = (_FOLDER / "page.html").read_text()
+ASSETS: Final = pages.assets("/docs", _FOLDER)
+
+
+@routes.get("", who=public, media="text/html")
+async def show_contract() -> Document:
+    """Show this contract as a page."""
+    return Document(_PAGE, "text/html", pages.HEADERS)

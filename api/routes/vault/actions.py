@@ -1,0 +1,69 @@
+"""Wallet actions: what an agent wants done, in its own terms."""
+
+from api.http.endpoint import Routes
+from api.http.who import admin_mfa, agent_token, narrower
+from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
+from custody.chains.orders import TransferOrder
+from custody.kit.answers import Answered
+from custody.kit.callers import AgentCaller, SessionCaller
+from custody.kit.refs import AgentRef
+from custody.ports import Ports
+from custody.protocol.signer.orders import SignOrder, Simulate
+from custody.protocol.signer.refusals import ReferenceTaken, SignerRequired
+from custody.signing import transfers
+from custody.signing.transfers import Transferred
+from custody.simulation import quote
+from custody.simulation.quote import TransferQuote
+from custody.transactions import action_store
+from custody.transactions.actions import ActionAbsent, TransferAction
+
+routes = Routes("/vault", tag="Wallet actions")
+
+
+@routes.post(
+    "/<agent>/actions/transfer/quote",
+    who=narrower(admin_mfa("vaultSigning"), than=Simulate),
+    fails=(*ORDER, *NODE, *EVM, *TRANSFER),
+    private=True,
+)
+async def quote_transfer(ports: Ports, caller: SessionCaller, agent: AgentRef, body: TransferOrder) -> TransferQuote:
+    """Quote a transfer: what it would do and cost now. Nothing is signed, written or reserved.
+
+    Uses the same code as the transfer, which may still be decided otherwise: fees, rules and spend move. An
+    `Idempotency-Key` stores no response, because nothing is written.
+    """
+    return await quote.quote(ports, caller, agent, body)
+
+
+@routes.post(
+    "/<agent>/actions/transfer",
+    who=narrower(agent_token, than=SignOrder),
+    fails=(*ORDER, *NODE, *EVM, *TRANSFER, ReferenceTaken, SignerRequired),
+    private=True,
+    queues=True,
+    headers_too=("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
+)
+async def transfer_funds(
+    ports: Ports, caller: AgentCaller, agent: AgentRef, body: TransferOrder
+) -> Answered[Transferred]:
+    """Transfer a chain's coin or an ERC-20 token, queue the transfer for approval, or refuse it.
+
+    Needs a signer of the agent with the permission `transfer`. A token needs a contract-allowlist that bounds amount
+    and recipients. A transfer is made once under its `referenceId`: sent again, it is answered as it is then. Where a
+    rate-limit rule was evaluated, the `RateLimit-*` headers of a success are that rule's.
+    """
+    return await transfers.transfer(ports, caller, agent, body)
+
+
+@routes.get(
+    "/<agent>/actions/<action_id>",
+    who=admin_mfa("vaultSigning").with_agent(),
+    fails=(ActionAbsent,),
+    private=True,
+)
+async def get_action(ports: Ports, agent: AgentRef, action_id: str) -> TransferAction:
+    """Get a transfer and what became of it.
+
+    Takes two credentials: a person's session, and the agent's own token in `X-Service-Agent-Token`.
+    """
+    return await action_store.get(ports.pool, agent, action_id)

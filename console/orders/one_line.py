@@ -1,0 +1,77 @@
+"""One effect of an order in a few words, for a list; addresses are shortened there. Pure."""
+
+from typing import Final
+
+from console.orders.order import Known, Order
+from console.orders.parties import brief, token_of
+from console.orders.phrases import lowers, nft_number, raises, takes_back, unlimited
+from console.texts.amounts import human, quoted, short_amount, told_decimals, whole
+from console.texts.chains import native_coin
+from console.texts.plain import clipped
+from console.wire.shapes import Effect
+
+# Whether a call adds to an approval, or lowers it: yes, no, not known.
+_MORE: Final = {True: " more", False: "", None: " or more"}
+_LESS: Final = {True: "Lowers", False: "Takes back", None: "Lowers or takes back"}
+
+
+def labelled(effect: Effect, order: Order, known: Known) -> str:
+    """What it does, on one line."""
+    whom = brief(effect.spender or effect.to)
+    match effect.kind:
+        case "transfer":
+            return f"Sends {_brief_amount(effect, order, known)} to {whom}"
+        case "approval" if unlimited(effect):
+            return f"UNLIMITED approval of {_brief_asset(effect)} for {whom}"
+        case "approval" if whole(effect.amount) == 0:
+            return _brief_end(effect, order, known)
+        case "approval":
+            return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
+        case "fee":
+            return f"Pays a fee of {_brief_amount(effect, order, known)}"
+        case "opaque" if effect.unknown:
+            return f"Unknown typed data: {quoted(effect.label or '', 24)}"
+        case "opaque" if effect.label:
+            return f"Cannot be decoded: document {quoted(effect.label, 24)}"
+        case "opaque":
+            return f"Cannot be decoded: call of {whom}"
+        case "call":
+            return f"Calls {whom}"
+        case kind:
+            return f"Unknown effect {quoted(kind, 24)} for {whom}"
+
+
+def _brief_end(effect: Effect, order: Order, known: Known) -> str:
+    """An approval of 0: some calls that have none set it to that, another only lowers it."""
+    approval = f"approval of {_brief_asset(effect)} for {brief(effect.spender or effect.to)}"
+    if takes_back(effect, order, known):
+        return f"{_LESS[lowers(order, known)]} {approval}"
+    added = raises(order, known)
+    if added:
+        return f"Adds nothing to {approval}"
+    nothing = "" if added is False else ", or adds nothing"
+    set_to = f"Sets {approval} to 0" if lowers(order, known) is False else f"Lowers {approval}, or sets it to 0"
+    return set_to + nothing
+
+
+def _brief_amount(effect: Effect, order: Order, known: Known) -> str:
+    amount = whole(effect.amount)
+    coin = native_coin(effect.asset, order.chain_id)
+    if amount is None:
+        return "an amount that is not a number"
+    if coin:
+        # Whichever is shorter: two wei are two wei, not nothing and sixteen zeros.
+        amounts = (human(amount, coin.decimals), coin.symbol), (f"{amount:,}", coin.smallest)
+        return min((f"{short_amount(shown)} {unit}" for shown, unit in amounts), key=len)
+    if number := nft_number(effect):
+        return f"NFT {clipped(number, 12)} of {_brief_asset(effect)}"
+    decimals = told_decimals(known.tokens.get(effect.asset or ""))
+    raw = f"{short_amount(f'{amount:,}')} raw units"
+    shown = raw if decimals is None else short_amount(human(amount, decimals))
+    more = _MORE[raises(order, known)] if effect.kind == "approval" else ""
+    return f"{shown}{more} of {_brief_asset(effect)}"
+
+
+def _brief_asset(effect: Effect) -> str:
+    token = token_of(effect.asset)
+    return f"token {brief(token)}" if token else "something not named"

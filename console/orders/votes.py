@@ -1,0 +1,57 @@
+"""Who voted on an order, who is still needed, and whether somebody may vote, in words. Pure."""
+
+from console.texts.lines import Heading, Line
+from console.texts.moments import moment
+from console.texts.plain import short
+from console.wire.shapes import Votes
+
+
+def brief(votes: Votes) -> str:
+    """For a line of the list."""
+    return f"votes {votes.have:,} of {votes.need:,}"
+
+
+def counted(votes: Votes, me: str | None) -> str:
+    """How many there are, by whom and when."""
+    by = ", ".join(f"{named(one.user_id, me)} {_at(one.voted_at)}" for one in votes.by)
+    return f"{brief(votes)}: {by}" if by else f"{brief(votes)}: nobody voted yet"
+
+
+def votes_in_words(votes: Votes | None, me: str | None) -> list[Line]:
+    """How many there are, and who is still needed; nothing where nobody's vote is asked for."""
+    if votes is None:
+        return []
+    said = [Line(counted(votes, me))]
+    left = votes.need - votes.have
+    if left > 0 and votes.waiting_for:
+        people = ", ".join(named(user, me) for user in votes.waiting_for)
+        some = "" if left == len(votes.waiting_for) else f" {left:,} of"
+        said.append(Line(f"still needed:{some} {people}", "warn"))
+    return said
+
+
+def votes_section(votes: Votes | None, me: str | None) -> list[Line]:
+    """The same as a section of its own."""
+    lines = votes_in_words(votes, me)
+    return [Line(""), Heading("Votes"), *lines] if lines else []
+
+
+def why_no_vote(votes: Votes, me: str | None) -> str:
+    """Why somebody cannot vote, in a sentence; empty if they can."""
+    if me is None:
+        return "Only named people vote on this, each with their own key; you use the tenant key. Press i to sign in."
+    if any(one.user_id == me for one in votes.by):
+        return f"You have voted on this: {counted(votes, me)}."
+    if me not in votes.waiting_for:
+        return "The rule of this agent does not name you: only the people it names can vote on this."
+    return ""
+
+
+def named(user: str, me: str | None) -> str:
+    """A person; the service tells the console no names of others, so a part of their id."""
+    return "you" if user == me else f"user {short(user)}"
+
+
+def _at(text: str) -> str:
+    then = moment(text)
+    return f"{then:%H:%M}" if then else "-"

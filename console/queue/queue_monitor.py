@@ -1,0 +1,63 @@
+"""Keeps the approvals queue current on every screen; rings the terminal bell and updates the count."""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from textual.worker import Worker, WorkerCancelled, WorkerFailed
+
+from console.queue.queue import Item, Outcome, Queue
+from console.queue.watch import Watch
+
+if TYPE_CHECKING:
+    from console.app import Console
+
+_BELL_SECONDS: Final = 1.0
+
+
+class QueueMonitor:
+    """One queue, one watch over it, one bell."""
+
+    def __init__(self, app: "Console") -> None:
+        self._app = app
+        self._rang_at = float("-inf")
+        self.restart()
+
+    def restart(self) -> None:
+        """Somebody else is here now: nothing of the queue that was seen before is kept."""
+        self.stop()
+        self.queue = Queue()
+        self.watch = Watch(self._app.client, self.queue, self._app.now, changed=self.changed, away=self._app.retry_in)
+
+    def start(self) -> None:
+        """Watch, until the credential is no good any more."""
+        self._watching: Worker[None] = self._app.run_worker(self._watch, group="queue_monitor", exclusive=True)
+
+    def stop(self) -> None:
+        """Nobody is signed in."""
+        self._app.workers.cancel_group(self._app, "queue_monitor")
+
+    async def close(self) -> None:
+        """Let whatever still asks, here or on a screen, come to its end; what is cut off leaves its connection open."""
+        asking = [*self._app.workers]
+        self._app.workers.cancel_all()
+        for worker in asking:
+            with suppress(WorkerFailed, WorkerCancelled):
+                await worker.wait()
+
+    def changed(self, came: Sequence[Item] = ()) -> None:
+        """Something is otherwise; the bell rings for what came, but not like mad."""
+        self._app.waiting = self.queue.waiting
+        self._app.queue_version += 1
+        if came and time.monotonic() - self._rang_at >= _BELL_SECONDS:
+            self._rang_at = time.monotonic()
+            self._app.bell()
+
+    def has_ended(self, key: str, outcome: Outcome) -> None:
+        """What became of an item is known here before the service tells of it."""
+        if self.queue.end(key, outcome):
+            self.changed()
+
+    async def _watch(self) -> None:
+        self._app.signed_out(await self.watch.run())

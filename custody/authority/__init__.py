@@ -1,0 +1,1 @@
+"""Signers and key quorums, as the api reads them."""

@@ -1,0 +1,20 @@
+"""Base58 as Bitcoin and Solana spell bytes."""
+
+import re
+from typing import Final
+
+_ALPHABET: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_DIGITS: Final = {letter: value for value, letter in enumerate(_ALPHABET)}
+# Enough for an address of either; the work grows with the square of the length.
+_TEXT: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{26,44}\Z")
+
+
+def decode(text: str) -> bytes | None:
+    """The bytes of a text as long as an address, or None."""
+    if not _TEXT.match(text):
+        return None
+    number = 0
+    for letter in text:
+        number = number * 58 + _DIGITS[letter]
+    zeros = len(text) - len(text.lstrip("1"))
+    return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)

@@ -1,0 +1,1 @@
+"""Bitcoin: addresses in rules, for now."""

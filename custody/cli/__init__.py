@@ -1,1 +1,0 @@
-"""The `custody` command: set up, run, supervise and examine the processes. Design 10."""

@@ -1,0 +1,14 @@
+-- Promises: Locks the tenant's row and checks the credential, so that changes of one tenant's secrets and routes go
+--   one after the other.
+-- Runs as: caller
+-- Execute: signer
+
+CREATE FUNCTION begin_credential_change(p_tenant text, p_credential credential) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('custody.tenant', p_tenant, true);
+  -- The lock: changes of one tenant's secrets and routes go one after the other, so what is counted or compared after
+  -- it stays so. The tenant's row first, because whoever deletes the tenant begins there too.
+  PERFORM FROM tenants WHERE id = p_tenant FOR NO KEY UPDATE;
+  PERFORM demand_credential(p_tenant, p_credential);
+END $$;

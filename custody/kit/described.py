@@ -1,0 +1,30 @@
+"""What a field means, for the contract: said beside the field, for readers of the code and of the API."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta
+
+
+def described(text: str, *, unit: str | None = None, default: object = UNSET, format: str | None = None) -> Meta:
+    """What a field means; the default is that of a field not sent, the format one of JSON Schema's names."""
+    said = {"x-service-unit": unit, "format": format}
+    more: dict[str, object] = {name: value for name, value in said.items() if value}
+    return Meta(description=text, extra_json_schema=more | ({} if default is UNSET else {"default": default}))
+
+
+class InContract(msgspec.Struct, frozen=True):
+    """What a struct says of itself in the contract, as `contract: ClassVar`, beyond what its decoder asks.
+
+    `needed`: fields that a sentence asks for, not the decoder. `untaught`: other spellings that are taken. `one_of`:
+    the structs that callers choose from.
+    """
+
+    needed: tuple[str, ...] = ()
+    untaught: tuple[str, ...] = ()
+    one_of: tuple[type[msgspec.Struct], ...] = ()
+
+
+# Types of what answers show. They check nothing: the contract alone reads them.
+Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]

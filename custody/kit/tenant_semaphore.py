@@ -1,0 +1,65 @@
+"""A semaphore over some of the database's connections for one kind of work, of which a tenant holds one at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from custody.kit.db import Pool
+
+# Of the connections of a process one in so many; at least one.
+ONE_IN = 4
+# Of one tenant, beside the one that has its turn.
+MAX_WAITING = 8
+WAIT_SECONDS = 10.0
+
+
+class TooManyOfTenant(Exception):
+    """As many of this tenant wait as may."""
+
+
+class NoneFree(Exception):
+    """Others held the whole share for as long as one waits."""
+
+
+class TenantSemaphore:
+    """Tenants take turns: one connection each, and all together a part of the pool."""
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
+        self._seats: asyncio.Semaphore | None = None
+        # A tenant's turn, and how many hold it or wait for it.
+        self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def turn(self, pool: Pool, tenant: str) -> AsyncIterator[None]:
+        """A time in which this tenant may hold one connection. Raises TooManyOfTenant, NoneFree."""
+        async with self._turn_of(tenant), self._seat(pool):
+            yield
+
+    @asynccontextmanager
+    async def _turn_of(self, tenant: str) -> AsyncIterator[None]:
+        lock, held = self._turns.get(tenant, (asyncio.Lock(), 0))
+        if held > MAX_WAITING:
+            raise TooManyOfTenant
+        self._turns[tenant] = (lock, held + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, held = self._turns.pop(tenant)
+            if held > 1:
+                self._turns[tenant] = (lock, held - 1)
+
+    @asynccontextmanager
+    async def _seat(self, pool: Pool) -> AsyncIterator[None]:
+        if self._seats is None:
+            self._seats = asyncio.Semaphore(max(1, pool.get_max_size() // ONE_IN))
+        try:
+            # One of each tenant waits here at most, first come, first served.
+            await asyncio.wait_for(self._seats.acquire(), self._wait_seconds)
+        except TimeoutError:
+            raise NoneFree from None
+        try:
+            yield
+        finally:
+            self._seats.release()

@@ -1,0 +1,14 @@
+"""A tenant's API keys get an id, a name, an end and the time of their last use."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0010_access")]  # type: ignore[misc]
+    operations = sql(__name__)

@@ -1,0 +1,14 @@
+"""The operator freezes a tenant beside its people; a webhook's former secrets have an end."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0015_parts")]  # type: ignore[misc]
+    operations = sql(__name__)

@@ -1,0 +1,154 @@
+"""What a type of rule answers. Each type is one file in `kinds/` with three structs: rule, config and terms.
+
+The rule and its config are what callers send, and the contract is made from them. The terms are the config as it is
+judged: nothing else of a type is known to the judge, the coverage, the budgets, the replay or the comparison of sets.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Protocol, Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from custody.chains.types import Call, Effect, Subject
+from custody.kit.described import described
+from custody.policies.types import Facts, Left, PolicyId, Room, Window
+
+type Family = str
+
+
+class Wants(msgspec.Struct, frozen=True):
+    """The facts that a rule looks up, so that a back-test works out no others: spend of assets, and rates."""
+
+    spend: frozenset[str] = frozenset()
+    rates: bool = False
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """One rolling limit on one asset, in its smallest unit, and the percentages of it that raise an alert."""
+
+    window: Window
+    asset: str
+    most: int
+    alert_percents: tuple[int, ...] = ()
+
+
+class Calls(Protocol):
+    """A list of contract calls that are known to be harmless enough."""
+
+    def permits(self, call: Call) -> bool:
+        """Say whether a call is listed and keeps its constraints."""
+
+    def bounds(self, call: Call, effect: Effect) -> bool:
+        """Say whether a call is listed with a bound on the amount, and the effect keeps that bound."""
+
+    def confines(self, call: Call) -> bool:
+        """Say whether a call is listed with a bound on the amount and on who receives it, and keeps both."""
+
+    def vouches(self, contract: str | None, chain_id: int | None) -> bool:
+        """Say whether a contract is listed without constraints, and so also for typed data of an unknown kind."""
+
+    def beyond(self, others: Sequence["Calls"]) -> str | None:
+        """Name what is listed here and in none of the others, or None."""
+
+
+class Covers(msgspec.Struct, frozen=True):
+    """What a rule can judge. Once some rule limits spend, what no enabled rule covers goes to a person.
+
+    `recipients` says that a rule judges whom an order pays or empowers.
+    """
+
+    assets: frozenset[str] = frozenset()
+    calls: Calls | None = None
+    recipients: bool = False
+
+
+NOTHING_COVERED = Covers()
+NOTHING_WANTED = Wants()
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """A rule as it is judged. Pure: the same terms, order and facts give the same answer.
+
+    Every type has `check` and `tightens`; the rest is for those that keep limits, cover effects or count orders.
+    """
+
+    @abstractmethod
+    def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
+        """Say whether the order passes, and why."""
+
+    @abstractmethod
+    def tightens(self, old: Self) -> bool:
+        """Say whether every order that passes these terms also passes the old ones, whatever the facts."""
+
+    def covers(self) -> Covers:
+        """What this rule can judge."""
+        return NOTHING_COVERED
+
+    def limits(self, family: Family) -> Sequence[Limit]:
+        """The rolling limits it keeps for orders of a chain family: shown as budgets, and alerted on."""
+        return ()
+
+    def wants(self) -> Wants:
+        """The facts that `check` looks up."""
+        return NOTHING_WANTED
+
+    def room(self, facts: Facts) -> Room | None:
+        """When an order that failed may pass unchanged; None if it is refused for more than being early."""
+        return None
+
+    def left(self, facts: Facts) -> Left | None:
+        """What is left, after an order that passed, of the narrowest window that counts orders; None without one."""
+        return None
+
+    def holds(self, tighter: Self) -> bool:
+        """Say whether terms that tighten these name nothing that these do not, so that they keep their author."""
+        return False
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What callers send of one type. A field that was not sent is UNSET, so what is stored is what was sent."""
+
+    @abstractmethod
+    def terms(self) -> Terms:
+        """The config as it is judged; InvalidPolicy where a value or two fields together make no sense."""
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
+    """One rule as callers send and receive it.
+
+    In responses, `source` is `agent` if an agent token or an app client set the rule; if absent, the tenant set it.
+    Requests may contain `source`, and it is ignored, so that a response can be sent back unchanged.
+    A failing hard rule refuses; a failing soft one queues. `keeps_limits`: the terms answer `limits`.
+    """
+
+    hard: ClassVar[bool] = True
+    keeps_limits: ClassVar[bool] = False
+
+    id: Annotated[PolicyId | None, described("The rule's id; without it one is made.")] = None
+    enabled: Annotated[bool, described("Whether the rule is evaluated.")]
+    config: Annotated[Config, described("What the rule says; its fields depend on `type`.")]
+    source: Annotated[Literal["tenant", "agent"] | UnsetType, described("Who set the rule. Ignored in requests.")] = (
+        UNSET
+    )
+
+    @property
+    def type(self) -> str:
+        """The tag, as callers spell the type."""
+        return type_of(self.__class__)
+
+
+def type_of(rule: type[Rule]) -> str:
+    """The tag by which callers name a type."""
+    return str(rule.__struct_config__.tag)
+
+
+def given[T](sent: T | UnsetType | None, otherwise: T) -> T:
+    """What was sent, or the default of the field."""
+    return otherwise if sent is None or sent is UNSET else sent
+
+
+def at_most(new: int | None, old: int | None) -> bool:
+    """Say whether a bound is no looser than an old one; None is no bound."""
+    return old is None or (new is not None and new <= old)

@@ -1,0 +1,66 @@
+"""Judge an order by the agent's rules, and besides by those that its signers name in `policyIds`.
+
+Guarantee: never milder than `judge` by itself. An enabled rule binds every order already; a disabled rule that a signer
+names binds the orders of that signer alone. Such a rule covers nothing, and is no hard rule where the deployment wants
+one: otherwise naming a rule would let orders through. Pure.
+"""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from custody.chains.types import Subject
+from custody.policies.judge import judge
+from custody.policies.rules import ParsedRule
+from custody.policies.types import Decision, Facts, Result, Verdict
+
+SIGNER_POLICY = "signer-policy"
+_TOLD_AT_MOST = 3
+_RANK: dict[Decision, int] = {"sign": 0, "queue": 1, "refuse": 2}
+
+
+def narrowed(rules: Sequence[ParsedRule], subject: Subject, facts: Facts, named: Collection[str]) -> Verdict:
+    """Judge one order by the enabled rules and by those that are named; results stand in stored order.
+
+    A named rule that the agent no longer has refuses the order, for nobody knows what it would have said.
+    """
+    verdict = judge(rules, subject, facts)
+    gone = set(named).difference(rule.id for rule in rules)
+    besides = [rule for rule in rules if rule.id in named and not rule.enabled]
+    if not besides and not gone:
+        return verdict
+    checked = [(rule, *rule.terms.check(subject, facts)) for rule in besides]
+    failed = [rule for rule, passed, _ in checked if not passed]
+    results = _in_stored_order(rules, verdict, [Result(rule.type, ok, why, rule.id) for rule, ok, why in checked])
+    if gone:
+        results.append(Result(SIGNER_POLICY, False, _missing(sorted(gone))))
+    own: Decision = "sign"
+    if failed or gone:
+        own = "refuse" if gone or any(rule.hard for rule in failed) else "queue"
+    decision = max(verdict.decision, own, key=lambda one: _RANK[one])
+    # As in `judge`: an order may come again as it is only where nothing but full windows refuse it.
+    rooms = [rule.terms.room(facts) for rule in failed if rule.hard]
+    early = [room for room in (*rooms, verdict.room) if room is not None]
+    is_early = not gone and None not in rooms and (verdict.decision != "refuse" or verdict.room is not None)
+    return msgspec.structs.replace(
+        verdict,
+        decision=decision,
+        results=tuple(results),
+        room=max(early, key=lambda room: room.seconds) if is_early and early else None,
+        alerts=verdict.alerts if decision == "sign" else (),
+    )
+
+
+def _in_stored_order(rules: Sequence[ParsedRule], verdict: Verdict, besides: Sequence[Result]) -> list[Result]:
+    place = {rule.id: position for position, rule in enumerate(rules)}
+    # What the evaluation itself says names no rule, and stays behind them.
+    return sorted(
+        (*verdict.results, *besides),
+        key=lambda result: len(place) if result.policy_id is None else place[result.policy_id],
+    )
+
+
+def _missing(gone: Sequence[str]) -> str:
+    told = ", ".join(gone[:_TOLD_AT_MOST])
+    more = f" and {len(gone) - _TOLD_AT_MOST} more" if len(gone) > _TOLD_AT_MOST else ""
+    return f"a signer's policyIds name rules that the agent does not have: {told}{more}; change the signer or the rules"

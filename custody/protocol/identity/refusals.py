@@ -1,0 +1,258 @@
+"""Refusals of identity that the api raises too, or names in the contract: one definition for both."""
+
+from custody.kit.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
+
+
+class ApiKeyAbsent(NotFound):
+    """No such active API key."""
+
+
+class AppClientAbsent(NotFound):
+    """No such app client."""
+
+
+class AppClientTaken(Conflict):
+    """An app client with this id already exists."""
+
+
+class AppSecretAbsent(NotFound):
+    """No such active secret."""
+
+
+class BadApiKey(Invalid):
+    """apiKeyHash must be 64 lower-case hex digits (a SHA-256), or a raw key of 32 to 256 characters."""
+
+
+class BadApprovalConfig(Invalid):
+    """approvalConfig or authAbuseConfig.mfa is not valid."""
+
+
+class ChallengeInvalid(Unauthenticated):
+    """The challenge is unknown, used, older than five minutes or issued for another purpose; request new options."""
+
+
+class CodeInvalid(Unauthenticated):
+    """The code is wrong, used, or older than ten minutes."""
+
+
+class Deactivated(Unauthenticated):
+    """This account is deactivated."""
+
+
+class DefaultTaken(Conflict):
+    """Another app client is already the default; change that one first."""
+
+
+class DeliveryAbsent(NotFound):
+    """No such delivery."""
+
+
+class DeliveryDelivered(Conflict):
+    """This delivery has already been delivered; replay it to send its event again."""
+
+
+class DeliveryUnderWay(Conflict):
+    """This delivery is still pending or being sent; wait until it has been delivered or has failed."""
+
+
+class DeviceCodeAbsent(NotFound):
+    """No device of your tenants shows this code, or the code has expired."""
+
+
+class DeviceDecided(Conflict):
+    """This code was already approved or denied."""
+
+
+class EnrolmentAbsent(Conflict):
+    """No enrolment is waiting for its first code; start the enrolment again."""
+
+
+class EventForgotten(Conflict):
+    """The event of this delivery is older than 30 days and has been deleted."""
+
+
+class FactorAbsent(NotFound):
+    """No such second factor."""
+
+
+class FactorExists(Conflict):
+    """You already have an authenticator; remove it before you enrol another."""
+
+
+class LastApiKey(Conflict):
+    """Without this key the tenant has no active API key: make a new one first, or repeat with {"force": true}."""
+
+
+class LastOwner(Conflict):
+    """This is the tenant's last owner: make another member owner first, or repeat with {"force": true}."""
+
+
+class MemberAbsent(NotFound):
+    """This user is not a member of this tenant."""
+
+
+class NoFactor(Conflict):
+    """Recovery codes replace a second factor; enrol a second factor first."""
+
+
+class NonceInvalid(Unauthenticated):
+    """The nonce is unknown, used or older than five minutes; get a new one from GET /auth/nonce."""
+
+
+class NotAMember(Forbidden):
+    """You are not a member of this tenant."""
+
+    def __init__(self) -> None:
+        super().__init__(code="not_a_member")
+
+
+class NotSubscribed(Conflict):
+    """The webhook is no longer subscribed to this event."""
+
+
+class PasskeyAbsent(NotFound):
+    """No such passkey."""
+
+
+class PasskeyCloned(Unauthenticated):
+    """This passkey's counter went backwards, as a clone's does; sign in another way and remove it."""
+
+
+class PasskeyInvalid(Unauthenticated):
+    """The passkey's response is not valid for this site."""
+
+
+class PasskeyMalformed(Invalid):
+    """Not a WebAuthn response in JSON form."""
+
+
+class PasskeyRefused(Invalid):
+    """This passkey cannot be registered: user verification is missing, or the response or key is invalid."""
+
+
+class PasskeyTaken(Conflict):
+    """This passkey is already registered."""
+
+
+class PasskeyUnknown(Unauthenticated):
+    """This passkey is not registered here."""
+
+
+class PersonRequired(Forbidden):
+    """Only a signed-in owner or admin may change authAbuseConfig or appClients; omit them."""
+
+
+class RefreshTokenInvalid(Unauthenticated):
+    """The refresh token is not valid; sign in again."""
+
+
+class RefreshTokenReused(Unauthenticated):
+    """This refresh token was used before, so its session has ended; sign in again."""
+
+
+class RegistrationClosed(Forbidden):
+    """Registration is closed: ask the operator to make you a member of a tenant."""
+
+
+class RetryBudgetUsed(Conflict):
+    """This delivery has used all attempts that its webhook allows; replay it to send its event again."""
+
+
+class SessionAbsent(NotFound):
+    """No such session."""
+
+
+class SignatureInvalid(Unauthenticated):
+    """The signature was not made by the wallet named in the message."""
+
+
+class SignatureKeyUnknown(Unauthenticated):
+    """No active key may sign this request; check X-Service-Signing-Key-Id."""
+
+
+class SignatureMismatch(Unauthenticated):
+    """The signature does not match this request: compare method, path and query, tenant, times, key and body."""
+
+
+class SignatureReplayed(Unauthenticated):
+    """This signature was used before; sign every request again, also after a refusal."""
+
+
+class SigningKeyAbsent(NotFound):
+    """No such active key."""
+
+
+class SiweChainUnknown(Unauthenticated):
+    """The message names a chain that is not configured here."""
+
+
+class TenantIdReserved(Invalid):
+    """This tenant id is reserved; choose another."""
+
+
+class TenantKeyTaken(Conflict):
+    """This API key already belongs to another tenant; every tenant needs its own."""
+
+
+class TenantTaken(Conflict):
+    """A tenant with this id already exists."""
+
+
+class TestNotReplayed(Conflict):
+    """A test delivery cannot be replayed; send a new test."""
+
+
+class TooManyApiKeys(Conflict):
+    """A tenant may have at most 10 API keys that work; revoke one first."""
+
+
+class TooManyAppClients(Conflict):
+    """A tenant may have at most 50 app clients."""
+
+
+class TooManyAppSecrets(Conflict):
+    """An app client may have at most 10 active secrets; revoke one first."""
+
+
+class TooManyAttempts(TooMany):
+    """Too many attempts; wait before the next one."""
+
+
+class TooManyPasskeys(Conflict):
+    """You already have 20 passkeys; remove one that you do not use."""
+
+
+class TooManySentAgain(TooMany):
+    """A webhook may get at most 100 tests and replays a minute, and have at most 100 of them open; retry later."""
+
+
+class TooManySigningKeys(Conflict):
+    """A tenant may have at most 10 active request-signing keys; revoke one first."""
+
+
+class TooManyWebhookSecrets(Conflict):
+    """Four secrets of this webhook are in use: wait until one ends, or end them all with {"overlapSeconds": 0}."""
+
+
+class UserAbsent(NotFound):
+    """No such user."""
+
+
+class UserUnverified(Unauthenticated):
+    """The passkey did not verify you (by PIN, fingerprint or face); this action requires user verification."""
+
+
+class WebhookAbsent(NotFound):
+    """No such webhook."""
+
+
+class WebhookDeleted(Conflict):
+    """The webhook of this delivery was deleted."""
+
+
+class WebhookDisabled(Conflict):
+    """This webhook is disabled; enable it first."""
+
+
+class WebhookUrlChanged(Conflict):
+    """The webhook's URL has changed since; an event is sent only to the URL it was recorded for."""

@@ -1,0 +1,85 @@
+"""Sessions, once they have begun."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from custody.identity.roles import ANYBODY
+from custody.kit.described import Id, Instant, described
+from custody.kit.shapes import Role, TenantId, Uuid
+from custody.protocol.command import SESSION, Command, command
+
+
+class Profile(msgspec.Struct, frozen=True, rename="camel"):
+    """A person."""
+
+    id: Annotated[Id, described("The person's id.")]
+    email: Annotated[str | None, described("The address that they signed in with.")]
+    wallet_address: Annotated[str | None, described("The wallet that they signed in with.")]
+
+
+class SessionTenant(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The tenant of a session; `api_key` only in the response to the sign-in that created the tenant."""
+
+    id: Annotated[str, described("The tenant's id.")]
+    name: Annotated[str, described("The tenant's name.")]
+    role: Annotated[Role, described("The person's role in it.")]
+    api_key: Annotated[str | None, described("The tenant's API key, only in the answer that created the tenant.")] = (
+        None
+    )
+
+    def __repr__(self) -> str:
+        return f"SessionTenant({self.id})"
+
+
+class Mfa(msgspec.Struct, frozen=True, rename="camel"):
+    """When a second factor was last verified in this session, and which factors the person has."""
+
+    verified_at: Annotated[Instant | None, described("When a second factor was last verified in this session.")]
+    methods: Annotated[list[str], described("The factors that the person has.")]
+
+
+class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
+    """A session: an access token for `expires_in` seconds, and a refresh token that works once."""
+
+    token: Annotated[str, described("The access token, for `Authorization: Bearer`.")]
+    refresh_token: Annotated[str, described("Gets the next tokens; it works once.")]
+    expires_in: Annotated[int, described("Seconds until the access token expires.")]
+    user: Annotated[Profile, described("Who is signed in.")]
+    tenant: Annotated[SessionTenant, described("The tenant of the session.")]
+    mfa: Annotated[Mfa, described("The state of the second factor.")]
+    provider: Annotated[str, described("How the person signed in.")]
+
+    def __repr__(self) -> str:
+        return "SignedIn()"
+
+
+class EndedSession(msgspec.Struct, frozen=True):
+    """The session that ended."""
+
+    deleted: Annotated[str, described("The id of the session that ended.")]
+
+
+@command("identity", audit=("session.reuse_detected",))
+class RefreshSession(Command[SignedIn], frozen=True):
+    """Exchange a refresh token, which this uses up, for the next tokens."""
+
+    refresh_token: Annotated[str, Meta(max_length=512)]
+
+    def __repr__(self) -> str:
+        return "RefreshSession()"
+
+
+@command("identity", proofs=SESSION, roles=ANYBODY, pages=True, audit=("session.ended",))
+class EndSession(Command[EndedSession], frozen=True):
+    """Revoke one of the person's own sessions; None: this one, the only one that a page's session may end."""
+
+    session: Uuid | None = None
+
+
+@command("identity", proofs=SESSION, roles=ANYBODY, audit=("session.switched",))
+class SwitchTenant(Command[SignedIn], frozen=True):
+    """Go on in another tenant that the person is a member of."""
+
+    tenant: TenantId

@@ -1,0 +1,194 @@
+"""Agents, their tokens, and what stops them."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from custody.chains.families import WALLETS
+from custody.identity.roles import BUILDERS
+from custody.identity.scopes import TENANT_WRITE
+from custody.kit.described import Instant, described
+from custody.kit.shapes import AgentId, DisplayName, TenantId
+from custody.protocol.command import DECIDER, PLATFORM_KEY, PROGRAM, SESSION, TENANT, Command, command
+
+# Two keys are opened for each.
+MAX_ADDRESSES = 20
+
+
+class WalletAddresses(msgspec.Struct, frozen=True):
+    """The addresses of an agent's wallets."""
+
+    __annotations__ = {
+        family: Annotated[str, described(f"The agent's address on chains of the family `{family}`.")]
+        for family in WALLETS
+    }
+
+    @property
+    def all(self) -> tuple[tuple[str, str], ...]:
+        """Every family with its address."""
+        return tuple(msgspec.structs.asdict(self).items())
+
+    def of(self, family: str) -> str:
+        """The address of a family's wallet."""
+        address: str = getattr(self, family)
+        return address
+
+
+class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An agent. `frozen_at` and `frozen_reason` are set while it is frozen."""
+
+    id: Annotated[str, described("The agent's id, unique in the tenant.")]
+    name: Annotated[str, described("A name for people.")]
+    platform_id: Annotated[str | None, described("The agent's id on your own platform.")]
+    tenant_id: Annotated[str, described("The tenant.")]
+    wallet_addresses: Annotated[WalletAddresses, described("Where it is paid.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+    frozen_at: Annotated[Instant | None, described("When it was frozen; null while it is not.")] = None
+    frozen_reason: Annotated[str | None, described("Why it was frozen.")] = None
+
+
+class AgentToken(msgspec.Struct, frozen=True, rename="camel"):
+    """A token; it is returned only here."""
+
+    token: Annotated[str, described("The token, for `Authorization: Bearer`.")]
+    agent_id: Annotated[str, described("The agent.")]
+    tenant_id: Annotated[str, described("The tenant.")]
+    scope: Annotated[str, described("What the token may do.")]
+    expires_in: Annotated[str, described("How long it is valid.")]
+
+    def __repr__(self) -> str:
+        return f"AgentToken({self.agent_id})"
+
+
+class DeletedAgent(msgspec.Struct, frozen=True):
+    """The deleted resource."""
+
+    deleted: Annotated[str, described("The id of what was deleted.")]
+
+
+class Revoked(msgspec.Struct, frozen=True, rename="camel"):
+    """The agent whose tokens were revoked."""
+
+    agent_id: Annotated[str, described("The agent.")]
+    revoked: Annotated[bool, described("Every token of the agent was revoked.")]
+
+
+class FrozenAgent(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether an agent is frozen, since when and why."""
+
+    agent_id: Annotated[str, described("The agent.")]
+    frozen: Annotated[bool, described("Whether it is frozen.")]
+    frozen_at: Annotated[Instant | None, described("Since when.")]
+    reason: Annotated[str | None, described("Why.")]
+
+
+class FrozenTenant(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether a tenant is frozen, since when and why."""
+
+    tenant_id: Annotated[str, described("The tenant.")]
+    frozen: Annotated[bool, described("Whether it is frozen.")]
+    frozen_at: Annotated[Instant | None, described("Since when.")]
+    reason: Annotated[str | None, described("Why; the operator's reason where both froze it.")]
+    frozen_by: Annotated[
+        list[Literal["tenant", "operator"]],
+        described(
+            "Who froze it: the tenant's own people or key, the operator, or both. Each ends only their own freeze."
+        ),
+    ]
+
+
+@command("signer", proofs=PROGRAM, audit=("agent.deleted", "agent.frozen"))
+class DeleteAgent(Command[DeletedAgent], frozen=True):
+    """Delete an agent with its keys, policies, transactions and approvals."""
+
+    agent: AgentId
+
+
+class ChangedAgent(msgspec.Struct, frozen=True, rename="camel"):
+    """The agent that was changed."""
+
+    agent_id: Annotated[str, described("The agent.")]
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("agent.changed",))
+class ChangeAgent(Command[ChangedAgent], frozen=True):
+    """Change an agent's name or its id on the tenant's platform; what is left out stays as it is."""
+
+    agent: AgentId
+    name: DisplayName | None = None
+    platform_id: DisplayName | UnsetType | None = UNSET
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("agent.token_minted",))
+class MintAgentToken(Command[AgentToken], frozen=True):
+    """Create a token for an agent; it is returned only in this response."""
+
+    agent: AgentId
+    ttl_seconds: Annotated[int, Meta(ge=1, le=2_592_000)]
+    expires_in: str
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", audit=("agent.tokens_revoked",))
+class RevokeAgentTokens(Command[Revoked], frozen=True):
+    """Revoke every token of an agent."""
+
+    agent: AgentId
+
+
+@command("signer", proofs=DECIDER, mfa="approvals", audit=("agent.frozen",))
+class FreezeAgent(Command[FrozenAgent], frozen=True):
+    """Freeze an agent: nothing of it is signed until it is unfrozen. It keeps the first time and reason."""
+
+    agent: AgentId
+    reason: str | None = None
+
+
+@command("signer", proofs=DECIDER, mfa="approvals", audit=("tenant.frozen",))
+class FreezeTenant(Command[FrozenTenant], frozen=True):
+    """Freeze the tenant: nothing of any of its agents is signed until it is unfrozen."""
+
+    reason: str | None = None
+
+
+@command("signer", proofs=SESSION, mfa="approvals", audit=("agent.unfrozen",))
+class UnfreezeAgent(Command[FrozenAgent], frozen=True):
+    """Unfreeze an agent."""
+
+    agent: AgentId
+
+
+@command("signer", proofs=SESSION, mfa="approvals", audit=("tenant.unfrozen",))
+class UnfreezeTenant(Command[FrozenTenant], frozen=True):
+    """Let the agents of the tenant sign again, except those that are frozen themselves."""
+
+
+@command("signer", proofs=PLATFORM_KEY, scope=TENANT_WRITE, audit=("tenant.frozen",))
+class FreezeTenantIn(Command[FrozenTenant], frozen=True):
+    """Freeze any tenant, by the operator: its people cannot end that."""
+
+    tenant: TenantId
+    reason: str | None = None
+
+
+@command("signer", proofs=PLATFORM_KEY, scope=TENANT_WRITE, audit=("tenant.unfrozen",))
+class UnfreezeTenantIn(Command[FrozenTenant], frozen=True):
+    """End the operator's freeze of a tenant; a freeze of its own stays."""
+
+    tenant: TenantId
+
+
+class ClaimedAddresses(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An agent and the addresses that its row says."""
+
+    agent: AgentId
+    # Families and addresses.
+    wallets: Annotated[tuple[tuple[str, Annotated[str, Meta(max_length=128)]], ...], Meta(max_length=16)]
+
+
+@command("signer", repeatable=True)
+class HaveKeys(Command[list[str]], frozen=True):
+    """Whether the keys of these agents have these addresses; for what is shown to people."""
+
+    tenant: TenantId
+    claimed: Annotated[list[ClaimedAddresses], Meta(max_length=MAX_ADDRESSES)]

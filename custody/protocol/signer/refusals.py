@@ -1,0 +1,299 @@
+"""Refusals of the signer that the api raises too, or names in the contract: one definition for both."""
+
+from custody.kit.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated, Unavailable
+
+
+class AgentAbsent(NotFound):
+    """No such agent."""
+
+
+class AlreadyReplaced(Conflict):
+    """Another transaction has used this nonce since."""
+
+
+class ApprovalAbsent(NotFound):
+    """No such approval."""
+
+
+class ApprovalChanged(Conflict):
+    """The order has changed since you read it: its digest differs. Read it again before you decide."""
+
+
+class ApprovalExpired(Conflict):
+    """This approval has expired; the agent must send the request again."""
+
+
+class ApprovalResolved(Conflict):
+    """This approval has already been decided."""
+
+
+class ApprovalStale(Conflict):
+    """This message has other signers, so its blockhash cannot be renewed; the agent must send the request again."""
+
+
+class ApproverKeyAbsent(NotFound):
+    """No such approver key."""
+
+
+class ApproverKeyRevoked(Conflict):
+    """This key was revoked for good; enrol another one."""
+
+
+class ApproverKeyTaken(Conflict):
+    """This tenant has this approver key already; every person registers a key of their own."""
+
+
+class BadApproverKey(Invalid):
+    """publicKey: must be the SPKI of a P-256 key in standard base64, 91 bytes with an uncompressed point."""
+
+
+class BadCredentialId(Invalid):
+    """credentialId: must be base64url without padding, of 1 to 1,023 bytes."""
+
+
+class AuthorityTampered(Unavailable):
+    """The stored signers of this agent fail their integrity check; nothing is authorised. Contact the operator."""
+
+
+class AuthorizationStale(Conflict):
+    """Who authorised this order may no longer do so; deny it, and have the agent send it again."""
+
+
+class AutomationDisabled(Forbidden):
+    """This tenant does not take this kind of authorization."""
+
+
+class BadDescription(Invalid):
+    """description: must have at most 1,000 characters and no NUL."""
+
+
+class BadExpiry(Invalid):
+    """expiresAt: give an ISO 8601 time in the future with its zone, such as 2100-01-31T12:00:00Z."""
+
+
+class BadPublicKey(Invalid):
+    """publicKey: give a P-256 key as standard base64 of its SubjectPublicKeyInfo, the point uncompressed."""
+
+
+class BadThreshold(Invalid):
+    """threshold: must be at least 1, and at most the number of members."""
+
+
+class Busy(Unavailable):
+    """This agent has more orders queued than can be signed in time; retry shortly."""
+
+
+class CredentialRouteAbsent(NotFound):
+    """No such credential route."""
+
+
+class CredentialsMoving(Conflict):
+    """Concurrent changes to secrets or credential routes collided; repeat the request."""
+
+
+class CredentialRefused(Invalid):
+    """issueCredential: only signers of keyType hmac have a credential; a p256 signer signs with its own key."""
+
+
+class FeeAboveCap(Invalid):
+    """The requested fee is above this chain's cap."""
+
+
+class FeeTooLow(Invalid):
+    """A replacement must pay at least 10 % more than the transaction it replaces."""
+
+
+class FrozenByOperator(Conflict):
+    """The operator froze this tenant, and only the operator can unfreeze it; nothing was changed."""
+
+
+class GasLimitTooLow(Invalid):
+    """gasLimit must be at least 21000."""
+
+
+class KeyTampered(Unavailable):
+    """A stored key or address of this agent fails its integrity check; do not fund it, and contact the operator."""
+
+
+class NonceGap(Invalid):
+    """A transaction with this nonce could not be mined, because lower nonces are missing."""
+
+
+class NonceImplausible(Conflict):
+    """This nonce is far ahead of every nonce this wallet has used."""
+
+
+class NonceTaken(Conflict):
+    """This nonce belongs to a transaction that was already sent."""
+
+
+class NonceUsed(Conflict):
+    """The chain has already used this nonce."""
+
+
+class NoQuorum(Conflict):
+    """This agent has no enabled approval-quorum rule, so there is nothing to break."""
+
+
+class NotEvm(Conflict):
+    """Only an EVM transaction that is signed and not final can be replaced."""
+
+
+class NotRecorded(Conflict):
+    """This transaction was signed before the service recorded what a receipt states, so it has no receipt."""
+
+
+class NotSigned(Conflict):
+    """This transaction was not signed, so it has no receipt."""
+
+
+class PoliciesByAdmins(Forbidden):
+    """Only an owner or admin may set policies on agents; omit applyPolicies."""
+
+
+class PoliciesMoving(Conflict):
+    """Another request changed the policies at the same time; read them again and repeat the request."""
+
+
+class PolicyLoosened(Forbidden):
+    """An agent or an app client may only tighten policies."""
+
+
+class PolicyTampered(Unavailable):
+    """The stored policies of this agent fail their integrity check; nothing is signed. Contact the operator."""
+
+
+class QuorumNotMet(Forbidden):
+    """Too few members of the key quorum agreed; each subject and each key counts once."""
+
+
+class QuorumByPerson(Forbidden):
+    """Only a person with a recent second factor may add or change an approval-quorum rule."""
+
+
+class QuorumNeeded(Forbidden):
+    """Named approvers must vote for this: send a vote with the approval, or looser policies to .../policies/votes."""
+
+
+class QuorumAbsent(NotFound):
+    """No such key quorum of this agent."""
+
+
+class QuorumRevoked(Conflict):
+    """This key quorum was revoked; create a new one."""
+
+
+class ReferenceTaken(Conflict):
+    """Another transfer of this agent has this referenceId; send a new reference for a new transfer."""
+
+
+class RequestTimeRequired(Unauthenticated):
+    """A signed request needs X-Service-Request-Timestamp or X-Service-Request-Expires-At."""
+
+
+class SecretAbsent(NotFound):
+    """No such secret."""
+
+
+class SecretNameTaken(Conflict):
+    """A secret with this name already exists."""
+
+
+class SecretOfRouteFixed(Invalid):
+    """secretId: the secret of a route cannot change; create a new route for the other secret and delete this one."""
+
+
+class SignerPermission(Forbidden):
+    """The signer lacks the permission that this route needs."""
+
+
+class SignerAbsent(NotFound):
+    """No such signer of this agent."""
+
+
+class MetadataTooLarge(Invalid):
+    """metadata: must be at most 4 KiB as JSON."""
+
+
+class SignerRevoked(Conflict):
+    """This signer was revoked; create a new one."""
+
+
+class SignerRequired(Forbidden):
+    """This action needs a signer of the agent: send X-Service-Signer-Id with X-Service-Signature, or a key quorum's."""
+
+
+class SignerUnknown(Unauthenticated):
+    """This agent has no active signer or key quorum with this id."""
+
+
+class TooManyApproverKeys(Conflict):
+    """You have 8 approver keys, as many as one may have; revoke one first."""
+
+
+class TooManyBatches(TooMany):
+    """Too many agent batches of this tenant are queued; retry when one has finished."""
+
+
+class TooManyQuorums(Conflict):
+    """An agent has at most 32 living key quorums; revoke one first."""
+
+
+class TooManySigners(Conflict):
+    """An agent has at most 64 living signers; revoke one first."""
+
+
+class TransactionAbsent(NotFound):
+    """No such transaction."""
+
+
+class TransactionFinal(Conflict):
+    """The chain has already used this nonce; the transaction can no longer be replaced."""
+
+
+class TypedDataAmbiguous(Invalid):
+    """Two independent implementations do not read this document alike, so it is not signed."""
+
+
+class UnknownChain(Invalid):
+    """This chain is not configured here."""
+
+
+class UnknownMember(Invalid):
+    """A member is no living signer or key quorum of this agent."""
+
+
+class UnknownPermission(Invalid):
+    """permissions: an unknown word."""
+
+
+class UnknownPolicy(Invalid):
+    """policyIds: no rule of this agent has this id."""
+
+
+class UnknownRouteField(Invalid):
+    """Unknown field of a credential route."""
+
+
+class UnknownApprover(Invalid):
+    """A person whom the rule names is no member of this tenant with this living approver key; register it first."""
+
+
+class UnknownSubject(Invalid):
+    """subjectId: no member of this tenant has this user id."""
+
+
+class ValueOutOfRange(Invalid):
+    """value is larger than 2^256 - 1."""
+
+
+class UnsupportedChain(Invalid):
+    """Transfers are made on EVM chains only; chainId names another."""
+
+
+class ValueTooLong(Invalid):
+    """value: must be at most 64 KiB as UTF-8."""
+
+
+class VoteRefused(Forbidden):
+    """This vote does not count."""

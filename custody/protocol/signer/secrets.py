@@ -1,0 +1,140 @@
+"""Secrets, and the credential routes that inject them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from custody.credentials.types import RouteFields
+from custody.identity.roles import BUILDERS
+from custody.kit.described import Id, Instant, described
+from custody.kit.shapes import DisplayName, Uuid
+from custody.protocol.command import AGENT, TENANT, Command, command
+
+# Characters; the bound that counts, 64 KiB of UTF-8, is checked where the value is sealed.
+SecretValue = Annotated[str, Meta(min_length=1, max_length=65_536)]
+
+
+class Secret(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A secret without its value; `version` rises with each new value."""
+
+    id: Annotated[Id, described("The secret's id.")]
+    name: Annotated[str, described("Its name, unique in the tenant.")]
+    description: Annotated[str | None, described("Your own note.")]
+    version: Annotated[int, described("Rises with each new value.")]
+    expires_at: Annotated[Instant | None, described("When routes stop using it.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+    rotated_at: Annotated[Instant | None, described("When its value was last replaced.")] = None
+
+
+class RotatedSecret(msgspec.Struct, frozen=True, rename="camel"):
+    """A secret with a new value; its routes use it at once."""
+
+    id: Annotated[Id, described("The secret's id.")]
+    name: Annotated[str, described("Its name.")]
+    version: Annotated[int, described("The version of the new value.")]
+    rotated_at: Annotated[Instant, described("When the value was replaced.")]
+
+
+class DeletedSecret(msgspec.Struct, frozen=True):
+    """The deleted resource."""
+
+    deleted: Annotated[str, described("The id of what was deleted.")]
+
+
+class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A credential route of the tenant."""
+
+    id: Annotated[Id, described("The route's id.")]
+    secret_id: Annotated[Id, described("The secret that it injects.")]
+    host_pattern: Annotated[str, described("The hosts it matches.")]
+    path_pattern: Annotated[str, described("The paths it matches.")]
+    method: Annotated[str, described("The HTTP method it matches, or `*` for all.")]
+    inject_as: Annotated[str, described("Where the secret is put.")]
+    inject_key: Annotated[str, described("The name of the header, query parameter or body field.")]
+    inject_format: Annotated[str, described("The inserted text, with `{value}` in it.")]
+    priority: Annotated[int, described("Of several that match, the highest wins.")]
+    enabled: Annotated[bool, described("Whether it is used.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+
+
+class DeletedCredentialRoute(msgspec.Struct, frozen=True):
+    """The deleted resource."""
+
+    deleted: Annotated[str, described("The id of what was deleted.")]
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("secret.created",))
+class CreateSecret(Command[Secret], frozen=True):
+    """Seal a secret under a name. No answer but that to `RevealForRoute` holds the value again."""
+
+    name: DisplayName
+    value: SecretValue
+    description: str | None = None
+    expires_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return "CreateSecret()"
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("secret.rotated", "secret.updated"))
+class RotateSecret(Command[RotatedSecret], frozen=True):
+    """Seal the next value in place of the last one. `rotate`: which of the two routes was called."""
+
+    secret: Uuid
+    value: SecretValue
+    rotate: bool
+
+    def __repr__(self) -> str:
+        return f"RotateSecret({self.secret})"
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("secret.deleted",))
+class DeleteSecret(Command[DeletedSecret], frozen=True):
+    """Destroy a secret's value and keep its row; routes that name it then fail."""
+
+    secret: Uuid
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("credential_route.created",))
+class CreateCredentialRoute(Command[CredentialRoute], frozen=True):
+    """Make a route, sealed by the signer, because it decides where a secret goes."""
+
+    secret: Uuid
+    fields: RouteFields
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("credential_route.changed",))
+class ChangeCredentialRoute(Command[CredentialRoute], frozen=True):
+    """Change the fields that `changes` names, spelled as in `RouteFields`; the secret of a route never changes."""
+
+    route: Uuid
+    changes: dict[str, Any]
+
+
+@command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("credential_route.deleted",))
+class DeleteCredentialRoute(Command[DeletedCredentialRoute], frozen=True):
+    """Delete a route."""
+
+    route: Uuid
+
+
+class Revealed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The answer to `RevealForRoute`: the value, and the route as the signer sealed it, which is what counts."""
+
+    secret_id: str
+    secret_version: int
+    fields: RouteFields
+    value: bytes
+    expires_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"Revealed({self.secret_id}, {self.secret_version})"
+
+
+@command("signer", senders=("proxy",), proofs=AGENT, repeatable=True, replays_itself=True)
+class RevealForRoute(Command[Revealed], frozen=True):
+    """Open the value that one credential route of the agent's tenant injects."""
+
+    route: Uuid

@@ -1,0 +1,131 @@
+"""A past request read again: what its bytes do, when it was asked and signed, how it was decided. Pure."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+from custody.chains.evm import calldata, typed_data, typed_effects
+from custody.chains.evm.address import parse_address
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.families import of_kind
+from custody.chains.orders import SolanaOrder, TypedDataOrder, WalletAction
+from custody.chains.solana import effects as solana_effects
+from custody.chains.solana import message as solana_message
+from custody.chains.types import Effect, Subject
+from custody.kit.errors import CustodyError
+from custody.policies.moved import moved
+from custody.policies.types import Decision
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """What the database has of one request."""
+
+    id: str
+    kind: str
+    order_text: str
+    chain_id: int | None
+    caip2: str | None
+    to_address: str | None
+    fee: str | None
+    status: str
+    queued: bool
+    created_at: datetime
+    signed_at: datetime | None
+    replaces: str | None
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """One request as it is judged again. `signed_at` is later than `asked_at` where a person approved it."""
+
+    id: str
+    subject: Subject
+    moved: dict[str, int]
+    asked_at: datetime
+    signed_at: datetime | None
+    was: Decision
+    replaces: str | None
+
+
+class _EvmPart(msgspec.Struct):
+    """As much of a stored EVM order as decides what it does; whatever else it holds."""
+
+    to: str
+    value: str
+    data: str | None = None
+    action: WalletAction | None = None
+
+
+def read(stored: Stored, wallets: Mapping[str, str]) -> Past | None:
+    """The request, or None when today's decoders cannot read it any more."""
+    try:
+        subject = _SUBJECTS[stored.kind](stored, wallets[of_kind(stored.kind).name])
+    except (CustodyError, KeyError, ValueError, msgspec.MsgspecError):
+        return None
+    was: Decision = "queue" if stored.queued else "refuse" if stored.status == "rejected" else "sign"
+    return Past(
+        id=stored.id,
+        subject=subject,
+        moved=moved(subject),
+        asked_at=stored.created_at,
+        signed_at=stored.signed_at,
+        was=was,
+        replaces=stored.replaces,
+    )
+
+
+def read_all(page: list[Stored], wallets: Mapping[str, str]) -> list[Past]:
+    """Those of some requests that can be read."""
+    return [past for stored in page if (past := read(stored, wallets)) is not None]
+
+
+def of_row(row: Any) -> Stored:
+    """From a row of the database."""
+    return Stored(
+        id=str(row["id"]),
+        kind=row["kind"],
+        order_text=row["order_text"],
+        chain_id=row["chain_id"],
+        caip2=row["caip2"],
+        to_address=row["to_address"],
+        fee=row["fee"],
+        status=row["status"],
+        queued=row["queued"],
+        created_at=row["created_at"],
+        signed_at=row["signed_at"],
+        replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
+    )
+
+
+def _evm(stored: Stored, wallet: str) -> Subject:
+    order = msgspec.json.decode(stored.order_text, type=_EvmPart)
+    to, us, chain = parse_address(order.to), wallet.lower(), stored.chain_id or 0
+    data = bytes.fromhex((order.data or "").removeprefix("0x"))
+    effects, calls = calldata.decode(to, int(order.value), data, chain, us)
+    fee = Effect("fee", EVM_NATIVE, int(Decimal(stored.fee or 0)), from_=us, label="at most")
+    return Subject("evm", "evm", chain, stored.caip2, to, (*effects, fee), calls, bounded=_is_token(order.action))
+
+
+def _is_token(action: WalletAction | None) -> bool:
+    return action is not None and action.token is not None
+
+
+def _typed_data(stored: Stored, wallet: str) -> Subject:
+    order = msgspec.json.decode(stored.order_text, type=TypedDataOrder)
+    return typed_effects.subject_of(typed_data.read(order), wallet)
+
+
+def _solana(stored: Stored, wallet: str) -> Subject:
+    order = msgspec.json.decode(stored.order_text, type=SolanaOrder)
+    parsed = solana_message.parse(order.transaction)
+    return solana_effects.subject_of(parsed, wallet, stored.chain_id or 0, stored.caip2 or "", order.to)
+
+
+# What a stored order of each kind does; a kind that is not here is passed over.
+_SUBJECTS: Final[Mapping[str, Callable[[Stored, str], Subject]]] = {
+    "evm": _evm,
+    "typed_data": _typed_data,
+    "solana": _solana,
+}

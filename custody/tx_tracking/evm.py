@@ -1,0 +1,93 @@
+"""Ask a node about EVM transactions, all of one chain at once.
+
+Three rounds of questions at most, whatever the number of transactions: receipts; then, where there is none, what the
+chain had used at final depth and whether the node has the bytes; then the blocks that receipts name.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from custody.chains.evm import rpc as evm_rpc
+from custody.chains.evm.rpc import Receipt
+from custody.chains.family import Chain
+from custody.chains.rpc import Query, Rpc, RpcUnavailable
+from custody.kit.errors import UpstreamFailed
+from custody.tx_tracking.evm_rules import Answers, Known, verdict
+from custody.tx_tracking.types import Followed, Verdict
+
+
+async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Verdict]:
+    """What became of each; raises RpcUnavailable when the node cannot be asked at all."""
+    hashes = _once(hash_ for one in followed for hash_ in _hashes(one))
+    final_height, receipts = await _receipts(rpc, chain, hashes)
+    unmined = [one for one in followed if all(receipts.get(hash_, ...) is None for hash_ in _hashes(one))]
+    used = await _used(rpc, chain, _once(one.address for one in unmined), final_height)
+    known = await _known(rpc, chain, _once(hash_ for one in unmined for hash_ in _hashes(one)))
+    heights = _once(receipt.block_number for receipt in receipts.values() if receipt is not None)
+    blocks = await _blocks(rpc, chain, [height for height in (*heights, final_height) if 0 <= height <= final_height])
+    answers = Answers(final_height=final_height, receipts=receipts, blocks=blocks, used=used, known=known)
+    return [verdict(one, answers) for one in followed]
+
+
+async def _receipts(rpc: Rpc, chain: Chain, hashes: list[str]) -> tuple[int, dict[str, Receipt | None]]:
+    questions: list[Query] = [("eth_chainId", []), ("eth_blockNumber", [])]
+    questions += [("eth_getTransactionReceipt", [hash_]) for hash_ in hashes]
+    chain_id, head, *found = await rpc.each(chain.rpc_urls, questions)
+    if evm_rpc.quantity(chain_id) != chain.id:
+        raise RpcUnavailable(f"The node configured for chain {chain.id} serves another one.")
+    receipts: dict[str, Receipt | None] = {}
+    for hash_, answer in zip(hashes, found, strict=True):
+        try:
+            receipts[hash_] = evm_rpc.receipt_of(answer, hash_)
+        except UpstreamFailed:
+            # Nonsense about one says nothing about the others.
+            continue
+    # A block counts as its own first confirmation.
+    return evm_rpc.block_number(head) - max(chain.confirmations, 1) + 1, receipts
+
+
+async def _used(rpc: Rpc, chain: Chain, addresses: list[str], final_height: int) -> dict[str, int]:
+    """How many nonces the chain had used at final depth; without those that could not be had."""
+    if final_height < 0:
+        return {}
+    at = hex(final_height)
+    answers = await rpc.each(chain.rpc_urls, [("eth_getTransactionCount", [one, at]) for one in addresses])
+    used = {}
+    for address, answer in zip(addresses, answers, strict=True):
+        try:
+            used[address] = evm_rpc.quantity(answer)
+        except UpstreamFailed:
+            continue
+    return used
+
+
+async def _known(rpc: Rpc, chain: Chain, hashes: list[str]) -> dict[str, Known]:
+    answers = await rpc.each(chain.rpc_urls, [("eth_getTransactionByHash", [hash_]) for hash_ in hashes])
+    return {hash_: _what(answer) for hash_, answer in zip(hashes, answers, strict=True)}
+
+
+def _what(answer: Any) -> Known:
+    if answer is None:
+        return "absent"
+    if not isinstance(answer, dict):
+        return "unknown"
+    return "waiting" if answer.get("blockNumber") is None else "mined"
+
+
+async def _blocks(rpc: Rpc, chain: Chain, heights: list[int]) -> dict[int, str | None]:
+    answers = await rpc.each(chain.rpc_urls, [("eth_getBlockByNumber", [hex(height), False]) for height in heights])
+    blocks = {}
+    for height, answer in zip(heights, answers, strict=True):
+        try:
+            blocks[height] = evm_rpc.block_hash_of(answer)
+        except UpstreamFailed:
+            continue
+    return blocks
+
+
+def _hashes(followed: Followed) -> Iterable[str]:
+    return [member.hash for member in followed.slot] or [followed.hash]
+
+
+def _once[T](things: Iterable[T]) -> list[T]:
+    return list(dict.fromkeys(things))

@@ -1,0 +1,55 @@
+"""Ask a node about Solana transactions, all of one cluster at once.
+
+A transaction lives as long as its blockhash. That it can never land is certain only when the blockhash is past its time
+in finalized blocks, and the whole history, asked after that, does not have it.
+"""
+
+from collections.abc import Sequence
+
+from custody.chains.family import Chain
+from custody.chains.rpc import Rpc, RpcUnavailable
+from custody.chains.solana import rpc as solana_rpc
+from custody.chains.solana.message import blockhash_of
+from custody.chains.solana.rpc import SignatureStatus
+from custody.tx_tracking.types import NOTHING, Followed, News, Verdict
+
+# A blockhash serves for about 90 seconds. Before this age a node that says otherwise is one that lags behind.
+MAY_EXPIRE_SECONDS = 150.0
+
+
+async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Verdict]:
+    """What became of each; raises RpcUnavailable when the node cannot be asked at all."""
+    found = await solana_rpc.statuses(rpc, chain, [one.hash for one in followed])
+    old = [one for one, status in zip(followed, found, strict=True) if status is None and _may_expire(one)]
+    expired = await _expired(rpc, chain, old)
+    return [_verdict(one, status, expired.get(one.id)) for one, status in zip(followed, found, strict=True)]
+
+
+def _may_expire(followed: Followed) -> bool:
+    return followed.age_seconds >= MAY_EXPIRE_SECONDS
+
+
+async def _expired(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> dict[str, int]:
+    """Those that can never land, with the finalized slot that proves it."""
+    if not followed:
+        return {}
+    since = await solana_rpc.expired_at(rpc, chain, [blockhash_of(one.raw) for one in followed])
+    over = [(one, slot) for one, slot in zip(followed, since, strict=True) if slot is not None]
+    if not over:
+        return {}
+    # Asked last: what had landed before the blockhash ended is in the history by now.
+    again = await solana_rpc.statuses(rpc, chain, [one.hash for one, _ in over])
+    return {one.id: slot for (one, slot), status in zip(over, again, strict=True) if status is None}
+
+
+def _verdict(followed: Followed, status: SignatureStatus | RpcUnavailable | None, expired: int | None) -> Verdict:
+    if isinstance(status, RpcUnavailable):
+        return NOTHING
+    if status is None:
+        if expired is not None:
+            return Verdict((News(id=followed.id, word="expired", block=expired),))
+        return Verdict(forgotten=followed.status == "broadcast")
+    if status.level == "finalized":
+        word = "reverted" if status.failed else "confirmed"
+        return Verdict((News(id=followed.id, word=word, block=status.slot, by=followed.hash),))  # type: ignore[arg-type]
+    return Verdict((News(id=followed.id, word="sent"),)) if followed.status == "signed" else NOTHING

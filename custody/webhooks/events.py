@@ -1,0 +1,174 @@
+"""The payload of each event, one struct a name. Nothing else puts a payload together, in Python or in SQL.
+
+`docs/webhooks.md` lists the fields; tests/rules/webhooks/test_events.py compares. What goes to the outbox is
+`emitted(...)`.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from custody.kit.described import Id, Instant, described
+from custody.policies.types import Result, Window
+from custody.transactions.types import Kind
+
+# The payload is built on the path of every order: encoded once, as the bytes that a delivery sends.
+_encode = msgspec.json.Encoder().encode
+# An event is a notice, and goes to every endpoint: of a long order it has the beginning, and says how much is missing.
+MAX_EFFECTS = 16
+MAX_EFFECTS_BYTES = 8192
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What every payload is. `event` is the name under which it is sent."""
+
+    event: ClassVar[str]
+
+
+class OrderEvent(Payload, frozen=True, kw_only=True):
+    """What every event of an order says of it; `clipped(...)` gives the last two fields."""
+
+    tx_id: Annotated[Id, described("The transaction.")]
+    kind: Annotated[Kind, described("What kind of order it is.")]
+    to: Annotated[str | None, described("The address that the order goes to.")]
+    value: Annotated[str | None, described("The native amount in the smallest unit; tokens are in `effects`.")]
+    chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
+    reference_id: Annotated[str | None, described("The caller's own reference.")]
+    effects: Annotated[
+        list[dict[str, Any]], described("What the order does, as the transaction shows it; the first 16, and 8 KiB.")
+    ]
+    more_effects: Annotated[int, described("How many effects were left out.")]
+
+
+class TxPending(OrderEvent, frozen=True, kw_only=True):
+    """An order waits for a person."""
+
+    event: ClassVar[str] = "tx.pending"
+    approval_id: Annotated[Id, described("The approval.")]
+    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
+
+
+class ApprovalVoted(Payload, frozen=True, kw_only=True):
+    """A named approver voted for an order; it waits for more votes."""
+
+    event: ClassVar[str] = "approval.voted"
+    approval_id: Annotated[Id, described("The approval.")]
+    tx_id: Annotated[Id, described("The transaction that waits.")]
+    user_id: Annotated[Id, described("The person who voted.")]
+    have: Annotated[int, described("How many votes there are.")]
+    need: Annotated[int, described("How many are needed.")]
+
+
+class QuorumBreak(Payload, frozen=True, kw_only=True):
+    """The operator disables the approval quorums of an agent, or cancelled that."""
+
+    event: ClassVar[str] = "quorum.broken"
+    effective_at: Annotated[Instant | None, described("From when on they count as disabled; null: it was cancelled.")]
+
+
+class TxApproved(OrderEvent, frozen=True, kw_only=True):
+    """A person approved an order; `tx.signed` follows."""
+
+    event: ClassVar[str] = "tx.approved"
+    approval_id: Annotated[Id, described("The approval.")]
+    tx_hash: Annotated[str | None, described("The hash of the signed transaction; null for typed data.")]
+    broadcast: Annotated[bool, described("Whether the service sends it to a node.")]
+    comment: Annotated[str | None, described("What the person said who approved it.")]
+    resolved_by: Annotated[Literal["manual"], described("Who decided.")] = "manual"
+
+
+class TxDenied(OrderEvent, frozen=True, kw_only=True):
+    """A person denied an order, or its time was up."""
+
+    event: ClassVar[str] = "tx.denied"
+    approval_id: Annotated[Id, described("The approval.")]
+    reason: Annotated[str | None, described("The reason that was given.")]
+    resolved_by: Annotated[
+        Literal["manual", "system"],
+        described("A person or key (`manual`), or the service because the time was up (`system`)."),
+    ]
+
+
+class TxSigned(OrderEvent, frozen=True, kw_only=True):
+    """An order was signed."""
+
+    event: ClassVar[str] = "tx.signed"
+    tx_hash: Annotated[str | None, described("The hash; null for a Solana order that is not broadcast.")]
+    broadcast: Annotated[bool, described("Whether the service sends it to a node.")]
+
+
+class TxConfirmed(OrderEvent, frozen=True, kw_only=True):
+    """A chain executed an order, so deep that it stays."""
+
+    event: ClassVar[str] = "tx.confirmed"
+    tx_hash: Annotated[str | None, described("The hash, or on Solana the signature.")]
+    block: Annotated[int | None, described("The block that has it, or on Solana the slot.")]
+    block_hash: Annotated[str | None, described("The block's hash; null on Solana.")]
+
+
+class TxFailed(OrderEvent, frozen=True, kw_only=True):
+    """An order was signed and can have no effect any more."""
+
+    event: ClassVar[str] = "tx.failed"
+    tx_hash: Annotated[str | None, described("The hash, or on Solana the signature.")]
+    reason: Annotated[str, described("Why: `execution_reverted`, `replaced` or `blockhash_expired`.")]
+    block: Annotated[int | None, described("The block or slot that shows it.")]
+    block_hash: Annotated[str | None, described("The block's hash; null on Solana.")]
+    taken_by: Annotated[str | None, described("The hash that took its nonce, if it is one of this wallet's.")]
+
+
+class SpendThreshold(Payload, frozen=True, kw_only=True):
+    """A share of a limit was reached."""
+
+    event: ClassVar[str] = "spend.threshold"
+    window: Annotated[Window, described("The span that the limit counts: rolling 24 hours, or rolling 7 days.")]
+    asset: Annotated[str, described("The asset, such as `evm:native` or `evm:8453:0x...`.")]
+    spent: Annotated[str, described("What was spent, this order included, in the smallest unit.")]
+    limit: Annotated[str, described("The limit in the smallest unit.")]
+    percent: Annotated[int, described("The percentage that was reached.")]
+    tx_id: Annotated[Id, described("The transaction that reached it.")]
+
+
+class PolicyViolation(Payload, frozen=True, kw_only=True):
+    """A hard rule refused an order."""
+
+    event: ClassVar[str] = "policy.violation"
+    tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
+    to: Annotated[str | None, described("The address that the order goes to.")]
+    value: Annotated[str | None, described("The native amount in the smallest unit.")]
+    failed_policies: Annotated[list[Result], described("The rules that refused it.")]
+
+
+PAYLOADS: tuple[type[Payload], ...] = (
+    TxPending,
+    ApprovalVoted,
+    QuorumBreak,
+    TxApproved,
+    TxDenied,
+    TxSigned,
+    TxConfirmed,
+    TxFailed,
+    SpendThreshold,
+    PolicyViolation,
+)
+
+
+def clipped(effects: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """The effects that an event carries, from the first on, and the number of those that it leaves out."""
+    kept = list(effects[:MAX_EFFECTS])
+    # What is decoded takes a few hundred bytes. A name made to be long is the only way past that.
+    while kept and len(_encode(kept)) > MAX_EFFECTS_BYTES:
+        kept.pop()
+    return kept, len(effects) - len(kept)
+
+
+class _Emitted(msgspec.Struct, frozen=True, omit_defaults=True):
+    event: str
+    data: Payload
+    mark: str | None = None
+
+
+def emitted(*payloads: Payload, mark: str | None = None) -> str:
+    """Payloads as the SQL function `emit` takes them; those under one mark are sent once a minute at most."""
+    return _encode([_Emitted(payload.event, payload, mark) for payload in payloads]).decode()

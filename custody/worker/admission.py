@@ -1,0 +1,28 @@
+"""Whether a caller may send a command, by what the command declares."""
+
+from custody.protocol.command import AGENT, PLATFORM_KEY, SESSION, Declaration
+from custody.protocol.refusals import NotForPages
+from custody.worker.proofs import Proven, ProvenPlatform, ProvenSession, WrongKind
+
+
+def check_kind(declared: Declaration, kind: str) -> None:
+    """Raise WrongKind unless the command takes this kind of credential."""
+    if kind in declared.proofs:
+        return
+    if declared.proofs == AGENT:
+        raise WrongKind("Only an agent may sign; use the agent's own token.")
+    if declared.proofs == SESSION:
+        raise WrongKind("Only a signed-in person may do this.")
+    if declared.proofs == PLATFORM_KEY:
+        raise WrongKind("Only a platform key may do this.")
+    raise WrongKind
+
+
+def admit(declared: Declaration, caller: Proven) -> None:
+    """Raise unless the role, the second factor and the scope are what the command needs, now."""
+    if isinstance(caller, ProvenSession):
+        if caller.page is not None and not declared.pages:
+            raise NotForPages
+        caller.need(declared.roles, declared.mfa)
+    if isinstance(caller, ProvenPlatform) and declared.scope is not None:
+        caller.need(declared.scope)

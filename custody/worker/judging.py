@@ -1,0 +1,46 @@
+"""The part of a tenant's configuration that the signer judges by, under a MAC."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.identity.mfa import MfaPolicy
+from custody.worker.sealing import Sealer, Tampered, fields
+
+JUDGING_MAC = "judging-mac"
+
+
+class Judging(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`approvalConfig` and `authAbuseConfig.mfa` as far as they decide; who saved nothing has the defaults."""
+
+    auto_expire_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = 86_400
+    uncovered_effects: Literal["queue", "allow", "refuse"] = "queue"
+    mfa: MfaPolicy = MfaPolicy()
+
+
+DEFAULT = Judging()
+
+
+class JudgingSeals:
+    """Seals and opens a tenant's judging configuration."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def seal(self, tenant: str, version: int, document: dict[str, Any]) -> tuple[str, bytes]:
+        """The canonical text and its MAC; raises msgspec.ValidationError for what is not a judging configuration."""
+        text = msgspec.json.encode(msgspec.convert(document, Judging)).decode()
+        return text, self._sealer.mac(JUDGING_MAC, tenant, fields(tenant, version, text))
+
+    def open(self, tenant: str, version: int, text: str | None, mac: bytes | None) -> Judging:
+        """The configuration of a tenant; the default where none was saved.
+
+        A row deleted behind our back gives the defaults back, which queue what they cannot judge.
+        """
+        if text is None:
+            if version != 0:
+                raise Tampered
+            return DEFAULT
+        self._sealer.check_mac(mac, JUDGING_MAC, tenant, fields(tenant, version, text))
+        return msgspec.json.decode(text, type=Judging)

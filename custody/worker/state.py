@@ -1,0 +1,28 @@
+"""What every worker consists of; each adds what is its own."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+
+from custody.kit.db import Pool
+from custody.worker.agent_queues import AgentQueues
+from custody.worker.judging import JudgingSeals
+from custody.worker.proofs import Proofs
+from custody.worker.room import Room
+from custody.worker.sealing import Sealer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """The state that every handler gets first."""
+
+    pool: Pool
+    sealer: Sealer
+    proofs: Proofs
+    judging: JudgingSeals
+    public_url: str
+    queues: AgentQueues = field(default_factory=AgentQueues)
+    counters: Counter[str] = field(default_factory=Counter)
+    room: Room = field(default_factory=Room)
+    # What is at work; a worker that stops waits for it.
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)

@@ -1,0 +1,1 @@
+"""Administration of a tenant: app clients, keys, configuration, webhooks."""

@@ -1,0 +1,1 @@
+"""People: every session begins here, on evidence that is checked here."""

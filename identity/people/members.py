@@ -1,0 +1,79 @@
+"""Members of a tenant, named by the operator. A changed role has another MAC, so living sessions feel it at once.
+
+Who was removed and is added again is another member: what they held of before stays without worth.
+"""
+
+from typing import Any
+
+import asyncpg
+
+from custody.kit import clock, quotas
+from custody.protocol.identity.refusals import LastOwner, MemberAbsent, UserAbsent
+from custody.protocol.identity.tenants import Membership, PutMember, RemovedMember, RemoveMember, SavedMember
+from custody.worker.acts import operating_in, remember, tell
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenPlatform
+from identity.context import Identity
+from identity.people.persons import membership_mac
+
+WRITE_SCOPE = "platform:user:write"
+_BEFORE = "SELECT role, created_at FROM memberships WHERE tenant_id = $1 AND user_id = $2"
+_COUNT = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
+_PUT = (
+    "INSERT INTO memberships (tenant_id, user_id, role, mac, created_at) VALUES ($1, $2, $3, $4, $5) "
+    "ON CONFLICT (tenant_id, user_id) DO UPDATE SET role = excluded.role, mac = excluded.mac"
+)
+# Who was deactivated owns nothing.
+_OTHER_OWNER = (
+    "SELECT EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1 "
+    "AND m.user_id <> $2 AND m.role = 'owner' AND u.deactivated_at IS NULL)"
+)
+_REMOVE = "DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2 RETURNING role"
+_END_SESSIONS = (
+    "UPDATE sessions SET revoked_at = service_now() WHERE tenant_id = $1 AND user_id = $2 AND revoked_at IS NULL"
+)
+
+
+async def put(identity: Identity, message: PutMember, call: Call[ProvenPlatform]) -> SavedMember:
+    """Make a user a member, or give them another role; the last owner only by force."""
+    tenant, user, role = message.tenant, message.user, message.role
+    async with operating_in(identity, call, tenant) as connection:
+        row = await connection.fetchrow(_BEFORE, tenant, user)
+        if row is None:
+            quotas.check("members", await connection.fetchval(_COUNT, tenant), identity.limits.of(tenant).members)
+        before, since = (row["role"], row["created_at"]) if row else (None, clock.now())
+        if before == "owner" and role != "owner":
+            await _spare_last_owner(connection, tenant, user, force=message.force)
+        mac = membership_mac(identity, tenant, user, role, since)
+        try:
+            await connection.execute(_PUT, tenant, user, role, mac, since)
+        except asyncpg.ForeignKeyViolationError:
+            raise UserAbsent from None
+        if before is None:
+            await tell(connection, call, "membership.added", "user", user, role=role)
+        elif before != role:
+            await tell(connection, call, "membership.changed", "user", user, role=role, before=before)
+        outcome = SavedMember(Membership(tenant, user, role, clock.iso(since)), before is None)
+        await remember(connection, call, outcome)
+    return outcome
+
+
+async def remove(identity: Identity, message: RemoveMember, call: Call[ProvenPlatform]) -> RemovedMember:
+    """End a membership and the sessions in it; the last owner's, whom only the operator could replace, by force."""
+    tenant, user, outcome = message.tenant, message.user, RemovedMember(message.user)
+    async with operating_in(identity, call, tenant) as connection:
+        role = await connection.fetchval(_REMOVE, tenant, user)
+        if role is None:
+            raise MemberAbsent
+        if role == "owner":
+            await _spare_last_owner(connection, tenant, user, force=message.force)
+        await connection.execute(_END_SESSIONS, tenant, user)
+        await tell(connection, call, "membership.removed", "user", user, before=role)
+        await remember(connection, call, outcome)
+    return outcome
+
+
+async def _spare_last_owner(connection: Any, tenant: str, user: str, *, force: bool) -> None:
+    """Raise LastOwner if nobody else owns the tenant. Its row is locked: of two owners not both go at once."""
+    if not force and not await connection.fetchval(_OTHER_OWNER, tenant, user):
+        raise LastOwner

@@ -1,0 +1,36 @@
+"""What identity reads from its environment, once."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from custody.kit import environment
+from custody.worker import settings
+from custody.worker.settings import WorkerSettings
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Identity's settings; the functions that need a key file read it."""
+
+    worker: WorkerSettings
+    socket: Path
+    key_file: Path
+    platform_key_file: Path
+    allow_self_registration: bool
+
+    def __repr__(self) -> str:
+        return "Settings()"
+
+
+def read(source: Mapping[str, str] = os.environ) -> Settings:
+    """Read and check; a wrong value raises ValueError with the variable's name and what it should be."""
+    worker = settings.read(source, "identity", connections=6)
+    return Settings(
+        worker=worker,
+        socket=environment.identity_socket(source),
+        key_file=environment.identity_key_file(source),
+        platform_key_file=environment.path(source, "SERVICE_PLATFORM_KEY_FILE", worker.home / "platform.key"),
+        allow_self_registration=environment.flag(source, "SERVICE_ALLOW_SELF_REGISTRATION", default=True),
+    )

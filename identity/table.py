@@ -1,0 +1,137 @@
+"""Which function carries out which command; who may send it stands above the command itself."""
+
+from custody.protocol.common import PublicKeys, Status
+from custody.protocol.identity.api_keys import CreateApiKey, CreateApiKeyIn, RevokeApiKey, RevokeApiKeyIn
+from custody.protocol.identity.credentials import (
+    CheckRequestSignature,
+    CreateAppSecret,
+    CreatePlatformKey,
+    CreateSigningKey,
+    DeleteAppClient,
+    ListPlatformKeys,
+    PutAppClients,
+    RevokeAppSecret,
+    RevokePlatformKey,
+    RevokeSigningKey,
+    RotateIdentity,
+)
+from custody.protocol.identity.devices import DecideDevice, LookAtDevice, NewDeviceCode, PollDeviceCode
+from custody.protocol.identity.factors import (
+    ConfirmSms,
+    ConfirmTotp,
+    EnrolSms,
+    EnrolTotp,
+    NewPasskeyChallenge,
+    NewRecoveryCodes,
+    NewSmsCode,
+    RegisterPasskey,
+    RemovePasskey,
+    RemoveTotp,
+    StepUp,
+)
+from custody.protocol.identity.origins import LookUpOrigin
+from custody.protocol.identity.sessions import EndSession, RefreshSession, SwitchTenant
+from custody.protocol.identity.sign_in import (
+    NewEmailCode,
+    NewNonce,
+    NewSignInChallenge,
+    SignInWithEmail,
+    SignInWithPasskey,
+    SignInWithWallet,
+)
+from custody.protocol.identity.tenants import CreateTenant, PutConfig, PutMember, RemoveMember, Vouch
+from custody.protocol.identity.webhooks import (
+    ChangeWebhook,
+    CreateWebhook,
+    DeleteWebhook,
+    ReplayDelivery,
+    RetryDelivery,
+    RollWebhookSecret,
+    SendWebhookTest,
+    SignDelivery,
+)
+from custody.worker.handlers import Handler, on
+from identity import status, vouch
+from identity.administration import (
+    api_keys,
+    app_clients,
+    app_secrets,
+    config,
+    deliveries,
+    origins,
+    platform_keys,
+    request_signatures,
+    signing_keys,
+    tenants,
+    webhooks,
+)
+from identity.context import Identity
+from identity.people import devices, email_codes, members, passkeys, recovery, sessions, sign_in, sms, step_up, totp
+from identity.rotation import rotate
+
+HANDLERS: tuple[Handler[Identity], ...] = (
+    # signing in
+    on(NewNonce, sign_in.new_nonce),
+    on(SignInWithWallet, sign_in.with_wallet),
+    on(NewEmailCode, email_codes.new_code),
+    on(SignInWithEmail, email_codes.sign_in),
+    on(NewSignInChallenge, passkeys.new_sign_in_challenge),
+    on(SignInWithPasskey, passkeys.sign_in),
+    # sessions
+    on(RefreshSession, sessions.refresh),
+    on(EndSession, sessions.end),
+    on(SwitchTenant, sessions.switch),
+    # devices
+    on(NewDeviceCode, devices.new_code),
+    on(PollDeviceCode, devices.poll),
+    on(LookAtDevice, devices.look),
+    on(DecideDevice, devices.decide),
+    # second factors
+    on(EnrolTotp, totp.enrol),
+    on(ConfirmTotp, totp.confirm),
+    on(RemoveTotp, totp.remove),
+    on(NewRecoveryCodes, recovery.renew),
+    on(EnrolSms, sms.enrol),
+    on(ConfirmSms, sms.confirm),
+    on(NewSmsCode, sms.new_code),
+    on(NewPasskeyChallenge, passkeys.new_challenge),
+    on(RegisterPasskey, passkeys.register),
+    on(RemovePasskey, passkeys.remove),
+    on(StepUp, step_up.step_up),
+    # tenants and members
+    on(CreateTenant, tenants.create),
+    on(PutConfig, config.put),
+    on(PutMember, members.put),
+    on(RemoveMember, members.remove),
+    on(Vouch, vouch.vouch),
+    # a tenant's API keys
+    on(CreateApiKey, api_keys.create),
+    on(RevokeApiKey, api_keys.revoke),
+    on(CreateApiKeyIn, api_keys.create_in),
+    on(RevokeApiKeyIn, api_keys.revoke_in),
+    # app clients, request-signing keys, platform keys
+    on(PutAppClients, app_clients.put),
+    on(DeleteAppClient, app_clients.delete),
+    on(LookUpOrigin, origins.look_up),
+    on(CreateAppSecret, app_secrets.rotate),
+    on(RevokeAppSecret, app_secrets.revoke),
+    on(CreateSigningKey, signing_keys.create),
+    on(RevokeSigningKey, signing_keys.revoke),
+    on(CreatePlatformKey, platform_keys.create),
+    on(RevokePlatformKey, platform_keys.revoke),
+    on(ListPlatformKeys, platform_keys.list_all),
+    on(CheckRequestSignature, request_signatures.check),
+    on(RotateIdentity, rotate.rotate),
+    # webhooks
+    on(CreateWebhook, webhooks.create),
+    on(ChangeWebhook, webhooks.change),
+    on(RollWebhookSecret, webhooks.roll_secret),
+    on(DeleteWebhook, webhooks.delete),
+    on(SendWebhookTest, deliveries.send_test),
+    on(RetryDelivery, deliveries.retry),
+    on(ReplayDelivery, deliveries.replay),
+    on(SignDelivery, webhooks.sign),
+    # every worker
+    on(PublicKeys, status.public_keys),
+    on(Status, status.status),
+)

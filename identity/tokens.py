@@ -1,0 +1,55 @@
+"""Minting people's access tokens; agents' are the signer's."""
+
+from datetime import datetime
+
+import msgspec
+
+from custody.kit import clock, ids
+from custody.kit.jwt import SessionClaims
+from custody.kit.shapes import Role
+from custody.worker.token_keys import Minter
+
+ACCESS_SECONDS = 900
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A web page of a tenant's app client."""
+
+    client: str
+    origin: str
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A person signed in to one tenant: what an access token says of it."""
+
+    id: str
+    user: str
+    tenant: str
+    role: Role
+    provider: str
+    amr: tuple[str, ...]
+    mfa_at: datetime | None
+    generation: int
+    # The app client at whose page it began, and that page's origin.
+    page: Page | None = None
+
+
+def session_token(minter: Minter, session: Session) -> str:
+    """A person's access token, for 900 seconds."""
+    issued = int(clock.now().timestamp())
+    return minter.mint(
+        SessionClaims(
+            iss=minter.issuer,
+            sub=session.user,
+            sid=session.id,
+            tid=session.tenant,
+            role=session.role,
+            scope="session",
+            amr=list(session.amr),
+            mfa_at=int(session.mfa_at.timestamp()) if session.mfa_at else None,
+            iat=issued,
+            exp=issued + ACCESS_SECONDS,
+            jti=ids.new_uuid(),
+            page=session.page.client if session.page else None,
+        )
+    )

@@ -1,0 +1,1 @@
+"""The `custody` command: set up, run, supervise and examine the processes."""

@@ -1,0 +1,101 @@
+"""The two things the walk-through talks to: the API with one credential, and the chain's node."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import msgspec
+
+_MINED_WITHIN_SECONDS = 10.0
+
+
+class DemoFailed(RuntimeError):
+    """Something answered other than it should."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the API said."""
+
+    status: int
+    data: Any
+    error: str | None
+
+
+class Api:
+    """The API as one caller sees it."""
+
+    def __init__(self, client: httpx.AsyncClient, url: str, credential: Mapping[str, str]) -> None:
+        self._client, self._url, self._credential = client, url, credential
+
+    def with_token(self, token: str) -> "Api":
+        """The same API for an agent."""
+        return Api(self._client, self._url, {"Authorization": f"Bearer {token}"})
+
+    def with_nothing(self) -> "Api":
+        """The same API without a credential."""
+        return Api(self._client, self._url, {})
+
+    def with_platform_key(self, key: str) -> "Api":
+        """The same API for the operator."""
+        return Api(self._client, self._url, {"X-Service-Platform-Key": key})
+
+    async def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+        """Ask, whatever comes back; a body in bytes is JSON already."""
+        content = body if isinstance(body, bytes) or body is None else msgspec.json.encode(body)
+        sent = {"Content-Type": "application/json"} if content is not None else {}
+        sent |= {**self._credential, **(headers or {})}
+        answer = await self._client.request(method, self._url + path, content=content, headers=sent)
+        try:
+            said = msgspec.json.decode(answer.content)
+            return Answer(answer.status_code, said.get("data"), said.get("error"))
+        except (msgspec.MsgspecError, AttributeError):
+            raise DemoFailed(f"{method} {path} answered {answer.status_code}: {answer.text[:200]!r}") from None
+
+    async def get(self, path: str) -> Any:
+        """Ask for something that must be there."""
+        return _expected(await self.ask("GET", path), "GET", path)
+
+    async def do(self, method: str, path: str, body: Any = None, *, status: int | None = None) -> Any:
+        """Do something that must succeed, or must end with this very status."""
+        return _expected(await self.ask(method, path, body), method, path, status)
+
+
+def _expected(answer: Answer, method: str, path: str, status: int | None = None) -> Any:
+    wrong = answer.status != status if status is not None else answer.error is not None or answer.status >= 300
+    if wrong:
+        raise DemoFailed(f"{method} {path} answered {answer.status}: {answer.error or answer.data}")
+    return answer.data
+
+
+class Chain:
+    """The local chain, for what only the chain can say."""
+
+    def __init__(self, client: httpx.AsyncClient, url: str) -> None:
+        self._client, self._url = client, url
+
+    async def balance(self, address: str) -> int:
+        """What an address holds, in wei."""
+        return int(await self._call("eth_getBalance", address, "latest"), 16)
+
+    async def fund(self, address: str, wei: int) -> None:
+        """Give an address play money."""
+        await self._call("dev_fund", address, hex(wei))
+
+    async def mined(self, tx_hash: str) -> int:
+        """The number of the block a transaction was mined in and succeeded."""
+        deadline = asyncio.get_running_loop().time() + _MINED_WITHIN_SECONDS
+        while (receipt := await self._call("eth_getTransactionReceipt", tx_hash)) is None:
+            if asyncio.get_running_loop().time() > deadline:
+                raise DemoFailed(f"{tx_hash} was not mined within {_MINED_WITHIN_SECONDS:.0f} s")
+            await asyncio.sleep(0.05)
+        if int(receipt["status"], 16) != 1:
+            raise DemoFailed(f"{tx_hash} failed on the chain")
+        return int(receipt["blockNumber"], 16)
+
+    async def _call(self, method: str, *parameters: str) -> Any:
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
+        said = msgspec.json.decode((await self._client.post(self._url, json=request)).content)
+        if "error" in said:
+            raise DemoFailed(f"the chain refused {method}: {said['error'].get('message')}")
+        return said["result"]

@@ -1,0 +1,83 @@
+"""What `custody doctor` asks of the database itself: what it promises about a commit, its clock, and the way to it."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import asyncpg
+
+from custody.kit import clock, environment
+from custody.kit.db import DatabaseAway
+from ops.findings import Finding
+from ops.settings import PROCESSES, Settings
+
+# Signed requests may be thirty seconds ahead; half of it is no accident any more.
+_CLOCK = timedelta(seconds=15)
+_BEFORE_FAILOVER = "name your replicas in synchronous_standby_names: otherwise a failover loses acknowledged commits"
+
+
+async def durability(connection: asyncpg.Connection) -> Finding:
+    """A commit that was acknowledged outlives a crash of the server, whatever role made it."""
+    rows = await connection.fetch(
+        "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')"
+        " UNION ALL SELECT 'synchronous_commit', split_part(one, '=', 2) FROM pg_db_role_setting, unnest(setconfig) one"
+        " WHERE split_part(one, '=', 1) = 'synchronous_commit'"
+        " AND (setrole = 0 OR setrole IN (SELECT oid FROM pg_roles WHERE rolname LIKE 'custody%'))"
+    )
+    off = sorted({row["name"] for row in rows if row["setting"] == "off"})
+    if off:
+        cure = f"set {', '.join(f'{name} = on' for name in off)} for the server, the database and every role"
+        return Finding("commits", f"{', '.join(off)} off: acknowledged commits can be lost", cure)
+    return Finding("commits", "survive a crash of the server")
+
+
+async def replicas(connection: asyncpg.Connection) -> Finding:
+    """Where there are replicas, a commit waits for one."""
+    count, named = await connection.fetchrow(
+        "SELECT (SELECT count(*) FROM pg_stat_replication), current_setting('synchronous_standby_names') <> ''"
+    )
+    if count and not named:
+        return Finding("replicas", f"{count}, and no commit waits for one", _BEFORE_FAILOVER)
+    return Finding("replicas", f"{count}, and a commit waits for them" if count else "none")
+
+
+async def clocks(connection: asyncpg.Connection) -> Finding:
+    """This machine and the database agree what time it is."""
+    before = clock.now()
+    theirs = await connection.fetchval("SELECT service_now()")
+    # The truth lies somewhere between asking and hearing.
+    ahead = max(theirs - clock.now(), before - theirs, timedelta())
+    if ahead > _CLOCK:
+        cure = "synchronise both by NTP: tokens, expiry and signed requests are checked against both"
+        return Finding("clocks", f"the database's is {ahead.total_seconds():.0f} s off", cure)
+    return Finding("clocks", "agree")
+
+
+ASKING: tuple[Callable[[asyncpg.Connection], Awaitable[Finding]], ...] = (durability, replicas, clocks)
+
+
+async def poolers(settings: Settings) -> Finding:
+    """Every process reaches Postgres itself, as far as we may read its address."""
+    behind, looked = [], 0
+    for process in PROCESSES:
+        try:
+            url = environment.url_from_home(settings.environment, process)
+        except environment.BadSetting:
+            continue
+        try:
+            connection = await asyncpg.connect(url, timeout=5)
+        except (*DatabaseAway, asyncpg.PostgresError, ValueError):
+            # Whether the database answers is another check's; that a role cannot sign in, its process says.
+            continue
+        looked += 1
+        try:
+            # A pooler makes up the number with which a client may cancel; Postgres gives its own process'.
+            if await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid():
+                behind.append(process)
+        finally:
+            await connection.close(timeout=5)
+    if behind:
+        cure = "connect directly, or in session mode: a pooler in transaction mode drops notifications"
+        return Finding("pooler", f"between Postgres and {', '.join(behind)}", cure)
+    return Finding(
+        "pooler", f"none in front of {looked} of {len(PROCESSES)} processes whose database URL is readable here"
+    )

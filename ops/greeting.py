@@ -1,0 +1,66 @@
+"""What `custody up` says once all is there: addresses, keys, and three commands to try."""
+
+import shlex
+import sys
+from pathlib import Path
+
+from ops.settings import Settings
+
+
+def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
+    """The whole text; every command in it can be pasted into another terminal in the same folder."""
+    url, home = settings.api_url, settings.home
+    platform_key, master_key = _short(settings.platform_key_file), _short(settings.master_key_file)
+    metrics = "  ".join(f"http://{host}:{port}/metrics" for _, host, port in settings.metrics_ports)
+    made = " It was created just now." if first else ""
+    return f"""
+  API            {url}
+  contract       {url}/openapi.json
+  proxy          {settings.proxy_url}
+                 Clients must trust {_short(settings.proxy_ca_file)}; `custody run` sets that up.
+  metrics        {metrics}
+  chain          {f"{chain_url}   (id 31337, in memory, play money)" if chain_url else "as you configured"}
+  platform key   {platform_key}
+  master key     {master_key}
+                 Copy it to a safe place: without it every wallet is lost.{made}
+  logs           {_short(home / "log")}
+
+Try, in another terminal:
+  # Decide what waits for a person:
+  {console(settings, url)}
+  curl -s {url}/ready
+  curl -s {url}/platform/tenants -H "X-Service-Platform-Key: $(cat {shlex.quote(str(platform_key))})" \\
+    -H 'Content-Type: application/json' -d '{{"id": "acme", "name": "Acme"}}'
+  {_command(settings)} {"demo" if chain_url else "doctor"}
+
+Ctrl-C stops everything."""
+
+
+def console(settings: Settings, url: str) -> str:
+    """The command that shows the queue of the walk-through's tenant; before any demo, of the person who signs in."""
+    key_file = demo_key_file(settings)
+    given = [f"SERVICE_KEY_FILE={shlex.quote(str(_short(key_file)))}"] if key_file.exists() else []
+    # Its own default is where nobody chose a port.
+    given += [f"SERVICE_URL={url}"] if url != "http://127.0.0.1:3200" else []
+    return " ".join([*given, _custody(), "console"])
+
+
+def demo_key_file(settings: Settings) -> Path:
+    """Where the walk-through keeps its tenant's key, readable by its owner alone."""
+    return settings.home / "demo" / "tenant.key"
+
+
+def _custody() -> str:
+    return shlex.quote(str(_short(Path(sys.prefix, "bin", "custody"))))
+
+
+def _command(settings: Settings) -> str:
+    command = _custody()
+    # The other terminal does not have our environment, and the command must find this very state folder.
+    default = settings.home == Path.cwd() / ".custody"
+    return command if default else f"SERVICE_HOME={shlex.quote(str(settings.home))} {command}"
+
+
+def _short(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

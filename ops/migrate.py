@@ -1,0 +1,145 @@
+"""Bring a database up to date: roles, migrations, functions, and one address file for each process.
+
+Everything happens in one transaction under an advisory lock: of several that start at once one works, the others
+wait and find nothing to do, and one that is killed leaves nothing half done.
+"""
+
+import warnings
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import asyncpg
+
+from custody.database import apply
+from custody.database.texts import Text, digest, read
+from custody.kit.environment import BadSetting
+from custody.kit.schema_version import NewerDatabase
+from ops import places, roles
+from ops.settings import PROCESSES
+
+MIGRATIONS = "custody.migrations"
+FUNCTIONS = "functions"
+_APP = "custody"
+# Any fixed number will do; this one spells "custody" in ASCII.
+_LOCK = 0x637573746F6479
+
+
+async def migrate(
+    owner_url: str,
+    home: places.Home,
+    *,
+    given: Mapping[str, str] | None = None,
+    package: str = MIGRATIONS,
+    texts: list[Text] | None = None,
+) -> list[str]:
+    """Apply what is missing and return its names; nothing to do costs three queries."""
+    given = given or {}
+    texts = read() if texts is None else texts
+    if await _up_to_date(owner_url, home, names(package), texts, given):
+        return []
+    # Imported late: a start that has nothing to migrate must not pay for the ORM.
+    from tortoise import Tortoise  # noqa: PLC0415
+    from tortoise.migrations.executor import MigrationExecutor  # noqa: PLC0415
+    from tortoise.migrations.schema_editor import AsyncpgSchemaEditor  # noqa: PLC0415
+    from tortoise.transactions import in_transaction  # noqa: PLC0415
+
+    applied: list[str] = []
+    lacking: list[str] = []
+    app = {"models": [package], "migrations": package, "default_connection": "default"}
+    connection = {"engine": "tortoise.backends.asyncpg", "credentials": _credentials(owner_url)}
+    with warnings.catch_warnings():
+        # Our migrations are SQL and need no models, which the ORM finds odd.
+        warnings.filterwarnings("ignore", message=".*has no models")
+        await Tortoise.init(config={"connections": {"default": connection}, "apps": {_APP: app}})
+    try:
+        async with in_transaction("default") as transaction:
+            await transaction.execute_query("SELECT pg_advisory_xact_lock($1)", [_LOCK])
+            executor = MigrationExecutor(transaction, {_APP: app})
+            await executor.recorder.ensure_schema(AsyncpgSchemaEditor(transaction, atomic=False))
+            async with transaction.acquire_connection() as raw:
+                await roles.prepare(raw, owner_url, home, given)
+                # Another one may have done it all while this one waited for the lock.
+                lacking = await _lacking(raw, names(package), texts)
+                back = await apply.take_down(raw, texts) if lacking else []
+            await executor.migrate(
+                direction="forward",
+                progress=lambda event, _app, name: applied.append(name) if event == "apply_done" else None,
+            )
+            async with transaction.acquire_connection() as raw:
+                if lacking:
+                    await apply.put_up(raw, texts, back)
+    finally:
+        await Tortoise.close_connections()
+    return applied + [name for name in lacking if name == FUNCTIONS]
+
+
+def names(package: str = MIGRATIONS) -> list[str]:
+    """Every migration of a package, in order."""
+    return sorted(
+        entry.name.removesuffix(".py")
+        for entry in files(package).iterdir()
+        if entry.name.endswith(".py") and not entry.name.startswith("_")
+    )
+
+
+async def missing(owner_url: str, wanted: list[str], texts: list[Text]) -> list[str]:
+    """The migrations that the database does not have, and `functions` if it has other ones than these texts make.
+
+    NewerDatabase if it has a migration that is not wanted.
+    """
+    connection = await asyncpg.connect(owner_url, timeout=10)
+    try:
+        return await _lacking(connection, wanted, texts)
+    finally:
+        await connection.close()
+
+
+async def _lacking(connection: Any, wanted: list[str], texts: list[Text]) -> list[str]:
+    there: set[str] = set()
+    if await connection.fetchval("SELECT to_regclass('tortoise_migrations') IS NOT NULL"):
+        rows = await connection.fetch("SELECT name FROM tortoise_migrations WHERE app = $1", _APP)
+        there = {row["name"] for row in rows}
+    if unknown := there - set(wanted):
+        raise NewerDatabase(max(unknown))
+    same = await apply.applied(connection) == digest((text.name, text.file) for text in texts)
+    return sorted(set(wanted) - there) + ([] if same else [FUNCTIONS])
+
+
+async def _up_to_date(
+    owner_url: str, home: places.Home, wanted: list[str], texts: list[Text], given: Mapping[str, str]
+) -> bool:
+    for process in set(PROCESSES) - set(given):
+        file = home.file("db", f"{process}.url")
+        # Where the server's socket lies can have moved with the folder.
+        if not file.exists() or _place(file.read_text().strip()) != _place(owner_url):
+            return False
+        if (uid := home.uid_of(process)) is not None and file.stat().st_uid != uid:
+            return False
+    return not await missing(owner_url, wanted, texts)
+
+
+def _place(url: str) -> tuple[str, str, str]:
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[2], parts.path, parts.query
+
+
+def _credentials(url: str) -> dict[str, Any]:
+    """The address in the form Tortoise takes: it does not read a socket's folder from a query."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    found: dict[str, Any] = {
+        "host": query.pop("host", None) or parts.hostname,
+        "port": int(query.pop("port", None) or parts.port or 5432),
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or "") or None,
+        "database": unquote(parts.path.removeprefix("/")),
+        "minsize": 1,
+        "maxsize": 1,
+    }
+    if mode := query.pop("sslmode", None):
+        found["ssl"] = mode
+    if query:
+        raise BadSetting("SERVICE_DATABASE_URL", f"{', '.join(sorted(query))} in its query is not supported")
+    return found

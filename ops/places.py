@@ -1,0 +1,174 @@
+"""The state folder: which files lie where, and which process owns them. Its place is SERVICE_HOME.
+
+Started as root, every process gets a uid of its own, taken from a range that no distribution hands out and without
+creating users. That needs a state folder which those uids can enter. We never change a folder that is not ours, so
+below a closed folder (a checkout in root's home) the Python processes keep root's uid and the caller is told.
+"""
+
+import fcntl
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+UIDS = {
+    "postgres": 64710,
+    "signer": 64711,
+    "api": 64712,
+    "scheduler": 64713,
+    "proxy": 64714,
+    "identity": 64715,
+    "chain": 64716,
+}
+# sun_path holds 108 bytes with its NUL; ".s.PGSQL.5432.lock" is the longest name put behind a socket folder.
+LONGEST_SOCKET_FOLDER = 106 - len("/.s.PGSQL.5432.lock")
+
+
+class Home(msgspec.Struct, frozen=True):
+    """The state folder, prepared; `separate` says whether processes run under uids of their own."""
+
+    path: Path
+    separate: bool
+
+    def uid_of(self, process: str) -> int | None:
+        """The uid a process runs under, or None to keep ours."""
+        return UIDS[process] if self.separate else None
+
+    def file(self, *parts: str) -> Path:
+        """A path inside the folder."""
+        return self.path.joinpath(*parts)
+
+
+def open_home(path: Path) -> Home:
+    """Make the state folder if it is not there, private to its owner; 0711 when processes have uids of their own."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    separate = os.geteuid() == 0 and sys.platform == "linux" and enterable(path.resolve().parent)
+    path.chmod(0o711 if separate else 0o700)
+    home = Home(path.resolve(), separate)
+    folder(home.file("db"), mode=0o711 if separate else 0o700)
+    folder(home.file("log"))
+    for process in ("signer", "identity", "api", "scheduler", "proxy", "chain"):
+        folder(home.file(process), owner=home.uid_of(process))
+    _identity_key_folder(home)
+    return home
+
+
+def found_home(path: Path) -> Home:
+    """The state folder as it is, for commands that only look: nothing is made, nothing changes hands."""
+    insist_on_owner(path)
+    separate = os.geteuid() == 0 and sys.platform == "linux" and path.is_dir() and enterable(path.resolve().parent)
+    return Home(path.resolve(), separate)
+
+
+def insist_on_owner(path: Path) -> None:
+    """Raise PermissionError for root in somebody's folder: what root makes there, its processes could not open."""
+    if os.geteuid() == 0 and path.is_dir() and (uid := path.stat().st_uid) != 0:
+        raise PermissionError(f"the state folder {path} belongs to uid {uid}; run this as that user")
+
+
+def folder(path: Path, *, owner: int | None = None, mode: int = 0o700) -> Path:
+    """Make a folder with exactly this owner and mode."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    if owner is not None:
+        os.chown(path, owner, owner)
+    path.chmod(mode)
+    return path
+
+
+def _identity_key_folder(home: Home) -> None:
+    """Where the signer leaves identity's key: the signer writes, and by the folder's group identity alone reads.
+
+    The signer may not give a file away to another uid; a file made in a folder with this bit belongs to its group.
+    """
+    path = folder(home.file("identity-key"))
+    if (owner := home.uid_of("signer")) is not None and (group := home.uid_of("identity")) is not None:
+        os.chown(path, owner, group)
+        path.chmod(0o2750)
+
+
+def enterable(path: Path) -> bool:
+    """Whether a user without rights of its own can reach this folder: every folder on the way lets others pass."""
+    return all(part.stat().st_mode & 0o001 for part in (path, *path.parents))
+
+
+def readable(file: Path) -> bool:
+    """Whether such a user can read this file or enter this folder."""
+    needed = 0o005 if file.is_dir() else 0o004
+    return file.stat().st_mode & needed == needed and enterable(file.resolve().parent)
+
+
+def write_private(path: Path, content: str, *, owner: int | None = None) -> None:
+    """Write a file that only its owner can read, in one step: readers see the old content or the new."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        if owner is not None:
+            os.fchown(handle, owner, owner)
+        file.write(content)
+        file.flush()
+        os.fsync(handle)
+    draft.replace(path)
+
+
+def socket_folder(wanted: Path, *, owner: int | None, mode: int, reach: bool = False) -> Path:
+    """A folder for sockets: `wanted`, or where its path is too long a short one elsewhere with `wanted` as link.
+
+    `reach` asks for a folder that another uid can enter from outside.
+    """
+    if len(os.fsencode(wanted)) <= LONGEST_SOCKET_FOLDER and not (reach and not enterable(wanted.parent)):
+        if wanted.is_symlink():
+            wanted.unlink()
+        return folder(wanted, owner=owner, mode=mode)
+    short = short_folder(wanted)
+    if wanted.is_dir() and not wanted.is_symlink():
+        wanted.rmdir()
+    if not wanted.is_symlink() or wanted.readlink() != short:
+        wanted.unlink(missing_ok=True)
+        wanted.symlink_to(short)
+    return folder(short, owner=owner, mode=mode)
+
+
+def short_folder(wanted: Path) -> Path:
+    """A folder in the temporary folder, the same for the same `wanted`."""
+    name = hashlib.sha256(os.fsencode(wanted)).hexdigest()[:12]
+    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108 - owner checked below, name is not secret
+        short = Path(parent) / f"custody-{os.geteuid()}-{name}"
+        if len(os.fsencode(short)) <= LONGEST_SOCKET_FOLDER and enterable(short.parent):
+            break
+    else:
+        raise OSError(f"no temporary folder with a short path and open permissions for the sockets of {wanted}")
+    short.mkdir(mode=0o711, exist_ok=True)
+    found = short.lstat()
+    # Another user could have put a folder or a link there first.
+    if short.is_symlink() or found.st_uid not in {os.geteuid(), *UIDS.values()}:
+        raise OSError(f"{short} belongs to another user; remove it")
+    return short
+
+
+class Lock:
+    """Exclusive ownership of something on disk, held until it is released or this process dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def take(self) -> bool:
+        """Take the lock; False when another process holds it."""
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return False
+        self._handle = handle
+        return True
+
+    def release(self) -> None:
+        """Let the next one have it."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None

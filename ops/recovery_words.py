@@ -1,0 +1,38 @@
+"""The words of the commands for keys and recovery, without what these import: other commands pay for none of it."""
+
+from pathlib import Path
+from typing import Any
+
+
+def declare(commands: Any) -> None:
+    """`keys`, `backup` and `restore`."""
+    _declare_keys(commands)
+    _declare_backup(commands)
+    _declare_restore(commands)
+
+
+def _declare_keys(commands: Any) -> None:
+    top = commands.add_parser("keys", help="rotate the master key, and list its versions")
+    acts = top.add_subparsers(dest="act", required=True, metavar="status|rotate")
+    acts.add_parser("status", help="show what each version seals")
+    rotate = acts.add_parser("rotate", help="re-seal everything with a new version; continues where it was interrupted")
+    how = rotate.add_mutually_exclusive_group()
+    how.add_argument("--prepare", action="store_true", help="only add the version, to copy it to other hosts first")
+    how.add_argument("--new", action="store_true", help="start another version although an older one is still in use")
+    how.add_argument("--retire", action="store_true", help="remove unused versions from the file")
+    at_once = "with --retire: end the sessions and codes that only time would end"
+    rotate.add_argument("--at-once", action="store_true", help=at_once)
+
+
+def _declare_backup(commands: Any) -> None:
+    backup = commands.add_parser("backup", help="copy the database, not the master key, into a new folder")
+    backup.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
+
+
+def _declare_restore(commands: Any) -> None:
+    restore = commands.add_parser("restore", help="restore a backup into an empty database, and verify it")
+    restore.add_argument("folder", type=Path, nargs="?", metavar="DIR", help="what `custody backup` made")
+    verify = "verify every sealed value and every MAC; without DIR, in the current database"
+    restore.add_argument("--verify", action="store_true", help=verify)
+    accept = "make the running signer accept an older, restored state"
+    restore.add_argument("--accept", action="store_true", help=accept)

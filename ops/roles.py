@@ -1,0 +1,91 @@
+"""The database roles: one for each process, and one without login that owns the functions which look across tenants.
+
+Promise P4: no process role owns a table, is a superuser or goes around row-level security.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+import asyncpg
+
+from custody.kit.environment import BadSetting
+from ops import places
+from ops.settings import PROCESSES
+
+DEFINER = "custody_definer"
+_ITERATIONS = 4096
+# The workers' statements touch a handful of rows by key; on a young table without statistics the planner
+# would read it whole, and a plan cached then stays slow.
+_SETTINGS = {"signer": "enable_seqscan = off", "identity": "enable_seqscan = off"}
+
+
+def role_of(process: str) -> str:
+    """The database role of a process."""
+    return f"custody_{process}"
+
+
+def url_for(owner_url: str, process: str, password: str) -> str:
+    """The address of one process: the owner's, with another user."""
+    parts = urlsplit(owner_url)
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{role_of(process)}:{quote(password, safe='')}@{place}"))
+
+
+def scram_verifier(password: str) -> str:
+    """What Postgres stores for a password (RFC 5803). Sent instead of it, so that no server log ever holds it."""
+    salt = secrets.token_bytes(16)  # noqa: TID251 - a salt, not a credential
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    shown = [base64.b64encode(part).decode() for part in (salt, stored, server)]
+    return f"SCRAM-SHA-256${_ITERATIONS}:{shown[0]}${shown[1]}:{shown[2]}"
+
+
+async def prepare(connection: asyncpg.Connection, owner_url: str, home: places.Home, given: Mapping[str, str]) -> None:
+    """Make the roles that are not there, and write each process' address into its own file.
+
+    `given` holds addresses the operator set; for those nothing is written. A password that is known is kept: another
+    machine may use it too.
+    """
+    await _ensure(connection, DEFINER, "NOLOGIN")
+    # An owner who is not a superuser may hand functions only to a role that it is a member of.
+    await connection.execute(f"GRANT {DEFINER} TO CURRENT_USER")
+    database = await connection.fetchval("SELECT quote_ident(current_database())")
+    await connection.execute(f"REVOKE ALL ON DATABASE {database} FROM PUBLIC")
+    await connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    for process in PROCESSES:
+        role = role_of(process)
+        file = home.file("db", f"{process}.url")
+        known = given.get(process) or (file.read_text() if file.exists() else None)
+        password = _password_in(known, process) or secrets.token_hex(32)  # noqa: TID251 - a database password
+        fresh = await _ensure(connection, role, "LOGIN")
+        if fresh or known is None:
+            await connection.execute(f"ALTER ROLE {role} PASSWORD '{scram_verifier(password)}'")
+        if setting := _SETTINGS.get(process):
+            await connection.execute(f"ALTER ROLE {role} SET {setting}")
+        await connection.execute(f"GRANT CONNECT ON DATABASE {database} TO {role}")
+        if process not in given:
+            places.write_private(file, url_for(owner_url, process, password) + "\n", owner=home.uid_of(process))
+
+
+async def _ensure(connection: asyncpg.Connection, role: str, login: str) -> bool:
+    found = await connection.fetchrow("SELECT rolsuper OR rolbypassrls AS above FROM pg_roles WHERE rolname = $1", role)
+    if found is None:
+        await connection.execute(f"CREATE ROLE {role} {login}")
+        return True
+    if found["above"]:
+        raise PermissionError(f"the role {role} bypasses row-level security; remove SUPERUSER and BYPASSRLS from it")
+    return False
+
+
+def _password_in(url: str | None, process: str) -> str | None:
+    if url is None:
+        return None
+    parts = urlsplit(url.strip())
+    if parts.username != role_of(process):
+        raise BadSetting(f"SERVICE_DATABASE_URL_{process.upper()}", f"must sign in as {role_of(process)}")
+    return unquote(parts.password) if parts.password else None

@@ -1,0 +1,250 @@
+"""What the proxy knows of agents, routes and secrets, and how old that may be.
+
+Everything is read when it is first needed. A notification of the database drops what changed at once; should one be
+lost, no answer is used longer than FRESH_SECONDS, so that a revoked token, a changed route or a rotated secret takes
+effect within two seconds. While the database is away what was known goes on for STALE_SECONDS, then requests are
+refused.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from custody.credentials.match import RouteTable
+from custody.credentials.patterns import HostPattern, PathPattern, compile_host, compile_path
+from custody.credentials.rules import ValueNotForHeader, value_fits
+from custody.credentials.target import Target
+from custody.credentials.types import CredentialRoute, RouteFields
+from custody.kit import clock
+from custody.kit.cache import Cache
+from custody.kit.callers import AgentCaller, Origin, Proof
+from custody.kit.db import DatabaseAway, Pool
+from custody.kit.errors import Unavailable
+from custody.kit.logs import logger
+from custody.kit.tasks import leave_to_caller, spawn
+from custody.protocol.client import SignerClient
+from custody.protocol.signer.secrets import Revealed, RevealForRoute
+from proxy_addon.inject import formatted
+from proxy_addon.mask import needles
+
+log = logger("proxy")
+CHANNEL = "custody_changes"
+FRESH_SECONDS = 1.0
+STALE_SECONDS = 10.0
+SECRET_SECONDS = 30.0
+_AGENTS, _TENANTS, _SECRETS = 20_000, 2_000, 1_000
+_RELISTEN_SECONDS = 1.0
+_FORGET_SECONDS = 5.0
+# A database that does not answer in this time counts as away.
+_READ_SECONDS = 2.0
+_FEW_ROUTES, _LARGE_VALUE = 100, 2048
+
+
+class StoreAway(Unavailable):
+    """The proxy cannot reach its database, so it cannot check whether this request is still allowed; retry shortly."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Which tokens of an agent are good, and the version of its tenant's routes and secrets."""
+
+    incarnation: str
+    token_epoch: int
+    frozen: bool
+    credential_version: int
+
+
+class Credential:
+    """A revealed secret with what follows from it: how it is written, and what must not come back."""
+
+    __slots__ = ("_host", "_path", "expires_at", "fields", "fits", "needles", "secret_id", "secret_version", "text")
+
+    def __init__(self, revealed: Revealed) -> None:
+        value = revealed.value.decode()
+        self.fields: RouteFields = revealed.fields
+        self.secret_id = revealed.secret_id
+        self.secret_version = revealed.secret_version
+        self.expires_at: datetime | None = revealed.expires_at
+        self.text = formatted(revealed.fields, value)
+        self.needles = needles(value)
+        self.fits = _fits(revealed.fields, value)
+        self._host: HostPattern = compile_host(revealed.fields.host_pattern)
+        self._path: PathPattern = compile_path(revealed.fields.path_pattern)
+
+    def __repr__(self) -> str:
+        return f"Credential({self.secret_id}, {self.secret_version})"
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over, by this process' clock."""
+        return self.expires_at is not None and self.expires_at <= clock.now()
+
+    def covers(self, target: Target, method: str) -> bool:
+        """Whether the route *as the signer sealed it* says so: a changed row in the database decides nothing."""
+        fields = self.fields
+        return (
+            fields.enabled
+            and fields.method in ("*", method)
+            and self._host.matches(target.host, target.port)
+            and self._path.matches(target.matched)
+        )
+
+
+def _fits(fields: RouteFields, value: str) -> bool:
+    try:
+        value_fits(fields, value)
+    except ValueNotForHeader:
+        return False
+    return True
+
+
+class LookupCache:
+    """The proxy's look-ups, each cached as long as it may be and asked once however many wait for it."""
+
+    def __init__(self, pool: Pool, signer: SignerClient) -> None:
+        self._pool = pool
+        self._signer = signer
+        self._standings: Cache[tuple[str, str], Standing | None] = Cache(_AGENTS, STALE_SECONDS)
+        self._tables: Cache[str, tuple[int, RouteTable]] = Cache(_TENANTS)
+        self._credentials: Cache[tuple[str, str], tuple[int, Credential]] = Cache(_SECRETS, SECRET_SECONDS)
+        self._asking: dict[Any, asyncio.Future[Any]] = {}
+        # Rises with every notification of a tenant: an answer that was asked for before one is not kept.
+        self._changes: Counter[str] = Counter()
+
+    async def standing(self, tenant: str, agent: str) -> Standing | None:
+        """How an agent stands right now; None when there is none."""
+        key, now = (tenant, agent), time.monotonic()
+        found = self._standings.entry(key)
+        if found is not None and now - found.at < FRESH_SECONDS:
+            return found.value
+        try:
+            standing: Standing | None = await self._once(
+                ("standing", key, self._changes[tenant]), lambda: self._read_standing(key)
+            )
+        except DatabaseAway:
+            if found is None or time.monotonic() - found.at > STALE_SECONDS:
+                raise StoreAway from None
+            return found.value
+        return standing
+
+    async def table(self, tenant: str, version: int) -> RouteTable:
+        """The tenant's routes, at least as new as this version."""
+        found = self._tables.get(tenant)
+        if found is not None and found[0] == version:
+            return found[1]
+        try:
+            table: RouteTable = await self._once(("table", tenant, version), lambda: self._read_table(tenant, version))
+        except DatabaseAway:
+            raise StoreAway from None
+        return table
+
+    async def credential(self, tenant: str, route: str, version: int, caller: AgentCaller) -> Credential:
+        """The secret of a route, at least as new as this version. Raises what the signer refused it for."""
+        found = self._credentials.get((tenant, route))
+        if found is not None and found[0] == version:
+            return found[1]
+        # Not shared between waiting requests: each asks with its own proof, and the signer judges each.
+        began, changes = time.monotonic(), self._changes[tenant]
+        answer = (await self._signer.ask(RevealForRoute(route), caller)).answer
+        # The forms of a large value take long to find.
+        large = len(answer.value) > _LARGE_VALUE
+        credential = await asyncio.to_thread(Credential, answer) if large else Credential(answer)
+        if changes == self._changes[tenant]:
+            self._credentials.put((tenant, route), (version, credential), began)
+        return credential
+
+    def changed(self, tenant: str) -> None:
+        """Something of this tenant changed: its cached data is fetched again."""
+        self._changes[tenant] += 1
+        self._standings.drop_where(lambda key: key[0] == tenant)
+        self._credentials.drop_where(lambda key: key[0] == tenant)
+        self._tables.drop(tenant)
+
+    async def forget(self) -> None:
+        """Let go of secrets that are too old to be used, until cancelled."""
+        while True:
+            await asyncio.sleep(_FORGET_SECONDS)
+            self._credentials.drop_ended()
+
+    async def listen(self, url: str) -> None:
+        """Hear of changes until cancelled; without a connection the short age of everything must do."""
+        while True:
+            try:
+                await self._listen_once(url)
+            except DatabaseAway as problem:
+                log.warning("not listening for changes", extra={"reason": type(problem).__name__})
+            await asyncio.sleep(_RELISTEN_SECONDS)
+
+    async def _listen_once(self, url: str) -> None:
+        connection = await asyncpg.connect(url, timeout=5)
+        try:
+            gone = asyncio.Event()
+            connection.add_termination_listener(lambda _: gone.set())
+            await connection.add_listener(CHANNEL, lambda *heard: self.changed(heard[-1]))
+            # What changed while nobody listened was not heard.
+            self._standings.clear()
+            self._tables.clear()
+            await gone.wait()
+        finally:
+            connection.terminate()
+
+    async def _read_standing(self, key: tuple[str, str]) -> Standing | None:
+        began, changes = time.monotonic(), self._changes[key[0]]
+        async with asyncio.timeout(_READ_SECONDS):
+            row = await self._pool.fetchrow("SELECT * FROM proxy_standing($1, $2)", *key)
+        standing = None
+        if row is not None:
+            standing = Standing(str(row["incarnation"]), row["token_epoch"], row["frozen"], row["credential_version"])
+        if changes == self._changes[key[0]]:
+            self._standings.put(key, standing, began)
+        return standing
+
+    async def _read_table(self, tenant: str, version: int) -> RouteTable:
+        rows = await self._pool.fetch("SELECT * FROM proxy_routes($1)", tenant)
+        # Ten thousand routes take a tenth of a second: not on the event loop.
+        table = _table(rows) if len(rows) < _FEW_ROUTES else await asyncio.to_thread(_table, rows)
+        self._tables.put(tenant, (version, table))
+        return table
+
+    async def _once(self, key: Any, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Ask, unless the same question is on its way already; then wait for that answer."""
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = self._asking[key] = spawn(ask(), "look-up", on_failure=leave_to_caller)
+            asking.add_done_callback(lambda _: self._asking.pop(key, None))
+        # Shielded: a client that goes away does not take the answer from the others.
+        return await asyncio.shield(asking)
+
+
+def _table(rows: list[Any]) -> RouteTable:
+    routes = [_route(row) for row in rows]
+    table = RouteTable([route for route in routes if route is not None])
+    if table.broken or None in routes:
+        log.error("credential routes that cannot be read are skipped", extra={"routes": table.broken[:10]})
+    return table
+
+
+def _route(row: Any) -> CredentialRoute | None:
+    """A row as a route; None for one that the signer cannot have written."""
+    try:
+        fields = msgspec.json.decode(row["fields"], type=RouteFields)
+    except msgspec.ValidationError:
+        return None
+    return CredentialRoute(
+        id=str(row["id"]),
+        secret_id=str(row["secret_id"]),
+        fields=fields,
+        secret_name=row["secret_name"],
+        secret_version=row["secret_version"],
+        secret_lost=row["secret_lost"],
+    )
+
+
+def caller_of(tenant: str, agent: str, token: str, request_id: str, address: str) -> AgentCaller:
+    """The agent as the signer wants to see it: with its own token as the proof."""
+    return AgentCaller(proof=Proof("agent", token), origin=Origin(request_id, address), tenant=tenant, agent=agent)

@@ -1,0 +1,201 @@
+"""Keep upstreams apart that a client takes for one site.
+
+In the gateway form every upstream answers from the proxy's own host, so a client follows a redirect from one to the
+other with its token, and keeps one jar of cookies for all. Guarantees: what an upstream refers to lies beneath its own
+prefix or on another host, and its cookies are sent to its own prefix only. A reference that could be read in two ways
+is removed, for the client may read it in the other.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from custody.credentials.spelling import DEFAULT_PORT, Misspelled, normal_path, read_host
+from custody.credentials.target import Target
+
+Headers = list[tuple[bytes, bytes]]
+
+# References in all Link headers of an answer: each costs as much as the path of the request is long.
+MAX_LINKS: Final = 64
+# Bytes of one header after its references were resolved.
+MAX_REFERENCE: Final = 64 * 1024
+# Clients send requests to these. With the last two, Azure's clients poll a long operation.
+_REFERENCES: Final = frozenset((b"location", b"content-location", b"operation-location", b"azure-asyncoperation"))
+# These headers change a whole host, and all upstreams share the proxy's host: its cookies, storage, TLS and scripts.
+_HOST_WIDE: Final = frozenset(
+    (
+        b"refresh",
+        b"set-cookie2",
+        b"clear-site-data",
+        b"strict-transport-security",
+        b"service-worker-allowed",
+    )
+)
+_URL = re.compile(r"(?:(https?):)?//([^/?#\\]*)(?=[/?#]|\Z)(.*)\Z", re.IGNORECASE | re.DOTALL)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_VISIBLE: Final = "".join(map(chr, range(0x21, 0x7F)))
+_LINK = re.compile(rb"<([^<>]*)>")
+_COOKIE_PATH = re.compile(r"/[A-Za-z0-9/._~!$&'()*+:@%-]*\Z")
+# Path and Domain are not among them; a quote could hide the end of an attribute from some readers.
+_COOKIE_ATTRIBUTE = re.compile(
+    rb"(?:expires|max-age|samesite|priority)=[^\";=]*\Z|(?:secure|httponly|partitioned)\Z", re.IGNORECASE
+)
+_HTTP_PORT: Final = 80
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where an upstream stands at the gateway: `prefix` is `/alias` or `/proxy/host`, as the agent wrote it.
+
+    `proxies` are the hosts by which the agent may know the proxy itself.
+    """
+
+    prefix: str
+    target: Target
+    proxies: frozenset[str]
+
+
+def origin_of(prefix: str, target: Target, headers: Headers) -> Origin:
+    """The origin of a request; the agent, or a load balancer in front of the proxy, tells the proxy's names."""
+    names = [value for name, value in headers if name.lower() in (b"host", b"x-forwarded-host")]
+    said = [part.strip().lower() for value in names for part in value.decode("latin-1").split(",")]
+    return Origin(prefix, target, frozenset(host.partition(":")[0].rstrip(".") for host in said) | {"localhost"})
+
+
+def confined(headers: Headers, origin: Origin, mask: Callable[[bytes], bytes]) -> tuple[Headers, list[str]]:
+    """An answer's headers, and the names of those that were removed. What was rewritten is masked once more.
+
+    At most one of each name that holds one reference is kept: of two, clients follow different ones.
+    """
+    times = Counter(name.lower() for name, _ in headers)
+    links = sum(value.count(b"<") for name, value in headers if name.lower() == b"link")
+    kept: Headers = []
+    removed: list[str] = []
+    for name, value in headers:
+        lower = name.lower()
+        new: bytes | None = value
+        if lower in _REFERENCES:
+            new = reference(value, origin) if times[lower] == 1 else None
+        elif lower == b"link":
+            new = _links(value, origin) if links <= MAX_LINKS else None
+        elif lower == b"set-cookie":
+            new = cookie(value, origin)
+        elif lower in _HOST_WIDE:
+            new = None
+        if new is None or len(new) > MAX_REFERENCE:
+            removed.append(lower.decode("latin-1"))
+        else:
+            kept.append((name, new if new is value else mask(new)))
+    return kept, removed
+
+
+def reference(raw: bytes, origin: Origin) -> bytes | None:
+    """A reference for the agent, with a path of its own host put beneath the prefix; None for one to be removed."""
+    if _CONTROL.search(raw):
+        # Browsers and Node remove tabs and line ends before they parse, so the URL they follow is another one.
+        return None
+    text = quote(raw, safe=_VISIBLE)
+    if url := _URL.match(text):
+        placed = _of_url(url[1], url[2], url[3], origin)
+    else:
+        # Clients disagree about other schemes, and about `http:` without slashes.
+        placed = None if _SCHEME.match(text) else _placed(text, origin)
+    return None if placed is None else placed.encode()
+
+
+def _of_url(scheme: str | None, authority: str, rest: str, origin: Origin) -> str | None:
+    try:
+        # IP addresses are refused in every notation: they include the proxy's own, and an honest upstream has a name.
+        host, port = read_host(authority)
+    except Misspelled:
+        return None
+    if port is None or (port == _HTTP_PORT and (scheme or "").lower() == "http"):
+        port = DEFAULT_PORT
+    if (host, port) == (origin.target.host, origin.target.port):
+        return _placed(rest if rest.startswith("/") else "/" + rest, origin)
+    if host in origin.proxies or host.endswith(".localhost"):
+        return None
+    return f"{scheme or 'https'}://{authority}{rest}"
+
+
+def _placed(text: str, origin: Origin) -> str | None:
+    """A reference without a host, resolved as the upstream means it (RFC 3986, 5.2)."""
+    text, hash_mark, fragment = text.partition("#")
+    path, mark, query = text.partition("?")
+    base = origin.target
+    if not path:
+        path = base.path
+        if not mark and base.query is not None:
+            mark, query = "?", base.query
+    elif not path.startswith("/"):
+        path = base.path[: base.path.rindex("/") + 1] + path
+    resolved = _without_dots(path)
+    if resolved is None:
+        return None
+    try:
+        normal_path(resolved)
+    except Misspelled:
+        return None
+    return f"{origin.prefix}{resolved}{mark}{query}{hash_mark}{fragment}"
+
+
+def _without_dots(path: str) -> str | None:
+    """The path with its dot segments applied, or None if they lead above its root."""
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            if not kept:
+                return None
+            kept.pop()
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+def _links(value: bytes, origin: Origin) -> bytes | None:
+    parts = _LINK.split(value)
+    if len(parts) == 1 or any(b"<" in part or b">" in part for part in parts[::2]):
+        return None
+    for at in range(1, len(parts), 2):
+        placed = reference(parts[at], origin)
+        if placed is None:
+            return None
+        parts[at] = b"<" + placed + b">"
+    return b"".join(parts)
+
+
+def cookie(value: bytes, origin: Origin) -> bytes:
+    """A cookie without a domain and with a path beneath the prefix. Only attributes that everybody reads alike stay.
+
+    A cookie named `__Host-` has another path than that name demands, so strict clients do not keep it.
+    """
+    pair, *attributes = value.split(b";")
+    path = ""
+    kept = []
+    for attribute in attributes:
+        name, _, said = attribute.strip(b" \t").partition(b"=")
+        if name.strip(b" \t").lower() == b"path":
+            path = said.strip(b" \t").decode("latin-1")
+        elif _COOKIE_ATTRIBUTE.match(attribute.strip(b" \t")):
+            kept.append(attribute.strip(b" \t"))
+    # The path comes first, so that nothing before it can keep it from being read.
+    return b"; ".join([pair, b"Path=" + _cookie_path(path, origin).encode(), *kept])
+
+
+def _cookie_path(path: str, origin: Origin) -> str:
+    if not path.startswith("/"):
+        # RFC 6265, 5.1.4: the folder of the request.
+        path = origin.target.path.rpartition("/")[0] or "/"
+    try:
+        normal_path(path)
+    except Misspelled:
+        path = "/"
+    # The slash at the end keeps the cookie from an alias that begins with this one.
+    return origin.prefix + (path if _COOKIE_PATH.match(path) else "/")

@@ -1,1 +1,0 @@
-"""The signer's stories about a tenant's administration: clients, keys, configuration, freezing."""

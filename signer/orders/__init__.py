@@ -1,0 +1,37 @@
+"""The kinds of orders that this signer signs. A new kind: a file beside these, and a line here."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from custody.chains.orders import EvmOrder, EvmReplacement, EvmTransfer, SolanaOrder, TransferOrder, TypedDataOrder
+from signer.orders.evm import EVM_TRANSACTION
+from signer.orders.evm_replacement import EVM_REPLACEMENT
+from signer.orders.evm_transfer import EVM_TRANSFER
+from signer.orders.kind import AnyKind
+from signer.orders.solana import SOLANA_TRANSACTION
+from signer.orders.typed_data import TYPED_DATA
+
+KINDS: Final[Mapping[type[object], AnyKind]] = {
+    EvmOrder: EVM_TRANSACTION,
+    EvmReplacement: EVM_REPLACEMENT,
+    TransferOrder: EVM_TRANSFER,
+    EvmTransfer: EVM_TRANSFER,
+    TypedDataOrder: TYPED_DATA,
+    SolanaOrder: SOLANA_TRANSACTION,
+}
+
+
+# A replacement and a transfer are stored as the transactions that they are.
+_BY_NAME: Final[Mapping[str, AnyKind]] = {
+    kind.name: kind for order, kind in KINDS.items() if order not in (EvmReplacement, TransferOrder, EvmTransfer)
+}
+
+
+def kind_named(name: str) -> AnyKind:
+    """The kind of an order that is stored."""
+    return _BY_NAME[name]
+
+
+def kind_of(order: object) -> AnyKind:
+    """The kind of an order that was decoded."""
+    return KINDS[type(order)]

@@ -1,0 +1,260 @@
+"""EVM transactions: built from fields, with fees within the chain's caps and a nonce from the ledger."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import coincurve
+import msgspec
+
+from custody.chains.evm import calldata
+from custody.chains.evm.address import checksum, parse_address
+from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.evm.signed import read as read_signed
+from custody.chains.evm.transaction import EvmTransaction, ValueOutOfRange
+from custody.chains.evm.transaction import sign as sign_evm
+from custody.chains.families import caip2
+from custody.chains.family import Chain
+from custody.chains.orders import EvmOrder, EvmPrepared
+from custody.chains.table import ChainTable
+from custody.chains.types import Effect, Subject
+from custody.kit.shapes import MAX_UINT256
+from custody.protocol.signer.refusals import (
+    FeeAboveCap,
+    GasLimitTooLow,
+    NonceGap,
+    NonceImplausible,
+    NonceTaken,
+    NonceUsed,
+)
+from custody.transactions.ledger import Facts
+from custody.worker.sealing import Tampered
+from signer.orders.kind import (
+    Decoded,
+    Draft,
+    Final,
+    Inputs,
+    NeedsNode,
+    NonceRequest,
+    OrderKind,
+    Produced,
+    chain_of,
+    digest_of,
+    text_of,
+)
+from signer.wallets.evm import EVM_KEYS
+
+MAX_AHEAD = 10_000
+MAX_NONCE = 2**53
+# What the network takes for any transaction; no lower gas limit can succeed.
+_LEAST_GAS = 21_000
+
+
+class Fees(msgspec.Struct, frozen=True):
+    """What a transaction may cost, in wei but for the gas limit."""
+
+    gas_limit: int
+    max_fee: int
+    priority_fee: int
+
+
+class EvmDraft(Draft, frozen=True, kw_only=True):
+    """A transaction's fields, checked and in their normal form."""
+
+    order: EvmOrder
+    prepared: EvmPrepared | None
+    chain: Chain
+    to: str
+    amount: int
+    calldata: bytes
+
+
+class EvmDecoded(Decoded, frozen=True, kw_only=True):
+    """What the transaction does, at these fees."""
+
+    fees: Fees
+
+
+class EvmFinal(Final, frozen=True, kw_only=True):
+    """The transaction, to the last field."""
+
+    transaction: EvmTransaction
+
+
+class EvmTransactionKind(OrderKind[EvmOrder, EvmDraft, EvmDecoded, EvmFinal, coincurve.PrivateKey]):
+    """`POST /vault/{agentId}/sign`."""
+
+    name = "evm"
+    keys = EVM_KEYS
+    permissions = frozenset({"sign_transaction"})
+
+    def check(self, order: EvmOrder, inputs: Inputs) -> EvmDraft:
+        """Chain known, numbers in range, the caller's own fees below the caps."""
+        prepared = inputs.prepared if isinstance(inputs.prepared, EvmPrepared) else None
+        return checked(order, prepared, inputs.chains)
+
+    def effects(self, draft: EvmDraft, facts: Facts) -> EvmDecoded:
+        """What the call does, and what it may cost at most."""
+        return decoded(draft, facts, _fees(draft))
+
+    def finish(self, draft: EvmDraft, decoded: EvmDecoded, facts: Facts) -> EvmFinal:
+        """Choose the nonce."""
+        need_node(draft)
+        legacy = draft.prepared.legacy if draft.prepared else False
+        return final(draft, decoded.fees, _nonce(draft, facts), legacy=legacy)
+
+    def sign(self, final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
+        """Encode and sign."""
+        return signed(final, key)
+
+    def signed_effects(self, row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
+        """Read the signed bytes."""
+        return signed_effects(row, address)
+
+
+EVM_TRANSACTION = EvmTransactionKind()
+
+
+# The steps that a transaction has in common with its replacement.
+
+
+def checked(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable, replaces: str | None = None) -> EvmDraft:
+    """An order whose chain is known, whose numbers are in range, and whose own fees are below the caps."""
+    chain = chain_of(chains, order.chain_id, "evm")
+    # The order keeps the chain's id: a later change of the active chain must not change what a person approves.
+    order = msgspec.structs.replace(order, chain_id=chain.id)
+    to = parse_address(order.to)
+    value = int(order.value)
+    if value > MAX_UINT256:
+        raise ValueOutOfRange
+    _check_callers_fees(order, chain)
+    text = text_of(order)
+    return EvmDraft(
+        order_text=text,
+        digest=digest_of("evm", text.encode()),
+        chain=chain,
+        broadcast=order.broadcast,
+        reference_id=order.reference_id,
+        to_address=checksum(to),
+        value=order.value,
+        data=order.data,
+        nonce=NonceRequest(
+            chain_id=chain.id,
+            pending=min(prepared.pending_nonce, MAX_NONCE) if prepared else None,
+            nonce=order.nonce,
+            takes_open_slot=order.broadcast and order.nonce is None,
+            replaces=replaces,
+        ),
+        order=order,
+        prepared=prepared,
+        to=to,
+        amount=value,
+        calldata=bytes.fromhex((order.data or "").removeprefix("0x")),
+    )
+
+
+def decoded(draft: EvmDraft, facts: Facts, fees: Fees) -> EvmDecoded:
+    """What the call does to this wallet, with the fee as one of its effects."""
+    us, chain = facts.address.lower(), draft.chain
+    effects, calls = calldata.decode(draft.to, draft.amount, draft.calldata, chain.id, us)
+    fee = Effect("fee", EVM_NATIVE, fees.gas_limit * fees.max_fee, from_=us, label="at most")
+    return EvmDecoded(
+        subject=Subject("evm", "evm", chain.id, caip2(chain), draft.to, (*effects, fee), calls), fee=fee, fees=fees
+    )
+
+
+def need_node(draft: EvmDraft) -> None:
+    """Raise NeedsNode where a node must be asked before a broadcast, and was not."""
+    if draft.broadcast and draft.prepared is None:
+        raise NeedsNode
+
+
+def final(draft: EvmDraft, fees: Fees, nonce: int, *, legacy: bool) -> EvmFinal:
+    """The transaction, to the last field."""
+    transaction = EvmTransaction(
+        chain_id=draft.chain.id,
+        nonce=nonce,
+        gas_limit=fees.gas_limit,
+        max_fee=fees.max_fee,
+        priority_fee=fees.priority_fee,
+        to=draft.to,
+        value=draft.amount,
+        data=draft.calldata,
+        legacy=legacy,
+    )
+    return EvmFinal(nonce=nonce, transaction=transaction)
+
+
+def signed(final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
+    """The signed bytes and their transaction hash."""
+    made = sign_evm(final.transaction, key)
+    return Produced(made.hash, made.hash, made.raw)
+
+
+def signed_effects(row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
+    """What the signed bytes of a row do, the fee among it; their signature must be this address's."""
+    found = read_signed(row["signed_bytes"])
+    transaction = found.transaction
+    place = (found.sender, found.hash, transaction.chain_id, transaction.nonce)
+    if place != (address, row["tx_hash"], row["chain_id"], row["nonce"]):
+        raise Tampered
+    us = found.sender.lower()
+    effects, _ = calldata.decode(transaction.to, transaction.value, transaction.data, transaction.chain_id, us)
+    return (*effects, Effect("fee", EVM_NATIVE, transaction.gas_limit * transaction.max_fee, from_=us, label="at most"))
+
+
+def _check_callers_fees(order: EvmOrder, chain: Chain) -> None:
+    """Refuse gas or a fee of the caller's own above a cap; one that a node suggests is lowered instead."""
+    limits = (
+        ("maxFeePerGas", order.max_fee_per_gas, chain.max_fee_per_gas),
+        ("maxPriorityFeePerGas", order.max_priority_fee_per_gas, chain.max_priority_fee_per_gas),
+        ("gasLimit", order.gas_limit, 2**63 - 1),
+    )
+    for name, asked, cap in limits:
+        if asked is not None and int(asked) > cap:
+            raise FeeAboveCap(f"{name} {asked} is above the cap of {cap} for {chain.name}.")
+    if order.gas_limit is not None and int(order.gas_limit) < _LEAST_GAS:
+        raise GasLimitTooLow
+
+
+def _fees(draft: EvmDraft) -> Fees:
+    """Gas limit, fee and priority fee per gas, all within the chain's caps."""
+    order, prepared, chain = draft.order, draft.prepared, draft.chain
+    plain_gas = _LEAST_GAS if prepared is not None and not draft.calldata else chain.default_gas
+    gas_limit = int(order.gas_limit) if order.gas_limit else (prepared.gas_limit if prepared else plain_gas)
+    gas_limit = max(gas_limit, _LEAST_GAS)
+    suggested = prepared.max_fee if prepared else chain.default_max_fee_per_gas
+    max_fee = int(order.max_fee_per_gas) if order.max_fee_per_gas else min(suggested, chain.max_fee_per_gas)
+    if gas_limit * max_fee > chain.max_fee_per_transaction:
+        if order.max_fee_per_gas or order.gas_limit:
+            raise FeeAboveCap(
+                f"{gas_limit} gas at {max_fee} wei is {gas_limit * max_fee} wei, above the cap of "
+                f"{chain.max_fee_per_transaction} for one transaction on {chain.name}."
+            )
+        max_fee = chain.max_fee_per_transaction // gas_limit
+    tip = prepared.priority_fee if prepared else chain.default_priority_fee_per_gas
+    priority = (
+        int(order.max_priority_fee_per_gas)
+        if order.max_priority_fee_per_gas
+        else min(tip, chain.max_priority_fee_per_gas)
+    )
+    return Fees(gas_limit, max_fee, min(priority, max_fee))
+
+
+def _nonce(draft: EvmDraft, facts: Facts) -> int:
+    """The nonce slot that this order takes."""
+    order, prepared = draft.order, draft.prepared
+    pending = prepared.pending_nonce if prepared else 0
+    known = 0 if facts.highest_nonce is None else facts.highest_nonce + 1
+    # Without this bound one signature with the highest nonce would leave the wallet no nonce, for ever.
+    if max(pending, order.nonce or 0) > known + MAX_AHEAD:
+        raise NonceImplausible(f"Nonce {max(pending, order.nonce or 0)} is more than {MAX_AHEAD} ahead of {known}.")
+    first_new = max(pending, known)
+    if order.nonce is None:
+        return facts.slot.nonce if facts.slot is not None else first_new
+    if order.nonce < pending:
+        raise NonceUsed(f"Nonce {order.nonce} has already been used on the chain; the next nonce is {pending}.")
+    if facts.slot is not None and facts.slot.state != "open":
+        raise NonceTaken(f"Nonce {order.nonce} belongs to transaction {facts.slot.tx_id}, which was already sent.")
+    if facts.slot is None and order.broadcast and order.nonce > first_new:
+        raise NonceGap(f"Nonce {order.nonce} leaves a gap; the next nonce is {first_new}.")
+    return order.nonce

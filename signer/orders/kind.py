@@ -1,0 +1,172 @@
+"""What every kind of order does on its way to a signature, and the data that goes from step to step.
+
+`check` looks at the order alone, `effects` says what its bytes do, `finish` fixes what only a signed order needs, and
+`sign` makes the signature. They ask nobody, and only `sign` sees a key. `evaluate` calls them in this order.
+"""
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from custody.chains.evm.transaction import EvmTransaction
+from custody.chains.families import FAMILIES
+from custody.chains.family import Chain
+from custody.chains.orders import Prepared, WalletAction
+from custody.chains.table import ChainTable
+from custody.chains.types import Effect, Subject
+from custody.protocol.signer.refusals import UnknownChain
+from custody.transactions.ledger import Facts, Slot
+from signer.wallets.keys import WalletKeys
+
+
+class NeedsNode(Exception):
+    """This order cannot be broadcast without what a node knows."""
+
+
+class Replaced(msgspec.Struct, frozen=True):
+    """A signed transaction that is stuck, and who signed it."""
+
+    tx_id: str
+    transaction: EvmTransaction
+    sender: str
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """What an order is checked with: the chains, what a node suggested, and what is known of its past."""
+
+    chains: ChainTable
+    prepared: Prepared | None = None
+    approving: bool = False
+    replaced: Replaced | None = None
+
+
+class NonceRequest(msgspec.Struct, frozen=True):
+    """Which nonce an order wants, on a chain that numbers a wallet's transactions."""
+
+    chain_id: int
+    pending: int | None
+    nonce: int | None
+    takes_open_slot: bool
+    replaces: str | None = None
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """An order that is right by itself. Each kind adds what its own later steps need."""
+
+    order_text: str
+    digest: bytes
+    chain: Chain | None
+    broadcast: bool
+    reference_id: str | None
+    to_address: str | None
+    value: str | None
+    data: str | None
+    nonce: NonceRequest | None = None
+    # Of an order that is a wallet action: what was asked for. Its reference makes it once.
+    action: WalletAction | None = None
+
+
+class Decoded(msgspec.Struct, frozen=True, kw_only=True):
+    """What the order does, which is what the policies judge; `fee` is one of its effects."""
+
+    subject: Subject
+    fee: Effect | None
+
+
+class Final(msgspec.Struct, frozen=True, kw_only=True):
+    """An order that will be signed: everything is fixed but the signature."""
+
+    nonce: int | None = None
+
+
+class Produced(msgspec.Struct, frozen=True):
+    """A signature and what came with it."""
+
+    tx_hash: str | None
+    signature: str
+    raw: bytes | None
+
+
+class SecondReader[Checked: Draft](Protocol):
+    """Reads what will be signed with code that shares nothing with ours; where the two disagree nothing is signed."""
+
+    @abstractmethod
+    async def load(self) -> None:
+        """Import what it reads with, once and off the loop: it may take a second."""
+
+    @abstractmethod
+    def confirm(self, draft: Checked) -> None:
+        """Read it all again; raises Invalid unless it reads what we read. Runs in a thread, for it may be slow."""
+
+
+class OrderKind[Order, Checked: Draft, Read: Decoded, Fixed: Final, Key](Protocol):
+    """One kind of order. Every kind is a class in this package, and `signer/orders/__init__.py` lists them."""
+
+    # As it stands in rows, answers and receipts.
+    name: str
+    # Whose key signs it.
+    keys: WalletKeys[Key]
+    # Where our own code reads bytes or documents that are signed as they come.
+    second_reader: SecondReader[Checked] | None = None
+    # An agent's own token is not enough: a signer of the agent must have authorised it.
+    needs_signer: bool = False
+    # What a signer who authorises it needs; one of these is enough.
+    permissions: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def check(self, order: Order, inputs: Inputs) -> Checked:
+        """Refuse what is wrong with the order by itself; raises Invalid with what to change."""
+
+    @abstractmethod
+    def effects(self, draft: Checked, facts: Facts) -> Read:
+        """Decode what the bytes do, and fix fees within the chain's caps."""
+
+    @abstractmethod
+    def finish(self, draft: Checked, decoded: Read, facts: Facts) -> Fixed:
+        """Fix what only a signed order needs; may still refuse, or raise NeedsNode."""
+
+    @abstractmethod
+    def sign(self, final: Fixed, key: Key) -> Produced:
+        """Sign with the opened key, whose address was compared."""
+
+    @abstractmethod
+    def signed_effects(self, row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
+        """What was signed does, read from a stored order alone.
+
+        Raises Tampered, Invalid or ValueError unless its signature is that address's, over just that order.
+        """
+
+
+type AnyKind = OrderKind[Any, Any, Any, Any, Any]
+
+
+def taken_over(draft: Draft, slot: Slot | None) -> Slot | None:
+    """The slot that an order may take although another order has it: an open one, or the one it replaces."""
+    if slot is None or draft.nonce is None or slot.state == "seen":
+        return None
+    return slot if slot.state == "open" or slot.tx_id == draft.nonce.replaces else None
+
+
+def chain_of(chains: ChainTable, chain_id: int | None, family: str) -> Chain:
+    """The chain an order names, or the active one; it must be of the right family."""
+    chain = chains.active if chain_id is None else chains.find(chain_id)
+    if chain is None or chain.family != family:
+        named = chain_id if chain_id is not None else chains.active.id
+        known = ", ".join(str(one.id) for one in chains.all_of(family))
+        raise UnknownChain(
+            f"Chain {named} is no {FAMILIES[family].title} chain of this deployment; chainId may be {known or 'none'}."
+        )
+    return chain
+
+
+def text_of(order: msgspec.Struct) -> str:
+    """An order in its one stored spelling."""
+    return msgspec.json.encode(order, order="deterministic").decode()
+
+
+def digest_of(kind: str, content: bytes) -> bytes:
+    """What an approver sees and confirms: of the caller's order, never of what a node suggested."""
+    return hashlib.sha256(b"custody-order-v1:" + kind.encode() + b":" + content).digest()

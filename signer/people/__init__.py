@@ -1,1 +1,0 @@
-"""The signer's stories about people: every session begins here, on evidence checked here."""

@@ -1,0 +1,120 @@
+"""What an authorisation says, read before the agent's set is known: the request that was signed must be this order's.
+
+The api passes the raw body on, and the order is read from it once more: the api could put another order beside a good
+signature, and a hash of the body would not tell. Reading takes its turn like that of any order.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from custody.chains.orders import Asked, EvmOrder, ReplacementFees, SolanaOrder, TransferOrder, TypedDataOrder
+from custody.chains.typed_body import TypedDataBody
+from custody.identity.request_signature import Signature, canonical, parse_header
+from custody.kit.callers import Authorization, ShownSigner
+from custody.kit.errors import CustodyError, Invalid
+from custody.kit.json_bodies import look_through, typed
+from custody.kit.refs import AgentRef
+from custody.protocol.identity.refusals import SignatureMismatch
+from custody.protocol.signer.orders import ReplaceEvm, SignOrder
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenAgent, ProvenSession
+from signer.orders.kind import text_of
+
+
+class _Route(NamedTuple):
+    """The end of a route's path, and what its body is."""
+
+    end: str
+    body: type[msgspec.Struct]
+
+
+_ROUTES: Final[Mapping[type[msgspec.Struct], _Route]] = {
+    EvmOrder: _Route("sign", EvmOrder),
+    TypedDataOrder: _Route("sign-typed-data", TypedDataBody),
+    SolanaOrder: _Route("sign-solana", SolanaOrder),
+    TransferOrder: _Route("actions/transfer", TransferOrder),
+    ReplacementFees: _Route("transactions/{}/replace", ReplacementFees),
+}
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """An authorisation that was read. What is wrong with it is told in its turn, after what matters more."""
+
+    authorization: Authorization
+    # The text that was signed.
+    content: bytes
+    # By the signer who made them; of one who made several, each.
+    signatures: tuple[tuple[str, Signature], ...]
+    problem: CustodyError | None
+    # Signatures that were checked, by signer, key and mark: one is checked once, however often the order is judged.
+    checked: dict[tuple[str, bytes, bytes], bool]
+
+    def __repr__(self) -> str:
+        return f"Evidence({self.authorization!r})"
+
+
+def read(
+    call: Call[ProvenAgent] | Call[ProvenSession], ref: AgentRef, message: SignOrder | ReplaceEvm
+) -> Evidence | None:
+    """What came with an order, or None where nothing did; raises Invalid for what no honest api sends."""
+    shown = call.authorization
+    if shown is None:
+        return None
+    if not isinstance(call.caller, ProvenAgent) or not _is_one_kind(shown):
+        raise Invalid("Send one authorization, beside an agent's token.", code="ambiguous_credentials")
+    try:
+        content = canonical(
+            shown.method,
+            shown.path,
+            ref.tenant,
+            shown.timestamp,
+            shown.expires_at,
+            shown.idempotency_key,
+            shown.body,
+        )
+        signatures = tuple(
+            (one.signer, parse_header(one.signature)) for one in shown.shown if one.signature is not None
+        )
+    except CustodyError as malformed:
+        return Evidence(shown, b"", (), malformed, {})
+    return Evidence(shown, content, signatures, None if _is_of(shown, ref, message) else SignatureMismatch(), {})
+
+
+def _is_one_kind(shown: Authorization) -> bool:
+    if shown.quorum is None:
+        return len(shown.shown) == 1 and _shows_one(shown.shown[0])
+    return all(one.signature is not None and one.secret is None for one in shown.shown)
+
+
+def _shows_one(one: ShownSigner) -> bool:
+    return (one.signature is None) != (one.secret is None)
+
+
+def _is_of(shown: Authorization, ref: AgentRef, message: SignOrder | ReplaceEvm) -> bool:
+    """Whether the request that was signed is the one of this message: its route, this agent, and the same order."""
+    order, named = _order_of(message)
+    route = _ROUTES[type(order)]
+    try:
+        # Once: what is encoded twice names another agent.
+        parts = [unquote(part, errors="strict") for part in shown.path.partition("?")[0].split("/")]
+        if (shown.method, parts[:3]) != ("POST", ["", "vault", ref.agent]):
+            return False
+        if parts[3:] != route.end.format(named).split("/"):
+            return False
+        content = shown.body or b"{}"
+        body = typed(content, route.body)
+        look_through(content)
+        asked = body.order() if isinstance(body, TypedDataBody) else body
+    except (CustodyError, msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    # As texts: to Python 1, 1.0 and true are equal.
+    return bool(text_of(asked) == text_of(order))
+
+
+def _order_of(message: SignOrder | ReplaceEvm) -> tuple[Asked | ReplacementFees, str]:
+    if isinstance(message, ReplaceEvm):
+        return ReplacementFees(message.max_fee_per_gas, message.max_priority_fee_per_gas), message.replaces
+    return message.question.request, ""

@@ -1,0 +1,17 @@
+"""The contract as a file for the generators."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from api.http import openapi
+from api.routes import endpoints
+
+
+@pytest.fixture(scope="session")
+def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The contract as this source tree makes it."""
+    file = tmp_path_factory.mktemp("contract") / "openapi.json"
+    file.write_text(json.dumps(openapi.document(endpoints(), "http://localhost:3200")))
+    return file

@@ -1,0 +1,318 @@
+"""What an upstream may refer to in the gateway form: its own place, and other hosts; its cookies go to that place."""
+
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.credentials.spelling import Misspelled, normal_path
+from custody.credentials.target import parse_target
+from proxy_addon.origin import MAX_LINKS, Origin, confined, cookie, origin_of, reference
+
+PATH = "/v1/chat/x?a=b"
+
+
+def origin(path=PATH, prefix="/up", host="api.example.com", names=((b"Host", b"proxy.corp:8080"),)):
+    return origin_of(prefix, parse_target(host, path), list(names))
+
+
+def referred(text, where=None):
+    found = reference(text.encode("latin-1"), where or origin())
+    return None if found is None else found.decode()
+
+
+@pytest.mark.parametrize(
+    ("said", "becomes"),
+    [
+        ("/v1/next", "/up/v1/next"),
+        ("/", "/up/"),
+        ("/a?b=/c/../d#e", "/up/a?b=/c/../d#e"),
+        ("next", "/up/v1/chat/next"),
+        ("./next", "/up/v1/chat/next"),
+        ("../next", "/up/v1/next"),
+        ("../../next/", "/up/next/"),
+        ("..", "/up/v1/"),
+        (".", "/up/v1/chat/"),
+        ("?page=2", "/up/v1/chat/x?page=2"),
+        ("?", "/up/v1/chat/x?"),
+        ("#end", "/up/v1/chat/x?a=b#end"),
+        ("", "/up/v1/chat/x?a=b"),
+        ("/up/x", "/up/up/x"),
+        ("/a/../b", "/up/b"),
+        ("/a b/\xc3\xa9", "/up/a%20b/%C3%A9"),
+        ("https://api.example.com/v1", "/up/v1"),
+        ("https://API.example.com:443/v1?q", "/up/v1?q"),
+        ("http://api.example.com/v1", "/up/v1"),
+        ("http://api.example.com:80", "/up/"),
+        ("//api.example.com?q", "/up/?q"),
+        ("HTTPS://api.example.com#x", "/up/#x"),
+    ],
+)
+def test_a_reference_to_the_upstreams_own_host_lies_beneath_its_prefix(said, becomes):
+    assert referred(said) == becomes
+
+
+def test_an_alias_alone_is_a_folder():
+    where = origin("/")
+
+    assert (referred("next", where), referred("?a", where)) == ("/up/next", "/up/?a")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "https://other.example/x?y=z",
+        "http://other.example",
+        "https://other.example:8443/a//b/../c#d",
+        "https://api.example.com:8443/",
+        "https://codeload.example.com/%zz?\\",
+    ],
+)
+def test_a_reference_to_another_host_stays(said):
+    assert referred(said) == said
+
+
+def test_a_reference_to_another_host_without_a_scheme_gets_the_upstreams():
+    assert referred("//cdn.example/x") == "https://cdn.example/x"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        # The proxy by its names.
+        "http://proxy.corp:8080/up2/x",
+        "https://proxy.corp/up2/x",
+        "//PROXY.corp/up2",
+        "http://proxy.corp:1/",
+        "http://localhost:8080/up2/x",
+        "//localhost/",
+        "http://a.localhost/",
+        "http://127.0.0.1:8080/up2/x",
+        "//127.0.0.1:8080/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://[::1]:8080/",
+        "http://0.0.0.0:8080/",
+        "http://10.0.0.7/",
+        "http://localhost.:8080/",
+        "http://user@localhost/",
+        "https://api.example.com@localhost/",
+        "http://%6cocalhost/",
+        "http://\xef\xbd\x8cocalhost/",
+        # What some readers take for one of these, or for a path.
+        "http:/up2/x",
+        "http:up2/x",
+        "https:/up2/x",
+        "http:///up2",
+        "///up2/x",
+        "////up2",
+        "\\\\up2\\x",
+        "/\\up2",
+        "\\up2",
+        "http:\\\\localhost\\up2",
+        "https://other.example\\@localhost/",
+        "https://other.example:8080\\up2",
+        " /up2/x\t",
+        "\t/up2/x",
+        "/\t/localhost/",
+        "ht\ttp://localhost/",
+        "\x0c/up2",
+        "\n/up2",
+        "/up2\x00",
+        "\x7f/up2",
+        "javascript:alert(1)",
+        "ftp://localhost/",
+        "x:../../up2",
+        "up2:/../../up2",
+        "data:,x",
+        # Out of the prefix.
+        "../../../up2/x",
+        "/../up2/x",
+        "/v1/../../up2/x",
+        "../../..",
+        "/%2e%2e/up2",
+        "/%2E./up2",
+        "..%2f..%2f..%2fup2",
+        "/..;/up2",
+        "/.%00./up2",
+        "/%252e%252e/up2",
+        "/..%5cup2",
+        "..\\..\\..\\up2",
+        "/\xef\xbc\x8e\xef\xbc\x8e/up2",
+        "/%EF%BC%8E%EF%BC%8E/up2",
+        "//",
+        "/a//b",
+        "/%zz",
+        "/" + "a" * 20_000,
+    ],
+)
+def test_a_reference_to_the_proxy_or_out_of_the_prefix_is_removed(said):
+    assert referred(said) is None
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ((b"host", b"Proxy.Corp."),),
+        ((b"HOST", b"10.0.0.5:8080"), (b"X-Forwarded-Host", b"a.corp, proxy.corp:443")),
+    ],
+)
+def test_the_proxys_names_are_those_that_the_request_was_sent_to(names):
+    where = origin(names=names)
+
+    assert referred("https://proxy.corp/up2/x", where) is None
+    assert referred("https://other.corp/up2/x", where) == "https://other.corp/up2/x"
+
+
+def test_beneath_a_host_named_in_the_path_it_is_the_same():
+    where = origin("/v1/x", "/proxy/localhost:8443", "localhost:8443")
+
+    assert referred("/v1/y", where) == "/proxy/localhost:8443/v1/y"
+    assert referred("https://localhost:8443/v1/y", where) == "/proxy/localhost:8443/v1/y"
+    assert referred("https://localhost:8444/v1/y", where) is None
+
+
+pieces = st.sampled_from(
+    [
+        "/",
+        "//",
+        "..",
+        ".",
+        "up2",
+        "x",
+        "\\",
+        "%2e",
+        "%2f",
+        "%5c",
+        ";",
+        ":",
+        "http:",
+        "https:",
+        "@",
+        "?",
+        "#",
+        " ",
+        "\t",
+        "v1",
+        "localhost",
+        "127.0.0.1",
+        "proxy.corp:8080",
+        "api.example.com",
+        "\xef\xbc\x8e",
+        "%EF%BC%8E",
+        "%ef%bc%8f",
+    ]
+)
+
+
+@given(st.lists(pieces, max_size=8).map("".join))
+def test_whatever_an_upstream_says_no_client_lands_beneath_another_prefix(said):
+    found = referred(said)
+    if found is None:
+        return
+    url = urlsplit(urljoin("http://proxy.corp:8080/up/v1/chat/x", found))
+
+    if url.hostname == "proxy.corp":
+        assert url.path.startswith("/up/")
+        assert normal_path(url.path)
+    else:
+        assert url.hostname not in ("localhost", "127.0.0.1")
+        assert found.startswith(("http://", "https://", "HTTP"))
+
+
+def kept(*headers, where=None):
+    return confined(list(headers), where or origin(), lambda text: text)
+
+
+@pytest.mark.parametrize("name", [b"Location", b"content-LOCATION", b"Operation-Location", b"Azure-AsyncOperation"])
+def test_headers_that_hold_a_reference_are_rewritten_or_removed(name):
+    assert kept((b"A", b"/x"), (name, b"/x")) == ([(b"A", b"/x"), (name, b"/up/x")], [])
+    assert kept((name, b"//localhost/x"), (b"A", b"b")) == ([(b"A", b"b")], [name.lower().decode()])
+
+
+def test_of_two_locations_neither_is_kept():
+    assert kept((b"Location", b"/a"), (b"location", b"/b")) == ([], ["location", "location"])
+
+
+@pytest.mark.parametrize(
+    ("said", "becomes"),
+    [
+        (
+            b'</v1?page=2>; rel="next", <https://api.example.com/v1?page=9>; rel=last',
+            b'</up/v1?page=2>; rel="next", </up/v1?page=9>; rel=last',
+        ),
+        (b"<https://docs.example/>;rel=help", b"<https://docs.example/>;rel=help"),
+        (b"</a>, <http://localhost/b>", None),
+        (b"</a", None),
+        (b"/a", None),
+        (b'</a>; title="<"', None),
+        (b"", None),
+        (b"</a>" * (MAX_LINKS + 1), None),
+    ],
+)
+def test_links_are_rewritten_or_removed_as_a_whole(said, becomes):
+    assert kept((b"Link", said)) == (([(b"Link", becomes)], []) if becomes is not None else ([], ["link"]))
+
+
+def test_links_cannot_make_a_head_grow_without_end():
+    long = origin("/" + "a" * 16_000 + "/b")
+
+    assert kept((b"Link", b"<x>," * 10), where=long) == ([], ["link"])
+
+
+@pytest.mark.parametrize(
+    "name", [b"Refresh", b"Set-Cookie2", b"Clear-Site-Data", b"Strict-Transport-Security", b"Service-Worker-Allowed"]
+)
+def test_headers_that_apply_to_a_whole_host_are_removed(name):
+    assert kept((name, b"5; url=/x")) == ([], [name.lower().decode()])
+
+
+def test_rewritten_values_are_masked_again():
+    headers = [(b"Location", b"/sec/x/../ret"), (b"X-Other", b"sec/ret")]
+
+    found, _ = confined(headers, origin(), lambda text: text.replace(b"sec/ret", b"*******"))
+
+    assert found == [(b"Location", b"/up/*******"), (b"X-Other", b"sec/ret")]
+
+
+@pytest.mark.parametrize(
+    ("said", "becomes"),
+    [
+        ("a=1", "a=1; Path=/up/v1/chat"),
+        ("a=1; Path=/", "a=1; Path=/up/"),
+        ("a=1;path=/v1", "a=1; Path=/up/v1"),
+        ("a=1; Path=", "a=1; Path=/up/v1/chat"),
+        ("a=1; Path=v1", "a=1; Path=/up/v1/chat"),
+        ("a=1; Domain=proxy.corp; Path=/; domain=.corp", "a=1; Path=/up/"),
+        ("a=1; Path=/up2; Path=/v1", "a=1; Path=/up/v1"),
+        ("a=1; PATH =/up2", "a=1; Path=/up/up2"),
+        ("a=1; Path=/../up2", "a=1; Path=/up/"),
+        ("a=1; Path=/..%2fup2", "a=1; Path=/up/"),
+        ('a=1; Path="/up2"', "a=1; Path=/up/v1/chat"),
+        ("a=1; Path=/a,b", "a=1; Path=/up/"),
+        ("a=1; Path=/a=b", "a=1; Path=/up/"),
+        ("a=1; Path=/\xc3\xa9", "a=1; Path=/up/"),
+        (
+            "sid=x==; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Max-Age=-1; Secure; HttpOnly; SameSite=Lax",
+            "sid=x==; Path=/up/v1/chat; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Max-Age=-1; "
+            "Secure; HttpOnly; SameSite=Lax",
+        ),
+        ("__Host-a=1; Path=/; Secure", "__Host-a=1; Path=/up/; Secure"),
+        ('a=1; Foo=x, evil=2; Expires=x"; Max-Age=1, b=2; \xa0Path=/', "a=1; Path=/up/v1/chat"),
+        ("", "; Path=/up/v1/chat"),
+    ],
+)
+def test_a_cookie_goes_to_its_own_upstream(said, becomes):
+    assert cookie(said.encode("latin-1"), origin()).decode("latin-1") == becomes
+
+
+def test_a_cookie_of_an_alias_alone_goes_to_all_of_it():
+    assert cookie(b"a=1", origin("/")) == cookie(b"a=1", origin("/x")) == b"a=1; Path=/up/"
+
+
+def test_an_origin_says_no_more_than_it_must():
+    assert origin() == Origin("/up", parse_target("api.example.com", PATH), frozenset({"proxy.corp", "localhost"}))
+    with pytest.raises(Misspelled):
+        normal_path("/..")

@@ -1,0 +1,360 @@
+"""Migrations are history, functions are not: a released one stays as it is, an upgraded database equals a new one."""
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from custody.database.texts import Text, parse, read
+from ops import places
+from ops.migrate import FUNCTIONS, migrate, missing, names
+from ops.runtime import PROJECT
+from tests.fixtures.postgres import in_database
+
+# SHA-256 of each released migration, SQL and module together. A release adds lines and changes none.
+RELEASED: dict[str, dict[str, str]] = {
+    "0.1.0": {
+        "0001_tenants": "57ec8c2b5130d8a64b8c99f5537947dae08c82cdec36e47a62fbd5515da90ec0",
+        "0002_people": "d22f36e8cfd720a38504fb67cc916b6b05909da562a4414aa12f56abc4099113",
+        "0003_agents": "0749fefb048069c9c32bcde727e45ffcdfbd0ed0fddfc16110a849fd402c3482",
+        "0004_transactions": "8a11bfb53cf27fc218037ae2138d877f09e8fbacef78230855a0ba2f0fb38008",
+        "0005_audit": "7c7dbffa32653f662a9b54b7a8ff8c0ae7935952562153e226ffd152694bcf9b",
+        "0006_webhooks": "2813389a9807c3cfde240948bebb86b971030e8175df42f69528425aceb544a0",
+        "0007_secrets": "f49cba53aef93b6d2211ae8e1926f8fb72a5638c46b3cc70661493ff35a61b88",
+        "0008_keys": "e20778ee1e15922169ec49340029f3c5fbb1d9bb3fef6ef74db88d0af2d87f20",
+        "0009_operation": "21857620764831778f773e69a440fbc24cb0d49bd87b324e9c33ccaf20cba329",
+        "0010_access": "01fc1bd026b9b3851e2b61b880340306a6013f2427f465248acabf27dcec8602",
+    },
+    "0.2.0": {
+        "0011_tenant_keys": "c326e33fe4c35c4d3f71a7b714e676d43a2756c54c23b93f8921675dc5731ba6",
+        "0012_paging": "812b9daac2eeee56cfe6feee67cd12c361393f91a99e1530b4a386c15573dbd6",
+        "0014_decisions": "95785ba2c4efd4860052b914a1c4fdcb7beb440e01454fbffb44ff60c223d9cd",
+        "0015_parts": "19375431a218d746f0c0459c2f47d60062f53fc61a32620b4a33d5c5a23d5c41",
+        "0016_freezes": "e2c42aaae4663307724ee53a154f68e5284b606c03a4a928664c7893750b7043",
+        "0017_origins": "d0dbe0b8d36e80d813c9feabbd5800d754c5d29c0ffe52829bc21b615a7d16b4",
+        "0018_authority": "6038213f410a6e6e7541eca779936deef0ef880f5851952603c06c9fd105f6df",
+        "0019_votes": "24ba915d941209992655609344a642bf57ea9b58d801030d871093ee40a7319d",
+    },
+}
+# A later version, as it might come: a table that gains a column and an index, and a migration that says so.
+LATER = """
+ALTER TABLE tenants ADD COLUMN motto text;
+CREATE INDEX tenants_motto ON tenants (motto);
+"""
+# An agent as an earlier version left it: three slots of this hour, one with a token, one from long ago.
+SPENT_BEFORE = """
+INSERT INTO tenants (id, name) VALUES ('one', 'One');
+INSERT INTO agents (tenant_id, id, name, incarnation) VALUES ('one', 'a', 'A', '00000000-0000-4000-8000-000000000001');
+INSERT INTO nonces (tenant_id, agent_id, address, chain_id, nonce, tx_id, state, charges)
+SELECT 'one', 'a', '0xa', chain_id, nonce, gen_random_uuid(), 'sent', json_build_object(asset, json_build_object(
+         'amount', amount::text, 'hour', to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))::text
+  FROM (SELECT date_trunc('hour', service_now()) AS now) n, LATERAL (VALUES
+    (1, 0, 'evm:native', 60, n.now), (1, 1, 'evm:native', 7, n.now - interval '30 days'),
+    (1, 2, 'evm:1:0xtoken', 3, n.now),
+    (137, 0, 'evm:native', 30, n.now), (137, 1, 'evm:native', 10, n.now)) v (chain_id, nonce, asset, amount, hour);
+INSERT INTO spend (tenant_id, agent_id, incarnation, asset, hour, amount)
+SELECT 'one', 'a', '00000000-0000-4000-8000-000000000001', asset, date_trunc('hour', service_now()), amount
+  FROM (VALUES ('evm:native', 105), ('solana:native', 9)) v (asset, amount)
+"""
+# What a catalogue says of everything that custody makes.
+CATALOGUE = {
+    "functions": "SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS text, proowner::regrole::text,"
+    " (SELECT array_agg(a::text ORDER BY a::text) FROM unnest(proacl) a) AS acl, obj_description(p.oid, 'pg_proc')"
+    " FROM pg_proc p WHERE pronamespace = 'public'::regnamespace",
+    "types": "SELECT t.typname AS name, (SELECT array_agg(attname || ' ' || format_type(atttypid, atttypmod) ORDER BY"
+    " attnum) FROM pg_attribute WHERE attrelid = t.typrelid) FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid"
+    " WHERE typnamespace = 'public'::regnamespace AND relkind = 'c'",
+    "tables": "SELECT relname AS name, reloptions, relrowsecurity, relowner::regrole::text,"
+    " (SELECT array_agg(a::text ORDER BY a::text) FROM unnest(relacl) a), obj_description(oid, 'pg_class')"
+    " FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S', 'v')",
+    "columns": "SELECT c.relname || '.' || a.attname AS name, format_type(atttypid, atttypmod), attnotnull,"
+    " attidentity::text, attgenerated::text, attstorage::text, pg_get_expr(adbin, adrelid),"
+    " (SELECT array_agg(x::text ORDER BY x::text) FROM unnest(attacl) x) FROM pg_attribute a"
+    " JOIN pg_class c ON c.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum"
+    " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped",
+    "constraints": "SELECT conrelid::regclass || '.' || conname AS name, pg_get_constraintdef(oid), convalidated"
+    " FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
+    "indexes": "SELECT indexname AS name, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    "policies": "SELECT tablename || '.' || policyname AS name, permissive, roles::text[], cmd, qual, with_check"
+    " FROM pg_policies",
+    "triggers": "SELECT tgrelid::regclass || '.' || tgname AS name, pg_get_triggerdef(oid) FROM pg_trigger"
+    " WHERE NOT tgisinternal",
+}
+
+
+def test_no_released_migration_was_edited() -> None:
+    folder = PROJECT / "custody/migrations"
+    found = {
+        name: hashlib.sha256(b"".join((folder / f"{name}{end}").read_bytes() for end in (".sql", ".py"))).hexdigest()
+        for name in names()
+    }
+
+    assert found == {name: digest for release in RELEASED.values() for name, digest in release.items()}
+
+
+@pytest.fixture
+def databases(postgres_home: places.Home, worker_id: str, request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The owner's addresses of two databases in which nothing is."""
+    owner_url = postgres_home.file("db", "owner.url").read_text()
+    made = [f"up_{worker_id}_{number}_{abs(hash(request.node.nodeid))}" for number in (1, 2)]
+
+    async def create() -> None:
+        connection = await asyncpg.connect(in_database(owner_url, "postgres"))
+        for name in made:
+            await connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        await connection.close()
+
+    asyncio.run(create())
+    return in_database(owner_url, made[0]), in_database(owner_url, made[1])
+
+
+@pytest.fixture
+def before_parts(tmp_path: Path) -> Iterator[str]:
+    """The migrations before spend was kept by the coin of each chain, as a package."""
+    package = f"before_{tmp_path.name.replace('-', '_')}"
+    folder = tmp_path / package
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for name in names()[: names().index("0015_parts")]:
+        (folder / f"{name}.py").write_text((PROJECT / "custody/migrations" / f"{name}.py").read_text())
+    sys.path.insert(0, str(tmp_path))
+    yield package
+    sys.path.remove(str(tmp_path))
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> Iterator[str]:
+    """The migrations of this version and one more, as a package."""
+    package = f"later_{tmp_path.name.replace('-', '_')}"
+    folder = tmp_path / package
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for name in names():
+        (folder / f"{name}.py").write_text((PROJECT / "custody/migrations" / f"{name}.py").read_text())
+    last = (PROJECT / "custody/migrations" / f"{names()[-1]}.py").read_text()
+    text = last.replace(names()[-2], names()[-1]).replace("sql(__name__)", f"[RunSQL({LATER!r})]")
+    importing = "from tortoise.migrations.operations import RunSQL\n"
+    (folder / "9999_later.py").write_text(text.replace("from custody.migrations import sql\n", importing))
+    sys.path.insert(0, str(tmp_path))
+    yield package
+    sys.path.remove(str(tmp_path))
+
+
+async def test_an_upgraded_database_equals_a_new_one(
+    databases: tuple[str, str], postgres_home: places.Home, later: str
+) -> None:
+    old, new = databases
+    await migrate(old, postgres_home)
+    before = await filled(old)
+
+    assert await migrate(old, postgres_home, package=later, texts=texts_of_later()) == ["9999_later", FUNCTIONS]
+    await migrate(new, postgres_home, package=later, texts=texts_of_later())
+
+    assert difference(await catalogue(old), await catalogue(new)) == {}
+    assert await rows_of(old) == before
+    assert await missing(old, names(later), texts_of_later()) == []
+
+
+async def test_spend_from_before_the_coins_of_chains_were_counted_counts_on(
+    databases: tuple[str, str], postgres_home: places.Home, before_parts: str
+) -> None:
+    url, _ = databases
+    # The functions of today that its tables allow.
+    texts = [text for text in read() if ".client_id" not in text.sql or text.name.startswith("find_")]
+    await migrate(url, postgres_home, package=before_parts, texts=texts)
+    owner = await asyncpg.connect(url)
+    await owner.execute(SPENT_BEFORE)
+
+    await migrate(url, postgres_home)
+
+    found = await owner.fetch("SELECT asset, amount::text FROM spend WHERE amount > 0 ORDER BY asset, amount")
+    assert [tuple(row) for row in found] == [
+        ("evm:137:native", "40"),
+        ("evm:1:native", "60"),
+        # Of a slot that is gone, and what no slot counts.
+        ("evm:native", "5"),
+        ("solana:native", "9"),
+    ]
+    charges = await owner.fetch("SELECT charges::json::text AS says FROM nonces ORDER BY chain_id, nonce")
+    assert [row["says"].split('"')[1] for row in charges] == [
+        "evm:1:native",
+        "evm:native",  # Its hour counts nowhere any more.
+        "evm:1:0xtoken",
+        "evm:137:native",
+        "evm:137:native",
+    ]
+    await owner.close()
+
+
+async def test_the_comparison_sees_what_an_upgrade_forgets(
+    databases: tuple[str, str], postgres_home: places.Home, later: str
+) -> None:
+    old, new = databases
+    await migrate(old, postgres_home)
+    await migrate(new, postgres_home, package=later, texts=texts_of_later())
+
+    found = difference(await catalogue(old), await catalogue(new))
+
+    assert found == {
+        "columns": ["tenants.motto"],
+        "functions": ["agent_get(text,text)", "platform_stats()", "utc_day()", "utc_day(text)", "welcome()"],
+        "indexes": ["tenants_motto"],
+    }
+
+
+async def test_a_function_of_an_older_version_goes_and_a_signature_changes_under_what_stands_on_it(
+    databases: tuple[str, str], postgres_home: places.Home
+) -> None:
+    url, _ = databases
+    await migrate(url, postgres_home)
+    owner = await asyncpg.connect(url)
+    await owner.execute(
+        "CREATE POLICY awake ON agents AS RESTRICTIVE FOR SELECT TO custody_api USING (service_now() > created_at)"
+    )
+    policy = await owner.fetchval("SELECT qual FROM pg_policies WHERE policyname = 'awake'")
+    changed = {
+        "service_now": ("service_now()", "service_now(p_zone text DEFAULT 'UTC')"),
+        "lock_agent": ("RETURNS void", "RETURNS integer"),
+    }
+    texts = [replaced(text, *changed.get(text.name, ("", ""))) for text in read() if text.name != "usage_read"]
+
+    assert await migrate(url, postgres_home, texts=texts) == [FUNCTIONS]
+
+    there = {
+        row["proname"]: row["args"]
+        for row in await owner.fetch(
+            "SELECT proname, pg_get_function_arguments(oid) || ' ' || pg_get_function_result(oid) AS args"
+            " FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+        )
+    }
+    assert "usage_read" not in there
+    assert there["service_now"] == "p_zone text DEFAULT 'UTC'::text timestamp with time zone"
+    assert there["lock_agent"] == "p_tenant text, p_agent text integer"
+    assert len(there) == len([text for text in texts if text.kind == "function"])
+    assert await owner.fetchval("SELECT qual FROM pg_policies WHERE policyname = 'awake'") == policy
+    await owner.execute("INSERT INTO tenants (id, name) VALUES ('t', 'T')")
+    assert await owner.fetchval("SELECT created_at IS NOT NULL FROM tenants WHERE id = 't'")
+    await owner.close()
+
+
+async def test_an_unexpected_failure_rolls_back_the_whole_migration(
+    databases: tuple[str, str], postgres_home: places.Home
+) -> None:
+    url, _ = databases
+    await migrate(url, postgres_home)
+    before = await catalogue(url)
+    owner = await asyncpg.connect(url)
+    await owner.execute("CREATE VIEW today AS SELECT utc_day() AS day")
+
+    with pytest.raises(Exception, match="view today depends on function utc_day"):
+        await migrate(url, postgres_home, texts=texts_of_later())
+
+    await owner.execute("DROP VIEW today")
+    await owner.close()
+    assert difference(before, await catalogue(url)) == {}
+
+
+async def test_several_at_once_make_the_functions_once(databases: tuple[str, str], postgres_home: places.Home) -> None:
+    url, _ = databases
+    await migrate(url, postgres_home)
+    script = (
+        "import asyncio, sys; from pathlib import Path; from ops import places; from ops.migrate import migrate; "
+        "from custody.database.texts import read; "
+        "texts = [text for text in read() if text.name != 'usage_read']; "
+        "print(asyncio.run(migrate(sys.argv[1], places.open_home(Path(sys.argv[2])), texts=texts)))"
+    )
+
+    runs = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", script, url, str(postgres_home.path), stdout=asyncio.subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    answers = [(await run.communicate())[0].decode().strip() for run in runs]
+
+    assert sorted(answers) == ["['functions']", "[]", "[]"]
+
+
+def texts_of_later() -> list[Text]:
+    """The functions of a later version: one gone, one new, one with another body, one with another signature."""
+    texts = [text for text in read() if text.name != "platform_stats"]
+    changed = {
+        "agent_get": ("WHERE a.tenant_id = p_tenant", "WHERE p_tenant = a.tenant_id"),
+        "utc_day": ("utc_day()", "utc_day(p_zone text DEFAULT 'UTC')"),
+    }
+    new = (
+        "-- Promises: Greets.\n-- Runs as: caller\n-- Execute: api\n\n"
+        "CREATE FUNCTION welcome() RETURNS text\nLANGUAGE sql AS $$\n  SELECT 'welcome'\n$$;\n"
+    )
+    return [*(replaced(text, *changed.get(text.name, ("", ""))) for text in texts), parse("welcome", new)]
+
+
+def replaced(text: Text, old: str, new: str) -> Text:
+    """The text with a part of it changed."""
+    if not old:
+        return text
+    assert old in text.file
+    return parse(text.name, text.file.replace(old, new))
+
+
+async def filled(url: str) -> dict[str, list[str]]:
+    """A database with rows in it, and those rows."""
+    owner = await asyncpg.connect(url)
+    await owner.execute("""
+        INSERT INTO tenants (id, name) VALUES ('one', 'One'), ('two', 'Two');
+        INSERT INTO users (id, created_at) VALUES ('00000000-0000-4000-8000-000000000001', now());
+        INSERT INTO memberships (tenant_id, user_id, role, mac, created_at)
+        VALUES ('one', '00000000-0000-4000-8000-000000000001', 'owner', 'm', now());
+        INSERT INTO secrets (tenant_id, id, name, version, created_at)
+        VALUES ('one', '00000000-0000-4000-8000-000000000002', 's', 1, now());
+        SELECT set_config('custody.tenant', 'one', false);
+        INSERT INTO audit (tenant_id, written_by, actor_type, actor_id, action, resource_type, resource_id, metadata,
+                           created_at)
+        VALUES ('one', 'x', 'system', 'x', 'tenant.created', 'tenant', 'one', '{}', now());
+        INSERT INTO outbox (tenant_id, event, data, created_at) VALUES ('one', 'tx.signed', '{}', now());
+    """)
+    await owner.close()
+    return await rows_of(url)
+
+
+async def rows_of(url: str) -> dict[str, list[str]]:
+    """What some tables hold, without columns that came later."""
+    owner = await asyncpg.connect(url)
+    columns = {
+        "tenants": "id, name, created_at",
+        "memberships": "*",
+        "secrets": "*",
+        "audit": "*",
+        "audit_unsealed": "*",
+        "outbox": "*",
+        "retention": "*",
+    }
+    found = {
+        table: [row["said"] for row in await owner.fetch(f"SELECT ({which})::text AS said FROM {table} ORDER BY 1")]
+        for table, which in ((table, which if which != "*" else f"{table}.*") for table, which in columns.items())
+    }
+    await owner.close()
+    return found
+
+
+async def catalogue(url: str) -> dict[str, dict[str, object]]:
+    """What a database is made of, by name."""
+    owner = await asyncpg.connect(url)
+    found = {
+        kind: {row["name"]: tuple(row) for row in await owner.fetch(question)} for kind, question in CATALOGUE.items()
+    }
+    await owner.close()
+    return found
+
+
+def difference(one: dict[str, dict[str, object]], other: dict[str, dict[str, object]]) -> dict[str, list[str]]:
+    """The names of each kind that two databases do not have alike."""
+    return {
+        kind: names
+        for kind in one
+        if (names := sorted(n for n in {*one[kind], *other[kind]} if one[kind].get(n) != other[kind].get(n)))
+    }

@@ -1,0 +1,45 @@
+"""Composite types are passed to SQL functions by position: the Python side has the same fields in the same order."""
+
+import asyncpg
+import pytest
+
+from custody.database.texts import read
+from custody.kit.act import Act, Credential
+from custody.transactions.ledger import RECORD_FIELDS, GuardRow, NonceRow, VoteRow
+from identity.administration.tenants import NewTenantRow
+from signer.agents import NewAgentRow, NewWalletRow
+from signer.approver_keys import KeyRow
+from signer.policies import RuleRow
+
+PASSED = {
+    "act": Act._fields,
+    "credential": Credential._fields,
+    "new_agent": NewAgentRow._fields,
+    "new_tenant": NewTenantRow._fields,
+    "new_wallet": NewWalletRow._fields,
+    "rule": RuleRow._fields,
+    "vote": VoteRow._fields,
+    "approver_key": KeyRow._fields,
+    "nonce_request": NonceRow._fields,
+    "sign_guard": GuardRow._fields,
+    "sign_record": RECORD_FIELDS,
+}
+
+
+@pytest.mark.parametrize("name", sorted(text.name for text in read() if text.kind == "type"))
+async def test_a_composite_has_the_fields_of_its_type_in_their_order(owner: asyncpg.Connection, name: str) -> None:
+    rows = await owner.fetch(
+        "SELECT a.attname FROM pg_attribute a JOIN pg_type t ON t.typrelid = a.attrelid"
+        " WHERE t.typname = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+        name,
+    )
+
+    assert PASSED[name] == tuple(row["attname"] for row in rows)
+
+
+async def test_no_function_takes_more_than_ten_arguments(owner: asyncpg.Connection) -> None:
+    rows = await owner.fetch(
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND pronargs > 10"
+    )
+
+    assert [row["proname"] for row in rows] == []

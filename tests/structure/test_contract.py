@@ -1,0 +1,204 @@
+"""What every route and type must say in the contract, so that foreign generators make clients that people read."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from api.http import openapi
+from api.http.contract.headers import HEADERS
+from api.http.endpoint import Routes
+from api.http.errors import STATUS
+from api.http.who import public
+from api.routes import endpoints
+from custody.kit import errors
+from tests.fixtures.listed_codes import unlisted
+from tests.outside.processes import PROJECT
+
+TABLE = endpoints()
+CONTRACT = openapi.document(TABLE, "http://localhost:3200")
+SCHEMAS = CONTRACT["components"]["schemas"]
+OPERATIONS = {
+    f"{method.upper()} {path}": operation
+    for path, operations in CONTRACT["paths"].items()
+    for method, operation in operations.items()
+}
+NAME = re.compile(r"[a-z]+([A-Z][a-z0-9]*)+")
+SENTENCE = re.compile(r"[A-Z0-9`].*[.!?`]", re.DOTALL)
+
+
+def nodes(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of a part of the contract, with the way to it."""
+    if isinstance(node, dict):
+        yield path, node
+        for name, part in node.items():
+            yield from nodes(part, f"{path}/{name}")
+    elif isinstance(node, list):
+        for index, part in enumerate(node):
+            yield from nodes(part, f"{path}/{index}")
+
+
+def properties() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, node in nodes(CONTRACT):
+        if isinstance(fields := node.get("properties"), dict) and not path.endswith("/properties"):
+            for name, field in fields.items():
+                yield f"{path}/{name}", field
+
+
+def test_an_operation_is_called_as_its_handler_a_verb_and_what_it_is_done_to() -> None:
+    ids = [operation["operationId"] for operation in OPERATIONS.values()]
+
+    assert [name for name, count in Counter(ids).items() if count > 1] == []
+    assert [name for name in ids if not NAME.fullmatch(name)] == []
+    assert {openapi.operation_id(endpoint) for endpoint in TABLE} | {"getContract"} == set(ids)
+
+
+def test_every_operation_parameter_property_and_schema_is_described_in_a_sentence() -> None:
+    said = {
+        **{name: operation["description"] for name, operation in OPERATIONS.items()},
+        **{
+            f"{name} {parameter['name']}": parameter["description"]
+            for name, operation in OPERATIONS.items()
+            for parameter in operation.get("parameters", ())
+            if "$ref" not in parameter
+        },
+        **{path: field.get("description", "") for path, field in properties()},
+        **{name: schema.get("description", "") for name, schema in SCHEMAS.items()},
+        **{tag["name"]: tag["description"] for tag in CONTRACT["tags"]},
+    }
+
+    assert [f"{where}: {text!r}" for where, text in said.items() if not SENTENCE.fullmatch(text)] == []
+
+
+def test_schemas_have_plain_names_and_are_all_used() -> None:
+    used = {
+        value.rpartition("/")[2]
+        for _, node in nodes(CONTRACT)
+        for value in [node.get("$ref")]
+        if isinstance(value, str) and value.startswith("#/components/schemas/")
+    }
+
+    assert [name for name in SCHEMAS if not re.fullmatch(r"([A-Z][a-z0-9]*)+", name)] == []
+    assert set(SCHEMAS) - used == set()
+
+
+@pytest.mark.parametrize(
+    "is_odd",
+    [
+        lambda node: node.get("type") == "array" and "items" not in node,
+        lambda node: "default" in node and node["default"] is None,
+        lambda node: isinstance(node.get("enum"), list) and (len(node["enum"]) == 1 or "type" not in node),
+        lambda node: "title" in node and "properties" in node,
+    ],
+    ids=["an array without items", "a default of null", "an enum of one, or without type", "a title of msgspec's"],
+)
+def test_no_schema_is_of_a_form_that_generators_stumble_over(is_odd: Any) -> None:
+    assert [path for path, node in nodes(CONTRACT) if is_odd(node)] == []
+
+
+def test_a_status_kind_or_decision_is_one_of_a_list() -> None:
+    listed = {
+        path: field
+        for path, field in properties()
+        if re.search(r"/(status|txStatus|kind|decision|was|now|window|resolvedBy)$", path)
+    }
+
+    assert len(listed) > 30
+    assert [path for path, field in listed.items() if not _is_listed(field)] == []
+
+
+def _is_listed(field: dict[str, Any]) -> bool:
+    present = [option for option in field.get("anyOf", [field]) if option != {"type": "null"}]
+    return all("enum" in option or "const" in option for option in present)
+
+
+def test_a_status_is_listed_as_the_database_takes_it() -> None:
+    tables = (PROJECT / "custody/migrations/0004_transactions.sql").read_text()
+    taken = [set(re.findall(r"'(\w+)'", found)) for found in re.findall(r"CHECK \(status IN \(([^)]+)\)\)", tables)]
+
+    assert taken[:2] == [set(SCHEMAS[name]["properties"]["status"]["enum"]) for name in ("Transaction", "Approval")]
+
+
+def test_an_answer_is_a_named_envelope() -> None:
+    inline = [
+        f"{name} {status}"
+        for name, operation in OPERATIONS.items()
+        for status, answer in operation["responses"].items()
+        if (schema := answer.get("content", {}).get("application/json", {}).get("schema"))
+        and not ("$ref" in schema or all("$ref" in part for part in schema.get("anyOf", [{}])))
+    ]
+
+    # The contract is its own schema.
+    assert inline == ["GET /openapi.json 200"]
+
+
+def test_groups_are_told_and_used_and_headers_are_known() -> None:
+    assert {tag["name"] for tag in CONTRACT["tags"]} == {endpoint.tag for endpoint in TABLE}
+    assert {name for endpoint in TABLE for name in endpoint.headers_too} <= set(HEADERS)
+
+
+def test_each_refusal_lists_its_codes_and_each_code_has_a_meaning() -> None:
+    known = set(SCHEMAS["ErrorCode"]["enum"])
+    listed = [codes for _, node in nodes(CONTRACT) for codes in [node.get("x-service-error-codes")] if codes]
+
+    assert known == {code for codes in listed for code in codes}
+
+
+def test_each_status_that_refuses_lists_its_codes() -> None:
+    shared = CONTRACT["components"]["responses"]
+    silent = [
+        f"{name} {status}"
+        for name, operation in OPERATIONS.items()
+        for status, answer in operation["responses"].items()
+        if int(status) >= 400
+        and not shared.get(answer.get("$ref", "").rpartition("/")[2], answer).get("x-service-error-codes")
+    ]
+
+    assert silent == []
+
+
+def test_a_route_names_no_error_by_its_kind() -> None:
+    # These two say all that is known of their cause.
+    own = {errors.Frozen, errors.UpstreamFailed}
+    kinds = {kind for kind, _ in STATUS} - own
+
+    assert [endpoint.contract_path for endpoint in TABLE if kinds & set(endpoint.fails)] == []
+
+
+def test_two_types_of_one_name_are_refused() -> None:
+    import msgspec  # noqa: PLC0415 - two modules would be needed otherwise
+
+    other = msgspec.defstruct("Agent", [("id", str)])
+
+    async def show_agent() -> other:  # type: ignore[valid-type]
+        """Show another kind of agent."""
+
+    routes = Routes("/others", tag="Agents")
+    routes.get("", who=public)(show_agent)
+
+    with pytest.raises(TypeError, match="two schemas would be called Agent"):
+        openapi.document([*TABLE, *routes.endpoints], "http://localhost")
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "code", "told"),
+    [
+        ("POST /auth/email/verify", 401, "code_invalid", True),
+        ("POST /auth/email/verify", 401, "signature_invalid", False),
+        ("POST /auth/email/verify", 400, "code_invalid", False),
+        ("GET /agents/someone", 503, "database_full", True),
+        ("GET /agents/someone", 404, "secret_absent", False),
+        # No operation, so nothing is listed for it.
+        ("DELETE /secrets/routes", 405, "wrong_method", True),
+        ("POST /secrets/routes/rotate", 405, "wrong_method", True),
+    ],
+)
+def test_clients_of_tests_tell_a_code_that_is_not_listed(asked: str, status: int, code: str, told: bool) -> None:
+    method, path = asked.split()
+    request = httpx.Request(method, f"http://127.0.0.1{path}")
+    answer = httpx.Response(status, json={"ok": False, "data": {"code": code}}, request=request)
+
+    assert (unlisted(answer) is None) == told

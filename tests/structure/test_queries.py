@@ -1,0 +1,32 @@
+"""Decision 0007: SQL is called from stores only, so that one place says which tenant's rows are read."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.outside.processes import PROJECT
+
+_CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_records_to_table"}
+# The connection itself, a bound on one, and what every worker does in the transaction of a command.
+_BESIDE = {"custody/kit/db.py", "custody/kit/schema_version.py", "custody/kit/reading.py"}
+FILES = [
+    path.relative_to(PROJECT)
+    for package in ("api", "custody")
+    for path in sorted((PROJECT / package).rglob("*.py"))
+    if "custody/worker" not in path.as_posix() and "custody/database" not in path.as_posix()
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_only_a_store_runs_sql(path: Path) -> None:
+    name = str(path)
+    if name in _BESIDE or name.endswith(("store.py", "/ledger.py")):
+        return
+    tree = ast.parse((PROJECT / name).read_text())
+    found = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CALLS
+    ]
+    assert found == []
