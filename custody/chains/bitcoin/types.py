@@ -3,9 +3,10 @@
 All of it is read by `psbt.py` and proven by `spends.py`; what signs (`sign.py`, `finalise.py`) sees nothing else.
 """
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from custody.chains.bitcoin.networks import Network
 
@@ -27,7 +28,12 @@ class WalletScope(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The scope in its one spelling."""
-        return f"bitcoin:{self.network.name}:{self.address_type}:{self.account}:{self.change}:{self.index}"
+        return f"{self.account_name}:{self.change}:{self.index}"
+
+    @property
+    def account_name(self) -> str:
+        """The beginning of the scope, which all addresses of one account key share."""
+        return f"bitcoin:{self.network.name}:{self.address_type}:{self.account}"
 
     @property
     def account_path(self) -> tuple[int, int, int]:
@@ -46,6 +52,18 @@ class Account(msgspec.Struct, frozen=True):
 
     public_key: bytes
     chain_code: bytes
+
+
+class FeeCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The most that a transaction may pay in fees: satoshis, satoshis a vbyte, and percent of what it pays.
+
+    The share counts only where the payments come to more than `share_above`: small ones cost much in proportion.
+    """
+
+    absolute: Annotated[int, Meta(ge=0, le=MAX_MONEY)] = 100_000
+    per_vbyte: Annotated[int, Meta(ge=1, le=MAX_MONEY)] = 500
+    share_percent: Annotated[int, Meta(ge=0, le=100)] = 5
+    share_above: Annotated[int, Meta(ge=0, le=MAX_MONEY)] = 100_000
 
 
 class OutPoint(msgspec.Struct, frozen=True):

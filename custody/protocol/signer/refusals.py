@@ -51,6 +51,10 @@ class BadCredentialId(Invalid):
     """credentialId: must be base64url without padding, of 1 to 1,023 bytes."""
 
 
+class TooManyAccounts(Conflict):
+    """This agent has addresses of as many accounts as it may have; use one of those, with another index."""
+
+
 class AuthorityTampered(Unavailable):
     """The stored signers of this agent fail their integrity check; nothing is authorised. Contact the operator."""
 
@@ -253,6 +257,10 @@ class TransactionFinal(Conflict):
 
 class TypedDataAmbiguous(Invalid):
     """Two independent implementations do not read this document alike, so it is not signed."""
+
+
+class PsbtAmbiguous(Invalid):
+    """Two independent implementations do not read this PSBT alike, so it is not signed."""
 
 
 class UnknownChain(Invalid):
