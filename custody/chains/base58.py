@@ -18,3 +18,12 @@ def decode(text: str) -> bytes | None:
         number = number * 58 + _DIGITS[letter]
     zeros = len(text) - len(text.lstrip("1"))
     return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)
+
+
+def encode(raw: bytes) -> str:
+    """The text of bytes as long as an address."""
+    number, letters = int.from_bytes(raw), ""
+    while number:
+        number, digit = divmod(number, 58)
+        letters = _ALPHABET[digit] + letters
+    return "1" * (len(raw) - len(raw.lstrip(b"\0"))) + letters

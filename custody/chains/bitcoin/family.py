@@ -1,17 +1,18 @@
-"""Bitcoin: its addresses may stand in rules; no wallet of it is held yet."""
+"""Bitcoin: PSBTs are signed with keys below one root, which an agent has once it asked for an address."""
 
+import base64
 import re
 from hashlib import sha256
 from typing import Final
 
 from custody.chains import base58
-from custody.chains.family import Family
+from custody.chains.family import SigningFamily
 
 _SEGWIT: Final = re.compile(r"(?:bc|tb|bcrt)1[02-9ac-hj-np-z]{8,87}\Z")
 _BYTES: Final = 25
 
 
-class Bitcoin(Family):
+class Bitcoin(SigningFamily):
     """Segwit addresses are compared in lower case; those in base58 have one spelling."""
 
     name = "bitcoin"
@@ -31,3 +32,7 @@ class Bitcoin(Family):
     def spelled(self, address: str) -> str:
         """Segwit in lower case."""
         return address.lower() if _SEGWIT.match(address.lower()) else address
+
+    def encoded(self, raw: bytes) -> str:
+        """A PSBT in base64."""
+        return base64.b64encode(raw).decode()

@@ -4,7 +4,7 @@ from custody.kit.errors import Invalid
 
 
 class BadWalletScope(Invalid):
-    """walletScope: must be `bitcoin:<network>:<type>:<account>:<change>:<index>`, such as `bitcoin:mainnet:p2wpkh:0:0:0`.
+    """walletScope: must be like `bitcoin:mainnet:p2wpkh:0:0:0`: network, type, account, change and index.
 
     The network is mainnet, testnet, signet or regtest; the type p2wpkh, p2tr, p2sh-p2wpkh or p2pkh; the numbers are
     decimal, without leading zeros, `change` 0 or 1 and the others below 2147483648.

@@ -110,11 +110,12 @@ type Pairs = tuple[tuple[bytes, bytes], ...]
 class PsbtInput(msgspec.Struct, frozen=True, kw_only=True):
     """What a PSBT says of one input; `pairs` has every field as it came, those not named here too.
 
-    `previous` is the whole transaction that made the coin with its id, computed from its bytes.
+    `previous` has the id of the transaction that made the coin, computed from its bytes, and of its outputs the one
+    that the outpoint names, None where there is none.
     """
 
     pairs: Pairs
-    previous: tuple[bytes, tuple[TxOut, ...]] | None = None
+    previous: tuple[bytes, TxOut | None] | None = None
     witness_utxo: TxOut | None = None
     sighash: int | None = None
     redeem_script: bytes | None = None
@@ -196,8 +197,9 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignedPsbt(msgspec.Struct, frozen=True):
-    """A PSBT with our signatures in it, and those in the order of its inputs."""
+    """A PSBT with our signatures in it, its bytes, and the signatures in the order of its inputs."""
 
+    psbt: Psbt
     raw: bytes
     signatures: tuple[bytes, ...]
 

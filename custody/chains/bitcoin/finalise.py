@@ -1,0 +1,77 @@
+"""Finishing a transaction whose every input is ours and signed (BIP-174, the finalizer and the extractor)."""
+
+from typing import Final
+
+import msgspec
+
+from custody.chains.bitcoin.hashes import hash256
+from custody.chains.bitcoin.psbt import (
+    IN_FINAL_SCRIPT,
+    IN_FINAL_WITNESS,
+    IN_PREVIOUS,
+    IN_WITNESS_UTXO,
+    size_of,
+    sized,
+    write,
+)
+from custody.chains.bitcoin.scripts import redeem_script_of
+from custody.chains.bitcoin.types import FinalTransaction, OwnInput, Psbt, PsbtInput, SignedPsbt, Spend
+
+# What is kept of an input beside its final fields, and every field of no known type.
+_KEPT: Final = frozenset((IN_PREVIOUS, IN_WITNESS_UTXO))
+_KNOWN: Final = frozenset((*range(0x00, 0x0E), *range(0x13, 0x19)))
+
+
+def finalise(signed: SignedPsbt, spend: Spend) -> FinalTransaction | None:
+    """The whole transaction, or None unless every input is ours and was signed."""
+    if len(spend.own) != len(spend.coins) or not all(one.signed for one in spend.own):
+        return None
+    ended = [_ended(spend, *pair) for pair in zip(spend.own, signed.signatures, strict=True)]
+    unsigned, transaction = spend.psbt.unsigned, spend.psbt.transaction
+    inputs = b"".join(
+        one.outpoint.txid
+        + one.outpoint.index.to_bytes(4, "little")
+        + sized(script)
+        + one.sequence.to_bytes(4, "little")
+        for one, (script, _) in zip(transaction.inputs, ended, strict=True)
+    )
+    # Between the inputs and the lock time nothing changes.
+    outputs = unsigned[4 + len(size_of(len(transaction.inputs))) + 41 * len(transaction.inputs) : -4]
+    body = size_of(len(transaction.inputs)) + inputs + outputs
+    witnesses = b"".join(witness or b"\x00" for _, witness in ended)
+    has_witness = any(witness for _, witness in ended)
+    plain = unsigned[:4] + body + unsigned[-4:]
+    raw = unsigned[:4] + b"\x00\x01" + body + witnesses + unsigned[-4:] if has_witness else plain
+    psbt = Psbt(
+        transaction,
+        unsigned,
+        signed.psbt.pairs,
+        tuple(_cleared(one, *end) for one, end in zip(signed.psbt.inputs, ended, strict=True)),
+        signed.psbt.outputs,
+    )
+    weight = 3 * len(plain) + len(raw)
+    return FinalTransaction(write(psbt), raw, hash256(plain)[::-1].hex(), -(-weight // 4))
+
+
+def _ended(spend: Spend, one: OwnInput, signature: bytes) -> tuple[bytes, bytes]:
+    """The scriptSig of an input, and its witness as it is serialised, empty where there is none."""
+    public_key = one.key.public_key
+    match spend.scope.address_type:
+        case "p2tr":
+            return b"", b"\x01" + sized(signature)
+        case "p2pkh":
+            return sized(signature) + sized(public_key), b""
+        case "p2wpkh":
+            return b"", b"\x02" + sized(signature) + sized(public_key)
+        case _:
+            return sized(redeem_script_of(public_key)), b"\x02" + sized(signature) + sized(public_key)
+
+
+def _cleared(one: PsbtInput, script: bytes, witness: bytes) -> PsbtInput:
+    """The input with its final fields, and without what only signing needed."""
+    pairs = [pair for pair in one.pairs if pair[0][0] in _KEPT or pair[0][0] not in _KNOWN]
+    if script:
+        pairs.append((bytes((IN_FINAL_SCRIPT,)), script))
+    if witness:
+        pairs.append((bytes((IN_FINAL_WITNESS,)), witness))
+    return msgspec.structs.replace(one, pairs=tuple(sorted(pairs)))

@@ -1,0 +1,89 @@
+"""What each signature is made over: legacy, BIP-143 and BIP-341, always of the whole transaction."""
+
+import struct
+from typing import Final
+
+from custody.chains.bitcoin.hashes import hash256, sha256, tagged
+from custody.chains.bitcoin.psbt import size_of, sized
+from custody.chains.bitcoin.scripts import kind_of, redeem_script_of
+from custody.chains.bitcoin.types import OwnKey, Spend, Transaction, TxOut
+
+_ALL: Final = 1
+
+
+class Digests:
+    """Of one spend, by input."""
+
+    def __init__(self, spend: Spend) -> None:
+        transaction: Transaction = spend.psbt.transaction
+        self._spend, self._transaction = spend, transaction
+        self._outpoints = b"".join(one.outpoint.txid + _word(one.outpoint.index) for one in transaction.inputs)
+        self._sequences = b"".join(_word(one.sequence) for one in transaction.inputs)
+        self._outputs = b"".join(_output(one) for one in transaction.outputs)
+        self._version, self._lock_time = struct.pack("<i", transaction.version), _word(transaction.lock_time)
+
+    def of(self, position: int, key: OwnKey, sighash: int) -> bytes:
+        """What an input of ours signs: by the kind of the coin that it spends."""
+        coin = self._spend.coins[position]
+        kind = kind_of(coin.script)
+        if kind == "p2tr":
+            return self._taproot(position, sighash)
+        if kind == "p2pkh":
+            return self._legacy(position, coin.script)
+        return self._segwit(position, coin, redeem_script_of(key.public_key))
+
+    def _legacy(self, position: int, script: bytes) -> bytes:
+        inputs = self._transaction.inputs
+        signed = b"".join(
+            one.outpoint.txid
+            + _word(one.outpoint.index)
+            + sized(script if place == position else b"")
+            + _word(one.sequence)
+            for place, one in enumerate(inputs)
+        )
+        outputs = size_of(len(self._transaction.outputs)) + self._outputs
+        return hash256(self._version + size_of(len(inputs)) + signed + outputs + self._lock_time + _word(_ALL))
+
+    def _segwit(self, position: int, coin: TxOut, program: bytes) -> bytes:
+        one = self._transaction.inputs[position]
+        code = b"\x19\x76\xa9\x14" + program[2:] + b"\x88\xac"
+        return hash256(
+            self._version
+            + hash256(self._outpoints)
+            + hash256(self._sequences)
+            + one.outpoint.txid
+            + _word(one.outpoint.index)
+            + code
+            + coin.amount.to_bytes(8, "little")
+            + _word(one.sequence)
+            + hash256(self._outputs)
+            + self._lock_time
+            + _word(_ALL)
+        )
+
+    def _taproot(self, position: int, sighash: int) -> bytes:
+        coins = self._spend.coins
+        amounts = b"".join(coin.amount.to_bytes(8, "little") for coin in coins)
+        scripts = b"".join(sized(coin.script) for coin in coins)
+        return tagged(
+            "TapSighash",
+            bytes((0, sighash))
+            + self._version
+            + self._lock_time
+            + sha256(self._outpoints)
+            + sha256(amounts)
+            + sha256(scripts)
+            + sha256(self._sequences)
+            + sha256(self._outputs)
+            # Neither an annex nor a script is spent.
+            + b"\x00"
+            + _word(position),
+        )
+
+
+def _word(number: int) -> bytes:
+    return number.to_bytes(4, "little")
+
+
+def _output(one: TxOut) -> bytes:
+    return one.amount.to_bytes(8, "little") + sized(one.script)
