@@ -8,7 +8,7 @@ from custody.protocol.signer.agents import ClaimedAddresses, HaveKeys
 from custody.worker.call import Call
 from custody.worker.sealing import Context, Tampered
 from signer.context import Signer
-from signer.wallets import KEYS, address_of
+from signer.wallets import BORN_WITH, address_of
 
 log = logger(__name__)
 _READ = """
@@ -22,7 +22,7 @@ async def have_keys(signer: Signer, message: HaveKeys, call: Call[None]) -> list
     """Open the keys of a few agents, and name those whose addresses are others. No key leaves."""
     named = [one.agent for one in message.claimed]
     async with tenant_scope(signer.pool, message.tenant) as connection:
-        rows = await connection.fetch(_READ, message.tenant, named, list(KEYS))
+        rows = await connection.fetch(_READ, message.tenant, named, list(BORN_WITH))
     own = {(row["id"], row["purpose"]): _address(signer, message.tenant, row) for row in rows}
     others = [one.agent for one in message.claimed if not _holds(own, one)]
     if others:

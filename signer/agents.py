@@ -38,7 +38,7 @@ from signer.context import Signer
 from signer.policies import row_of
 from signer.quotas import AGENT_BYTES, Held, rules_bytes
 from signer.tokens import agent_token
-from signer.wallets import KEYS
+from signer.wallets import BORN_WITH, KEYS
 
 _CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7)"
 _RENAME = "SELECT rename_agent($1, $2, $3, $4, $5)"
@@ -55,7 +55,7 @@ BEING_DELETED = "It is being deleted."
 BATCH = "/batch"
 
 
-class _Wallet(msgspec.Struct, frozen=True):
+class Wallet(msgspec.Struct, frozen=True):
     """A wallet about to exist: its address, and its key as it is sealed."""
 
     address: str
@@ -82,11 +82,11 @@ class NewWalletRow(NamedTuple):
 
 
 class _Newborn(msgspec.Struct, frozen=True):
-    """An agent about to exist, with a wallet of each family; the plain keys do not outlive `_wallet`."""
+    """An agent about to exist, with a wallet of each family; the plain keys do not outlive `make_wallet`."""
 
     agent: NewAgent
     incarnation: str
-    wallets: dict[str, _Wallet]
+    wallets: dict[str, Wallet]
     head_mac: bytes
 
 
@@ -144,16 +144,18 @@ def _bear(signer: Signer, tenant: str, agent: NewAgent, rules: tuple[ParsedRule,
     return _Newborn(
         agent=agent,
         incarnation=incarnation,
-        wallets={family: _wallet(signer, Context(tenant, "agent", agent.id, family, incarnation)) for family in KEYS},
+        wallets={
+            family: make_wallet(signer, Context(tenant, "agent", agent.id, family, incarnation)) for family in BORN_WITH
+        },
         head_mac=signer.policies.seal(tenant, agent.id, incarnation, 1, [row_of(rule) for rule in rules]),
     )
 
 
-def _wallet(signer: Signer, context: Context) -> _Wallet:
+def make_wallet(signer: Signer, context: Context) -> Wallet:
     """Make a key, and seal it at once."""
     keys = KEYS[context.purpose]
     secret = keys.generate()
-    return _Wallet(keys.address(keys.open(secret)), signer.sealer.seal(secret, context))
+    return Wallet(keys.address(keys.open(secret)), signer.sealer.seal(secret, context))
 
 
 async def _insert(

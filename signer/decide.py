@@ -314,6 +314,7 @@ def question_of(attempt: SigningAttempt) -> Question:
         authority=attempt.evidence is not None
         or (attempt.claim is not None and attempt.claim.authorization is not None),
         action=_action_of(attempt),
+        psbt=attempt.draft.psbt,
     )
 
 

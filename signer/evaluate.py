@@ -39,7 +39,7 @@ from custody.transactions.ledger import Facts
 from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import Context, Tampered
-from signer import authority, record, votes
+from signer import authority, bitcoin_accounts, record, votes
 from signer.authority_seals import credentials_in
 from signer.orders.kind import Final, NeedsNode, Produced, taken_over
 from signer.policies import RuleSet
@@ -118,7 +118,7 @@ def evaluate_policies(
             extra={"tenant": attempt.ref.tenant, "agent": attempt.ref.agent, "reason": type(problem).__name__},
         )
         raise PolicyTampered from None
-    if not facts.address:
+    if not facts.address and not attempt.kind.keys.made_when_asked:
         # Its row is gone; an agent always has a wallet of each family.
         log.error("wallet absent", extra={"tenant": attempt.ref.tenant, "agent": attempt.ref.agent})
         raise KeyTampered
@@ -128,6 +128,9 @@ def evaluate_policies(
         if found is None:
             return None
         authorized = found
+    if facts.psbt is not None:
+        psbt, name = facts.psbt, attempt.draft.psbt.account if attempt.draft.psbt else ""
+        bitcoin_accounts.check(signer.sealer, attempt.ref, facts.incarnation, name, psbt)
     decoded = attempt.kind.effects(attempt.draft, facts)
     rules, tally = _tallied(signer, attempt, facts, rules, quorum)
     against = _judged_facts(signer, attempt, facts, judging, tally)
@@ -224,19 +227,19 @@ def _judged_facts(
     """The ledger's figures as the judge sees them: a slot that is taken over does not count twice."""
     spend = {asset: Spend(day, week) for asset, (day, week) in facts.spend.items()}
     floor: dict[str, int] = {}
-    if (wanted := attempt.draft.nonce) is not None and (slot := taken_over(attempt.draft, facts.slot)) is not None:
-        for asset, charge in slot.charges.items():
-            amount = int(charge.amount)
-            # The same edges as the statement that summed: a bucket counts while any of its hour is in the window.
-            day, week = (record.in_window(facts.now, charge.hour, hours=hours) for hours in (24, 168))
-            for name in names(asset):
-                floor[name] = floor.get(name, 0) + amount
-                known = spend.get(name, Spend(0, 0))
-                spend[name] = Spend(known.day - amount * day, known.week - amount * week)
-        if EVM_NATIVE in slot.charges:
-            # Counted before the coins of chains were: it is in no sum of this chain's, and the slot is of this chain.
-            coin = coin_of(wanted.chain_id)
-            floor[coin] = floor.get(coin, 0) + int(slot.charges[EVM_NATIVE].amount)
+    for asset, charge in record.counted_before(attempt.draft, facts).items():
+        amount = int(charge.amount)
+        # The same edges as the statement that summed: a bucket counts while any of its hour is in the window.
+        day, week = (record.in_window(facts.now, charge.hour, hours=hours) for hours in (24, 168))
+        for name in names(asset):
+            floor[name] = floor.get(name, 0) + amount
+            known = spend.get(name, Spend(0, 0))
+            spend[name] = Spend(known.day - amount * day, known.week - amount * week)
+    wanted, slot = attempt.draft.nonce, taken_over(attempt.draft, facts.slot)
+    if wanted is not None and slot is not None and EVM_NATIVE in slot.charges:
+        # Counted before the coins of chains were: it is in no sum of this chain's, and the slot is of this chain.
+        coin = coin_of(wanted.chain_id)
+        floor[coin] = floor.get(coin, 0) + int(slot.charges[EVM_NATIVE].amount)
     claim = attempt.claim
     # A queued order was counted when it was queued; being approved it does not count against itself.
     in_hour, in_day = record.counted_rates(facts.now, claim.requested_at) if claim else (False, False)
@@ -265,7 +268,7 @@ def _signed(signer: SigningState, judged: Judged) -> ToWrite | Answered[Decided]
     produced = _produce(signer, attempt, facts, final)
     outcome = record.signed_outcome(judged, produced)
     seal = signer.statement_keys.of("receipt").mac
-    return ToWrite(facts, record.of_signed(judged, final.nonce, produced, outcome, seal), outcome, judged.tally)
+    return ToWrite(facts, record.of_signed(judged, final, produced, outcome, seal), outcome, judged.tally)
 
 
 def _produce(signer: SigningState, attempt: SigningAttempt, facts: Facts, final: Final) -> Produced:

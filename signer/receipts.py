@@ -13,13 +13,16 @@ import msgspec
 from custody.chains.families import of_kind
 from custody.kit import clock
 from custody.kit.errors import CustodyError, Forbidden
+from custody.kit.refs import AgentRef
 from custody.protocol.refusals import BadProof, TokenRevoked
 from custody.protocol.signer.orders import IssueReceipt, Receipt
 from custody.protocol.signer.refusals import AgentAbsent, NotRecorded, NotSigned, TransactionAbsent
 from custody.receipts.canonical import FORMAT, canonical
+from custody.transactions.ledger import PsbtFacts
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenTenant
 from custody.worker.sealing import Tampered, sha256
+from signer import bitcoin_accounts
 from signer.context import Signer
 from signer.orders import kind_named
 from signer.record import shown, signed_content
@@ -40,6 +43,7 @@ async def issue(signer: Signer, message: IssueReceipt, call: Call[ProvenAgent] |
     if "recordMac" not in metadata:
         raise NotRecorded
     _check_record(signer, caller.tenant, message, row, metadata["recordMac"])
+    _check_account(signer, caller.tenant, message.agent, row)
     _check_signature(row)
     receipt = _receipt(signer, caller.tenant, message, row)
     key = signer.statement_keys.of("receipt")
@@ -93,6 +97,14 @@ def _check_record(signer: Signer, tenant: str, message: IssueReceipt, row: Any, 
     except ValueError:
         raise Tampered from None
     signer.statement_keys.check_mac("receipt", made, content)
+
+
+def _check_account(signer: Signer, tenant: str, agent: str, row: Any) -> None:
+    """Of a PSBT: raise KeyTampered unless the account key, by which change is told, is this agent's."""
+    if row["account"] is None:
+        return
+    psbt = PsbtFacts(row["account_key"], row["account_chain_code"], row["account_mac"], None, None)
+    bitcoin_accounts.check(signer.sealer, AgentRef(tenant, agent), str(row["incarnation"]), row["account"], psbt)
 
 
 def _check_signature(row: Any) -> None:

@@ -11,6 +11,7 @@ from custody.chains.types import Effect
 from custody.identity.authority import Authorized
 from custody.kit import clock
 from custody.kit.act import Act
+from custody.policies.assets import BITCOIN
 from custody.policies.budgets import Budget, budgets
 from custody.policies.moved import moved
 from custody.policies.parts import kept
@@ -34,7 +35,7 @@ from custody.webhooks.events import (
 from custody.worker.audited import declared
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import fields
-from signer.orders.kind import Decoded, Draft, Produced, taken_over
+from signer.orders.kind import Decoded, Draft, Final, Produced, taken_over
 from signer.policies import RuleSet
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class _Release(msgspec.Struct, frozen=True, kw_only=True):
     """What the record has of a signature; the defaults are those of an order without one."""
 
     nonce: int | None = None
+    coins: tuple[tuple[bytes, int], ...] = ()
     tx_hash: str | None = None
     signature: str | None = None
     signed_bytes: bytes | None = None
@@ -152,6 +154,8 @@ class _NonceSlot(msgspec.Struct, frozen=True, kw_only=True):
     taken_from: str | None = None
     was: str | None = None
     moved: Mapping[str, Charge] = {}
+    # The newest earlier order that can't happen beside this one.
+    replaces: str | None = None
 
 
 class _Wait(msgspec.Struct, frozen=True):
@@ -234,11 +238,12 @@ def signed_outcome(judged: Judged, produced: Produced) -> Signed:
         approval_id=claim.approval_id if claim else None,
         resolved_at=clock.iso(judged.facts.now) if claim else None,
         left=judged.left if draft.action and claim is None else None,
+        psbt=produced.psbt,
     )
 
 
 def of_signed(
-    judged: Judged, nonce: int | None, produced: Produced, outcome: Signed, seal: Callable[[bytes], bytes]
+    judged: Judged, final: Final, produced: Produced, outcome: Signed, seal: Callable[[bytes], bytes]
 ) -> Record:
     """The record of a signature: with its slot, its spend and its events, and under a MAC for its receipt."""
     claim = judged.attempt.claim
@@ -249,14 +254,15 @@ def of_signed(
     slot, texts = _slot(judged, charges), _texts(judged)
     spend = kept(charges)
     release = _Release(
-        nonce=nonce,
+        nonce=final.nonce,
+        coins=final.coins,
         tx_hash=produced.tx_hash,
         signature=produced.signature,
         signed_bytes=produced.raw,
         budgets=touched,
         spend_assets=list(spend) or None,
         spend_amounts=[str(amount) for amount in spend.values()] or None,
-        mac=seal(_stated(judged, texts, produced, slot.taken_from, touched)),
+        mac=seal(_stated(judged, texts, produced, slot.replaces, touched)),
         votes=judged.tally.text() if judged.tally else None,
     )
     return _record(
@@ -273,12 +279,21 @@ def of_signed(
     )
 
 
+def counted_before(draft: Draft, facts: Facts) -> Mapping[str, Charge]:
+    """What the ledger has of this very spend already: of the slot that it takes over, or of the same transaction."""
+    if (slot := taken_over(draft, facts.slot)) is not None:
+        return slot.charges
+    if facts.psbt is not None and facts.psbt.counted is not None:
+        return {BITCOIN: facts.psbt.counted}
+    return {}
+
+
 def _slot(judged: Judged, charges: dict[str, int]) -> _NonceSlot:
     facts, draft = judged.facts, judged.attempt.draft
+    before = counted_before(draft, facts)
     if draft.nonce is None:
-        return _NO_SLOT
+        return _NonceSlot(moved=before, replaces=facts.psbt.conflict) if facts.psbt is not None else _NO_SLOT
     slot = taken_over(draft, facts.slot)
-    before = dict(slot.charges) if slot else {}
     # All of it, mostly: whatever the slot counted, the order counts at least as much.
     recharged = {asset: charge for asset, charge in before.items() if asset in charges}
     stays = {asset: charge for asset, charge in before.items() if asset not in charges}
@@ -290,6 +305,7 @@ def _slot(judged: Judged, charges: dict[str, int]) -> _NonceSlot:
         taken_from=slot.tx_id if slot else None,
         was=slot.state if slot else None,
         moved=recharged,
+        replaces=slot.tx_id if slot else None,
     )
 
 
@@ -496,7 +512,7 @@ def _record(  # noqa: PLR0913 - the three kinds of outcomes differ in all of the
         caip2=subject.caip2,
         broadcast=draft.broadcast,
         reference_id=draft.reference_id,
-        replaces_tx_id=slot.taken_from,
+        replaces_tx_id=slot.replaces,
         order_text=texts.order,
         digest=draft.digest,
         effects=texts.effects,
@@ -534,6 +550,9 @@ def _record(  # noqa: PLR0913 - the three kinds of outcomes differ in all of the
         authorization_text=judged.authorization,
         wallet_action=_wallet_action(draft, outcome),
         votes_text=release.votes,
+        unsigned_txid=draft.psbt.unsigned_txid if draft.psbt is not None and release.coins else None,
+        spent_txids=[txid for txid, _ in release.coins] or None,
+        spent_vouts=[vout for _, vout in release.coins] or None,
         act=Act(
             caller.principal,
             # A refusal that time lifts leaves the key free: a retry with it is judged again.

@@ -10,7 +10,15 @@ from urllib.parse import unquote
 
 import msgspec
 
-from custody.chains.orders import Asked, EvmOrder, ReplacementFees, SolanaOrder, TransferOrder, TypedDataOrder
+from custody.chains.orders import (
+    Asked,
+    EvmOrder,
+    PsbtOrder,
+    ReplacementFees,
+    SolanaOrder,
+    TransferOrder,
+    TypedDataOrder,
+)
 from custody.chains.typed_body import TypedDataBody
 from custody.identity.request_signature import Signature, canonical, parse_header
 from custody.kit.callers import Authorization, ShownSigner
@@ -35,6 +43,7 @@ _ROUTES: Final[Mapping[type[msgspec.Struct], _Route]] = {
     EvmOrder: _Route("sign", EvmOrder),
     TypedDataOrder: _Route("sign-typed-data", TypedDataBody),
     SolanaOrder: _Route("sign-solana", SolanaOrder),
+    PsbtOrder: _Route("sign-bitcoin-psbt", PsbtOrder),
     TransferOrder: _Route("actions/transfer", TransferOrder),
     ReplacementFees: _Route("transactions/{}/replace", ReplacementFees),
 }

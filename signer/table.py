@@ -23,6 +23,7 @@ from custody.protocol.signer.authority import (
     RevokeQuorum,
     RevokeSigner,
 )
+from custody.protocol.signer.bitcoin import FindBitcoinAddress
 from custody.protocol.signer.operation import (
     AcceptRestore,
     BreakQuorum,
@@ -60,6 +61,7 @@ from signer import (
     approver_keys,
     audit_log,
     audit_mend,
+    bitcoin_accounts,
     chain_outcomes,
     credential_routes,
     decide,
@@ -96,6 +98,7 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(FreezeTenantIn, freeze.freeze_tenant_in),
     on(UnfreezeTenantIn, freeze.unfreeze_tenant_in),
     on(HaveKeys, addresses.have_keys),
+    on(FindBitcoinAddress, bitcoin_accounts.find),
     # who else may authorise
     on(CreateSigner, signers.create),
     on(ChangeSigner, signers.change),

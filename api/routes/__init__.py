@@ -22,7 +22,7 @@ from api.routes.platform import members
 from api.routes.platform import tenants as platform_tenants
 from api.routes.secrets import credential_routes, secrets
 from api.routes.tenants import api_keys, app_clients, freeze, oversight, signing_keys, tenants
-from api.routes.vault import actions, decisions, history, receipt, replace, sign, simulate
+from api.routes.vault import actions, bitcoin, decisions, history, receipt, replace, sign, simulate
 from api.routes.webhooks import deliveries
 from api.routes.webhooks import endpoints as webhooks
 
@@ -46,6 +46,7 @@ ROUTES = (
     signers.routes,
     quorums.routes,
     sign.routes,
+    bitcoin.routes,
     simulate.routes,
     replace.routes,
     actions.routes,

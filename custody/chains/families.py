@@ -9,20 +9,22 @@ from typing import Final
 
 from custody.chains.bitcoin.family import Bitcoin
 from custody.chains.evm.family import Evm
-from custody.chains.family import Chain, Family, WalletFamily
+from custody.chains.family import Chain, Family, SigningFamily, WalletFamily
 from custody.chains.solana.family import Solana
 
 _LISTED: Final[tuple[Family, ...]] = (Evm(), Solana(), Bitcoin())
 FAMILIES: Final[Mapping[str, Family]] = {family.name: family for family in _LISTED}
-# Those that agents have wallets of.
+# Those that every agent has a wallet of from its beginning.
 WALLETS: Final[Mapping[str, WalletFamily]] = {one.name: one for one in _LISTED if isinstance(one, WalletFamily)}
-# The kinds of orders, as rows, answers and filters name them; of those that no wallet signs there is none yet.
+# The kinds of orders, as rows, answers and filters name them.
 KINDS: Final = tuple(kind for family in _LISTED for kind in family.order_kinds)
-_BY_KIND: Final = {kind: family for family in WALLETS.values() for kind in family.order_kinds}
+_BY_KIND: Final = {
+    kind: family for family in _LISTED if isinstance(family, SigningFamily) for kind in family.order_kinds
+}
 
 
-def of_kind(order_kind: str) -> WalletFamily:
-    """The family whose wallets sign a kind of order."""
+def of_kind(order_kind: str) -> SigningFamily:
+    """The family whose keys sign a kind of order."""
     return _BY_KIND[order_kind]
 
 

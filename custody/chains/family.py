@@ -34,7 +34,7 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 class Family(ABC):
     """One class for each family, in `custody/chains/<family>/family.py`; `custody/chains/families.py` lists them.
 
-    Addresses and assets of every family may stand in rules; what agents have wallets of is a `WalletFamily`.
+    Addresses and assets of every family may stand in rules; what is signed here is of a `SigningFamily`.
     """
 
     # As rows, chains, assets and answers name it.
@@ -66,23 +66,28 @@ class Family(ABC):
         return None
 
 
-class WalletFamily(Family):
-    """A family whose orders are signed here: every agent has a wallet of it."""
+class SigningFamily(Family):
+    """A family whose orders are signed here."""
+
+    # The transaction's hash is its signature: with the message beside it, it can be sent.
+    hash_is_signature: bool = False
+
+    @abstractmethod
+    def encoded(self, raw: bytes) -> str:
+        """Signed bytes as a caller takes them on."""
+
+
+class WalletFamily(SigningFamily):
+    """A family of which every agent has a wallet with one address from its beginning, and whose nodes are asked."""
 
     # Those known without a chains file.
     chains: tuple[Chain, ...]
     # The signing routes that an account of it offers.
     capabilities: tuple[str, ...]
-    # The transaction's hash is its signature: with the message beside it, it can be sent.
-    hash_is_signature: bool = False
 
     @abstractmethod
     def caip2(self, chain: Chain) -> str:
         """The CAIP-2 name of one of its chains."""
-
-    @abstractmethod
-    def encoded(self, raw: bytes) -> str:
-        """Signed bytes as a caller gives them to a node."""
 
     def token_asset(self, chain_id: int, token: str) -> str:
         """A token on a chain as effects name it: its address alone, unless another chain may have the same one."""

@@ -9,9 +9,20 @@ import msgspec
 from msgspec import Meta
 
 from custody.kit.described import Id, described
-from custody.kit.shapes import Calldata, ChainId, DecimalAmount, EvmAddress, ReferenceId, SolanaAddress, Uuid
+from custody.kit.shapes import (
+    Calldata,
+    ChainId,
+    DecimalAmount,
+    EvmAddress,
+    ReferenceId,
+    SolanaAddress,
+    Uuid,
+    WalletScopeText,
+)
 
 Nonce = Annotated[int, Meta(ge=0, le=2**53)]
+# The order travels twice, in the request that a signer of the agent signed too, and both are in one frame.
+MAX_PSBT_CHARACTERS: Final = 400_000
 
 
 class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -156,6 +167,24 @@ class SolanaSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     ] = None
 
 
+class PsbtOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A PSBT whose inputs of one address are signed. What it pays is read from its bytes, and it is never broadcast."""
+
+    wallet_scope: Annotated[
+        WalletScopeText,
+        described("The address that signs: `bitcoin:<network>:<type>:<account>:<change>:<index>`."),
+    ]
+    psbt_base64: Annotated[
+        str,
+        Meta(min_length=1, max_length=MAX_PSBT_CHARACTERS),
+        described("The PSBT, version 0, in base64."),
+    ]
+    finalize: Annotated[
+        bool, described("Whether the transaction is finished too, if every input is this wallet's and was signed.")
+    ] = False
+    reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
+
+
 class _Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """An order with its kind beside it: asked for to be signed, or only what signing would come to."""
 
@@ -184,7 +213,13 @@ class SolanaQuestion(_Question, frozen=True, tag="solana"):
     request: Annotated[SolanaOrder, described("The order, as the signing route takes it.")]
 
 
-Question = EvmQuestion | TypedDataQuestion | SolanaQuestion | TransferQuestion
+class PsbtQuestion(_Question, frozen=True, tag="bitcoin"):
+    """The simulation of a PSBT."""
+
+    request: Annotated[PsbtOrder, described("The order, as the signing route takes it.")]
+
+
+Question = EvmQuestion | TypedDataQuestion | SolanaQuestion | TransferQuestion | PsbtQuestion
 
 
 class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="evm"):
@@ -207,12 +242,12 @@ class SolanaPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
     last_valid_height: int
 
 
-type Order = EvmOrder | TypedDataOrder | SolanaOrder
+type Order = EvmOrder | TypedDataOrder | SolanaOrder | PsbtOrder
 type Asked = Order | TransferOrder
 # What a node suggested; each kind of order takes its own.
 Prepared = EvmPrepared | SolanaPrepared
 # The kinds as rows, answers and receipts name them. A transfer is kept as the EVM transaction that it becomes.
-ORDERS: Final[dict[str, type[EvmOrder | TypedDataOrder | SolanaOrder]]] = {
+ORDERS: Final[dict[str, type[EvmOrder | TypedDataOrder | SolanaOrder | PsbtOrder]]] = {
     str(question.__struct_config__.tag): get_type_hints(question)["request"]
     for question in get_args(Question)
     if question is not TransferQuestion

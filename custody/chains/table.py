@@ -6,11 +6,13 @@ Fee caps protect against a node that lies: whatever it suggests, no signature pa
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
+from custody.chains.bitcoin.networks import NETWORKS
+from custody.chains.bitcoin.types import FeeCaps
 from custody.chains.families import FAMILIES, WALLETS
 from custody.chains.family import Chain
 from custody.chains.units import Unit, Units
@@ -23,12 +25,16 @@ BUILT_IN: Final = tuple(chain for family in WALLETS.values() for chain in family
 class ChainTable:
     """Look chains up by id; an unknown id is the caller's mistake."""
 
-    def __init__(self, chains: Mapping[int, Chain], active_id: int) -> None:
+    def __init__(
+        self, chains: Mapping[int, Chain], active_id: int, bitcoin_caps: Mapping[str, FeeCaps] | None = None
+    ) -> None:
         self._chains = dict(chains)
         if active_id not in self._chains:
             raise ValueError(f"SERVICE_DEFAULT_CHAIN_ID {active_id} is not in the chains table")
         self.active = self._chains[active_id]
         self.units = _units(self._chains)
+        # By the name of the network.
+        self.bitcoin_caps = {name: FeeCaps() for name in NETWORKS} | dict(bitcoin_caps or {})
 
     def find(self, chain_id: int) -> Chain | None:
         """The chain, or None."""
@@ -66,8 +72,11 @@ def _units(chains: Mapping[int, Chain]) -> Units:
 def load(environment: Mapping[str, str]) -> ChainTable:
     """Build the table from the environment; a bad file or id raises ValueError with the variable's name."""
     chains = {chain.id: chain for chain in BUILT_IN}
+    caps: dict[str, FeeCaps] = {}
     if path := environment.get("SERVICE_CHAINS_FILE"):
-        chains |= _from_file(Path(path), chains)
+        rows = _rows(Path(path))
+        chains |= _from_file(rows.get("chains", []), chains)
+        caps = _caps_from_file(rows.get("bitcoin", []))
     prefix = "SERVICE_RPC_URL_"
     for name, url in environment.items():
         if not name.startswith(prefix) or not url:
@@ -83,7 +92,7 @@ def load(environment: Mapping[str, str]) -> ChainTable:
     default = environment.get("SERVICE_DEFAULT_CHAIN_ID") or str(declared[0] if declared else 1)
     if not default.isdigit():
         raise ValueError("SERVICE_DEFAULT_CHAIN_ID must be a number")
-    return ChainTable(chains, int(default))
+    return ChainTable(chains, int(default), caps)
 
 
 def _is_web_address(url: str) -> bool:
@@ -94,11 +103,28 @@ def _is_web_address(url: str) -> bool:
         return False
 
 
-def _from_file(path: Path, known: Mapping[int, Chain]) -> dict[int, Chain]:
+def _rows(path: Path) -> dict[str, Any]:
     try:
-        rows = tomllib.loads(path.read_text()).get("chains", [])
+        return tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as problem:
         raise ValueError(f"SERVICE_CHAINS_FILE: {problem}") from problem
+
+
+def _caps_from_file(rows: Any) -> dict[str, FeeCaps]:
+    """The caps on fees of Bitcoin networks: `[[bitcoin]]`, each with its `network`."""
+    found = {}
+    for row in rows:
+        name, caps = row.get("network"), {key: value for key, value in row.items() if key != "network"}
+        if name not in NETWORKS:
+            raise ValueError(f"SERVICE_CHAINS_FILE: network of [[bitcoin]] must be one of {', '.join(NETWORKS)}")
+        try:
+            found[name] = msgspec.convert(caps, FeeCaps)
+        except msgspec.ValidationError as problem:
+            raise ValueError(f"SERVICE_CHAINS_FILE: bitcoin {name}: {problem}") from problem
+    return found
+
+
+def _from_file(rows: Any, known: Mapping[int, Chain]) -> dict[int, Chain]:
     found = {}
     for row in rows:
         base = known.get(row.get("id"))

@@ -54,7 +54,8 @@ class Subject(msgspec.Struct, frozen=True):
 
     `destination` is the address the bytes go to (the contract, for a call); `chain_id` is None for typed data
     whose domain names no chain; `caip2` names the chain family even then as well as it is known. `bounded`: it is
-    refused unless a contract-allowlist bounds the amount and the recipients of each call.
+    refused unless a contract-allowlist bounds the amount and the recipients of each call. `listed`: it is refused
+    unless an enabled allowed-chains rule lists its chain.
     """
 
     family: str
@@ -66,3 +67,4 @@ class Subject(msgspec.Struct, frozen=True):
     calls: tuple[Call, ...] = ()
     verifying_contract: str | None = None
     bounded: bool = False
+    listed: bool = False

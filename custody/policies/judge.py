@@ -18,6 +18,8 @@ UNCOVERED_EFFECT = "uncovered-effect"
 EMPTY_POLICY = "empty-policy"
 # A rule of this type must bound what a token transfer moves; where none does, the result has its name.
 CONTRACT_ALLOWLIST = "contract-allowlist"
+# And of this type one must be there, where what is signed names no chain that a node could check.
+ALLOWED_CHAINS = "allowed-chains"
 _SAID: Mapping[Decision, str] = {
     "sign": "this tenant allows that",
     "queue": "a person must approve it",
@@ -41,6 +43,7 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
     own = [
         *_judge_empty(enabled, facts),
         *_judge_unbounded(enabled, results, subject),
+        *_judge_unlisted(enabled, subject),
         *_judge_uncovered(enabled, subject, facts),
     ]
     results += [result for result, _ in own]
@@ -84,6 +87,14 @@ def _judge_unbounded(
         "`maxAmount` and with `recipientAllowlist` or `recipientBlocklist`"
     )
     return [(Result(CONTRACT_ALLOWLIST, False, reason), "refuse")]
+
+
+def _judge_unlisted(enabled: Sequence[ParsedRule], subject: Subject) -> list[tuple[Result, Decision]]:
+    # Where there is a rule, it judges the chain itself.
+    if not subject.listed or any(rule.type == ALLOWED_CHAINS for rule in enabled):
+        return []
+    reason = f"a {subject.family} order needs an enabled allowed-chains rule that lists its network, {subject.caip2}"
+    return [(Result(ALLOWED_CHAINS, False, reason), "refuse")]
 
 
 def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from custody.chains import families
 from custody.chains.evm import transfers
 from custody.chains.nodes import nodes_of
-from custody.chains.orders import Asked, Prepared, TransferOrder, TypedDataOrder, kind_of
+from custody.chains.orders import Asked, Prepared, PsbtOrder, TransferOrder, TypedDataOrder, kind_of
 from custody.chains.rpc import NotExecutable
 from custody.kit import stages
 from custody.kit.errors import UpstreamFailed
@@ -29,7 +29,7 @@ async def prepare(ports: Ports, order: Asked, sender: Callable[[str], Awaitable[
     """What a node of the order's chain suggests; `sender` finds the address of the wallet of a family."""
     if isinstance(order, TransferOrder):
         order = transfers.transaction(order)
-    if isinstance(order, TypedDataOrder):
+    if isinstance(order, TypedDataOrder | PsbtOrder):
         # It goes to no node.
         return Preparation()
     with stages.timed("prepare"):

@@ -4,7 +4,14 @@ from typing import Annotated
 
 import msgspec
 
-from custody.chains.orders import EvmQuestion, Question, SolanaQuestion, TransferQuestion, TypedDataQuestion
+from custody.chains.orders import (
+    EvmQuestion,
+    PsbtQuestion,
+    Question,
+    SolanaQuestion,
+    TransferQuestion,
+    TypedDataQuestion,
+)
 from custody.chains.typed_body import TypedDataBody
 from custody.kit.described import described
 
@@ -15,7 +22,7 @@ class TypedDataSimulation(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     request: Annotated[TypedDataBody, described("The order, as the signing route takes it.")]
 
 
-QuestionBody = EvmQuestion | TypedDataSimulation | SolanaQuestion | TransferQuestion
+QuestionBody = EvmQuestion | TypedDataSimulation | SolanaQuestion | TransferQuestion | PsbtQuestion
 
 
 def question_of(body: QuestionBody) -> Question:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from custody.chains.bitcoin import effects as bitcoin_effects
 from custody.chains.evm import calldata, typed_data, typed_effects
 from custody.chains.evm.address import parse_address
 from custody.chains.evm.family import EVM_NATIVE
@@ -14,7 +15,7 @@ from custody.chains.families import of_kind
 from custody.chains.orders import SolanaOrder, TypedDataOrder, WalletAction
 from custody.chains.solana import effects as solana_effects
 from custody.chains.solana import message as solana_message
-from custody.chains.types import Effect, Subject
+from custody.chains.types import Effect, EffectKind, Subject
 from custody.kit.errors import CustodyError
 from custody.policies.moved import moved
 from custody.policies.types import Decision
@@ -35,6 +36,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     signed_at: datetime | None
     replaces: str | None
+    # Of a PSBT, whose change nobody can tell without the account's key: what was found in it.
+    effects: str | None = None
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +64,7 @@ class _EvmPart(msgspec.Struct):
 def read(stored: Stored, wallets: Mapping[str, str]) -> Past | None:
     """The request, or None when today's decoders cannot read it any more."""
     try:
-        subject = _SUBJECTS[stored.kind](stored, wallets[of_kind(stored.kind).name])
+        subject = _SUBJECTS[stored.kind](stored, wallets.get(of_kind(stored.kind).name, ""))
     except (CustodyError, KeyError, ValueError, msgspec.MsgspecError):
         return None
     was: Decision = "queue" if stored.queued else "refuse" if stored.status == "rejected" else "sign"
@@ -95,7 +98,9 @@ def of_row(row: Any) -> Stored:
         queued=row["queued"],
         created_at=row["created_at"],
         signed_at=row["signed_at"],
-        replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None,
+        # Of two PSBTs with one coin both count in full, whichever happens.
+        replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] and row["kind"] != "bitcoin" else None,
+        effects=row["effects"],
     )
 
 
@@ -123,9 +128,31 @@ def _solana(stored: Stored, wallet: str) -> Subject:
     return solana_effects.subject_of(parsed, wallet, stored.chain_id or 0, stored.caip2 or "", order.to)
 
 
+class _Shown(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+    """An effect as it is kept."""
+
+    kind: EffectKind
+    asset: str | None
+    amount: str
+    from_: str | None = None
+    to: str | None = None
+    label: str | None = None
+
+
+def _psbt(stored: Stored, wallet: str) -> Subject:
+    del wallet
+    if not stored.order_text:
+        # Of what was refused a long text is not kept, and not all of its effects.
+        raise ValueError("this order was not kept")
+    shown = msgspec.json.decode(stored.effects or "", type=list[_Shown])
+    effects = tuple(Effect(one.kind, one.asset, int(one.amount), one.from_, one.to, label=one.label) for one in shown)
+    return bitcoin_effects.subject(effects, stored.caip2 or "")
+
+
 # What a stored order of each kind does; a kind that is not here is passed over.
 _SUBJECTS: Final[Mapping[str, Callable[[Stored, str], Subject]]] = {
     "evm": _evm,
     "typed_data": _typed_data,
     "solana": _solana,
+    "bitcoin": _psbt,
 }

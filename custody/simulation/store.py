@@ -20,7 +20,8 @@ SELECT created_at FROM transactions
 """
 _ROWS = """
 SELECT t.id, t.kind, t.order_text, t.chain_id, t.caip2, t.to_address, t.fee, t.status, p.id IS NOT NULL AS queued,
-       t.created_at, t.signed_at, t.replaces_tx_id
+       t.created_at, t.signed_at, t.replaces_tx_id,
+       CASE WHEN t.kind = 'bitcoin' THEN t.effects END AS effects
   FROM transactions t LEFT JOIN approvals p ON p.tenant_id = $1 AND p.tx_id = t.id
  WHERE t.tenant_id = $1 AND t.agent_id = $2 AND t.created_at >= $3 AND (t.created_at, t.id) > ($3, $4)
    AND t.created_at <= $5

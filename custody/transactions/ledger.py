@@ -18,6 +18,7 @@ from custody.kit.refs import AgentRef
 from custody.policies.parts import counted
 
 _READ = "SELECT * FROM sign_read($1, $2, $3, $4, $5, $6, $7, $8)"
+_PSBT = "SELECT * FROM psbt_read($1, $2, $3, $4, $5, $6)"
 _ACTION = "SELECT * FROM action_read($1, $2, $3, $4)"
 _WRITE_VOTE = "SELECT vote_write($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7)"
@@ -37,6 +38,27 @@ class Charge(msgspec.Struct, frozen=True):
 
     amount: str
     hour: datetime
+
+
+class PsbtQuestion(msgspec.Struct, frozen=True):
+    """Which account a PSBT is of, which transaction it signs, and which coins that spends."""
+
+    account: str
+    unsigned_txid: bytes
+    txids: list[bytes]
+    vouts: list[int]
+
+
+class PsbtFacts(msgspec.Struct, frozen=True):
+    """An account's key under its MAC, what the same transaction counted when it was signed before, and the newest other
+    order that spends one of its coins.
+    """
+
+    public_key: bytes
+    chain_code: bytes
+    mac: bytes
+    counted: Charge | None
+    conflict: str | None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +90,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     authority: str | None = None
     # The wallet action that has this reference already: the digest of its order, and its answer.
     action: tuple[bytes, bytes] | None = None
+    # Of a PSBT whose account has addresses.
+    psbt: PsbtFacts | None = None
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +109,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     authority: bool = False
     # Type and reference of a wallet action; then the one that has the reference is read too, in a second round trip.
     action: tuple[str, str] | None = None
+    # Of a PSBT; in a second round trip too.
+    psbt: PsbtQuestion | None = None
 
 
 class NonceRow(NamedTuple):
@@ -119,6 +145,17 @@ async def read(connection: Any, question: Question) -> Facts | None:
     action = None
     if question.action is not None:
         action = await connection.fetchrow(_ACTION, question.ref.tenant, question.ref.agent, *question.action)
+    psbt = None
+    if (asked := question.psbt) is not None:
+        psbt = await connection.fetchrow(
+            _PSBT,
+            question.ref.tenant,
+            question.ref.agent,
+            asked.account,
+            asked.unsigned_txid,
+            asked.txids,
+            asked.vouts,
+        )
     spend = _spend_decoder.decode(row["spend"]) if row["spend"] else []
     return Facts(
         now=row["now"],
@@ -144,7 +181,14 @@ async def read(connection: Any, question: Question) -> Facts | None:
         authority_version=row["authority_version"],
         authority=row["authority"],
         action=(action["digest"], action["answer"]) if action is not None else None,
+        psbt=_psbt(psbt) if psbt is not None else None,
     )
+
+
+def _psbt(row: Mapping[str, Any]) -> PsbtFacts:
+    counted = None if row["counted"] is None else Charge(str(row["counted"]), row["counted_hour"])
+    conflict = None if row["conflict"] is None else str(row["conflict"])
+    return PsbtFacts(row["public_key"], row["chain_code"], row["mac"], counted, conflict)
 
 
 def _slot(row: Mapping[str, Any]) -> Slot | None:
@@ -205,6 +249,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     authorization_text: str | None
     wallet_action: str | None
     votes_text: str | None
+    unsigned_txid: bytes | None
+    spent_txids: list[bytes] | None
+    spent_vouts: list[int] | None
     act: Act
 
 

@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from typing import Final
 
-from custody.chains.orders import EvmOrder, EvmReplacement, EvmTransfer, SolanaOrder, TransferOrder, TypedDataOrder
+from custody.chains.orders import (
+    EvmOrder,
+    EvmReplacement,
+    EvmTransfer,
+    PsbtOrder,
+    SolanaOrder,
+    TransferOrder,
+    TypedDataOrder,
+)
+from signer.orders.bitcoin import PSBT
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.evm_replacement import EVM_REPLACEMENT
 from signer.orders.evm_transfer import EVM_TRANSFER
@@ -18,6 +27,7 @@ KINDS: Final[Mapping[type[object], AnyKind]] = {
     EvmTransfer: EVM_TRANSFER,
     TypedDataOrder: TYPED_DATA,
     SolanaOrder: SOLANA_TRANSACTION,
+    PsbtOrder: PSBT,
 }
 
 

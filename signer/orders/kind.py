@@ -17,8 +17,9 @@ from custody.chains.family import Chain
 from custody.chains.orders import Prepared, WalletAction
 from custody.chains.table import ChainTable
 from custody.chains.types import Effect, Subject
+from custody.protocol.signer.orders import PsbtReleased
 from custody.protocol.signer.refusals import UnknownChain
-from custody.transactions.ledger import Facts, Slot
+from custody.transactions.ledger import Facts, PsbtQuestion, Slot
 from signer.wallets.keys import WalletKeys
 
 
@@ -65,6 +66,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     value: str | None
     data: str | None
     nonce: NonceRequest | None = None
+    # Of a PSBT: what must be known of its account and its coins.
+    psbt: PsbtQuestion | None = None
     # Of an order that is a wallet action: what was asked for. Its reference makes it once.
     action: WalletAction | None = None
 
@@ -80,6 +83,8 @@ class Final(msgspec.Struct, frozen=True, kw_only=True):
     """An order that will be signed: everything is fixed but the signature."""
 
     nonce: int | None = None
+    # Of a PSBT: the coins that are signed away, by transaction and index.
+    coins: tuple[tuple[bytes, int], ...] = ()
 
 
 class Produced(msgspec.Struct, frozen=True):
@@ -88,6 +93,7 @@ class Produced(msgspec.Struct, frozen=True):
     tx_hash: str | None
     signature: str
     raw: bytes | None
+    psbt: PsbtReleased | None = None
 
 
 class SecondReader[Checked: Draft](Protocol):

@@ -11,6 +11,7 @@ from custody.worker.sealing import Context, Tampered, fields
 from custody.worker.token_keys import kid_of, public_of
 from signer import statement_keys
 from signer.authority_seals import AUTHORITY_MAC, content_of_set
+from signer.bitcoin_accounts import ACCOUNT_MAC, account_content
 from signer.credentials import ROUTE_MAC, place
 from signer.policies import POLICY_MAC, content_of_stored
 from signer.record import APPROVAL_MAC, approval_content
@@ -143,6 +144,22 @@ KINDS: tuple[Sealed | Maced, ...] = (
         purpose=QUORUM_BREAK_MAC,
         content=lambda row: break_content(
             row["tenant_id"], row["agent_id"], str(row["incarnation"]), row["policy_version"], row["effective_at"]
+        ),
+    ),
+    Maced(
+        table="bitcoin_accounts",
+        what="account keys",
+        keys=(("tenant_id", "text"), ("agent_id", "text"), ("account", "text")),
+        columns="t.public_key, t.chain_code, a.incarnation",
+        joins="JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id",
+        purpose=ACCOUNT_MAC,
+        content=lambda row: account_content(
+            row["tenant_id"],
+            row["agent_id"],
+            str(row["incarnation"]),
+            row["account"],
+            row["public_key"],
+            row["chain_code"],
         ),
     ),
     Maced(

@@ -12,6 +12,8 @@ class WalletKeys[Key](Protocol):
 
     # The chain family, which is also the purpose that the secret is sealed for.
     family: str
+    # Not with the agent, but when its first address is asked for.
+    made_when_asked: bool = False
 
     @abstractmethod
     def generate(self) -> bytes:

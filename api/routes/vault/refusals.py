@@ -1,5 +1,14 @@
 """What orders may be refused with, by what is asked of the signer and by what is signed."""
 
+from custody.chains.bitcoin.refusals import (
+    BadWalletScope,
+    PsbtFee,
+    PsbtMalformed,
+    PsbtNonstandardOutput,
+    PsbtNoOwnInput,
+    PsbtSighash,
+    PsbtUnprovenInput,
+)
 from custody.chains.evm.address import BadAddress
 from custody.chains.evm.rpc import EstimateFailed
 from custody.chains.evm.transaction import BadTransaction, ValueOutOfRange
@@ -38,6 +47,7 @@ from custody.protocol.signer.refusals import (
     NotEvm,
     NotSigned,
     PolicyTampered,
+    PsbtAmbiguous,
     TransactionAbsent,
     TransactionFinal,
     TypedDataAmbiguous,
@@ -81,6 +91,17 @@ TRANSFER = (
 )
 SOLANA = (DeclaredMismatch, FeeAboveCap, SolanaMalformed, SolanaUnsupported)
 TYPED_DATA = (BadTypedData, TypedDataAmbiguous)
+PSBT = (
+    BadWalletScope,
+    FeeAboveCap,
+    PsbtAmbiguous,
+    PsbtFee,
+    PsbtMalformed,
+    PsbtNoOwnInput,
+    PsbtNonstandardOutput,
+    PsbtSighash,
+    PsbtUnprovenInput,
+)
 REPLACEMENT = (AlreadyReplaced, FeeTooLow, NotEvm, NotSigned, TransactionAbsent, TransactionFinal)
 DENY = (ApprovalAbsent, ApprovalChanged, ApprovalExpired, ApprovalResolved, Busy)
 # What was queued is judged and finished again.
@@ -91,6 +112,7 @@ APPROVE = (
     *EVM,
     *SOLANA,
     *TYPED_DATA,
+    *PSBT,
     *REPLACEMENT,
     *TRANSFER,
     ApprovalStale,

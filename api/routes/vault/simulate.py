@@ -1,9 +1,9 @@
 """What signing would come to."""
 
-from api.http.bodies import MAX_EVM_BODY
+from api.http.bodies import MAX_PSBT_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
-from api.routes.vault.refusals import EVM, NODE, ORDER, SOLANA, TRANSFER, TYPED_DATA
+from api.routes.vault.refusals import EVM, NODE, ORDER, PSBT, SOLANA, TRANSFER, TYPED_DATA
 from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
@@ -17,9 +17,9 @@ routes = Routes("/vault", tag="Signing")
 
 @routes.post(
     "/<agent>/simulate",
-    max_body=MAX_EVM_BODY,
+    max_body=MAX_PSBT_BODY,
     who=asking(Simulate),
-    fails=(*ORDER, *NODE, *EVM, *SOLANA, *TYPED_DATA, *TRANSFER),
+    fails=(*ORDER, *NODE, *EVM, *SOLANA, *TYPED_DATA, *TRANSFER, *PSBT),
     private=True,
 )
 async def simulate_order(

@@ -50,5 +50,8 @@ CREATE TYPE sign_record AS (
   events          text,
   authorization_text text,
   wallet_action   text,
-  votes_text      text
+  votes_text      text,
+  unsigned_txid   bytea,
+  spent_txids     bytea[],
+  spent_vouts     bigint[]
 );

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Self
 
 from msgspec import Meta
 
+from custody.chains.bitcoin.networks import NETWORKS
 from custody.chains.families import FAMILIES
 from custody.chains.types import Subject
 from custody.kit.described import described
@@ -11,13 +12,7 @@ from custody.kit.shapes import ChainId
 from custody.policies.kind import Config, Rule, Terms
 from custody.policies.types import Facts, InvalidPolicy
 
-# The first 32 hex digits of each network's genesis block, as BIP-122 names it.
-_BITCOIN: Final = {
-    "bitcoin:mainnet": "bip122:000000000019d6689c085ae165831e93",
-    "bitcoin:testnet": "bip122:000000000933ea01ad0ee984209779ba",
-    "bitcoin:signet": "bip122:00000008819873e925422c1ff0f99f7c",
-    "bitcoin:regtest": "bip122:0f9188f13cb7b2c71f2a335e3a4fc328",
-}
+_BITCOIN: Final = {f"bitcoin:{network.name}": network.caip2 for network in NETWORKS.values()}
 
 
 class AllowedChains(Terms, frozen=True):

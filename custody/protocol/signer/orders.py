@@ -13,6 +13,19 @@ from custody.policies.types import Decision, Left, Result, Room, Window
 from custody.protocol.command import AGENT, DECIDER, SESSION, TENANT, Command, command
 
 
+class PsbtReleased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is told of a signed PSBT beside its bytes; `final` is the whole transaction, where it could be finished."""
+
+    scope: str
+    address: str
+    address_type: str
+    network: str
+    inputs: int
+    fee: int
+    final: bytes | None = None
+    vsize: int | None = None
+
+
 class Signed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Committed and released. `raw` are the bytes for the node, `signature` what the caller asked for."""
 
@@ -28,6 +41,7 @@ class Signed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     resolved_at: str | None = None
     # Of a wallet action that a rate limit let through.
     left: Left | None = None
+    psbt: PsbtReleased | None = None
 
 
 class Queued(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

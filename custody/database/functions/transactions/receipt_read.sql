@@ -10,7 +10,8 @@ RETURNS TABLE (now timestamptz, incarnation uuid, token_epoch integer, wallet te
                policy_version bigint, policy_hash bytea, budgets text, tx_hash text, signature text, signed_bytes bytea,
                created_at timestamptz, signed_at timestamptz, approval_id uuid, requested_at timestamptz,
                resolved_at timestamptz, audit_seq bigint, actor_type text, actor_id text, metadata text,
-               log_index bigint, checkpoint_size bigint, votes_text text, authorization_text text)
+               log_index bigint, checkpoint_size bigint, votes_text text, authorization_text text,
+               account text, account_key bytea, account_chain_code bytea, account_mac bytea)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
@@ -23,10 +24,12 @@ BEGIN
          t.policy_version, t.policy_hash, t.budgets, t.tx_hash, t.signature, t.signed_bytes, t.created_at, t.signed_at,
          p.id, p.requested_at, p.resolved_at, u.seq, u.actor_type, u.actor_id, u.metadata, l.log_index,
          (SELECT min(c.size) FROM audit_checkpoints c WHERE c.tenant_id = p_tenant AND c.size > l.log_index),
-         t.votes_text, t.authorization_text
+         t.votes_text, t.authorization_text, b.account, b.public_key, b.chain_code, b.mac
     FROM agents a
     LEFT JOIN one t ON t.agent_id = p_agent
     LEFT JOIN wallets w ON w.tenant_id = p_tenant AND w.agent_id = p_agent AND w.family = t.family AND w.scope = ''
+    LEFT JOIN bitcoin_accounts b ON t.kind = 'bitcoin' AND b.tenant_id = p_tenant AND b.agent_id = p_agent
+      AND b.account = substring(t.order_text::json ->> 'walletScope' FROM '^[^:]+:[^:]+:[^:]+:[0-9]+')
     LEFT JOIN approvals p ON p.tenant_id = p_tenant AND p.tx_id = t.id
     LEFT JOIN LATERAL (
          SELECT o.seq, o.actor_type, o.actor_id, o.metadata FROM audit o

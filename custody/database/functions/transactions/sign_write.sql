@@ -90,17 +90,29 @@ BEGIN
        WHERE tenant_id = p_tenant AND address = r.slot_address AND chain_id = r.chain_id AND nonce = r.nonce
          AND tx_id = r.slot_from AND state = r.slot_was;
       IF NOT FOUND THEN RAISE EXCEPTION 'nonce slot % of % moved under its lock', r.nonce, r.slot_address; END IF;
-      UPDATE spend s SET amount = s.amount - m.amount::numeric
-        FROM unnest(r.moved_assets, r.moved_hours, r.moved_amounts) AS m (asset, hour, amount)
-       WHERE s.tenant_id = p_tenant AND s.agent_id = p_agent AND s.incarnation = g.incarnation
-         AND s.asset = m.asset AND s.hour = m.hour;
     END IF;
+  END IF;
+  IF cardinality(r.moved_assets) > 0 THEN
+    -- What the slot counted, or the same transaction when it was signed before, counts from now on in this hour.
+    UPDATE spend s SET amount = s.amount - m.amount::numeric
+      FROM unnest(r.moved_assets, r.moved_hours, r.moved_amounts) AS m (asset, hour, amount)
+     WHERE s.tenant_id = p_tenant AND s.agent_id = p_agent AND s.incarnation = g.incarnation
+       AND s.asset = m.asset AND s.hour = m.hour;
   END IF;
   IF r.spend_assets IS NOT NULL THEN
     INSERT INTO spend AS s (tenant_id, agent_id, incarnation, asset, hour, amount)
     SELECT p_tenant, p_agent, g.incarnation, n.asset, date_trunc('hour', v_now), n.amount::numeric
       FROM unnest(r.spend_assets, r.spend_amounts) AS n (asset, amount)
     ON CONFLICT (tenant_id, agent_id, incarnation, asset, hour) DO UPDATE SET amount = s.amount + excluded.amount;
+  END IF;
+  IF r.unsigned_txid IS NOT NULL THEN
+    INSERT INTO psbt_spends (tenant_id, agent_id, incarnation, unsigned_txid, tx_id, amount, hour)
+    VALUES (p_tenant, p_agent, g.incarnation, r.unsigned_txid, r.tx, r.spend_amounts[1]::numeric,
+            date_trunc('hour', v_now))
+    ON CONFLICT (tenant_id, agent_id, incarnation, unsigned_txid)
+      DO UPDATE SET tx_id = excluded.tx_id, amount = excluded.amount, hour = excluded.hour;
+    INSERT INTO outpoints (tenant_id, agent_id, txid, vout, tx_id)
+    SELECT p_tenant, p_agent, c.txid, c.vout, r.tx FROM unnest(r.spent_txids, r.spent_vouts) AS c (txid, vout);
   END IF;
   IF r.counts_rate THEN
     INSERT INTO rate AS q (tenant_id, agent_id, incarnation, grain, bucket, orders)

@@ -1,0 +1,55 @@
+"""Bitcoin: addresses of an agent, and PSBTs that spend from them."""
+
+from api.http.bodies import MAX_PSBT_BODY
+from api.http.endpoint import Routes
+from api.http.who import asking
+from api.routes.vault.refusals import ORDER, PSBT
+from custody.chains.bitcoin.refusals import BadWalletScope
+from custody.chains.orders import PsbtOrder
+from custody.kit.answers import Answered
+from custody.kit.callers import AgentCaller, SessionCaller, TenantCaller
+from custody.kit.refs import AgentRef
+from custody.ports import Ports
+from custody.protocol.signer.bitcoin import BitcoinAddress, FindBitcoinAddress
+from custody.protocol.signer.orders import SignOrder
+from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, SignerRequired, TooManyAccounts
+from custody.signing import psbt
+from custody.signing.psbt import AddressQuery, PsbtSigned
+from custody.signing.types import Decided
+
+routes = Routes("/vault", tag="Signing")
+
+
+@routes.post(
+    "/<agent>/sign-bitcoin-psbt",
+    max_body=MAX_PSBT_BODY,
+    who=asking(SignOrder),
+    fails=(*ORDER, *PSBT, SignerRequired),
+    private=True,
+    queues=True,
+)
+async def sign_bitcoin_psbt(
+    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: PsbtOrder
+) -> Answered[Decided[PsbtSigned]]:
+    """Sign the inputs of a PSBT that are of one address, queue it, or refuse it. It is never broadcast.
+
+    A signer of the agent with `sign_transaction` must authorise it. Every input is proven, change is re-derived, all
+    payments and the fee count as spend, and an enabled allowed-chains rule must list the network.
+    """
+    return await psbt.sign(ports, caller, agent, body)
+
+
+@routes.get(
+    "/<agent>/bitcoin/address",
+    who=asking(FindBitcoinAddress),
+    fails=(AgentAbsent, BadWalletScope, KeyTampered, TooManyAccounts),
+    private=True,
+)
+async def get_bitcoin_address(
+    ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, query: AddressQuery
+) -> BitcoinAddress:
+    """Get an address of the agent, and the key that spends from it.
+
+    The agent's root is made with the first address that is asked for, and stays.
+    """
+    return (await ports.workers.ask(FindBitcoinAddress(agent.agent, query.wallet_scope), caller)).answer

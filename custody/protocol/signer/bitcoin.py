@@ -1,0 +1,34 @@
+"""Addresses of an agent's Bitcoin wallet."""
+
+from typing import Annotated
+
+import msgspec
+
+from custody.identity.roles import READERS
+from custody.kit.described import described
+from custody.kit.shapes import AgentId, WalletScopeText
+from custody.protocol.command import AGENT, TENANT, Command, command
+
+
+class BitcoinAddress(msgspec.Struct, frozen=True, rename="camel"):
+    """One address, the key that spends from it, and where that key lies below the agent's root."""
+
+    wallet_scope: Annotated[
+        str, described("The scope in its one spelling: `bitcoin:<network>:<type>:<account>:<change>:<index>`.")
+    ]
+    address: Annotated[str, described("Where it is paid.")]
+    address_type: Annotated[str, described("`p2wpkh`, `p2tr`, `p2sh-p2wpkh` or `p2pkh`.")]
+    network: Annotated[str, described("`mainnet`, `testnet`, `signet` or `regtest`.")]
+    public_key: Annotated[
+        str, described("The compressed public key in hex, 33 bytes; of `p2tr` the internal key, before its tweak.")
+    ]
+    derivation_path: Annotated[str, described("The path below the agent's root, such as `m/84'/0'/0'/0/3`.")]
+    fingerprint: Annotated[str, described("The fingerprint of the root, for `bip32Derivs` of a PSBT, 8 hex digits.")]
+
+
+@command("signer", proofs=TENANT | AGENT, roles=READERS, repeatable=True, audit=("wallet.created",))
+class FindBitcoinAddress(Command[BitcoinAddress], frozen=True):
+    """One address of an agent; the first one asked for makes its root, and the first of an account its key."""
+
+    agent: AgentId
+    wallet_scope: WalletScopeText
