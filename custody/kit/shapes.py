@@ -25,7 +25,7 @@ Url = Annotated[str, Meta(max_length=2048, pattern=r"^[\x21-\x7e]*\Z")]
 EvmAddress = Annotated[str, Meta(min_length=42, max_length=42, pattern=r"^0x[0-9a-fA-F]{40}\Z")]
 SolanaAddress = Annotated[str, Meta(min_length=32, max_length=44, pattern=r"^[1-9A-HJ-NP-Za-km-z]+\Z")]
 # What it may be exactly is told by code `bad_wallet_scope`.
-WalletScopeText = Annotated[str, Meta(min_length=1, max_length=64)]
+WalletScopeText = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[\x21-\x7e]+\Z")]
 # An unsigned 256-bit number has at most 78 digits; its exact bound is checked where it is read.
 DecimalAmount = Annotated[str, Meta(min_length=1, max_length=78, pattern=r"^(0|[1-9][0-9]*)\Z")]
 Calldata = Annotated[str, Meta(max_length=262_144, pattern=r"^(0x)?([0-9a-fA-F]{2})*\Z")]

@@ -35,6 +35,7 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         GET /vault/{agentId}/transactions
         GET /vault/{agentId}/transactions/{txId}
         GET /vault/{agentId}/transactions/{txId}/receipt
+        GET /vault/{agentId}/bitcoin/address
         POST /vault/{agentId}/simulate
         POST /agents/{agentId}/policies/backtest
         GET /transactions
@@ -169,6 +170,7 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /vault/{agentId}/sign
         POST /vault/{agentId}/sign-typed-data
         POST /vault/{agentId}/sign-solana
+        POST /vault/{agentId}/sign-bitcoin-psbt
         POST /vault/{agentId}/transactions/{txId}/replace
         POST /vault/{agentId}/actions/transfer/quote
         GET /vault/{agentId}/actions/{actionId}

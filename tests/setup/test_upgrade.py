@@ -38,6 +38,7 @@ RELEASED: dict[str, dict[str, str]] = {
         "0017_origins": "d0dbe0b8d36e80d813c9feabbd5800d754c5d29c0ffe52829bc21b615a7d16b4",
         "0018_authority": "6038213f410a6e6e7541eca779936deef0ef880f5851952603c06c9fd105f6df",
         "0019_votes": "24ba915d941209992655609344a642bf57ea9b58d801030d871093ee40a7319d",
+        "0020_bitcoin": "be2580b27da3dacbff9e2df6f46e5c6058de962190fa4c627708b9c14e75a6c9",
     },
 }
 # A later version, as it might come: a table that gains a column and an index, and a migration that says so.

@@ -57,6 +57,7 @@ OF_TENANT: dict[str, Rule] = {
     "ChangeAgent": (AGENT | {"name": "Called"}, SIDE, BUILDERS, "tenantAdmin"),
     "MintAgentToken": (AGENT | {"ttl_seconds": 60, "expires_in": "1m"}, SIDE, BUILDERS, "tenantAdmin"),
     "RevokeAgentTokens": (AGENT, SIDE, ADMINS, "tenantAdmin"),
+    "FindBitcoinAddress": (AGENT | {"wallet_scope": "bitcoin:regtest:p2wpkh:0:0:0"}, SIDE | {"agent"}, READERS, None),
     "DeleteAgent": (AGENT, {"tenant_key", "app_client"}, set(), None),
     "CreateSecret": ({"name": "x", "value": "x", "expires_at": "2000-01-01T00:00:00Z"}, SIDE, BUILDERS, "tenantAdmin"),
     "RotateSecret": ({"secret": ABSENT, "value": "x", "rotate": True}, SIDE, BUILDERS, "tenantAdmin"),

@@ -47,6 +47,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "tx_id": ANY_UUID,
         "question": {"kind": "evm", "request": {"to": "0x" + "11" * 20, "value": "1"}},
     },
+    "FindBitcoinAddress": {"agent": "a", "wallet_scope": "bitcoin:regtest:p2wpkh:0:0:0"},
     "ReplaceEvm": {"agent": "a", "tx_id": ANY_UUID, "replaces": ANY_UUID},
     "Simulate": {"agent": "a", "question": {"kind": "evm", "request": {"to": "0x" + "11" * 20, "value": "1"}}},
     "IssueReceipt": {"agent": "a", "tx_id": ANY_UUID},

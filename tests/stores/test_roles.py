@@ -21,6 +21,8 @@ from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import done_as_tenant
 from tests.fixtures.signers import new_quorum, new_signer
+from tests.routes.vault.bitcoin import LISTED, payment, signed
+from tests.routes.vault.transfers import authorised
 
 PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 ROLES = ("api", "signer", "identity", "scheduler", "proxy")
@@ -39,6 +41,9 @@ TENANT_TABLES = (
     "approver_keys",
     "approval_votes",
     "quorum_breaks",
+    "bitcoin_accounts",
+    "psbt_spends",
+    "outpoints",
     "transactions",
     "approvals",
     "spend",
@@ -108,6 +113,9 @@ JUDGED = (
     "approver_keys",
     "approval_votes",
     "quorum_breaks",
+    "bitcoin_accounts",
+    "psbt_spends",
+    "outpoints",
     "transactions",
     "approvals",
     "spend",
@@ -142,6 +150,7 @@ SIGNERS_ACTIONS = (
     "secret.rotated",
     "credential_route.created",
     "signer.created",
+    "wallet.created",
     "quorum.changed",
     "user.deactivated",
     "session.began",
@@ -517,6 +526,8 @@ def _fill(service: Service, tenant: Tenant) -> None:
         _administer(person, f"/tenants/{tenant.id}", tenant)
         new_quorum(person, agent, [new_signer(person, agent)["id"]], threshold=1)
         vote_on_something(service, tenant, person)
+        payer = authorised(person, tenant.agent(LISTED), "sign_transaction")
+        assert signed(payer, payment(payer, 10_000)).status_code == 200
 
 
 def _administer(person: Person, path: str, tenant: Tenant) -> None:

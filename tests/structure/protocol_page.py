@@ -21,7 +21,7 @@ from custody.protocol.identity import (
     tenants,
     webhooks,
 )
-from custody.protocol.signer import agents, approver_keys, authority, operation, orders, policies, secrets
+from custody.protocol.signer import agents, approver_keys, authority, bitcoin, operation, orders, policies, secrets
 
 _DOCS = Path(__file__).parents[2] / "docs"
 # Of each page, its sections.
@@ -32,6 +32,7 @@ PAGES: dict[Path, dict[str, ModuleType]] = {
         "Signers and key quorums": authority,
         "Secrets and credential routes": secrets,
         "Orders": orders,
+        "Bitcoin": bitcoin,
         "Votes": approver_keys,
         "Operation": operation,
         "Every worker": common,

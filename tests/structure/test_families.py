@@ -2,8 +2,9 @@
 
 import typing
 
+from custody.chains.families import FAMILIES, WALLETS
 from custody.chains.families import KINDS as KIND_NAMES
-from custody.chains.families import WALLETS
+from custody.chains.family import SigningFamily
 from custody.chains.nodes import NODES
 from custody.chains.orders import ORDERS
 from custody.funds.read import TOKENS
@@ -12,25 +13,28 @@ from custody.simulation import past
 from custody.transactions.types import TransactionQuery
 from custody.tx_tracking.follow import LOOKS
 from signer.orders import KINDS
-from signer.wallets import KEYS
+from signer.wallets import BORN_WITH, KEYS
 
+# Of Bitcoin an agent has a root once it asked for an address, and no node is asked.
 OF_WALLETS = [kind for family in WALLETS.values() for kind in family.order_kinds]
+SIGNING = [name for name, family in FAMILIES.items() if isinstance(family, SigningFamily)]
 
 
 def test_every_family_with_wallets_has_keys_and_an_address() -> None:
-    assert list(KEYS) == list(WALLETS)
+    assert list(BORN_WITH) == list(WALLETS)
+    assert set(KEYS) == set(SIGNING)
     assert WalletAddresses.__struct_fields__ == tuple(WALLETS)
 
 
 def test_a_family_has_nodes_in_every_list_or_in_none() -> None:
     assert set(NODES) == set(LOOKS) == set(TOKENS) <= set(WALLETS)
     asked = {kind for family in NODES for kind in WALLETS[family].order_kinds}
-    assert asked == set(past._SUBJECTS)
+    assert asked | set(FAMILIES["bitcoin"].order_kinds) == set(past._SUBJECTS) == set(KIND_NAMES)
 
 
 def test_every_kind_of_order_has_its_class() -> None:
-    assert list(ORDERS) == OF_WALLETS
-    assert {kind.name for kind in KINDS.values()} == set(OF_WALLETS)
+    assert tuple(ORDERS) == KIND_NAMES
+    assert {kind.name for kind in KINDS.values()} == set(KIND_NAMES)
     assert set(ORDERS.values()) <= set(KINDS)
 
 

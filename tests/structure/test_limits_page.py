@@ -29,6 +29,7 @@ OF_A_FORMAT = {
     "_MOST_DECIMALS",
     "_LARGEST_CONTROL",
     "MAX_CHAIN_ID",
+    "MAX_MONEY",
 }
 # What an operator runs by hand, or plays with: no stranger reaches it.
 BY_HAND = ("ops/",)

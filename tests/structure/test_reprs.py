@@ -57,6 +57,7 @@ HARMLESS = {
     "TransferOrder.value",
     "TransferOrder.token",
     "WalletAction.token",
+    "OwnInput.key",
     "TransferAction.value",
     "TransferAction.token",
     "PendingTransfer.code",

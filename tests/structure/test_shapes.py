@@ -14,6 +14,7 @@ GOOD = {
     "SolanaAddress": "1" * 32,
     "DecimalAmount": "10",
     "Calldata": "0xab",
+    "WalletScopeText": "bitcoin:mainnet:p2wpkh:0:0:0",
     "ReferenceId": "r-1",
     "Duration": "24h",
     "Digest": "0" * 64,

@@ -21,6 +21,7 @@ from tests.outside.authenticator import Authenticator
 from tests.outside.wallet import Wallet
 from tests.routes.auth.devices import GRANT_TYPE, Device, decide, new_device
 from tests.routes.auth.factors import code_at
+from tests.routes.vault.bitcoin import SCOPE, asked, payment
 from tests.routes.vault.transfers import fields, transfer
 
 if TYPE_CHECKING:
@@ -317,6 +318,15 @@ def _transfer(world: "World") -> Journey:
     return Journey(world.authorised, {"agent": world.authorised.id}, fields())
 
 
+def _psbt(world: "World") -> Journey:
+    agent = world.bitcoin_payer
+    return Journey(agent, {"agent": agent.id}, asked(payment(agent, 10_000)))
+
+
+def _address(world: "World") -> Journey:
+    return Journey(world.tenant, {"agent": world.bitcoin_payer.id}, query=f"walletScope={SCOPE}")
+
+
 def _action(world: "World") -> Journey:
     agent = world.authorised
     made = transfer(agent).json()["data"]["actionId"]
@@ -402,6 +412,8 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "POST /agents/{agentId}/unfreeze": _unfreeze_agent,
     "POST /vault/{agentId}/actions/transfer": _transfer,
     "GET /vault/{agentId}/actions/{actionId}": _action,
+    "POST /vault/{agentId}/sign-bitcoin-psbt": _psbt,
+    "GET /vault/{agentId}/bitcoin/address": _address,
     "POST /tenants/{id}/freeze": _freeze_tenant,
     "POST /tenants/{id}/unfreeze": _unfreeze_tenant,
     "POST /platform/tenants/{id}/freeze": _freeze_by_operator,

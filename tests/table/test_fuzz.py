@@ -68,6 +68,8 @@ MEANT: dict[str, str] = {
     **dict.fromkeys(("transferFunds", "quoteTransfer"), "a broadcast needs a reference, and a token is an address"),
     "registerApproverKey": "the key is one of P-256",
     "simulateOrder": "the order is a whole one",
+    "signBitcoinPsbt": "the PSBT is one",
+    "getBitcoinAddress": "a scope names a network and a type",
     **dict.fromkeys(("createCredentialRoute", "changeCredentialRoute"), "host and path are patterns"),
     "explainCredentialRoute": "the URL is one",
     **dict.fromkeys(("setTenantWebhook", "setTenantPolicies"), "the route is retired"),

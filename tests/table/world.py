@@ -19,6 +19,7 @@ from tests.outside.sms_gateway import SmsGateway
 from tests.outside.smtp_server import Mailbox
 from tests.routes.orders import note, solana_payment
 from tests.routes.secrets.makers import keep_route, keep_secret, route_fields
+from tests.routes.vault.bitcoin import LISTED
 from tests.routes.vault.transfers import authorised, fields
 from tests.table.journeys import JOURNEYS, app_client_of
 
@@ -135,7 +136,7 @@ class World:
         path = endpoint.path
         for name in endpoint.path_names:
             path = path.replace(f"<{name}>", theirs[name]() if name in theirs else str(uuid.uuid4()))
-        return Call(endpoint.method, path, own.json)
+        return Call(endpoint.method, path + own.path[len(own.path.partition("?")[0]) :], own.json)
 
     def fresh_agent(self) -> Agent:
         """An agent that may be destroyed."""
@@ -155,6 +156,14 @@ class World:
         self._ready["authorised"] = twin
         twin.headers.update(authorised(self.owner, twin).signer)
         return twin
+
+    @cached_property
+    def bitcoin_payer(self) -> Agent:
+        """An agent whose signer authorises PSBTs of a network that its rules list."""
+        agent = self.tenant.agent(LISTED)
+        self._ready["bitcoin payer"] = agent
+        agent.headers.update(authorised(self.owner, agent, "sign_transaction").signer)
+        return agent
 
     @cached_property
     def route(self) -> dict[str, Any]:

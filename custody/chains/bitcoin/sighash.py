@@ -23,7 +23,7 @@ class Digests:
         self._version, self._lock_time = struct.pack("<i", transaction.version), _word(transaction.lock_time)
 
     def of(self, position: int, key: OwnKey, sighash: int) -> bytes:
-        """What an input of ours signs: by the kind of the coin that it spends."""
+        """What an own input signs: by the kind of the coin that it spends."""
         coin = self._spend.coins[position]
         kind = kind_of(coin.script)
         if kind == "p2tr":

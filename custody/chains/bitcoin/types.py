@@ -157,7 +157,7 @@ class OwnKey(msgspec.Struct, frozen=True):
 
 
 class OwnInput(msgspec.Struct, frozen=True):
-    """An input of ours; `signed` where it is of the scope that was asked for."""
+    """An own input; `signed` where it is of the scope that was asked for."""
 
     position: int
     key: OwnKey

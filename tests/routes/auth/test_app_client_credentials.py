@@ -41,6 +41,7 @@ TAKEN = {
     "GET /vault/{agentId}/transactions",
     "GET /vault/{agentId}/transactions/{txId}",
     "GET /vault/{agentId}/transactions/{txId}/receipt",
+    "GET /vault/{agentId}/bitcoin/address",
     "POST /vault/{agentId}/simulate",
     "POST /agents/{agentId}/policies/backtest",
     "GET /approvals",

@@ -119,7 +119,7 @@ def test_an_agents_token_alone_signs_nothing(tenant: Tenant) -> None:
     assert (answer.status_code, answer.json()["data"]["code"]) == (403, "signer_required")
 
 
-def test_what_is_above_the_threshold_waits_and_is_fetched_once_approved(as_owner: Person, tenant: Tenant) -> None:
+def test_a_psbt_above_the_threshold_waits_and_is_fetched_once_approved(as_owner: Person, tenant: Tenant) -> None:
     payer = authorised(
         as_owner,
         tenant.agent(LISTED, rule("auto-approve-threshold", asset="bitcoin", threshold="20000")),
