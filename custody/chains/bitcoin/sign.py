@@ -7,8 +7,8 @@ import coincurve
 import msgspec
 
 from custody.chains.bitcoin.keys import Root, private_key
-from custody.chains.bitcoin.psbt import IN_PARTIAL, IN_TAP_SIGNATURE, write
-from custody.chains.bitcoin.scripts import output_key, taproot_tweak
+from custody.chains.bitcoin.psbt import IN_PARTIAL, IN_REDEEM, IN_TAP_SIGNATURE, write
+from custody.chains.bitcoin.scripts import output_key, redeem_script_of, taproot_tweak
 from custody.chains.bitcoin.sighash import Digests
 from custody.chains.bitcoin.spends import SIGHASH_ALL, SIGHASH_DEFAULT
 from custody.chains.bitcoin.types import OwnInput, OwnKey, Pairs, Psbt, PsbtInput, SignedPsbt, Spend
@@ -33,7 +33,8 @@ def sign(spend: Spend, root: Root) -> SignedPsbt:
         suffix = bytes((sighash,)) if sighash != SIGHASH_DEFAULT else b""
         signature = (_tweaked(key).sign_schnorr(digest) if taproot else key.sign(digest, hasher=None)) + suffix
         signatures.append(signature)
-        inputs[one.position] = _with(said, one, signature, taproot=taproot)
+        redeem = redeem_script_of(one.key.public_key) if spend.scope.address_type == "p2sh-p2wpkh" else None
+        inputs[one.position] = _with(said, one, signature, redeem, taproot=taproot)
     check_signatures(spend, signatures)
     psbt = Psbt(spend.psbt.transaction, spend.psbt.unsigned, spend.psbt.pairs, tuple(inputs), spend.psbt.outputs)
     return SignedPsbt(psbt, write(psbt), tuple(signatures))
@@ -76,10 +77,14 @@ def _tweaked(key: coincurve.PrivateKey) -> coincurve.PrivateKey:
     return secret.add(taproot_tweak(public))
 
 
-def _with(said: PsbtInput, one: OwnInput, signature: bytes, *, taproot: bool) -> PsbtInput:
+def _with(said: PsbtInput, one: OwnInput, signature: bytes, redeem: bytes | None, *, taproot: bool) -> PsbtInput:
     """The input with our signature in place of any other under the same key."""
     name = _place(one.key, taproot=taproot)
-    pairs: Pairs = tuple(sorted([pair for pair in said.pairs if pair[0] != name] + [(name, signature)]))
+    more = [(name, signature)]
+    if redeem is not None and said.redeem_script is None:
+        # Without it nobody else could finish the input.
+        more.append((bytes((IN_REDEEM,)), redeem))
+    pairs: Pairs = tuple(sorted([pair for pair in said.pairs if pair[0] != name] + more))
     if taproot:
         return msgspec.structs.replace(said, pairs=pairs, tap_signature=signature)
     others = tuple(pair for pair in said.partial_signatures if pair[0] != one.key.public_key)
