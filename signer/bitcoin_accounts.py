@@ -1,7 +1,6 @@
-"""The account keys of agents: the root is made when a first address is asked for, and their public halves are kept.
+"""Addresses of agents: the root is made when the first is asked for, an account key with the account's first.
 
-An account's row lets an order be judged without opening the root. It is under a MAC: with another key in it, a
-stranger's output would be this wallet's change.
+An account's public half is kept, so that an order is judged without opening the root.
 """
 
 from typing import Any, Final
@@ -19,17 +18,16 @@ from custody.kit.refs import AgentRef
 from custody.protocol.refusals import BadProof, TokenRevoked
 from custody.protocol.signer.bitcoin import BitcoinAddress, FindBitcoinAddress
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, TooManyAccounts
-from custody.transactions.ledger import PsbtFacts
 from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenTenant
-from custody.worker.sealing import Context, Sealer, Tampered, fields
+from custody.worker.sealing import Context, Tampered
 from signer.agents import make_wallet
+from signer.bitcoin_seals import ACCOUNT_MAC, account_content, checked
 from signer.context import Signer
 from signer.wallets.bitcoin import BITCOIN_KEYS
 
 log = logger(__name__)
-ACCOUNT_MAC: Final = "bitcoin-account-mac"
 # Four types on four networks, and some accounts of each.
 MAX_ACCOUNTS: Final = 128
 _READ = "SELECT * FROM bitcoin_account_read($1, $2, $3)"
@@ -45,30 +43,6 @@ _ADD_ACCOUNT = (
     "INSERT INTO bitcoin_accounts (tenant_id, agent_id, account, public_key, chain_code, mac) "
     "VALUES ($1, $2, $3, $4, $5, $6)"
 )
-
-
-def account_content(
-    tenant: str, agent: str, incarnation: str, name: str, public_key: bytes, chain_code: bytes
-) -> bytes:
-    """What the MAC of an account is made over."""
-    return fields("bitcoin-account", tenant, agent, incarnation, name, public_key, chain_code)
-
-
-def checked(sealer: Sealer, ref: AgentRef, incarnation: str, name: str, row: Any) -> Account:
-    """The account of a row; KeyTampered unless it is this agent's."""
-    found = PsbtFacts(row["public_key"], row["chain_code"], row["mac"], None, None)
-    check(sealer, ref, incarnation, name, found)
-    return Account(found.public_key, found.chain_code)
-
-
-def check(sealer: Sealer, ref: AgentRef, incarnation: str, name: str, found: PsbtFacts) -> None:
-    """Raise KeyTampered for an account key that is not this agent's."""
-    try:
-        content = account_content(ref.tenant, ref.agent, incarnation, name, found.public_key, found.chain_code)
-        sealer.check_mac(found.mac, ACCOUNT_MAC, ref.tenant, content)
-    except Tampered:
-        log.error("account refused", extra={"tenant": ref.tenant, "agent": ref.agent})
-        raise KeyTampered from None
 
 
 async def find(

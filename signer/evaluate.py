@@ -39,7 +39,7 @@ from custody.transactions.ledger import Facts
 from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import Context, Tampered
-from signer import authority, bitcoin_accounts, record, votes
+from signer import authority, bitcoin_seals, record, votes
 from signer.authority_seals import credentials_in
 from signer.orders.kind import Final, NeedsNode, Produced, taken_over
 from signer.policies import RuleSet
@@ -130,7 +130,7 @@ def evaluate_policies(
         authorized = found
     if facts.psbt is not None:
         psbt, name = facts.psbt, attempt.draft.psbt.account if attempt.draft.psbt else ""
-        bitcoin_accounts.check(signer.sealer, attempt.ref, facts.incarnation, name, psbt)
+        bitcoin_seals.check(signer.sealer, attempt.ref, facts.incarnation, name, psbt)
     decoded = attempt.kind.effects(attempt.draft, facts)
     rules, tally = _tallied(signer, attempt, facts, rules, quorum)
     against = _judged_facts(signer, attempt, facts, judging, tally)

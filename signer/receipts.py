@@ -22,7 +22,7 @@ from custody.transactions.ledger import PsbtFacts
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenTenant
 from custody.worker.sealing import Tampered, sha256
-from signer import bitcoin_accounts
+from signer import bitcoin_seals
 from signer.context import Signer
 from signer.orders import kind_named
 from signer.record import shown, signed_content
@@ -104,7 +104,7 @@ def _check_account(signer: Signer, tenant: str, agent: str, row: Any) -> None:
     if row["account"] is None:
         return
     psbt = PsbtFacts(row["account_key"], row["account_chain_code"], row["account_mac"], None, None)
-    bitcoin_accounts.check(signer.sealer, AgentRef(tenant, agent), str(row["incarnation"]), row["account"], psbt)
+    bitcoin_seals.check(signer.sealer, AgentRef(tenant, agent), str(row["incarnation"]), row["account"], psbt)
 
 
 def _check_signature(row: Any) -> None:

@@ -11,7 +11,7 @@ from custody.worker.sealing import Context, Tampered, fields
 from custody.worker.token_keys import kid_of, public_of
 from signer import statement_keys
 from signer.authority_seals import AUTHORITY_MAC, content_of_set
-from signer.bitcoin_accounts import ACCOUNT_MAC, account_content
+from signer.bitcoin_seals import ACCOUNT_MAC, account_content
 from signer.credentials import ROUTE_MAC, place
 from signer.policies import POLICY_MAC, content_of_stored
 from signer.record import APPROVAL_MAC, approval_content
