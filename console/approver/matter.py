@@ -21,6 +21,8 @@ NONCE_BYTES: Final = 16
 _SPKI: Final = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d03010703420004")
 _SPKI_BYTES: Final = 91
 _GROUP: Final = 4
+# Orders of which every byte counts.
+_EXACT: Final = frozenset({"evm", "typed_data", "bitcoin"})
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Matter:
 
 def digest_of(kind: str, order: str) -> str | None:
     """The digest of an order, in hex, from its stored text; None where this console cannot compute it."""
-    content = _solana_content(order) if kind == "solana" else order.encode() if kind in ("evm", "typed_data") else None
+    exact = order.encode() if kind in _EXACT else None
+    content = _solana_content(order) if kind == "solana" else exact
     if content is None:
         return None
     return hashlib.sha256(f"custody-order-v1:{kind}:".encode() + content).hexdigest()

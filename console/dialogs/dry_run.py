@@ -1,5 +1,6 @@
 """Trying out a typed-in order: what signing would come to now. Nothing is signed or written."""
 
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
@@ -8,8 +9,18 @@ from textual.widgets import Button, Input, TextArea
 
 from console.dialogs.ask import Ask
 from console.orders.order_context import fetch_context
-from console.rules.dry_run_in_words import dry_run_in_words, order_of
-from console.rules.typed_order import EVM, SOLANA, TYPED_DATA, BadField, coin_of, field_of, question, said_back
+from console.rules.dry_run_in_words import data_of, dry_run_in_words, order_of
+from console.rules.typed_order import (
+    BITCOIN,
+    EVM,
+    SOLANA,
+    TYPED_DATA,
+    BadField,
+    coin_of,
+    field_of,
+    question,
+    said_back,
+)
 from console.texts.lines import Line
 from console.widgets.choice import Choice
 from console.widgets.line_view import LineView
@@ -20,7 +31,7 @@ from console.wire.failures import Answered, Failure
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Account, Simulated
 
-_KINDS: Final = ((EVM, "EVM transaction"), (TYPED_DATA, "typed data"), (SOLANA, "Solana transaction"))
+_KINDS: Final = ((EVM, "EVM"), (TYPED_DATA, "typed data"), (SOLANA, "Solana"), (BITCOIN, "Bitcoin PSBT"))
 # Which field says the chain of an amount.
 _AMOUNTS: Final = {"value": (EVM, "chain"), "declared": (SOLANA, "cluster")}
 _OUTDATED: Final = "The input has changed. Press Enter to simulate it."
@@ -85,6 +96,9 @@ class DryRun(Ask[list[Line]]):
                     yield TypedField("recipient", "to", "the recipient's address")
                     yield TypedField("declared", "value", "0, 0.5, 0.5 SOL, 20 lamports")
                     yield TypedField("cluster", "chain id", "101 is mainnet, 102 devnet")
+                with Vertical(id="dry-bitcoin", classes="dry-kind"):
+                    yield TypedField("scope", "scope", "bitcoin:mainnet:p2wpkh:0:0:0")
+                    yield TypedField("psbt", "PSBT", "base64")
             with VerticalScroll(id="dry-answer", can_focus=True):
                 yield LineView([Line("The result appears here.", "quiet")])
 
@@ -155,7 +169,8 @@ class DryRun(Ask[list[Line]]):
                 self._point_at(field, failure.sentence)
             raise
         order = order_of(self._agent, body, answer)
-        return dry_run_in_words(order, answer, await fetch_context(self.app.client, order))
+        known = replace(await fetch_context(self.app.client, order), data=data_of(body))
+        return dry_run_in_words(order, answer, known)
 
     def done(self, result: list[Line]) -> None:
         if self._asked != self._stands:

@@ -17,6 +17,7 @@ from console.approver.matter import (
 from console.approver.page import RP_ID, Answer, Page, Task, served
 from console.dialogs.careful import NotRead
 from console.dialogs.deciding import Deciding
+from console.orders.psbt_in_words import agrees
 from console.orders.votes import votes_in_words, votes_section, why_no_vote
 from console.queue.decisions import Over, send_vote
 from console.queue.queue import Outcome
@@ -168,6 +169,8 @@ def _is_shown(exact: ExactOrder, approval: Approval) -> bool:
     said = order_fields(exact.order)
     if approval.kind == "typed_data":
         return bool(said)
+    if approval.kind == "bitcoin":
+        return agrees(said, approval.effects)
     same_place = str(said.get("to")).lower() == str(approval.to_address).lower()
     chain = said.get("chainId", 101 if approval.kind == "solana" else None)
     return same_place and said.get("value") == approval.value and chain == approval.chain_id

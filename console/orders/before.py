@@ -32,7 +32,7 @@ _FORMS: Final = {
 
 def before(order: Order, known: Known) -> list[Line]:
     """The last few orders to the same destination, and whether it was ever paid."""
-    if order.to_address is None:
+    if order.to_address is None and order.kind != "bitcoin":
         return [Line("It names no destination.", "warn")]
     if known.past is None:
         return [Line("The history with this destination is unknown.", "warn")]

@@ -6,6 +6,7 @@ from typing import Final
 from console.orders.order import Known, Order
 from console.orders.parties import as_far
 from console.orders.phrases import unlimited
+from console.orders.psbt_in_words import psbt_in_words
 from console.orders.words import never_paid
 from console.texts.lines import Line
 
@@ -25,8 +26,11 @@ def dangers(order: Order, known: Known) -> list[Line]:
         said.append(Line("! UNLIMITED: the spender can take the whole balance, now and later.", "bad"))
     if any(effect.unknown for effect in order.effects):
         said.append(Line("! Typed data of an unknown kind: read all of it.", "bad"))
+    elif order.kind == "bitcoin" and any(effect.kind == "opaque" for effect in order.effects):
+        said.append(Line("! Others pay in this transaction: it is complete only once they have signed too.", "warn"))
     elif any(effect.kind == "opaque" for effect in order.effects):
         said.append(Line("! Not fully decoded: it may do more than is shown here.", "bad"))
+    said += [one for one in psbt_in_words(order, known) if one.tone == "bad"]
     if never_paid(order, known):
         said.append(
             Line(

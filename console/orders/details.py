@@ -5,9 +5,10 @@ from typing import Final
 from console.orders.addresses import spelled
 from console.orders.document import document_lines
 from console.orders.order import Known, Order
+from console.orders.psbt_in_words import network_of, psbt_details
 from console.orders.solana_message import Instruction, instructions
 from console.texts.amounts import quoted, whole
-from console.texts.chains import chain_name
+from console.texts.chains import BitcoinNetwork, chain_name
 from console.texts.lines import Line
 from console.texts.moments import clock, moment
 from console.texts.plain import clipped
@@ -45,7 +46,7 @@ def details(order: Order, known: Known) -> list[Line]:
         ("transaction", order.tx_id),
         ("digest", order.digest),
         ("kind", order.kind),
-        ("chain", _chain(order)),
+        ("chain", _chain(order, known)),
         ("to", order.to_address and spelled(order.to_address)),
         ("value", _value(order)),
         ("asked for", clock(moment(order.asked_at))),
@@ -57,10 +58,10 @@ def details(order: Order, known: Known) -> list[Line]:
         ),
     ]
     said = [Line(f"{name:<13}{clipped(value, _VALUE)}") for name, value in named if value]
-    return said + data_lines(order.kind, known.data)
+    return said + data_lines(order.kind, known.data, network_of(order, known))
 
 
-def data_lines(kind: str, data: object) -> list[Line]:
+def data_lines(kind: str, data: object, network: BitcoinNetwork | None = None) -> list[Line]:
     """What is signed: calldata with its first four bytes read, a document in lines, anything else as it is."""
     if not data:
         return []
@@ -68,12 +69,15 @@ def data_lines(kind: str, data: object) -> list[Line]:
         if kind == "evm":
             return [Line(_call(data)), Line(f"  {clipped(data, _RAW)}", "quiet")]
         name = "Solana message (base64)" if kind == "solana" else "PSBT (base64)" if kind == "bitcoin" else "data"
-        called = _instructions(data) if kind == "solana" else []
+        called = _instructions(data) if kind == "solana" else psbt_details(data, network) if kind == "bitcoin" else []
         return [*called, Line(f"{name}, {len(data):,} characters:"), Line(f"  {clipped(data, _RAW)}", "quiet")]
     return document_lines(data)
 
 
-def _chain(order: Order) -> str:
+def _chain(order: Order, known: Known) -> str:
+    if order.kind == "bitcoin":
+        network = network_of(order, known)
+        return f"{network.shown}, {network.caip2}" if network else "a network of Bitcoin"
     return "none" if order.chain_id is None else f"{order.chain_id}, {chain_name(order.chain_id)}"
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from console.orders.order import Known, Order
 from console.orders.parties import brief, token_of
-from console.orders.phrases import lowers, nft_number, raises, takes_back, unlimited
+from console.orders.phrases import lowers, nft_number, raises, takes_back, unlimited, writes_data
 from console.texts.amounts import human, quoted, short_amount, told_decimals, whole
 from console.texts.chains import native_coin
 from console.texts.plain import clipped
@@ -19,6 +19,8 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
     """What it does, on one line."""
     whom = brief(effect.spender or effect.to)
     match effect.kind:
+        case "transfer" if writes_data(effect, order):
+            return "Writes data into the chain"
         case "transfer":
             return f"Sends {_brief_amount(effect, order, known)} to {whom}"
         case "approval" if unlimited(effect):
@@ -29,6 +31,8 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
         case "fee":
             return f"Pays a fee of {_brief_amount(effect, order, known)}"
+        case "opaque" if order.kind == "bitcoin":
+            return "Pays together with others"
         case "opaque" if effect.unknown:
             return f"Unknown typed data: {quoted(effect.label or '', 24)}"
         case "opaque" if effect.label:

@@ -23,6 +23,7 @@ class Order:
     expires_at: str | None = None
     digest: str = ""
     votes: Votes | None = None
+    caip2: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Known:
     Lists that the agent itself set give no names: their addresses are `self_listed`, and their rules `own_rules`.
     `names_known` says that an address without a name is a stranger and not only one that could not be looked up;
     `past_complete` that there is no earlier past than the one looked through, which was `looked_through` orders, of
-    which `past` are only those with the same parties. `frozen` is a sentence, empty if it is not.
+    which `past` are only those with the same parties; `searched` says which orders these are. `frozen` is a sentence,
+    empty if it is not.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class Known:
     names_known: bool = False
     past_complete: bool = True
     looked_through: int = 0
+    searched: str = "orders to the same place"
     frozen: str = ""
     transaction: Transaction | None = None
 
@@ -89,4 +92,5 @@ def of_transaction(transaction: Transaction, agent_name: str = "") -> Order:
         tx_id=transaction.id,
         status=transaction.status,
         asked_at=transaction.created_at,
+        caip2=transaction.caip2,
     )

@@ -56,6 +56,7 @@ async def fetch_context(client: ApiClient, order: Order) -> Known:
         past=past.transactions if isinstance(past, TransactionPage) else None,
         past_complete=isinstance(past, TransactionPage) and past.total <= LOOKED_THROUGH,
         looked_through=min(past.total, LOOKED_THROUGH) if isinstance(past, TransactionPage) else 0,
+        searched="Bitcoin orders" if order.kind == "bitcoin" else Known.searched,
         data=transaction.data if isinstance(transaction, Transaction) else None,
         transaction=transaction if isinstance(transaction, Transaction) else None,
         trouble=f"Unavailable right now: {', '.join(lacking)}. {failures[0].sentence}" if failures else "",
@@ -107,11 +108,15 @@ def _is_on(asset: str, chain_id: int | None) -> bool:
 
 async def _past(client: ApiClient, order: Order) -> TransactionPage | None:
     """Earlier orders of the agent to the same place; where a token was sent, those with one of the same recipients."""
-    if not order.to_address:
+    if order.to_address:
+        found = {"toAddress": order.to_address}
+    elif order.kind == "bitcoin":
+        # It may pay several, and none of them is the place that it goes to.
+        found = {"kind": order.kind}
+    else:
         return None
-    page = await client.get(
-        f"/vault/{order.agent_id}/transactions", TransactionPage, toAddress=order.to_address, limit=LOOKED_THROUGH
-    )
+    path = f"/vault/{order.agent_id}/transactions"
+    page = await client.get(path, TransactionPage, **found, limit=LOOKED_THROUGH)
     wanted = [effect.spender or effect.to for effect in order.effects if effect.kind != "fee"]
     parties = [party for party in wanted if party]
     return TransactionPage(

@@ -42,7 +42,7 @@ def _key(address: str) -> str:
 
 def as_far(known: Known) -> str:
     """How far back that something never happened is known, where that is not to the beginning."""
-    return "" if known.past_complete else f", judging by the last {known.looked_through} orders to the same place"
+    return "" if known.past_complete else f", judging by the last {known.looked_through} {known.searched}"
 
 
 def paid(effect: Effect, known: Known) -> bool | None:

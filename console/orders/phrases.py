@@ -24,6 +24,11 @@ _MORE: Final = {True: " more than it may already", None: ", or that much more th
 _EVERY_NFT: Final = "every token"
 _FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee", "rent": "Rent"}
 
+_OTHERS_PAY: Final = (
+    "Others pay in this transaction too, and nobody can tell which payments are whose: all of them count as this "
+    "agent's. Only its own inputs are signed; the others complete it, or never do."
+)
+
 
 def rank(effect: Effect, order: Order, known: Known) -> int:
     """Its place in the order of danger, the gravest first."""
@@ -76,6 +81,11 @@ def lowers(order: Order, known: Known) -> bool | None:
     return _is_call(_LOWERING, order, known)
 
 
+def writes_data(effect: Effect, order: Order) -> bool:
+    """Whether it is an output of a Bitcoin transaction that pays nobody."""
+    return order.kind == "bitcoin" and effect.kind == "transfer" and effect.to is None and whole(effect.amount) == 0
+
+
 def nft_number(effect: Effect) -> str | None:
     """The number of the NFT that is sent; None for what is counted."""
     found = _NFT.match(effect.label) if effect.kind == "transfer" and effect.label else None
@@ -84,6 +94,8 @@ def nft_number(effect: Effect) -> str | None:
 
 def _transfer(effect: Effect, order: Order, known: Known) -> list[Line]:
     tone: Tone | None = "bad" if unlimited(effect) else None
+    if writes_data(effect, order):
+        return [Line("Writes data into the chain, where anyone can read it.")]
     to = parties(effect.to, order, known, never=_never(effect, known, "never paid"))
     to += _most_before(effect, order, known, "paid before")
     coin = native_coin(effect.asset, order.chain_id)
@@ -145,6 +157,8 @@ def _fee(effect: Effect, order: Order, known: Known) -> list[Line]:
 
 
 def _opaque(effect: Effect, order: Order, known: Known) -> list[Line]:
+    if order.kind == "bitcoin":
+        return [Line(_OTHERS_PAY, "warn")]
     said = [Line("Cannot be decoded: it may move anything the agent has.", "bad")]
     if effect.unknown:
         said = [Line("Typed data of an unknown kind: it may move or hand over anything.", "bad")]

@@ -12,10 +12,11 @@ from console.orders.one_line import labelled
 from console.orders.order import Known, Order
 from console.orders.parties import brief, paid, parties, same, token_of
 from console.orders.phrases import phrase, rank
+from console.orders.psbt_in_words import network_of, psbt_in_words
 from console.orders.solana_message import instructions
 from console.orders.validity import validity
 from console.texts.amounts import coins, quoted, whole
-from console.texts.chains import CHAINS, chain_name, native_coin
+from console.texts.chains import CHAINS, chain_name, chain_of, native_coin
 from console.texts.lines import Line, Tone
 from console.texts.moments import clock, moment
 
@@ -37,7 +38,7 @@ def essentials(order: Order, known: Known) -> list[Line]:
         said.append(Line(f"It does {several} things:"))
     for effect in effects:
         said += phrase(effect, order, known)
-    said += [*_besides(order, known), *_chain(order), *_declared(order, known)]
+    said += [*_besides(order, known), *_chain(order, known), *_declared(order, known)]
     return [*said, Line(_asks(order)), *_expiry(order)]
 
 
@@ -76,7 +77,9 @@ def _primary_type(data: object) -> str | None:
 
 
 def _besides(order: Order, known: Known) -> list[Line]:
-    """What a Solana message carries that is no effect: memos, which anybody may read for ever."""
+    """What is in the bytes and is no effect: a message's memos, which anybody may read for ever, and a PSBT's coins."""
+    if order.kind == "bitcoin":
+        return psbt_in_words(order, known)
     found = (instructions(known.data) if order.kind == "solana" else None) or []
     said = [Line(f"Also: a memo: {quoted(one.memo, _MEMO)}") for one in found if one.memo is not None]
     unknown = sum(not one.known for one in found)
@@ -85,10 +88,13 @@ def _besides(order: Order, known: Known) -> list[Line]:
     return said
 
 
-def _chain(order: Order) -> list[Line]:
+def _chain(order: Order, known: Known) -> list[Line]:
+    if order.kind == "bitcoin":
+        named = order.caip2 or (known.transaction.caip2 if known.transaction else None)
+        if named and network_of(order, known) is None:
+            return [Line("On a network of Bitcoin that this console does not know.", "warn")]
+        return [Line(f"On {chain_of(order.kind, None, named)}.")]
     if order.chain_id is None:
-        if order.kind == "bitcoin":
-            return [Line("On Bitcoin.")]
         if order.kind == "evm":
             # Only one that is tried out, with no chain typed in.
             return [Line("On the service's own chain.")]

@@ -16,7 +16,7 @@ from console.orders.phrases import unlimited
 from console.orders.votes import brief
 from console.orders.words import summary
 from console.texts.amounts import human, quoted, whole
-from console.texts.chains import BTC, CHAINS, ETH, SOL, Coin, chain_name
+from console.texts.chains import BTC, CHAINS, ETH, SOL, Coin, chain_of
 from console.texts.moments import clock, moment, span
 from console.wire.shapes import Approval
 
@@ -143,7 +143,7 @@ class Item:
         one = self.approval
         parts = [one.agent_name, one.agent_id, one.to_address, one.value, one.id, one.tx_id, one.reason, one.status]
         parts += [one.reference_id, one.resolved_by_name, one.comment]
-        parts += [self.summary, human(self.native, self.coin.decimals), chain_name(one.chain_id)]
+        parts += [self.summary, human(self.native, self.coin.decimals), chain_of(one.kind, one.chain_id)]
         for effect in one.effects:
             parts += [effect.to, effect.spender, effect.asset, effect.label, effect.amount]
         return "\n".join(part for part in parts if part).lower()

@@ -8,7 +8,7 @@ from console.orders.order import Known, Order
 from console.orders.results import results
 from console.orders.words import essentials
 from console.texts.amounts import coins, whole, written
-from console.texts.chains import native_coin
+from console.texts.chains import bitcoin_network, native_coin
 from console.texts.lines import Heading, Line
 from console.texts.plain import clipped
 from console.wire.shapes import Agent
@@ -32,17 +32,24 @@ _SOLANA: Final = 101
 def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order:
     """The order that was asked about, with what its bytes do."""
     request, kind = question["request"], question["kind"]
-    typed = kind == "typed_data"
+    declares = kind not in ("typed_data", "bitcoin")
+    scope = bitcoin_network(request["walletScope"]) if kind == "bitcoin" else None
     return Order(
         agent.id,
         kind,
         _chain(kind, request, answer),
-        None if typed else request["to"],
-        None if typed else request["value"],
+        request["to"] if declares else None,
+        request["value"] if declares else None,
         answer.effects,
         answer.results,
         agent_name=agent.name,
+        caip2=scope.caip2 if scope else None,
     )
+
+
+def data_of(question: dict[str, Any]) -> str | None:
+    """What would be signed, where that says more than its effects."""
+    return question["request"]["psbtBase64"] if question["kind"] == "bitcoin" else None
 
 
 def _chain(kind: str, request: dict[str, Any], answer: Simulated) -> int | None:
@@ -50,6 +57,8 @@ def _chain(kind: str, request: dict[str, Any], answer: Simulated) -> int | None:
     if kind == "typed_data":
         domain = request.get("domain")
         return written(domain.get("chainId")) if isinstance(domain, dict) else None
+    if kind == "bitcoin":
+        return None
     if kind == "solana":
         return written(request.get("chainId", _SOLANA))
     # Where none is typed it is the service's own, and the tokens that are moved there have its number in their names.

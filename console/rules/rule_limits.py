@@ -11,8 +11,9 @@ from console.texts.plain import clipped
 
 # What a rule counts that names no asset.
 _NATIVES: Final = ""
-# A thousand million SOL; about six hundred million have been made.
-_MORE_LAMPORTS_THAN_THERE_ARE: Final = 10**18
+# Of each coin beside those of EVM chains, its family's name and more of its smallest unit than there is: a thousand
+# million SOL, of which about six hundred million have been made, and the 21 million BTC that there will ever be.
+_OTHERS: Final = (("Solana", SOL, 10**18), ("Bitcoin", BTC, 21 * 10**14))
 _WINDOWS: Final = (
     ("maxPerTransaction", "in one transaction"),
     ("maxPerTx", "in one transaction"),
@@ -62,8 +63,8 @@ def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
     """An amount of an asset; where a rule names none, one for each family, for its number means two amounts."""
     match asset:
         case "":
-            # No wallet here holds bitcoins.
-            return [f"{coins(text, EVM)} on EVM chains"] + ([] if _beyond(text) else [f"{coins(text, SOL)} on Solana"])
+            others = [f"{coins(text, coin)} on {name}" for name, coin, all_of_it in _OTHERS if _some(text) < all_of_it]
+            return [f"{coins(text, EVM)} on EVM chains", *others]
         case "evm:native":
             return [coins(text, EVM)]
         case "solana:native":
@@ -77,14 +78,18 @@ def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
 
 
 def _without_effect(text: str, asset: str | None, what: str) -> list[Line]:
-    """Of a number that was meant in wei the same number of lamports says nothing."""
-    if asset != _NATIVES or not _beyond(text):
+    """Of a number that was meant in wei the same number of lamports or satoshis says nothing."""
+    if asset != _NATIVES:
         return []
-    return [Line(f"on Solana it {what}: {human(whole(text) or 0, SOL.decimals)} SOL is more than there is", "quiet")]
+    return [
+        Line(f"on {name} it {what}: {human(_some(text), coin.decimals)} {coin.symbol} is more than there is", "quiet")
+        for name, coin, all_of_it in _OTHERS
+        if _some(text) >= all_of_it
+    ]
 
 
-def _beyond(text: str) -> bool:
-    return (whole(text) or 0) >= _MORE_LAMPORTS_THAN_THERE_ARE
+def _some(text: str) -> int:
+    return whole(text) or 0
 
 
 def _counted(asset: str | None, names: Names) -> str:
@@ -92,7 +97,7 @@ def _counted(asset: str | None, names: Names) -> str:
         case None:
             return "something this console cannot interpret"
         case "":
-            return "native coins: all EVM chains together, Solana separately"
+            return "native coins: all EVM chains together, Solana and Bitcoin separately"
         case "evm:native":
             return "native coins of all EVM chains (ETH and others) together"
         case "solana:native":

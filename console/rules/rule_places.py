@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from console.rules.rule_terms import NAME_CHARACTERS, Terms, is_number, is_text
-from console.texts.chains import CHAINS
+from console.texts.chains import CHAINS, bitcoin_network
 from console.texts.lines import Line
 from console.texts.plain import clipped
 
@@ -54,6 +54,8 @@ def allowed_chains(terms: Terms) -> list[Line]:
 def chain_shown(chain: int | str) -> str:
     """A chain of a rule, by its name where it has one here, and always as the rule has it."""
     text = str(chain)
+    if (network := bitcoin_network(text)) and text in (network.caip2, f"bitcoin:{network.name}"):
+        return f"{network.shown} ({text})"
     number = text.removeprefix("eip155:")
     if not (number.isascii() and number.isdecimal() and len(number) <= _CHAIN_DIGITS):
         return clipped(text, NAME_CHARACTERS)

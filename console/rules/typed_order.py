@@ -10,12 +10,13 @@ from console.texts.amounts import coins
 from console.texts.chains import CHAINS, Coin
 from console.texts.chains import EVM as EVM_COINS
 
-EVM, TYPED_DATA, SOLANA = "evm", "typed_data", "solana"
+EVM, TYPED_DATA, SOLANA, BITCOIN = "evm", "typed_data", "solana", "bitcoin"
 # The API's name of a field, and the input it belongs to.
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     EVM: {"to": "to", "value": "value", "chainId": "chain", "data": "data"},
     TYPED_DATA: dict.fromkeys(("domain", "types", "primaryType", "value", "request"), "document"),
     SOLANA: {"transaction": "transaction", "to": "recipient", "value": "declared", "chainId": "cluster"},
+    BITCOIN: {"walletScope": "scope", "psbtBase64": "psbt"},
 }
 # What is refused before it is judged names no field, but its code says which it is.
 _CODES: Final = {
@@ -24,6 +25,15 @@ _CODES: Final = {
     "solana_malformed": {SOLANA: "transaction"},
     "solana_unsupported": {SOLANA: "transaction"},
     "declared_mismatch": {SOLANA: "declared"},
+    "bad_wallet_scope": {BITCOIN: "scope"},
+    "psbt_malformed": {BITCOIN: "psbt"},
+    "psbt_ambiguous": {BITCOIN: "psbt"},
+    "psbt_unproven_input": {BITCOIN: "psbt"},
+    "psbt_sighash": {BITCOIN: "psbt"},
+    "psbt_no_own_input": {BITCOIN: "psbt"},
+    "psbt_fee": {BITCOIN: "psbt"},
+    "psbt_nonstandard_output": {BITCOIN: "psbt"},
+    "fee_above_cap": {BITCOIN: "psbt"},
 }
 _AMOUNT: Final = re.compile(r"([0-9]{1,80})(?:\.([0-9]{1,80}))?(?: ?([A-Za-z]{1,12}))?\Z")
 _GWEI: Final = 9
@@ -41,7 +51,7 @@ class BadField(Exception):
 def question(kind: str, typed: Mapping[str, str]) -> dict[str, Any]:
     """The body that `simulate` takes, or BadField."""
     given = {name: text.strip() for name, text in typed.items()}
-    build = {EVM: _evm, TYPED_DATA: _typed_data, SOLANA: _solana}[kind]
+    build = {EVM: _evm, TYPED_DATA: _typed_data, SOLANA: _solana, BITCOIN: _bitcoin}[kind]
     return {"kind": kind, "request": build(given)}
 
 
@@ -120,6 +130,11 @@ def _solana(given: Mapping[str, str]) -> dict[str, Any]:
         "value": str(amount("declared", given["declared"], coin_of(SOLANA, ""))),
     }
     return request | ({"chainId": _chain("cluster", given["cluster"])} if given["cluster"] else {})
+
+
+def _bitcoin(given: Mapping[str, str]) -> dict[str, Any]:
+    scope = _needed(given, "scope", "the address that signs, like bitcoin:mainnet:p2wpkh:0:0:0")
+    return {"walletScope": scope, "psbtBase64": _needed(given, "psbt", "the PSBT in base64")}
 
 
 def _needed(given: Mapping[str, str], field: str, what: str) -> str:

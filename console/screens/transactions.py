@@ -16,7 +16,7 @@ from console.orders.transaction_filters import HINT, fields
 from console.orders.words import summary
 from console.screens.page import Page
 from console.texts import filters
-from console.texts.chains import chain_name
+from console.texts.chains import chain_of
 from console.texts.moments import ago, moment
 from console.texts.plain import short
 from console.widgets.filter_line import FilterLine
@@ -70,7 +70,7 @@ class Transactions(Page):
                     Column("Status", _state, 10),
                     Column("What", lambda row: summary(of_transaction(row), Known()), 24, share=4),
                     Column("Agent", lambda row: self._called(row.agent_id), 10, share=1),
-                    Column("Chain", lambda row: chain_name(row.chain_id), 10, share=1, wide=True),
+                    Column("Chain", lambda row: chain_of(row.kind, row.chain_id, row.caip2), 10, share=1, wide=True),
                 ],
                 lambda row: row.id,
                 empty="Loading…",

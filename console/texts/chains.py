@@ -55,6 +55,34 @@ CHAINS: Final = {
     101: Chain("Solana", SOL),
     102: Chain("Solana Devnet", SOL, test=True),
 }
+
+
+@dataclass(frozen=True)
+class BitcoinNetwork:
+    """One network of Bitcoin; its addresses begin with `prefix`, and in base58 with one of two bytes."""
+
+    name: str
+    caip2: str
+    prefix: str
+    p2pkh: int
+    p2sh: int
+    shown: str
+
+
+# By their names in rules and wallet scopes.
+BITCOIN_NETWORKS: Final = {
+    one.name: one
+    for one in (
+        BitcoinNetwork("mainnet", "bip122:000000000019d6689c085ae165831e93", "bc", 0x00, 0x05, "Bitcoin"),
+        BitcoinNetwork(
+            "testnet", "bip122:000000000933ea01ad0ee984209779ba", "tb", 0x6F, 0xC4, f"Bitcoin testnet{_TEST}"
+        ),
+        BitcoinNetwork("signet", "bip122:00000008819873e925422c1ff0f99f7c", "tb", 0x6F, 0xC4, f"Bitcoin signet{_TEST}"),
+        BitcoinNetwork(
+            "regtest", "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", "bcrt", 0x6F, 0xC4, f"Bitcoin regtest{_TEST}"
+        ),
+    )
+}
 # What the coins of known chains are called: a token that calls itself so is not one of them.
 COINS: Final = frozenset(chain.coin.symbol for chain in CHAINS.values()) | {BTC.symbol}
 
@@ -65,6 +93,22 @@ def chain_name(chain_id: int | None) -> str:
         return "no chain"
     chain = CHAINS.get(chain_id)
     return chain.shown if chain else f"chain {chain_id}"
+
+
+def chain_of(kind: str, chain_id: int | None, caip2: str | None = None) -> str:
+    """What the chain of an order is called; those of Bitcoin have no number."""
+    if kind != "bitcoin":
+        return chain_name(chain_id)
+    network = bitcoin_network(caip2)
+    return network.shown if network else "Bitcoin"
+
+
+def bitcoin_network(text: str | None) -> BitcoinNetwork | None:
+    """The network that `bip122:<genesis>`, `bitcoin:regtest` or a wallet scope names; None of any other text."""
+    family, _, rest = (text or "").partition(":")
+    if family == "bip122":
+        return next((one for one in BITCOIN_NETWORKS.values() if one.caip2 == text), None)
+    return BITCOIN_NETWORKS.get(rest.partition(":")[0]) if family == "bitcoin" else None
 
 
 def native_coin(asset: str | None, chain_id: int | None) -> Coin | None:

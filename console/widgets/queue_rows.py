@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from console.queue.queue import Item
-from console.texts.chains import chain_name
+from console.texts.chains import chain_of
 from console.texts.lines import Tone
 from console.texts.moments import ago, span
 from console.widgets.listing import Cell, Column
@@ -24,10 +24,13 @@ class QueueRows:
         return [
             Column("Agent", lambda item: _dim(item, item.approval.agent_name), 14),
             Column("Asks for", self._summary, 20, share=1),
-            Column("Chain", lambda item: _dim(item, chain_name(item.approval.chain_id)), 14, wide=True),
+            Column("Chain", self._chain, 14, wide=True),
             Column("Age", lambda item: _dim(item, ago(item.asked, self._now())), 4, right=True),
             Column("Expires in", self._left, 10, right=True),
         ]
+
+    def _chain(self, item: Item) -> Cell:
+        return _dim(item, chain_of(item.approval.kind, item.approval.chain_id))
 
     def _summary(self, item: Item) -> Cell:
         text = f"{item.voted}{item.summary}"

@@ -92,6 +92,7 @@ class Transaction(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     value: str | None = None
     data: Any = None
     chain_id: int | None = None
+    caip2: str | None = None
     nonce: int | None = None
     tx_hash: str | None = None
     broadcast: bool = False

@@ -1,6 +1,7 @@
 """Trying out a typed-in order: what is said is what signing then does, and nothing is written."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -15,11 +16,13 @@ from console.rules.typed_order import BadField, amount, coin_of, field_of, quest
 from console.widgets.choice import Choice
 from console.widgets.typed_field import TypedField
 from tests.console.at_agents import at
+from tests.fixtures.bitcoin import text
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, Request, hangs_up, odd_api, passes_on
+from tests.routes.vault.bitcoin import LISTED, SCOPE, address, payment
 
 pytestmark = pytest.mark.long
 
@@ -138,6 +141,28 @@ async def test_typed_data_is_tried_by_a_viewer(service: Service, tenant: Tenant,
             await console.sees("It would be QUEUED", "Note")
 
 
+async def test_a_psbt_is_tried_and_told_from_its_bytes(
+    service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    agent = tenant.agent(LISTED, rule("spending-limit", maxPerDay="60000", asset="bitcoin"), agent_id="careful")
+    psbt = payment(agent, 50_000)
+    async with at("policies", service, folder, tenant) as console:
+        await open_form(console)
+        await console.press("shift+tab", "left")
+        await typed(console, "scope", SCOPE)
+        await typed(console, "psbt", text(psbt)[:-8])
+        await console.press("enter")
+        await console.sees("! psbtBase64: ", "ends too early")
+        await typed(console, "psbt", text(psbt))
+        await console.press("enter")
+        await console.sees("It would be SIGNED now", "Fee rate: at most", "On Bitcoin regtest")
+
+        base64 = re.compile("[0-9A-Za-z+/=]{20,}")
+        own = address(agent)["address"]
+        picture = await console.picture(own, text(psbt))
+        assert base64.sub(lambda one: "x" * len(one[0]) if "xxxxxx" in one[0] else one[0], picture) == pictures
+
+
 async def test_a_document_that_is_no_json_stays_and_is_explained(
     service: Service, tenant: Tenant, careful: Agent, folder: Path
 ) -> None:
@@ -224,6 +249,15 @@ def test_a_solana_order_has_the_api_s_names() -> None:
     }
 
 
+def test_a_psbt_has_the_api_s_names_and_its_network() -> None:
+    asked = question("bitcoin", {"scope": "bitcoin:regtest:p2wpkh:0:0:0 ", "psbt": " cHNidP8= "})
+
+    assert asked == {
+        "kind": "bitcoin",
+        "request": {"walletScope": "bitcoin:regtest:p2wpkh:0:0:0", "psbtBase64": "cHNidP8="},
+    }
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "field"),
     [
@@ -233,6 +267,8 @@ def test_a_solana_order_has_the_api_s_names() -> None:
         ("typed_data", {"fields": ["request.types.Note[0]"]}, "document"),
         ("solana", {"code": "declared_mismatch"}, "declared"),
         ("solana", {"fields": ["request.to"]}, "recipient"),
+        ("bitcoin", {"code": "fee_above_cap"}, "psbt"),
+        ("bitcoin", {"fields": ["request.walletScope"]}, "scope"),
         ("evm", {"fields": "odd"}, None),
         ("evm", {"fields": [5, None]}, None),
         ("evm", {}, None),
@@ -308,7 +344,7 @@ async def test_a_refusal_is_not_shown_at_a_field_that_was_changed_since(
     async with asking(service, tenant, folder, WIDE, to="0x12") as (console, held):
         console.one(Choice).focus()
         await console.press("left")
-        await console.sees("the recipient's address")
+        await console.sees("bitcoin:mainnet:p2wpkh")
 
         held.go_on.set()
 

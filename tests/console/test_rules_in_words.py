@@ -85,20 +85,23 @@ def test_a_limit_without_asset_says_what_its_number_is_on_each_family() -> None:
     assert said[2:] == [
         "at most 0.000000001 coins (1,000,000,000 wei) on EVM chains in one transaction",
         "at most 1 SOL (1,000,000,000 lamports) on Solana in one transaction",
+        "at most 10 BTC (1,000,000,000 sat) on Bitcoin in one transaction",
     ]
 
 
-def test_a_number_meant_in_wei_is_said_to_limit_nothing_on_solana() -> None:
+def test_a_number_meant_in_wei_is_said_to_limit_nothing_elsewhere() -> None:
     spent = words("spending-limit", maxPerDay="2000000000000000000")
     asked = words("auto-approve-threshold", threshold="1000000000000000000")
 
     assert spent[2:] == [
         "at most 2 coins (2,000,000,000,000,000,000 wei) on EVM chains in any 24 hours",
         "on Solana it limits nothing in any 24 hours: 2,000,000,000 SOL is more than there is",
+        "on Bitcoin it limits nothing in any 24 hours: 20,000,000,000 BTC is more than there is",
     ]
-    assert asked[2:4] == [
+    assert asked[2:5] == [
         "above 1 coin (1,000,000,000,000,000,000 wei) on EVM chains a person must approve",
         "on Solana it asks nobody: 1,000,000,000 SOL is more than there is",
+        "on Bitcoin it asks nobody: 10,000,000,000 BTC is more than there is",
     ]
 
 
@@ -195,17 +198,21 @@ def test_a_rate() -> None:
     ]
 
 
+MAINNET = "bip122:000000000019d6689c085ae165831e93"
+
+
 def test_chains_have_names_and_the_number_that_is_stored() -> None:
-    said = words("allowed-chains", chains=[1, "eip155:8453", 102, "bitcoin:regtest", 99, "eip155:101"])
+    said = words("allowed-chains", chains=[1, "eip155:8453", 102, "bitcoin:regtest", 99, "eip155:101", MAINNET])
 
     assert said[1:] == [
         "only on:",
         "  Ethereum (1)",
         "  Base (eip155:8453)",
         "  Solana Devnet (test network) (102)",
-        "  bitcoin:regtest",
+        "  Bitcoin regtest (test network) (bitcoin:regtest)",
         "  chain 99",
         "  chain eip155:101",
+        f"  Bitcoin ({MAINNET})",
     ]
 
 
