@@ -5,6 +5,7 @@ import textwrap
 from typing import TextIO
 
 _WEI = 10**18
+_SATOSHIS = 10**8
 _LABEL, _WIDTH = 16, 100
 
 
@@ -53,3 +54,9 @@ def ether(wei: int) -> str:
     """An amount in ETH with at least two decimals, exact."""
     whole, part = divmod(wei, _WEI)
     return f"{whole}.{f'{part:018d}'.rstrip('0'):0<2}"
+
+
+def bitcoin(satoshis: int) -> str:
+    """An amount in BTC, exact."""
+    whole, part = divmod(satoshis, _SATOSHIS)
+    return f"{whole}.{f'{part:08d}'.rstrip('0'):0<2} BTC"

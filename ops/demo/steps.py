@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ops.demo.bitcoin import spend_bitcoins
 from ops.demo.callers import Answer, DemoFailed
 from ops.demo.keyless import call_an_api
 from ops.demo.printout import Printout, ether
@@ -133,5 +134,6 @@ STEPS: tuple[tuple[str, Callable[[World, Printout], Awaitable[None]]], ...] = (
     ("Many payments at once stop at the limit", _pay_in_parallel),
     ("An API is called without its key", call_an_api),
     ("Two of three services agree to a transfer", _agree),
+    ("An agent spends bitcoins", spend_bitcoins),
     ("A payment waits for you", _leave_one),
 )

@@ -71,7 +71,7 @@ def walk() -> Iterator[Walk]:
 
 def test_the_first_start_ends_with_the_service_ready_and_the_demo_whole(walk: Walk) -> None:
     assert "demo:" not in walk.first
-    assert re.findall(r"^(\d)\. ", walk.first, re.MULTILINE) == ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
+    assert re.findall(r"^(\d+)\. ", walk.first, re.MULTILINE) == [str(number) for number in range(1, 11)]
     assert walk.first.rstrip().endswith("Ctrl-C stops everything.")
 
 
@@ -99,6 +99,16 @@ def test_a_transfer_is_signed_with_two_of_three_services(walk: Walk) -> None:
     assert re.search(r"signed +0\.02 ETH  with the signatures of billing and audit", step)
     assert re.search(r"the supplier has +0\.52 ETH", step)
     assert len(step.splitlines()) < 10
+
+
+def test_a_psbt_is_signed_under_a_limit_and_one_above_it_is_refused(walk: Walk) -> None:
+    step = walk.first.split("\n9. An agent spends bitcoins\n")[1].split("\n10. ")[0]
+
+    assert re.search(r"address +bcrt1q[02-9ac-hj-np-z]{38} \(bitcoin:regtest:p2wpkh:0:0:0\)", step)
+    assert re.search(r"signed +0\.0006 BTC to the shop; fee 0\.00001 BTC, change 0\.00139 BTC", step)
+    assert re.search(r"transaction +[0-9a-f]{64}, 14[01] vbytes; broadcast it yourself", step)
+    assert re.search(r"refused +0\.0005 BTC to the shop", step)
+    assert re.search(r"because +spending-limit: ", step)
 
 
 def test_an_api_is_called_with_a_key_that_the_agent_never_sees(walk: Walk) -> None:
