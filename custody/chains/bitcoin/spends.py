@@ -119,9 +119,11 @@ def _coins(psbt: Psbt, keys: _Keys) -> tuple[TxOut, ...]:
     for place, one in enumerate(psbt.inputs):
         coin = _coin(psbt, place, one)
         if one.previous is None:
-            kind = kind_of(coin.script)
+            # A taproot signature is over the amounts and scripts of all inputs, so a lie makes it worthless. Any other
+            # is over its own at most: beside it, a coin of ours shown as a stranger's of taproot would be believed.
+            signs_all = keys.scope.address_type == "p2tr" and kind_of(coin.script) == "p2tr"
             lone_own = alone and coin.script == keys.script and keys.scope.address_type in ("p2wpkh", "p2sh-p2wpkh")
-            if kind != "p2tr" and not lone_own:
+            if not signs_all and not lone_own:
                 raise PsbtUnprovenInput(
                     f"psbtBase64: input {place} has no non-witness UTXO; add the whole transaction that made its coin."
                 )

@@ -121,6 +121,24 @@ def test_one_lie_in_each_of_two_sessions_gets_no_signature() -> None:
         proven(honest)
 
 
+@pytest.mark.parametrize("kind", ["p2wpkh", "p2sh-p2wpkh", "p2pkh"])
+def test_a_coin_is_not_believed_to_be_a_strangers_of_taproot(kind: str) -> None:
+    """Shown so in each of two sessions, two coins would be signed away for the 1,000 sat that each session tells of."""
+    own, unit = own_script(kind), 10**8
+    shown_as = own_script("p2tr", root=STRANGER)
+    honest = spend([(coin(own, 15 * unit, "a"), 0), (coin(own, 20 * unit, "b"), 0)], [(own, 20 * unit)]).serialize()
+    for place, amount in ((2, 5 * unit + 1_000), (1, 1_000)):
+        lie = Fields(honest).drop(place, 0).put(place, WITNESS_UTXO, amount_and_script(amount, shown_as))
+        with pytest.raises(PsbtUnprovenInput, match=f"input {place - 1}"):
+            proven(lie.raw(), kind)
+
+
+def test_a_strangers_taproot_coin_is_believed_with_its_transaction() -> None:
+    found = proven(two_inputs(own_script("p2tr", root=STRANGER)))
+
+    assert (found.foreign, len(signed(found).signatures)) == ((1,), 1)
+
+
 @pytest.mark.parametrize("sighash", [0, 2, 3, 0x80, 0x81, 0x82, 0x83, 0x41, 0xFF, 0x101])
 @pytest.mark.parametrize("kind", ["p2wpkh", "p2pkh", "p2sh-p2wpkh"])
 @pytest.mark.parametrize("place", [1, 2])
