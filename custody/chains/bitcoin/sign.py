@@ -20,21 +20,23 @@ _ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD03641
 def sign(spend: Spend, root: Root) -> SignedPsbt:
     """Sign every input that is marked; ValueError if a key is not the one that the coin pays."""
     own = [one for one in spend.own if one.signed]
-    digests = Digests(spend)
-    taproot = spend.scope.address_type == "p2tr"
+    digests, scope = Digests(spend), spend.scope
+    taproot = scope.address_type == "p2tr"
+    # Every marked input is of the scope's own address, so one key signs them all.
+    key = private_key(root, scope.account_path, scope.change, scope.index)
+    public_key = key.public_key.format()
+    signing = _tweaked(key) if taproot else key
+    redeem = redeem_script_of(public_key) if scope.address_type == "p2sh-p2wpkh" else None
     inputs, signatures = list(spend.psbt.inputs), []
     for one in own:
-        key = private_key(root, spend.scope.account_path, one.key.branch, one.key.index)
-        if key.public_key.format() != one.key.public_key:
+        if public_key != one.key.public_key:
             raise ValueError("the account is of another root")
         said = inputs[one.position]
         sighash = _sighash(said, taproot=taproot)
         digest = digests.of(one.position, one.key, sighash)
-        suffix = bytes((sighash,)) if sighash != SIGHASH_DEFAULT else b""
-        signature = (_tweaked(key).sign_schnorr(digest) if taproot else key.sign(digest, hasher=None)) + suffix
-        signatures.append(signature)
-        redeem = redeem_script_of(one.key.public_key) if spend.scope.address_type == "p2sh-p2wpkh" else None
-        inputs[one.position] = _with(said, one, signature, redeem, taproot=taproot)
+        made = signing.sign_schnorr(digest) if taproot else signing.sign(digest, hasher=None)
+        signatures.append(made + _suffix(sighash))
+        inputs[one.position] = _with(said, one, signatures[-1], redeem, taproot=taproot)
     check_signatures(spend, signatures)
     psbt = Psbt(spend.psbt.transaction, spend.psbt.unsigned, spend.psbt.pairs, tuple(inputs), spend.psbt.outputs)
     return SignedPsbt(psbt, write(psbt), tuple(signatures))
@@ -51,21 +53,28 @@ def check_signatures(spend: Spend, signatures: Sequence[bytes]) -> None:
 
 
 def _holds(spend: Spend, digests: Digests, one: OwnInput, signature: bytes) -> bool:
-    if spend.scope.address_type != "p2tr":
-        digest = digests.of(one.position, one.key, SIGHASH_ALL)
-        key = coincurve.PublicKey(one.key.public_key)
-        return signature[-1] == SIGHASH_ALL and key.verify(signature[:-1], digest, hasher=None)
-    sighash = signature[_SCHNORR_BYTES] if len(signature) > _SCHNORR_BYTES else SIGHASH_DEFAULT
-    if sighash != _sighash(spend.psbt.inputs[one.position], taproot=True):
+    taproot = spend.scope.address_type == "p2tr"
+    sighash = _sighash(spend.psbt.inputs[one.position], taproot=taproot)
+    suffix, digest = _suffix(sighash), digests.of(one.position, one.key, sighash)
+    content = signature.removesuffix(suffix)
+    if content + suffix != signature:
         return False
+    if not taproot:
+        return coincurve.PublicKey(one.key.public_key).verify(content, digest, hasher=None)
+    # Not one byte more: nodes take no signature that has any.
     public = coincurve.PublicKeyXOnly(output_key(one.key.public_key))
-    return bool(public.verify(signature[:_SCHNORR_BYTES], digests.of(one.position, one.key, sighash)))
+    return len(content) == _SCHNORR_BYTES and bool(public.verify(content, digest))
 
 
 def _sighash(said: PsbtInput, *, taproot: bool) -> int:
     if taproot:
         return SIGHASH_DEFAULT if said.sighash is None else said.sighash
     return SIGHASH_ALL
+
+
+def _suffix(sighash: int) -> bytes:
+    """What follows a signature: DEFAULT is not written out."""
+    return bytes((sighash,)) if sighash != SIGHASH_DEFAULT else b""
 
 
 def _tweaked(key: coincurve.PrivateKey) -> coincurve.PrivateKey:
