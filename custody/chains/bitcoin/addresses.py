@@ -44,6 +44,9 @@ def script_at(address: str, network: Network) -> bytes | None:
 
 def witness_of(address: str) -> tuple[str, int, bytes] | None:
     """Prefix, version and program of a segwit address of a kind that can be paid here; None of any other text."""
+    if not address.isascii():
+        # The Kelvin sign is a k in lower case.
+        return None
     text = address.lower()
     prefix, _, data = text.rpartition("1")
     if address not in (text, address.upper()) or not prefix or len(data) <= _CHECKSUM or len(text) > 90:
