@@ -152,7 +152,7 @@ def test_other_libraries_sign_both_halves_of_a_lie() -> None:
     assert verdict == [1, 1]
 
 
-def test_what_we_finish_is_read_back_as_it_was_written() -> None:
+def test_a_finished_psbt_is_read_back_as_it_was_written() -> None:
     for kind in TYPES:
         _, signed, done = made(kind, NUMBERS[0], 2)
         assert write(read_bytes(signed.raw)) == signed.raw

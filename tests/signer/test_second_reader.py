@@ -191,5 +191,5 @@ def test_a_second_reader_counts_in_its_agents_share_and_runs_off_the_loop() -> N
     assert seen == ["second-reader_0"]
 
 
-def test_what_is_signed_as_it_comes_has_a_second_reader() -> None:
+def test_an_order_signed_as_it_comes_has_a_second_reader() -> None:
     assert {kind.name for kind in KINDS.values() if kind.second_reader is not None} == {"typed_data", "bitcoin"}

@@ -243,7 +243,7 @@ def test_a_coin_that_is_not_this_addresss_is_not_signed(name: str) -> None:
         proven(made(), kind)
 
 
-def test_a_coin_of_ours_needs_no_derivation() -> None:
+def test_an_own_coin_needs_no_derivation() -> None:
     assert not [key for key, _ in one_input().maps[1] if key[0] == 6]
     assert finished(proven(one_input().raw())).txid
 

@@ -166,7 +166,7 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("how", TAMPERED)
-async def test_what_a_database_writer_changes_signs_nothing(
+async def test_a_row_that_a_database_writer_changed_signs_nothing(
     how: str, as_owner: Person, tenant: Tenant, payer: Agent, owner: asyncpg.Connection
 ) -> None:
     other = payer_of(as_owner, tenant)
