@@ -23,6 +23,8 @@ from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.outside.browser import Visit, browser_page
 from tests.outside.odd_api import changed, odd_api
+from tests.routes.vault.bitcoin import LISTED, payment, signed
+from tests.routes.vault.transfers import authorised
 
 pytestmark = pytest.mark.long
 
@@ -178,6 +180,30 @@ async def test_an_order_that_is_not_the_one_shown_is_never_asked_about(
 
         await console.sees("STOP: the order that the service sent is not the one that is shown")
         assert (ADDRESS.search(console.text), api.at("/approvals/", "POST")) == (None, [])
+
+
+async def test_a_psbt_is_voted_on_where_it_does_what_is_shown(
+    service: Service, tenant: Tenant, voters: list[Approver], folder: Path
+) -> None:
+    agent, person = tenant.agent(agent_id="payer"), voters[0].person
+    person.ok("PUT", f"/agents/{agent.id}/policies", [LISTED, quorum(2, *voters)])
+    answer = signed(authorised(person, agent, "sign_transaction"), payment(agent, 50_000))
+    assert answer.status_code == 202, answer.text
+
+    async with at_queue(service.url, service, folder, person) as console:
+        await asked(console, "a")
+        await vote_confirmed(console)
+        await page_of(console)
+        await console.press("escape")
+    async with odd_api(service.url) as api:
+        api.does(changed(rb'"amount":"50000"', rb'"amount":"40000"'), "/approvals", "GET")
+        async with at_queue(api.url, service, folder, person) as console:
+            await console.sees("Sends 0.0004 BTC (40,000 sat) to")
+            await asked(console, "a")
+            await vote_confirmed(console)
+
+            await console.sees("STOP: the order that the service sent is not the one that is shown")
+            assert api.at("/approvals/", "POST") == []
 
 
 async def test_a_person_without_a_key_or_without_a_vote_is_told_so(

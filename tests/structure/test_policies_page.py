@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from custody.chains.bitcoin.networks import NETWORKS
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.solana.family import SOLANA_NATIVE
 from custody.chains.table import load
@@ -98,6 +99,11 @@ def pays(amount: int, to: str = SHOP, chain: int = 1) -> Subject:
     return Subject("evm", "evm", chain, f"eip155:{chain}", to, (effect,))
 
 
+def pays_bitcoins(network: str) -> Subject:
+    paid = Effect("transfer", "bitcoin", 50_000, None, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4")
+    return Subject("bitcoin", "bitcoin", None, NETWORKS[network].caip2, paid.to, (paid,), listed=True)
+
+
 def calls(selector: str, recipient: str, amount: int) -> Subject:
     call = Call(1, TOKEN, selector, recipient=recipient, amount=amount, decoded=selector == "0xa9059cbb")
     moved = Effect("transfer", f"evm:1:{TOKEN}", amount, None, recipient, call=call)
@@ -136,6 +142,8 @@ ORDERS: dict[str, tuple[Subject, Facts]] = {
         pays_tokens(RENT),
         at(spend={SOLANA_RENT: Spend(2 * RENT, 2 * RENT)}),
     ),
+    "0.0005 BTC": (pays_bitcoins("mainnet"), at()),
+    "0.0005 BTC on testnet": (pays_bitcoins("testnet"), at()),
     "an unlisted call": (calls("0xdeadbeef", SHOP, 0), at()),
     "0.2 ETH to a stranger": (pays(ETH // 5, STRANGER), at()),
     "0.2 ETH on Base": (pays(ETH // 5, chain=8453), at()),
