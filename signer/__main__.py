@@ -111,6 +111,7 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         agent_put_replaces=given.agent_put_replaces,
         allow_broad_secret_routes=given.allow_broad_secret_routes,
         allow_cookie_injection=given.allow_cookie_injection,
+        imports=given.imports,
         quotas=TenantQuotas(pool, given.worker.quotas),
         public_url=given.worker.issuer,
     )

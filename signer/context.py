@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from custody.worker.token_keys import Minter
 from signer.audit_journal import AuditLog
 from signer.rotation.keys import MasterKeys
+from signer.settings import ImportFlags
 from signer.signing_state import SigningState
 
 
@@ -19,5 +20,6 @@ class Signer(SigningState):
     agent_put_replaces: bool
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool
+    imports: ImportFlags
     # One agent at a time goes with its orders, so that many leave the database to those who sign.
     deletions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

@@ -11,6 +11,14 @@ from custody.worker import settings
 from custody.worker.settings import WorkerSettings
 
 
+class ImportFlags(msgspec.Struct, frozen=True):
+    """Whether private keys may be imported at all, into agents of tenants, and into people's own wallets."""
+
+    any: bool = False
+    vault: bool = False
+    user: bool = False
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The signer's settings; the functions that need a key file read it."""
 
@@ -24,6 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     agent_put_replaces: bool
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool
+    imports: ImportFlags
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -43,6 +52,11 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         agent_put_replaces=environment.choice(source, "SERVICE_AGENT_POLICY_PUT", ("tighten", "replace")) == "replace",
         allow_broad_secret_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
         allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
+        imports=ImportFlags(
+            any=environment.flag(source, "SERVICE_ALLOW_PRIVATE_KEY_IMPORT", default=False),
+            vault=environment.flag(source, "SERVICE_ALLOW_VAULT_PRIVATE_KEY_IMPORT", default=False),
+            user=environment.flag(source, "SERVICE_ALLOW_USER_PRIVATE_KEY_IMPORT", default=False),
+        ),
     )
 
 

@@ -24,6 +24,7 @@ from custody.protocol.signer.authority import (
     RevokeSigner,
 )
 from custody.protocol.signer.bitcoin import FindBitcoinAddress
+from custody.protocol.signer.imports import BeginImport, FinishImport
 from custody.protocol.signer.operation import (
     AcceptRestore,
     BreakQuorum,
@@ -67,6 +68,7 @@ from signer import (
     decide,
     expiry,
     freeze,
+    imports,
     quorum_break,
     quorums,
     receipts,
@@ -99,6 +101,8 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(UnfreezeTenantIn, freeze.unfreeze_tenant_in),
     on(HaveKeys, addresses.have_keys),
     on(FindBitcoinAddress, bitcoin_accounts.find),
+    on(BeginImport, imports.begin),
+    on(FinishImport, imports.finish),
     # who else may authorise
     on(CreateSigner, signers.create),
     on(ChangeSigner, signers.change),

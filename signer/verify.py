@@ -35,7 +35,8 @@ _ABSENT = (
     (
         "wallets without their keys",
         "SELECT count(*) FROM wallets w WHERE tenant_id = $1 AND NOT EXISTS (SELECT FROM sealed s "
-        "WHERE s.tenant_id = $1 AND s.owner_kind = 'agent' AND s.owner = w.agent_id AND s.purpose = w.family)",
+        "WHERE s.tenant_id = $1 AND s.owner_kind = 'agent' AND s.owner = w.agent_id "
+        "AND s.purpose = CASE w.scope WHEN '' THEN w.family ELSE w.family || '-' || w.scope END)",
     ),
     (
         "agents whose rules have no seal",

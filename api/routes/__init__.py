@@ -22,7 +22,7 @@ from api.routes.platform import members
 from api.routes.platform import tenants as platform_tenants
 from api.routes.secrets import credential_routes, secrets
 from api.routes.tenants import api_keys, app_clients, freeze, oversight, signing_keys, tenants
-from api.routes.vault import actions, bitcoin, decisions, history, receipt, replace, sign, simulate
+from api.routes.vault import actions, bitcoin, decisions, history, imports, receipt, replace, sign, simulate
 from api.routes.webhooks import deliveries
 from api.routes.webhooks import endpoints as webhooks
 
@@ -47,6 +47,7 @@ ROUTES = (
     quorums.routes,
     sign.routes,
     bitcoin.routes,
+    imports.routes,
     simulate.routes,
     replace.routes,
     actions.routes,

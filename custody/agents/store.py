@@ -10,10 +10,11 @@ from custody.kit import clock
 from custody.kit.db import Pool
 from custody.kit.paging import Listed
 from custody.kit.refs import AgentRef
-from custody.protocol.signer.agents import Agent, WalletAddresses
+from custody.protocol.signer.agents import Agent, PreviousWallet, WalletAddresses
 from custody.protocol.signer.refusals import AgentAbsent
 
 _decode_addresses = msgspec.json.Decoder(dict[str, str]).decode
+_decode_previous = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
 
 async def get(pool: Pool, ref: AgentRef) -> Agent:
@@ -49,6 +50,10 @@ def _addresses(text: str | None) -> WalletAddresses:
     return WalletAddresses(**{family: known.get(family, "") for family in WALLETS})
 
 
+def _previous(text: str | None) -> list[PreviousWallet]:
+    return [PreviousWallet(*one) for one in _decode_previous(text or "[]")]
+
+
 def _agent(tenant: str, row: Any) -> Agent:
     return Agent(
         id=row["id"],
@@ -59,4 +64,5 @@ def _agent(tenant: str, row: Any) -> Agent:
         created_at=clock.iso(row["created_at"]),
         frozen_at=clock.iso(row["frozen_at"]) if row["frozen_at"] else None,
         frozen_reason=row["frozen_reason"],
+        previous_wallets=_previous(row["previous"]),
     )

@@ -5,13 +5,13 @@ from typing import Final
 
 _ALPHABET: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGITS: Final = {letter: value for value, letter in enumerate(_ALPHABET)}
-# Enough for an address of either; the work grows with the square of the length.
-_TEXT: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{26,44}\Z")
+_TEXT: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]+\Z")
+_OF_AN_ADDRESS: Final = range(26, 45)
 
 
-def decode(text: str) -> bytes | None:
-    """The bytes of a text as long as an address, or None."""
-    if not _TEXT.match(text):
+def decode(text: str, lengths: range = _OF_AN_ADDRESS) -> bytes | None:
+    """The bytes of a text of such a length, or None; the work grows with its square."""
+    if len(text) not in lengths or not _TEXT.match(text):
         return None
     number = 0
     for letter in text:

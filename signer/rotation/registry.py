@@ -4,8 +4,11 @@ This is the whole list: `tests/structure/test_registry.py` fails when the signer
 does not stand here. What is under identity's key stands in `identity/rotation/registry.py`.
 """
 
+import re
+
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from custody.imports.envelope import Bound
 from custody.worker.registry import Maced, Row, Sealed
 from custody.worker.sealing import Context, Tampered, fields
 from custody.worker.token_keys import kid_of, public_of
@@ -13,6 +16,7 @@ from signer import statement_keys
 from signer.authority_seals import AUTHORITY_MAC, content_of_set
 from signer.bitcoin_seals import ACCOUNT_MAC, account_content
 from signer.credentials import ROUTE_MAC, place
+from signer.imports import PRIVATE_HALF, place_of
 from signer.policies import POLICY_MAC, content_of_stored
 from signer.record import APPROVAL_MAC, approval_content
 from signer.signers import CREDENTIAL, credential_place
@@ -25,13 +29,17 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "token_key": ("token-key", *(f"{use}-key" for use in statement_keys.USES)),
     "secret": ("secret",),
     "signer": (CREDENTIAL,),
+    "import_session": (PRIVATE_HALF,),
 }
+# A key that an import replaced: `evm-before:1`.
+_BEFORE = re.compile(r"(\w+)-before:[1-9][0-9]*")
 
 
 def context_of(row: Row) -> Context:
     """Where a sealed value belongs; Tampered for one that belongs nowhere."""
     kind, detail = row["owner_kind"], ""
-    if row["purpose"] not in PURPOSES.get(kind, ()):
+    before = _BEFORE.fullmatch(row["purpose"]) if kind == "agent" else None
+    if (before[1] if before else row["purpose"]) not in PURPOSES.get(kind, ()):
         raise Tampered
     if kind == "agent":
         if row["incarnation"] is None:
@@ -41,6 +49,8 @@ def context_of(row: Row) -> Context:
         if row["signer_incarnation"] is None:
             raise Tampered
         return credential_place(row["tenant_id"], row["owner"], str(row["signer_incarnation"]))
+    if kind == "import_session":
+        return import_place(row)
     if kind == "secret":
         if row["version"] is None:
             raise Tampered
@@ -48,10 +58,27 @@ def context_of(row: Row) -> Context:
     return Context(row["tenant_id"], kind, row["owner"], row["purpose"], detail)
 
 
+def import_place(row: Row) -> Context:
+    """Where the private half of an import session belongs."""
+    if row["import_agent"] is None:
+        raise Tampered
+    user = str(row["user_id"]) if row["user_id"] else None
+    bound = Bound(
+        row["owner"],
+        row["tenant_id"],
+        row["import_agent"],
+        row["chain"],
+        user,
+        row["wallet_index"],
+        row["app_client"],
+    )
+    return place_of(bound, str(row["import_incarnation"]), row["import_expires_at"])
+
+
 def _fits(value: bytes, row: Row, context: Context) -> bool:
     """Whether a key is the one of the address or id beside it."""
     if context.owner_kind == "agent":
-        return bool(address_of(context.purpose, value) == row["address"])
+        return bool(address_of(context.purpose.partition("-before:")[0], value) == row["address"])
     if context.owner_kind == "token_key":
         return kid_of(public_of(Ed25519PrivateKey.from_private_bytes(value))) == str(row["owner"])
     return True
@@ -63,13 +90,16 @@ KINDS: tuple[Sealed | Maced, ...] = (
         what="sealed values",
         made="blob",
         keys=(("tenant_id", "text"), ("owner_kind", "text"), ("owner", "text"), ("purpose", "text")),
-        columns="a.incarnation, w.address, s.version, s.expires_at, o.incarnation AS signer_incarnation",
+        columns="a.incarnation, w.address, s.version, s.expires_at, o.incarnation AS signer_incarnation, "
+        "i.agent_id AS import_agent, i.incarnation AS import_incarnation, i.chain, i.user_id, i.wallet_index, "
+        "i.app_client, i.expires_at AS import_expires_at",
         joins="LEFT JOIN agents a ON a.tenant_id = t.tenant_id AND a.id = t.agent_id "
-        "LEFT JOIN wallets w ON w.tenant_id = t.tenant_id AND w.agent_id = t.agent_id AND w.family = t.purpose "
-        "AND w.scope = '' "
+        "LEFT JOIN wallets w ON w.tenant_id = t.tenant_id AND w.agent_id = t.agent_id "
+        "AND w.family = split_part(t.purpose, '-before:', 1) AND w.scope = substr(t.purpose, length(w.family) + 2) "
         "LEFT JOIN secrets s ON s.tenant_id = t.tenant_id AND s.id = t.secret_id "
         "LEFT JOIN signers g ON g.tenant_id = t.tenant_id AND g.id = t.signer_id "
-        "LEFT JOIN agents o ON o.tenant_id = g.tenant_id AND o.id = g.agent_id",
+        "LEFT JOIN agents o ON o.tenant_id = g.tenant_id AND o.id = g.agent_id "
+        "LEFT JOIN import_sessions i ON i.tenant_id = t.tenant_id AND i.id = t.import_session_id",
         context=context_of,
         fits=_fits,
     ),

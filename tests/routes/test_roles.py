@@ -80,6 +80,14 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
     ),
     (
         ADMINS,
+        "keyImport",
+        """
+        POST /vault/{agentId}/import/init
+        POST /vault/{agentId}/import/submit
+    """,
+    ),
+    (
+        ADMINS,
         "signers",
         """
         POST /agents/{agentId}/signers

@@ -58,6 +58,13 @@ OF_TENANT: dict[str, Rule] = {
     "MintAgentToken": (AGENT | {"ttl_seconds": 60, "expires_in": "1m"}, SIDE, BUILDERS, "tenantAdmin"),
     "RevokeAgentTokens": (AGENT, SIDE, ADMINS, "tenantAdmin"),
     "FindBitcoinAddress": (AGENT | {"wallet_scope": "bitcoin:regtest:p2wpkh:0:0:0"}, SIDE | {"agent"}, READERS, None),
+    "BeginImport": (AGENT | {"chain": "evm"}, DECIDERS, ADMINS, "keyImport"),
+    "FinishImport": (
+        AGENT | {"session": ABSENT, "ephemeral_public_key": "x", "iv": "x", "ciphertext": "x", "tag": "x"},
+        DECIDERS,
+        ADMINS,
+        "keyImport",
+    ),
     "DeleteAgent": (AGENT, {"tenant_key", "app_client"}, set(), None),
     "CreateSecret": ({"name": "x", "value": "x", "expires_at": "2000-01-01T00:00:00Z"}, SIDE, BUILDERS, "tenantAdmin"),
     "RotateSecret": ({"secret": ABSENT, "value": "x", "rotate": True}, SIDE, BUILDERS, "tenantAdmin"),

@@ -41,6 +41,7 @@ TENANT_TABLES = (
     "approver_keys",
     "approval_votes",
     "quorum_breaks",
+    "import_sessions",
     "bitcoin_accounts",
     "psbt_spends",
     "outpoints",
@@ -113,6 +114,7 @@ JUDGED = (
     "approver_keys",
     "approval_votes",
     "quorum_breaks",
+    "import_sessions",
     "bitcoin_accounts",
     "psbt_spends",
     "outpoints",
@@ -151,6 +153,7 @@ SIGNERS_ACTIONS = (
     "credential_route.created",
     "signer.created",
     "wallet.created",
+    "import.begun",
     "quorum.changed",
     "user.deactivated",
     "session.began",
@@ -526,6 +529,7 @@ def _fill(service: Service, tenant: Tenant) -> None:
         _administer(person, f"/tenants/{tenant.id}", tenant)
         new_quorum(person, agent, [new_signer(person, agent)["id"]], threshold=1)
         vote_on_something(service, tenant, person)
+        person.ok("POST", f"/vault/{agent.id}/import/init", {"chain": "evm"})
         payer = authorised(person, tenant.agent(LISTED), "sign_transaction")
         assert signed(payer, payment(payer, 10_000)).status_code == 200
 

@@ -21,7 +21,17 @@ from custody.protocol.identity import (
     tenants,
     webhooks,
 )
-from custody.protocol.signer import agents, approver_keys, authority, bitcoin, operation, orders, policies, secrets
+from custody.protocol.signer import (
+    agents,
+    approver_keys,
+    authority,
+    bitcoin,
+    imports,
+    operation,
+    orders,
+    policies,
+    secrets,
+)
 
 _DOCS = Path(__file__).parents[2] / "docs"
 # Of each page, its sections.
@@ -33,6 +43,7 @@ PAGES: dict[Path, dict[str, ModuleType]] = {
         "Secrets and credential routes": secrets,
         "Orders": orders,
         "Bitcoin": bitcoin,
+        "Key imports": imports,
         "Votes": approver_keys,
         "Operation": operation,
         "Every worker": common,

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import secrets
 from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pyotp
 from tests.fixtures.approvers import Authenticator as ApproverKey
 from tests.fixtures.approvers import approver, quorum
 from tests.fixtures.callers import Client, Tenant, new_tenant
+from tests.fixtures.envelopes import sealed
 from tests.fixtures.eventually import eventually
 from tests.fixtures.forgery import claims_of
 from tests.fixtures.people import Person, fresh_address, member, says, sign_in
@@ -323,6 +325,16 @@ def _psbt(world: "World") -> Journey:
     return Journey(agent, {"agent": agent.id}, asked(payment(agent, 10_000)))
 
 
+def _begin_import(world: "World") -> Journey:
+    return Journey(world.owner, {"agent": world.fresh_agent().id}, {"chain": "evm"})
+
+
+def _finish_import(world: "World") -> Journey:
+    agent = world.fresh_agent()
+    session = world.owner.ok("POST", f"/vault/{agent.id}/import/init", {"chain": "evm"})
+    return Journey(world.owner, {"agent": agent.id}, sealed(session, secrets.token_hex(32)))
+
+
 def _address(world: "World") -> Journey:
     return Journey(world.tenant, {"agent": world.bitcoin_payer.id}, query=f"walletScope={SCOPE}")
 
@@ -413,6 +425,8 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "POST /vault/{agentId}/actions/transfer": _transfer,
     "GET /vault/{agentId}/actions/{actionId}": _action,
     "POST /vault/{agentId}/sign-bitcoin-psbt": _psbt,
+    "POST /vault/{agentId}/import/init": _begin_import,
+    "POST /vault/{agentId}/import/submit": _finish_import,
     "GET /vault/{agentId}/bitcoin/address": _address,
     "POST /tenants/{id}/freeze": _freeze_tenant,
     "POST /tenants/{id}/unfreeze": _unfreeze_tenant,

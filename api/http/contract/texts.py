@@ -68,6 +68,7 @@ TAGS = {
     "Signers and key quorums": "Who else must agree before an agent's wallet signs.",
     "Policies": "The rules that decide over an agent's orders.",
     "Signing": "Signing with an agent's wallets.",
+    "Key imports": "Private keys from elsewhere, sealed to the signer.",
     "Wallet actions": "Transfers: what an agent wants done, authorised by its signers.",
     "Transactions": "What was signed and what became of it.",
     "Approvals": "Orders that wait for a person.",

@@ -35,6 +35,13 @@ class WalletAddresses(msgspec.Struct, frozen=True):
         return address
 
 
+class PreviousWallet(msgspec.Struct, frozen=True):
+    """A wallet whose key an import replaced. Its key is kept; nothing is signed with it."""
+
+    family: Annotated[str, described("The chain family.")]
+    address: Annotated[str, described("The address that it had.")]
+
+
 class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An agent. `frozen_at` and `frozen_reason` are set while it is frozen."""
 
@@ -46,6 +53,9 @@ class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     created_at: Annotated[Instant, described("When it was created.")]
     frozen_at: Annotated[Instant | None, described("When it was frozen; null while it is not.")] = None
     frozen_reason: Annotated[str | None, described("Why it was frozen.")] = None
+    previous_wallets: Annotated[
+        list[PreviousWallet], described("Wallets that imported keys replaced, oldest first.")
+    ] = []
 
 
 class AgentToken(msgspec.Struct, frozen=True, rename="camel"):

@@ -4,7 +4,7 @@
 -- Execute: api
 
 CREATE FUNCTION agents_page(p_tenant text, p_platform_id text, p_limit integer, p_offset integer)
-RETURNS TABLE (total bigint, id text, name text, platform_id text, wallets text, created_at timestamptz,
+RETURNS TABLE (total bigint, id text, name text, platform_id text, wallets text, previous text, created_at timestamptz,
                frozen_at timestamptz, frozen_reason text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -15,6 +15,9 @@ BEGIN
   RETURN QUERY SELECT n.total, p.id, p.name, p.platform_id,
                       (SELECT json_object_agg(w.family, w.address)::text FROM wallets w
                         WHERE w.tenant_id = p_tenant AND w.agent_id = p.id AND w.scope = ''),
+                      (SELECT json_agg(json_build_array(w.family, w.address) ORDER BY w.created_at, w.scope)::text
+                         FROM wallets w
+                        WHERE w.tenant_id = p_tenant AND w.agent_id = p.id AND w.scope LIKE 'before:%'),
                       p.created_at, p.frozen_at, p.frozen_reason
     FROM (SELECT count(*) AS total FROM agents a
            WHERE a.tenant_id = p_tenant AND (p_platform_id IS NULL OR a.platform_id = p_platform_id)) n

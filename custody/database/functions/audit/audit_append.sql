@@ -11,7 +11,7 @@ BEGIN
   -- The writer is stamped from the session, and what one worker may claim nobody else can write, the other worker
   -- neither.
   v_worker := CASE
-    WHEN p_action ~ ('^(tx|policy|key|agent|approval|approver_key|secret|credential_route|signer|quorum|wallet'
+    WHEN p_action ~ ('^(tx|policy|key|agent|approval|approver_key|secret|credential_route|signer|quorum|wallet|import'
                      '|audit)\.') THEN 'custody_signer'
     WHEN p_action IN ('tenant.frozen', 'tenant.unfrozen', 'tenant.deleted') THEN 'custody_signer'
     WHEN p_action ~ ('^(tenant|user|session|membership|factor|passkey|device|app_client|app_secret|signing_key'

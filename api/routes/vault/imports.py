@@ -1,0 +1,59 @@
+"""Private keys that come from elsewhere: sealed to the signer, and never seen by this process."""
+
+from api.http.endpoint import Routes
+from api.http.who import asking
+from custody.imports.types import ImportBegun, SealedKey
+from custody.kit.callers import TenantCaller
+from custody.kit.errors import Frozen
+from custody.kit.refs import AgentRef
+from custody.ports import Ports
+from custody.protocol.signer.imports import BeginImport, FinishImport, Imported, ImportSession
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
+    ImportByPerson,
+    ImportDisabled,
+    ImportEnvelope,
+    ImportSessionInvalid,
+    ImportUnderQuorum,
+    ImportWrongAgent,
+    KeyTampered,
+    PolicyTampered,
+    TooManyImports,
+    WalletInUse,
+    WalletTaken,
+)
+
+routes = Routes("/vault", tag="Key imports")
+# Twice a sealed key of the longest form, every character escaped.
+MAX_IMPORT_BODY = 40 * 1024
+ADMITTED = (AgentAbsent, Frozen, ImportByPerson, ImportDisabled, ImportUnderQuorum, PolicyTampered)
+SUBMITTED = (ImportEnvelope, ImportSessionInvalid, ImportWrongAgent, KeyTampered, WalletInUse, WalletTaken)
+
+
+@routes.post("/<agent>/import/init", who=asking(BeginImport), fails=(*ADMITTED, TooManyImports), private=True)
+async def begin_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef, body: ImportBegun) -> ImportSession:
+    """Begin the import of a private key: a one-time public key to seal it to.
+
+    The deployment and the tenant must allow it. An API key may begin one only where the tenant's second-factor policy
+    does not require a recent second factor for `keyImport`.
+    """
+    return (await ports.workers.ask(BeginImport(agent.agent, body.chain), caller)).answer
+
+
+@routes.post(
+    "/<agent>/import/submit",
+    max_body=MAX_IMPORT_BODY,
+    who=asking(FinishImport),
+    fails=(*ADMITTED, *SUBMITTED),
+    private=True,
+)
+async def finish_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef, body: SealedKey) -> Imported:
+    """Submit a sealed private key, which becomes the agent's on that chain.
+
+    Only a wallet that never signed is replaced; its key is kept, and its address stays listed. A session serves once;
+    a failure before that leaves it open, and five end it.
+    """
+    message = FinishImport(
+        agent.agent, body.import_session_id, body.ephemeral_public_key, body.iv, body.ciphertext, body.tag
+    )
+    return (await ports.workers.ask(message, caller)).answer

@@ -1,0 +1,78 @@
+"""Private keys that come from elsewhere, sealed to a one-time key of the signer."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.kit.described import Id, Instant, described
+from custody.kit.shapes import AgentId, Uuid
+from custody.protocol.command import DECIDER, Command, command
+
+Chain = Literal["evm", "solana"]
+_BASE64URL = r"^[A-Za-z0-9_-]+\Z"
+
+
+class ImportAad(msgspec.Struct, frozen=True, rename="camel"):
+    """What the session is bound to. The additional data of the encryption is `importSessionId` alone."""
+
+    import_session_id: Annotated[Id, described("The session.")]
+    tenant_id: Annotated[str, described("The tenant.")]
+    agent_id: Annotated[str, described("The agent.")]
+    chain: Annotated[Chain, described("`evm` or `solana`.")]
+
+
+class ImportAttestation(msgspec.Struct, frozen=True):
+    """The signer's word that the public key is its own: an Ed25519 signature by the key of receipts."""
+
+    kid: Annotated[str, described("The key that signed it, in `/.well-known/jwks.json`.")]
+    signature: Annotated[
+        str, described("The signature in base64url, over the canonical JSON that docs/imports.md names.")
+    ]
+
+
+class ImportSession(msgspec.Struct, frozen=True, rename="camel"):
+    """A session: one key may be sealed to its public key, once."""
+
+    import_session_id: Annotated[Id, described("The session.")]
+    public_key: Annotated[str, described("The one-time X25519 key as SPKI, in base64url without padding.")]
+    algorithm: Annotated[
+        Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("How to seal a key to it; docs/imports.md.")
+    ]
+    expires_at: Annotated[Instant, described("When the session ends, ten minutes after it began.")]
+    aad: Annotated[ImportAad, described("What the session is bound to.")]
+    attestation: Annotated[ImportAttestation, described("By which a client notices a public key that was swapped.")]
+
+
+class Imported(msgspec.Struct, frozen=True, rename="camel"):
+    """The wallet that the key opens."""
+
+    agent_id: Annotated[str, described("The agent.")]
+    wallet_address: Annotated[str, described("The address of the key, which is the agent's on this chain from now on.")]
+    chain: Annotated[Chain, described("`evm` or `solana`.")]
+
+
+_importing = command("signer", proofs=DECIDER, mfa="keyImport", audit=("import.begun", "import.finished"))
+
+
+@_importing
+class BeginImport(Command[ImportSession], frozen=True):
+    """Make a one-time key for an agent's private key."""
+
+    agent: AgentId
+    chain: Chain
+
+
+@_importing
+class FinishImport(Command[Imported], frozen=True):
+    """Open an envelope, and put its key in place of the agent's, which must never have signed."""
+
+    agent: AgentId
+    session: Uuid
+    ephemeral_public_key: Annotated[str, Meta(min_length=1, max_length=128, pattern=_BASE64URL)]
+    iv: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
+    ciphertext: Annotated[str, Meta(min_length=1, max_length=6_000, pattern=_BASE64URL)]
+    tag: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
+
+    def __repr__(self) -> str:
+        return f"FinishImport({self.agent})"
