@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.kit.environment import BadSetting
-from ops import places, recovery_words, sign_request_words
+from ops import import_key_words, places, recovery_words, sign_request_words
 from ops.settings import MODULES, PROCESSES, Settings, load
 
 _RUN = "custody run --agent ID [--expires-in 24h] [--ca FILE] -- PROGRAM [ARGUMENT ...]"
@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     _declare_receipt(commands)
     recovery_words.declare(commands)
     sign_request_words.declare(commands, argparse.RawDescriptionHelpFormatter)
+    import_key_words.declare(commands)
     commands.add_parser("demo", help="run a demo against the local service")
     commands.add_parser("console", help="open the approvals console", add_help=False)
     commands.add_parser("doctor", help="check this installation and say how to fix what is wrong")
@@ -92,6 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if chosen.command == "sign-request":
             return _sign_request(chosen)
+        if chosen.command == "import-key":
+            return _import_key(chosen)
         settings = load(os.environ)
         return _run(chosen, settings, program)
     except BadSetting as problem:
@@ -187,6 +190,12 @@ def _sign_request(chosen: argparse.Namespace) -> int:
     from ops import sign_request  # noqa: PLC0415
 
     return sign_request.run(chosen)
+
+
+def _import_key(chosen: argparse.Namespace) -> int:
+    from ops import import_key  # noqa: PLC0415 - as above
+
+    return import_key.run(chosen)
 
 
 def _console(arguments: list[str]) -> int:

@@ -69,6 +69,7 @@ MEANT: dict[str, str] = {
     "registerApproverKey": "the key is one of P-256",
     "simulateOrder": "the order is a whole one",
     "signBitcoinPsbt": "the PSBT is one",
+    "finishKeyImport": "the envelope opens",
     "getBitcoinAddress": "a scope names a network and a type",
     **dict.fromkeys(("createCredentialRoute", "changeCredentialRoute"), "host and path are patterns"),
     "explainCredentialRoute": "the URL is one",

@@ -3,6 +3,7 @@
 from api.http.endpoint import Routes
 from api.http.who import asking
 from custody.imports.types import ImportBegun, SealedKey
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Frozen
 from custody.kit.refs import AgentRef
@@ -31,13 +32,15 @@ SUBMITTED = (ImportEnvelope, ImportSessionInvalid, ImportWrongAgent, KeyTampered
 
 
 @routes.post("/<agent>/import/init", who=asking(BeginImport), fails=(*ADMITTED, TooManyImports), private=True)
-async def begin_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef, body: ImportBegun) -> ImportSession:
+async def begin_key_import(
+    ports: Ports, caller: TenantCaller, agent: AgentRef, body: ImportBegun
+) -> Answered[ImportSession]:
     """Begin the import of a private key: a one-time public key to seal it to.
 
     The deployment and the tenant must allow it. An API key may begin one only where the tenant's second-factor policy
     does not require a recent second factor for `keyImport`.
     """
-    return (await ports.workers.ask(BeginImport(agent.agent, body.chain), caller)).answer
+    return await ports.workers.ask(BeginImport(agent.agent, body.chain), caller)
 
 
 @routes.post(
@@ -47,7 +50,7 @@ async def begin_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef, 
     fails=(*ADMITTED, *SUBMITTED),
     private=True,
 )
-async def finish_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef, body: SealedKey) -> Imported:
+async def finish_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef, body: SealedKey) -> Answered[Imported]:
     """Submit a sealed private key, which becomes the agent's on that chain.
 
     Only a wallet that never signed is replaced; its key is kept, and its address stays listed. A session serves once;
@@ -56,4 +59,4 @@ async def finish_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef,
     message = FinishImport(
         agent.agent, body.import_session_id, body.ephemeral_public_key, body.iv, body.ciphertext, body.tag
     )
-    return (await ports.workers.ask(message, caller)).answer
+    return await ports.workers.ask(message, caller)

@@ -191,7 +191,7 @@ NOT_OWN: dict[str, tuple[str, Callable[[], bytes]]] = {
         "p2wpkh",
         lambda: spend([(coin(multisig(), 71_000), 0)], [(SOMEBODY, 70_000)]).serialize(),
     ),
-    "another index of ours": ("p2wpkh", lambda: payment_at(index=1).raw()),
+    "another index of our account": ("p2wpkh", lambda: payment_at(index=1).raw()),
     "our coin with another redeem script": (
         "p2sh-p2wpkh",
         lambda: one_input("p2sh-p2wpkh").put(1, REDEEM, SOMEBODY.data).raw(),
@@ -373,7 +373,7 @@ def test_the_smallest_weight_is_never_above_the_real_one(kind: str, inputs: int)
     assert done.vsize - 2 * inputs <= -(-found.weight // 4) <= done.vsize
 
 
-def test_where_others_pay_everything_counts_and_a_person_decides() -> None:
+def test_everything_counts_where_others_pay_and_a_person_decides() -> None:
     found = proven(two_inputs(SOMEBODY))
 
     subject = subject_of(found, "ours")

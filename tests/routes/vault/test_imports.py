@@ -119,7 +119,7 @@ NO_KEYS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
 
 
 @pytest.mark.parametrize("name", NO_KEYS)
-def test_what_is_no_key_leaves_the_session_open(name: str, as_owner: Person, agent: Agent) -> None:
+def test_a_plaintext_that_is_no_key_leaves_the_session_open(name: str, as_owner: Person, agent: Agent) -> None:
     chain, made = NO_KEYS[name]
     session = begun(as_owner, agent, chain)
 
@@ -315,7 +315,7 @@ def test_a_wallet_that_was_used_is_not_replaced(
     assert submitted(as_owner, agent, sealed(begun(as_owner, agent, "solana"), str(Keypair()))).status_code == 200
 
 
-def test_what_was_only_simulated_or_refused_is_replaced(as_owner: Person, tenant: Tenant) -> None:
+def test_a_wallet_that_only_simulated_or_was_refused_is_replaced(as_owner: Person, tenant: Tenant) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay="1"))
     agent.ok("POST", f"/vault/{agent.id}/simulate", {"kind": "evm", "request": {"to": ADDRESS, "value": "1"}})
     assert agent.sign(value=2).status_code == 403
@@ -388,7 +388,9 @@ def test_a_tenants_policy_forbids_imports_or_lets_its_key_begin_them(service: Se
         owner.close()
 
 
-def test_who_may_not_import_is_told_so(as_owner: Person, tenant: Tenant, agent: Agent, service: Service) -> None:
+def test_a_caller_who_may_not_import_is_told_so(
+    as_owner: Person, tenant: Tenant, agent: Agent, service: Service
+) -> None:
     path = f"/vault/{agent.id}/import/init"
     developer = member(service, tenant, "developer", mfa=True)
     stale = member(service, tenant, "admin")
