@@ -76,9 +76,7 @@ def _credential(environment: Mapping[str, str]) -> dict[str, str]:
         return {"Authorization": f"Bearer {session}"}
     if key := environment.get("SERVICE_KEY"):
         return {"X-Service-Key": key}
-    raise NotImported(
-        "set SERVICE_SESSION to the token of an owner's or admin's session, or SERVICE_KEY."
-    )
+    raise NotImported("set SERVICE_SESSION to the token of an owner's or admin's session, or SERVICE_KEY.")
 
 
 def _call(client: httpx.Client, path: str, body: dict[str, str]) -> dict[str, Any]:
