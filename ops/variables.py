@@ -16,6 +16,7 @@ from custody.credentials.patterns import InvalidPattern, compile_host
 from custody.kit import environment as read
 from custody.kit import quota_settings
 from custody.kit.environment import BadSetting
+from custody.policies import user_wallets
 from custody.tenants import presets
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -101,6 +102,10 @@ def _quotas(environment: Mapping[str, str], name: str) -> None:
     quota_settings.load(environment)
 
 
+def _user_wallet_policies(environment: Mapping[str, str], name: str) -> None:
+    user_wallets.default_policies({name: environment[name]})
+
+
 def _prices(environment: Mapping[str, str], name: str) -> None:
     prices.load(environment)
 
@@ -174,6 +179,7 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_EMPTY_POLICY": _word("allow", "deny"),
     "SERVICE_AGENT_POLICY_PUT": _word("tighten", "replace"),
     "SERVICE_ALLOW_BROAD_SECRET_ROUTES": _flag,
+    "SERVICE_USER_WALLET_POLICIES_FILE": _user_wallet_policies,
     "SERVICE_ALLOW_PRIVATE_KEY_IMPORT": _flag,
     "SERVICE_ALLOW_VAULT_PRIVATE_KEY_IMPORT": _flag,
     "SERVICE_ALLOW_USER_PRIVATE_KEY_IMPORT": _flag,

@@ -112,6 +112,7 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         allow_broad_secret_routes=given.allow_broad_secret_routes,
         allow_cookie_injection=given.allow_cookie_injection,
         imports=given.imports,
+        user_wallet_policies=given.user_wallet_policies,
         quotas=TenantQuotas(pool, given.worker.quotas),
         public_url=given.worker.issuer,
     )

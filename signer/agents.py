@@ -25,7 +25,8 @@ from custody.protocol.signer.agents import (
     WalletAddresses,
 )
 from custody.protocol.signer.policies import AgentsCreated, CreateAgents, NewAgent
-from custody.protocol.signer.refusals import AgentAbsent, PoliciesByAdmins, TooManyBatches
+from custody.protocol.signer.refusals import AgentAbsent, AgentIdReserved, PoliciesByAdmins, TooManyBatches
+from custody.protocol.signer.user_wallets import PREFIX
 from custody.worker.act import act
 from custody.worker.acts import acting, remember, tell
 from custody.worker.agent_queues import TooManyWaiting
@@ -90,8 +91,22 @@ class _Newborn(msgspec.Struct, frozen=True):
     head_mac: bytes
 
 
+async def create_one(signer: Signer, agent: NewAgent, rules: tuple[ParsedRule, ...], call: Call[ProvenSession]) -> bool:
+    """Make one agent with these rules; False where its id is taken. The request's key is kept by nobody."""
+    tenant = call.caller.tenant
+    await signer.quotas.know(tenant)
+    with _counted(signer, tenant, 1, rules_bytes(rules)) as held:
+        unkeyed = msgspec.structs.replace(call, key=None)
+        made = await _write(signer, [_bear(signer, tenant, agent, rules)], rules, unkeyed)
+        if made.created:
+            held.keep()
+    return bool(made.created)
+
+
 async def create(signer: Signer, message: CreateAgents, call: Call[ProvenTenant]) -> AgentsCreated:
     """Make agents with their wallets and policies in one transaction; those whose id is taken are left out."""
+    if any(agent.id.startswith(PREFIX) for agent in message.agents):
+        raise AgentIdReserved
     if message.policies and isinstance(call.caller, ProvenSession) and call.caller.role not in ADMINS:
         raise PoliciesByAdmins
     try:

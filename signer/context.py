@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from custody.policies.kinds import PolicyRule
 from custody.worker.token_keys import Minter
 from signer.audit_journal import AuditLog
 from signer.rotation.keys import MasterKeys
@@ -21,5 +22,6 @@ class Signer(SigningState):
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool
     imports: ImportFlags
+    user_wallet_policies: tuple[PolicyRule, ...]
     # One agent at a time goes with its orders, so that many leave the database to those who sign.
     deletions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

@@ -99,8 +99,9 @@ _MOVED = "UPDATE agents SET ledger_version = ledger_version + 1 WHERE tenant_id 
 
 async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) -> ImportSession:
     """A one-time key, bound to tenant, agent and chain."""
+    _allowed(signer)
     async with acting(signer, call) as connection:
-        incarnation = await _admitted(signer, connection, call, message.agent)
+        incarnation = await admitted(signer, connection, call, message.agent)
         bound = Bound(ids.new_uuid(), call.caller.tenant, message.agent, message.chain)
         public_key, expires_at = await make_session(signer, connection, bound, incarnation)
         aad = ImportAad(bound.session, bound.tenant, bound.agent, message.chain)
@@ -120,9 +121,10 @@ async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) 
 
 async def finish(signer: Signer, message: FinishImport, call: Call[ProvenTenant]) -> Imported:
     """Open the envelope, and put its key in place of the agent's."""
+    _allowed(signer)
     envelope = Envelope(message.ephemeral_public_key, message.iv, message.ciphertext, message.tag)
     async with acting(signer, call) as connection:
-        await _admitted(signer, connection, call, message.agent)
+        await admitted(signer, connection, call, message.agent)
         wanted = Bound(message.session, call.caller.tenant, message.agent, "")
         done = await replaced(signer, connection, wanted, envelope, call)
         if not isinstance(done, CustodyError):
@@ -134,11 +136,14 @@ async def finish(signer: Signer, message: FinishImport, call: Call[ProvenTenant]
     return imported
 
 
-async def _admitted(signer: Signer, connection: Any, call: Call[ProvenTenant], agent: str) -> str:
-    """The agent's incarnation, under its lock, where deployment, tenant and rules let keys be imported."""
-    caller, tenant = call.caller, call.caller.tenant
+def _allowed(signer: Signer) -> None:
     if not (signer.imports.any and signer.imports.vault):
         raise ImportDisabled
+
+
+async def admitted(signer: Signer, connection: Any, call: Call[ProvenTenant], agent: str) -> str:
+    """The agent's incarnation, under its lock, where tenant and rules let keys be imported."""
+    caller, tenant = call.caller, call.caller.tenant
     config = await connection.fetchrow(_CONFIG, tenant)
     await connection.execute(_LOCK, tenant, agent)
     row = await connection.fetchrow(_ANCHOR, tenant, agent)
@@ -231,7 +236,8 @@ async def replaced(
         row["wallet_index"],
         row["app_client"],
     )
-    if (bound.agent, bound.user, bound.wallet_index) != (wanted.agent, wanted.user, wanted.wallet_index):
+    of = wanted.agent, wanted.user, wanted.wallet_index, wanted.app_client
+    if (bound.agent, bound.user, bound.wallet_index, bound.app_client) != of:
         await connection.execute(_FAILED, bound.tenant, bound.session, MAX_FAILURES)
         return ImportWrongAgent()
     incarnation = str(row["incarnation"])

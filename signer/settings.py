@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 
 from custody.kit import environment
+from custody.policies import user_wallets
+from custody.policies.kinds import PolicyRule
 from custody.worker import settings
 from custody.worker.settings import WorkerSettings
 
@@ -33,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool
     imports: ImportFlags
+    user_wallet_policies: tuple[PolicyRule, ...]
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -57,6 +60,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
             vault=environment.flag(source, "SERVICE_ALLOW_VAULT_PRIVATE_KEY_IMPORT", default=False),
             user=environment.flag(source, "SERVICE_ALLOW_USER_PRIVATE_KEY_IMPORT", default=False),
         ),
+        user_wallet_policies=user_wallets.default_policies(source),
     )
 
 

@@ -54,6 +54,7 @@ from custody.protocol.signer.secrets import (
     RevealForRoute,
     RotateSecret,
 )
+from custody.protocol.signer.user_wallets import BeginUserImport, CreateUserWallet, FinishUserImport
 from custody.worker.handlers import Handler, on
 from signer import (
     addresses,
@@ -80,6 +81,7 @@ from signer import (
     simulate,
     status,
     tenants,
+    user_wallets,
 )
 from signer.context import Signer
 from signer.rotation import accept, rotate
@@ -103,6 +105,9 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(FindBitcoinAddress, bitcoin_accounts.find),
     on(BeginImport, imports.begin),
     on(FinishImport, imports.finish),
+    on(CreateUserWallet, user_wallets.create),
+    on(BeginUserImport, user_wallets.begin_import),
+    on(FinishUserImport, user_wallets.finish_import),
     # who else may authorise
     on(CreateSigner, signers.create),
     on(ChangeSigner, signers.change),

@@ -13,6 +13,7 @@ from api.routes import (
     me,
     system,
     transactions,
+    user_wallets,
 )
 from api.routes.agents import agents, backtest, funds, policies, quorums, signers
 from api.routes.auth import device as auth_device
@@ -48,6 +49,7 @@ ROUTES = (
     sign.routes,
     bitcoin.routes,
     imports.routes,
+    user_wallets.routes,
     simulate.routes,
     replace.routes,
     actions.routes,

@@ -16,7 +16,8 @@ from custody.policies.rules import check_size
 from custody.ports import Ports
 from custody.protocol.signer.agents import Agent, ChangeAgent
 from custody.protocol.signer.policies import CreateAgents, NewAgent
-from custody.protocol.signer.refusals import PoliciesByAdmins
+from custody.protocol.signer.refusals import AgentIdReserved, PoliciesByAdmins
+from custody.protocol.signer.user_wallets import PREFIX
 
 MAX_BATCH = 100
 
@@ -64,6 +65,9 @@ async def create_many(ports: Ports, caller: TenantCaller, body: BatchBody) -> An
         except msgspec.ValidationError as problem:
             said = explain(problem, NewAgentBody).sentence("The agent")
             errors.append(BatchFailure(item.get("id") if isinstance(item, dict) else None, said))
+            continue
+        if agent.id.startswith(PREFIX):
+            errors.append(BatchFailure(agent.id, AgentIdReserved().message))
             continue
         if agent.id in wanted:
             errors.append(BatchFailure(agent.id, "This id is given twice in the batch."))

@@ -39,3 +39,6 @@ CREATE POLICY own_tenant ON import_sessions TO custody_api, custody_signer, cust
 CREATE POLICY across ON import_sessions TO custody_definer USING (true);
 GRANT SELECT, INSERT, UPDATE, DELETE ON import_sessions TO custody_signer;
 GRANT SELECT, DELETE ON import_sessions TO custody_definer;
+-- To lock a row before it goes takes the right to change some column of it; no function does.
+GRANT UPDATE (expires_at) ON import_sessions TO custody_definer;
+CREATE INDEX import_sessions_age ON import_sessions (expires_at);

@@ -105,6 +105,12 @@ LINES = (
         NOW,
     ),
     Line(
+        "import sessions",
+        "INSERT INTO import_sessions (tenant_id, id, agent_id, incarnation, chain, expires_at, created_at) "
+        f"VALUES ('t', gen_random_uuid(), 'a', '{USER}', 'evm', $1, $1)",
+        timedelta(hours=1),
+    ),
+    Line(
         "device codes",
         "INSERT INTO device_codes (device_hash, user_code, tenant_id, mac, created_at, expires_at) "
         "VALUES (uuid_send(gen_random_uuid()), gen_random_uuid()::text, 't', '', $1, $1)",

@@ -84,6 +84,8 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         """
         POST /vault/{agentId}/import/init
         POST /vault/{agentId}/import/submit
+        POST /user/me/wallet/import/init
+        POST /user/me/wallet/import/submit
     """,
     ),
     (
@@ -92,6 +94,9 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         """
         POST /agents/{agentId}/signers
         DELETE /agents/{agentId}/signers/{signerId}
+        GET /user/me/wallet/signers
+        POST /user/me/wallet/signers
+        DELETE /user/me/wallet/signers/{signerId}
         POST /agents/{agentId}/key-quorums
         DELETE /agents/{agentId}/key-quorums/{quorumId}
     """,
@@ -179,6 +184,8 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /vault/{agentId}/sign-typed-data
         POST /vault/{agentId}/sign-solana
         POST /vault/{agentId}/sign-bitcoin-psbt
+        POST /user/me/wallet
+        GET /user/me/wallets
         POST /vault/{agentId}/transactions/{txId}/replace
         POST /vault/{agentId}/actions/transfer/quote
         GET /vault/{agentId}/actions/{actionId}

@@ -39,7 +39,7 @@ RELEASED: dict[str, dict[str, str]] = {
         "0018_authority": "6038213f410a6e6e7541eca779936deef0ef880f5851952603c06c9fd105f6df",
         "0019_votes": "24ba915d941209992655609344a642bf57ea9b58d801030d871093ee40a7319d",
         "0020_bitcoin": "be2580b27da3dacbff9e2df6f46e5c6058de962190fa4c627708b9c14e75a6c9",
-        "0021_imports": "59e10b42300e9d345cae9c20466f46c229f2987849023397d44dd656c06685d2",
+        "0021_imports": "1bd69e548e45cfa3c3a8c607f3d24e583d2c7254256913739d2853fbcb468f0b",
     },
 }
 # A later version, as it might come: a table that gains a column and an index, and a migration that says so.

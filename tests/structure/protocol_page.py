@@ -31,6 +31,7 @@ from custody.protocol.signer import (
     orders,
     policies,
     secrets,
+    user_wallets,
 )
 
 _DOCS = Path(__file__).parents[2] / "docs"
@@ -42,11 +43,14 @@ PAGES: dict[Path, dict[str, ModuleType]] = {
         "Signers and key quorums": authority,
         "Secrets and credential routes": secrets,
         "Orders": orders,
-        "Bitcoin": bitcoin,
-        "Key imports": imports,
         "Votes": approver_keys,
         "Operation": operation,
         "Every worker": common,
+    },
+    _DOCS / "protocol-wallets.md": {
+        "Bitcoin": bitcoin,
+        "Key imports": imports,
+        "Wallets of people": user_wallets,
     },
     _DOCS / "protocol-people.md": {
         "Signing in": sign_in,

@@ -325,6 +325,50 @@ def _psbt(world: "World") -> Journey:
     return Journey(agent, {"agent": agent.id}, asked(payment(agent, 10_000)))
 
 
+def _alone_with_a_factor(world: "World") -> Person:
+    """Somebody in their own tenant."""
+    person = sign_in(world.service)
+    person.enrol_totp()
+    return person
+
+
+def _user_wallet(world: "World") -> Journey:
+    return Journey(_alone_with_a_factor(world), body={"walletIndex": 0})
+
+
+def _user_wallets(world: "World") -> Journey:
+    return Journey(_alone_with_a_factor(world))
+
+
+def _with_a_wallet(world: "World") -> Person:
+    person = _alone_with_a_factor(world)
+    person.ok("POST", "/user/me/wallet", {})
+    return person
+
+
+def _user_signers(world: "World") -> Journey:
+    return Journey(_with_a_wallet(world))
+
+
+def _user_signer(world: "World") -> Journey:
+    return Journey(_with_a_wallet(world), body={"subjectId": "my-bot"})
+
+
+def _revoked_user_signer(world: "World") -> Journey:
+    person = _with_a_wallet(world)
+    return Journey(person, {"signer_id": person.ok("POST", "/user/me/wallet/signers", {"subjectId": "x"})["id"]})
+
+
+def _begin_user_import(world: "World") -> Journey:
+    return Journey(_with_a_wallet(world), body={"chain": "evm"})
+
+
+def _finish_user_import(world: "World") -> Journey:
+    person = _with_a_wallet(world)
+    session = person.ok("POST", "/user/me/wallet/import/init", {"chain": "evm"})
+    return Journey(person, body=sealed(session, secrets.token_hex(32)))
+
+
 def _begin_import(world: "World") -> Journey:
     return Journey(world.owner, {"agent": world.fresh_agent().id}, {"chain": "evm"})
 
@@ -426,6 +470,13 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "GET /vault/{agentId}/actions/{actionId}": _action,
     "POST /vault/{agentId}/sign-bitcoin-psbt": _psbt,
     "POST /vault/{agentId}/import/init": _begin_import,
+    "POST /user/me/wallet": _user_wallet,
+    "GET /user/me/wallets": _user_wallets,
+    "POST /user/me/wallet/import/init": _begin_user_import,
+    "POST /user/me/wallet/import/submit": _finish_user_import,
+    "GET /user/me/wallet/signers": _user_signers,
+    "POST /user/me/wallet/signers": _user_signer,
+    "DELETE /user/me/wallet/signers/{signerId}": _revoked_user_signer,
     "POST /vault/{agentId}/import/submit": _finish_import,
     "GET /vault/{agentId}/bitcoin/address": _address,
     "POST /tenants/{id}/freeze": _freeze_tenant,

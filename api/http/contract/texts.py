@@ -69,6 +69,7 @@ TAGS = {
     "Policies": "The rules that decide over an agent's orders.",
     "Signing": "Signing with an agent's wallets.",
     "Key imports": "Private keys from elsewhere, sealed to the signer.",
+    "Your wallets": "Wallets of the person who is signed in.",
     "Wallet actions": "Transfers: what an agent wants done, authorised by its signers.",
     "Transactions": "What was signed and what became of it.",
     "Approvals": "Orders that wait for a person.",

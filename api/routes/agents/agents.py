@@ -33,6 +33,7 @@ from custody.protocol.signer.agents import (
 from custody.protocol.signer.policies import CreateAgents
 from custody.protocol.signer.refusals import (
     AgentAbsent,
+    AgentIdReserved,
     KeyTampered,
     PoliciesByAdmins,
     QuorumByPerson,
@@ -44,7 +45,9 @@ from custody.protocol.signer.refusals import (
 routes = Routes("/agents", tag="Agents")
 
 
-@routes.post("", who=asking(CreateAgents), status=201, fails=(AgentTaken, QuotaExceeded, TooManyBatches))
+@routes.post(
+    "", who=asking(CreateAgents), status=201, fails=(AgentIdReserved, AgentTaken, QuotaExceeded, TooManyBatches)
+)
 async def create_agent(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Answered[Agent]:
     """Create an agent with an EVM and a Solana wallet."""
     return await use_cases.create(ports, caller, body)

@@ -259,6 +259,22 @@ class TypedDataAmbiguous(Invalid):
     """Two independent implementations do not read this document alike, so it is not signed."""
 
 
+class AgentIdReserved(Invalid):
+    """id: an id that begins with `user-wallet-` is for wallets of people; choose another one."""
+
+
+class PersonalSessionRequired(Forbidden):
+    """This is about your own wallets: switch to your personal tenant first, with POST /auth/session/tenant."""
+
+
+class UserWalletAbsent(NotFound):
+    """You have no wallet of this index; make it with POST /user/me/wallet."""
+
+
+class UserSignerRefused(Invalid):
+    """A signer of a person's wallet has a credential that is made here, and may neither export nor administer."""
+
+
 class ImportDisabled(Forbidden):
     """Importing private keys is switched off, by the deployment or by this tenant's second-factor policy."""
 

@@ -1,0 +1,114 @@
+"""Wallets of people, in their own tenants: agents whose owner is the person who signs in."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.identity.roles import ADMINS
+from custody.kit.described import Id, Instant, described
+from custody.kit.shapes import Uuid
+from custody.protocol.command import SESSION, Command, command
+from custody.protocol.signer.agents import WalletAddresses
+from custody.protocol.signer.imports import Chain, ImportAttestation
+
+# No other agent may have an id that begins so.
+PREFIX = "user-wallet-"
+_BASE64URL = r"^[A-Za-z0-9_-]+\Z"
+WalletIndex = Annotated[int, Meta(ge=0, le=255)]
+_INDEX = described("Which of the person's wallets, 0 to 255.")
+
+
+def agent_of(user: str, index: int) -> str:
+    """The id of the agent that is a person's wallet."""
+    return f"{PREFIX}{user}-{index}"
+
+
+class UserWallet(msgspec.Struct, frozen=True, rename="camel"):
+    """A wallet of the person who is signed in."""
+
+    agent_id: Annotated[str, described("The agent that it is, for the routes of the vault.")]
+    wallet_index: Annotated[WalletIndex, _INDEX]
+    wallet_addresses: Annotated[WalletAddresses, described("Where it is paid.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+
+
+class WalletMade(msgspec.Struct, frozen=True):
+    """The wallet, and whether it was made now."""
+
+    wallet: UserWallet
+    made: bool
+
+
+class UserImportAad(msgspec.Struct, frozen=True, rename="camel"):
+    """What the session is bound to. The additional data of the encryption is `importSessionId` alone."""
+
+    import_session_id: Annotated[Id, described("The session.")]
+    tenant_id: Annotated[str, described("The person's own tenant.")]
+    user_id: Annotated[Id, described("The person.")]
+    agent_id: Annotated[str, described("The agent that the wallet is.")]
+    chain: Annotated[Chain, described("`evm` or `solana`.")]
+    wallet_index: Annotated[WalletIndex, _INDEX]
+    app_client_id: Annotated[str | None, described("The app client at whose page the person signed in, or null.")]
+
+
+class UserImportSession(msgspec.Struct, frozen=True, rename="camel"):
+    """A session: one key may be sealed to its public key, once."""
+
+    import_session_id: Annotated[Id, described("The session.")]
+    public_key: Annotated[str, described("The one-time X25519 key as SPKI, in base64url without padding.")]
+    algorithm: Annotated[
+        Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("How to seal a key to it; docs/imports.md.")
+    ]
+    expires_at: Annotated[Instant, described("When the session ends, ten minutes after it began.")]
+    aad: Annotated[UserImportAad, described("What the session is bound to.")]
+    attestation: Annotated[ImportAttestation, described("By which a client notices a public key that was swapped.")]
+
+
+class UserImported(msgspec.Struct, frozen=True, rename="camel"):
+    """The wallet that the key opens."""
+
+    agent_id: Annotated[str, described("The agent that the wallet is.")]
+    wallet_address: Annotated[str, described("The address of the key.")]
+    chain: Annotated[Chain, described("`evm` or `solana`.")]
+    wallet_index: Annotated[WalletIndex, _INDEX]
+    imported: Annotated[bool, described("Always true.")] = True
+
+
+@command("signer", proofs=SESSION, roles=ADMINS, mfa="vaultSigning", audit=("agent.created",))
+class CreateUserWallet(Command[WalletMade], frozen=True):
+    """Make the caller's wallet of an index, or find it."""
+
+    wallet_index: WalletIndex
+
+
+_importing = command(
+    "signer",
+    proofs=SESSION,
+    roles=ADMINS,
+    mfa="keyImport",
+    audit=("import.begun", "import.finished", "policy.replaced"),
+)
+
+
+@_importing
+class BeginUserImport(Command[UserImportSession], frozen=True):
+    """Make a one-time key for a private key of the caller's wallet."""
+
+    chain: Chain
+    wallet_index: WalletIndex
+
+
+@_importing
+class FinishUserImport(Command[UserImported], frozen=True):
+    """Open an envelope, put its key in place of the wallet's, and the default rules in place of its rules."""
+
+    wallet_index: WalletIndex
+    session: Uuid
+    ephemeral_public_key: Annotated[str, Meta(min_length=1, max_length=128, pattern=_BASE64URL)]
+    iv: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
+    ciphertext: Annotated[str, Meta(min_length=1, max_length=6_000, pattern=_BASE64URL)]
+    tag: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
+
+    def __repr__(self) -> str:
+        return f"FinishUserImport({self.wallet_index})"

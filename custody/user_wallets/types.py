@@ -1,0 +1,73 @@
+"""What people send about their own wallets."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from custody.identity.authority import Standing
+from custody.imports.types import SealedKey
+from custody.kit.described import described
+from custody.kit.shapes import DisplayName, HashOrAddress
+from custody.protocol.signer.authority import AgentSigner, SubjectId, Words
+from custody.protocol.signer.imports import Chain
+from custody.protocol.signer.user_wallets import WalletIndex
+
+_INDEX = described("Which of your wallets, 0 to 255; without it the first, 0.")
+
+
+class UserWalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Which wallet is made."""
+
+    wallet_index: Annotated[WalletIndex, _INDEX] = 0
+
+
+class UserWalletQuery(msgspec.Struct, frozen=True, rename="camel"):
+    """Which wallet is meant."""
+
+    wallet_index: Annotated[WalletIndex, _INDEX] = 0
+
+
+class UserSignerQuery(UserWalletQuery, frozen=True, rename="camel"):
+    """Which signers of which wallet; without a status revoked ones too."""
+
+    status: Annotated[Standing | None, described("Only those with this status.")] = None
+
+
+class UserImportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """For which wallet a key comes."""
+
+    chain: Annotated[Chain, described("`evm` or `solana`.")]
+    wallet_index: Annotated[WalletIndex, _INDEX] = 0
+
+
+class SealedUserKey(SealedKey, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A private key, sealed to the public key of a session; `walletIndex` as it was begun."""
+
+    wallet_index: Annotated[WalletIndex, _INDEX] = 0
+
+    def __repr__(self) -> str:
+        return "SealedUserKey()"
+
+
+class UserSignerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A delegated signer of a wallet; its credential is made here and shown once."""
+
+    subject_id: Annotated[SubjectId, described("Who it is: a user's, wallet's or key's id, or a name of your own.")]
+    wallet_index: Annotated[WalletIndex, _INDEX] = 0
+    subject_type: Annotated[
+        Literal["external", "user", "wallet", "api_key"], described("What kind of subject it is.")
+    ] = "external"
+    label: Annotated[DisplayName | None, described("A name for people.")] = None
+    permissions: Annotated[
+        Words | None,
+        described("What it may authorise; without it `sign_transaction` and `sign_message`."),
+    ] = None
+    address: Annotated[HashOrAddress | None, described("An address of the subject; it grants nothing.")] = None
+    chain_family: Annotated[Literal["evm", "solana"] | None, described("The family of `address`.")] = None
+    metadata: Annotated[dict[str, Any], described("Your own notes, at most 4 KiB.")] = {}
+
+
+class UserSigners(msgspec.Struct, frozen=True):
+    """The signers of a wallet, newest first."""
+
+    signers: Annotated[list[AgentSigner], described("The signers.")]

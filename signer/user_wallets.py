@@ -1,0 +1,157 @@
+"""Wallets of people: made, and imported into, by their own session in their own tenant alone."""
+
+from typing import Any
+
+import msgspec
+
+from custody.imports.envelope import ALGORITHM, Bound, Envelope
+from custody.kit import clock, ids
+from custody.kit.errors import CustodyError
+from custody.policies.rules import ParsedRule, parse
+from custody.protocol.signer.agents import WalletAddresses
+from custody.protocol.signer.policies import NewAgent
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
+    ImportDisabled,
+    PersonalSessionRequired,
+    PoliciesMoving,
+    UserWalletAbsent,
+)
+from custody.protocol.signer.user_wallets import (
+    BeginUserImport,
+    CreateUserWallet,
+    FinishUserImport,
+    UserImportAad,
+    UserImported,
+    UserImportSession,
+    UserWallet,
+    WalletMade,
+    agent_of,
+)
+from custody.worker.act import act
+from custody.worker.acts import acting, remember, tell
+from custody.worker.audited import declared
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenSession
+from signer import agents, imports
+from signer.context import Signer
+from signer.policies import row_of
+from signer.wallets import BORN_WITH
+
+_WALLET = (
+    "SELECT a.created_at, (SELECT json_object_agg(w.family, w.address)::text FROM wallets w "
+    "WHERE w.tenant_id = $1 AND w.agent_id = $2 AND w.scope = '') AS wallets "
+    "FROM agents a WHERE a.tenant_id = $1 AND a.id = $2"
+)
+_ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
+_REPLACE = "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_SCOPE = "SELECT set_config('custody.tenant', $1, true)"
+
+
+async def create(signer: Signer, message: CreateUserWallet, call: Call[ProvenSession]) -> WalletMade:
+    """Make the wallet with its default rules; of two who ask at once the second finds it."""
+    tenant, agent = _personal(call), agent_of(call.caller.user, message.wallet_index)
+    new = NewAgent(agent, f"Wallet {message.wallet_index}", None)
+    made = await agents.create_one(signer, new, _rules(signer), call)
+    async with signer.pool.acquire() as connection, connection.transaction(readonly=True):
+        await connection.execute(_SCOPE, tenant)
+        row = await connection.fetchrow(_WALLET, tenant, agent)
+    if row is None:
+        raise UserWalletAbsent
+    known = msgspec.json.decode(row["wallets"] or "{}", type=dict[str, str])
+    addresses = WalletAddresses(**{family: known.get(family, "") for family in BORN_WITH})
+    wallet = UserWallet(agent, message.wallet_index, addresses, clock.iso(row["created_at"]))
+    return WalletMade(wallet, made)
+
+
+async def begin_import(signer: Signer, message: BeginUserImport, call: Call[ProvenSession]) -> UserImportSession:
+    """A one-time key, bound to the person, their wallet and their app client too."""
+    tenant, agent = _admitted(signer, call, message.wallet_index)
+    async with acting(signer, call) as connection:
+        try:
+            incarnation = await imports.admitted(signer, connection, call, agent)
+        except AgentAbsent:
+            raise UserWalletAbsent from None
+        caller = call.caller
+        bound = Bound(ids.new_uuid(), tenant, agent, message.chain, caller.user, message.wallet_index, caller.page)
+        public_key, expires_at = await imports.make_session(signer, connection, bound, incarnation)
+        aad = UserImportAad(
+            bound.session, tenant, caller.user, agent, message.chain, message.wallet_index, bound.app_client
+        )
+        session = UserImportSession(
+            import_session_id=bound.session,
+            public_key=public_key,
+            algorithm=ALGORITHM,
+            expires_at=expires_at,
+            aad=aad,
+            attestation=imports.attested(signer, bound.session, public_key, expires_at, msgspec.to_builtins(aad)),
+        )
+        said = {"agentId": agent, "chain": message.chain}
+        await tell(connection, call, "import.begun", "import_session", bound.session, **said)
+        await remember(connection, call, session)
+    return session
+
+
+async def finish_import(signer: Signer, message: FinishUserImport, call: Call[ProvenSession]) -> UserImported:
+    """Open the envelope, and put its key and the default rules in place."""
+    tenant, agent = _admitted(signer, call, message.wallet_index)
+    envelope = Envelope(message.ephemeral_public_key, message.iv, message.ciphertext, message.tag)
+    async with acting(signer, call) as connection:
+        try:
+            await imports.admitted(signer, connection, call, agent)
+        except AgentAbsent:
+            raise UserWalletAbsent from None
+        caller = call.caller
+        wanted = Bound(message.session, tenant, agent, "", caller.user, message.wallet_index, caller.page)
+        done = await imports.replaced(signer, connection, wanted, envelope, call)
+        if not isinstance(done, CustodyError):
+            version = await _reset(signer, connection, agent, call)
+            imported = UserImported(agent, done[1], done[0], message.wallet_index)  # type: ignore[arg-type]
+            await remember(connection, call, imported)
+    if isinstance(done, CustodyError):
+        # After the commit: a failure counts.
+        raise done
+    signer.policies.heads.remember(tenant, agent, *version)
+    return imported
+
+
+def _personal(call: Call[ProvenSession]) -> str:
+    """The caller's own tenant; PersonalSessionRequired in any other."""
+    if call.caller.tenant != f"personal-{call.caller.user}":
+        raise PersonalSessionRequired
+    return call.caller.tenant
+
+
+def _admitted(signer: Signer, call: Call[ProvenSession], index: int) -> tuple[str, str]:
+    tenant = _personal(call)
+    if not (signer.imports.any and signer.imports.user):
+        raise ImportDisabled
+    return tenant, agent_of(call.caller.user, index)
+
+
+def _rules(signer: Signer) -> tuple[ParsedRule, ...]:
+    return parse(list(signer.user_wallet_policies), ids.new_uuid)
+
+
+async def _reset(signer: Signer, connection: Any, agent: str, call: Call[ProvenSession]) -> tuple[str, int]:
+    """The default rules in place of the wallet's, in the transaction of the import; its incarnation and version."""
+    tenant, rows = call.caller.tenant, [row_of(rule) for rule in _rules(signer)]
+    row = await connection.fetchrow(_ANCHOR, tenant, agent)
+    incarnation, version = str(row["incarnation"]), row["policy_version"] + 1
+    declared("policy.replaced")
+    result = await connection.fetchval(
+        _REPLACE,
+        tenant,
+        call.caller.standing,
+        # The request's idempotency key is recorded with the import itself.
+        act(call, version=version, rules=len(rows))._replace(route=None, key_hash=None, fingerprint=None),
+        agent,
+        incarnation,
+        None,
+        version,
+        signer.policies.seal(tenant, agent, incarnation, version, rows),
+        rows,
+    )
+    if result != "done":
+        raise PoliciesMoving
+    return incarnation, version
