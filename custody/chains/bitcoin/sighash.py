@@ -12,7 +12,7 @@ _ALL: Final = 1
 
 
 class Digests:
-    """Of one spend, by input."""
+    """Of one spend, by input; what all inputs share is hashed once."""
 
     def __init__(self, spend: Spend) -> None:
         transaction: Transaction = spend.psbt.transaction
@@ -20,6 +20,11 @@ class Digests:
         self._outpoints = b"".join(one.outpoint.txid + _word(one.outpoint.index) for one in transaction.inputs)
         self._sequences = b"".join(_word(one.sequence) for one in transaction.inputs)
         self._outputs = b"".join(_output(one) for one in transaction.outputs)
+        # BIP-143 hashes twice what BIP-341 hashes once.
+        self._hashed = sha256(self._outpoints), sha256(self._sequences), sha256(self._outputs)
+        amounts = b"".join(coin.amount.to_bytes(8, "little") for coin in spend.coins)
+        scripts = b"".join(sized(coin.script) for coin in spend.coins)
+        self._coins = sha256(amounts) + sha256(scripts)
         self._version, self._lock_time = struct.pack("<i", transaction.version), _word(transaction.lock_time)
 
     def of(self, position: int, key: OwnKey, sighash: int) -> bytes:
@@ -46,35 +51,33 @@ class Digests:
 
     def _segwit(self, position: int, coin: TxOut, program: bytes) -> bytes:
         one = self._transaction.inputs[position]
+        outpoints, sequences, outputs = (sha256(hashed) for hashed in self._hashed)
         code = b"\x19\x76\xa9\x14" + program[2:] + b"\x88\xac"
         return hash256(
             self._version
-            + hash256(self._outpoints)
-            + hash256(self._sequences)
+            + outpoints
+            + sequences
             + one.outpoint.txid
             + _word(one.outpoint.index)
             + code
             + coin.amount.to_bytes(8, "little")
             + _word(one.sequence)
-            + hash256(self._outputs)
+            + outputs
             + self._lock_time
             + _word(_ALL)
         )
 
     def _taproot(self, position: int, sighash: int) -> bytes:
-        coins = self._spend.coins
-        amounts = b"".join(coin.amount.to_bytes(8, "little") for coin in coins)
-        scripts = b"".join(sized(coin.script) for coin in coins)
+        outpoints, sequences, outputs = self._hashed
         return tagged(
             "TapSighash",
             bytes((0, sighash))
             + self._version
             + self._lock_time
-            + sha256(self._outpoints)
-            + sha256(amounts)
-            + sha256(scripts)
-            + sha256(self._sequences)
-            + sha256(self._outputs)
+            + outpoints
+            + self._coins
+            + sequences
+            + outputs
             # Neither an annex nor a script is spent.
             + b"\x00"
             + _word(position),

@@ -8,7 +8,7 @@ import msgspec
 
 from custody.chains.bitcoin.keys import Root, private_key
 from custody.chains.bitcoin.psbt import IN_PARTIAL, IN_REDEEM, IN_TAP_SIGNATURE, write
-from custody.chains.bitcoin.scripts import output_key, redeem_script_of, taproot_tweak
+from custody.chains.bitcoin.scripts import redeem_script_of, taproot_tweak
 from custody.chains.bitcoin.sighash import Digests
 from custody.chains.bitcoin.spends import SIGHASH_ALL, SIGHASH_DEFAULT
 from custody.chains.bitcoin.types import OwnInput, OwnKey, Pairs, Psbt, PsbtInput, SignedPsbt, Spend
@@ -62,7 +62,7 @@ def _holds(spend: Spend, digests: Digests, one: OwnInput, signature: bytes) -> b
     if not taproot:
         return coincurve.PublicKey(one.key.public_key).verify(content, digest, hasher=None)
     # Not one byte more: nodes take no signature that has any.
-    public = coincurve.PublicKeyXOnly(output_key(one.key.public_key))
+    public = coincurve.PublicKeyXOnly(spend.coins[one.position].script[2:])
     return len(content) == _SCHNORR_BYTES and bool(public.verify(content, digest))
 
 
