@@ -11,6 +11,7 @@ from typing import Any
 
 import asyncpg
 import msgspec
+from embit.psbt import PSBT
 from eth_account import Account
 from eth_account.typed_transactions import TypedTransaction
 from hexbytes import HexBytes
@@ -51,6 +52,9 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         """What counts once: the nonce slot, or the signature itself where there is none."""
         if self.kind == "evm":
             return (self.tenant, self.address, self.chain, self.nonce)
+        if self.kind == "bitcoin" and self.raw is not None:
+            # The same transaction signed again is the same spend.
+            return (self.tenant, self.agent, PSBT.parse(self.raw).tx.txid())
         return (self.tenant, self.id)
 
 
@@ -171,7 +175,7 @@ def _signature(row: Mapping[str, Any]) -> Signature:
     for effect in msgspec.json.decode(row["effects"]):
         amount = int(effect["amount"])
         if (
-            effect["kind"] in ("transfer", "approval")
+            (effect["kind"] in ("transfer", "approval") or (effect["kind"], effect["asset"]) == ("fee", "bitcoin"))
             and amount
             and not (effect.get("unlimited") or amount >= UNLIMITED)
         ):

@@ -10,15 +10,19 @@ import pytest
 from tests.fixtures.callers import Tenant, new_tenant, rule
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
 from tests.fixtures.eventually import soon
+from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.outside.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.promises.kills import killed, postgres_stopped
 from tests.promises.oracle import violations
+from tests.routes.vault.bitcoin import LISTED, payment, signed
+from tests.routes.vault.transfers import authorised
 
 pytestmark = pytest.mark.long
 
 CUTS: tuple[Cut, ...] = ("before it is sent", "while it runs", "before its reply")
 TURNS = 8
+type CutOff = tuple[CuttingProxy, Tenant, Service]
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +78,10 @@ def test_the_scheduler_works_again_after_postgres_was_stopped(
 
 
 @pytest.mark.parametrize("how", CUTS)
-async def test_a_connection_cut_at_the_commit_signs_once(cut_off: tuple[CuttingProxy, Tenant], how: Cut) -> None:
-    proxy, tenant = cut_off
+async def test_a_connection_cut_at_the_commit_signs_once(
+    cut_off: tuple[CuttingProxy, Tenant, Service], how: Cut
+) -> None:
+    proxy, tenant, _ = cut_off
     agent, before = tenant.agent(), proxy.cuts
 
     answers = [_cut(proxy, how, agent.sign, key=f"{how} {turn}") for turn in range(TURNS)]
@@ -89,8 +95,10 @@ async def test_a_connection_cut_at_the_commit_signs_once(cut_off: tuple[CuttingP
 
 
 @pytest.mark.parametrize("how", CUTS)
-async def test_an_approval_cut_at_the_commit_signs_once(cut_off: tuple[CuttingProxy, Tenant], how: Cut) -> None:
-    proxy, tenant = cut_off
+async def test_an_approval_cut_at_the_commit_signs_once(
+    cut_off: tuple[CuttingProxy, Tenant, Service], how: Cut
+) -> None:
+    proxy, tenant, _ = cut_off
     agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
     item = agent.sign().json()["data"]["approvalId"]
 
@@ -102,15 +110,35 @@ async def test_an_approval_cut_at_the_commit_signs_once(cut_off: tuple[CuttingPr
     assert only["txHash"] == answer.json()["data"]["txHash"]
 
 
+@pytest.mark.parametrize("how", CUTS)
+async def test_a_psbt_cut_at_the_commit_is_signed_and_counted_once(cut_off: CutOff, how: Cut) -> None:
+    proxy, tenant, service = cut_off
+    owner = member(service, tenant, "owner", mfa=True)
+    payer = authorised(owner, tenant.agent(LISTED), "sign_transaction")
+    psbts = [payment(payer, 10_000, inputs=2) for _ in range(TURNS)]
+
+    answers = [_cut(proxy, how, signed, payer, psbt, key=f"{how} {turn}") for turn, psbt in enumerate(psbts)]
+    again = [signed(payer, psbt, key=f"{how} {turn}") for turn, psbt in enumerate(psbts)]
+
+    owner.close()
+    assert {answer.status_code for answer in answers} == {200}
+    assert [answer.json()["data"] for answer in again] == [answer.json()["data"] for answer in answers]
+    async with owner_of(service.database) as rows:
+        assert await rows.fetchval("SELECT count(*) FROM outpoints WHERE agent_id = $1", payer.id) == 2 * TURNS
+        for counted in ("psbt_spends", "spend"):
+            total = await rows.fetchval(f"SELECT sum(amount) FROM {counted} WHERE agent_id = $1", payer.id)
+            assert total == 11_000 * TURNS
+
+
 @pytest.fixture(scope="module")
-def cut_off(running: Service) -> Iterator[tuple[CuttingProxy, Tenant]]:
+def cut_off(running: Service) -> Iterator[CutOff]:
     """A second signer whose wire to Postgres can be cut, and a tenant that it serves."""
     with (
         cutting_proxy(running.database.urls["signer"]) as (proxy, url),
         partner_of(running, SERVICE_DATABASE_URL_SIGNER=url) as service,
         new_tenant(service) as tenant,
     ):
-        yield proxy, tenant
+        yield proxy, tenant, service
         assert asyncio.run(_judged(service, tenant)) == []
 
 
