@@ -7,7 +7,7 @@ nonces name it by its address. The key that goes is kept, for somebody may have 
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -42,6 +42,7 @@ from custody.protocol.signer.refusals import (
 from custody.receipts.canonical import canonical
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
+from custody.worker.idempotency import IdempotencyRace, earlier
 from custody.worker.proofs import ProvenSession, ProvenTenant
 from custody.worker.sealing import Context, Tampered, fields, sha256
 from signer.context import Signer
@@ -132,8 +133,15 @@ async def finish(signer: Signer, message: FinishImport, call: Call[ProvenTenant]
             await remember(connection, call, imported)
     if isinstance(done, CustodyError):
         # After the commit: a failure counts.
-        raise done
+        await refuse(signer, call, done)
     return imported
+
+
+async def refuse(signer: Signer, call: Call[ProvenTenant], why: CustodyError) -> NoReturn:
+    """Raise the refusal; or have the request tried again where a copy of it, at once, has the answer by now."""
+    if call.key is not None and await earlier(signer, call) is not None:
+        raise IdempotencyRace
+    raise why
 
 
 def _allowed(signer: Signer) -> None:

@@ -60,8 +60,11 @@ async def create(signer: Signer, message: CreateUserWallet, call: Call[ProvenSes
         raise UserWalletAbsent
     known = msgspec.json.decode(row["wallets"] or "{}", type=dict[str, str])
     addresses = WalletAddresses(**{family: known.get(family, "") for family in BORN_WITH})
-    wallet = UserWallet(agent, message.wallet_index, addresses, clock.iso(row["created_at"]))
-    return WalletMade(wallet, made)
+    outcome = WalletMade(UserWallet(agent, message.wallet_index, addresses, clock.iso(row["created_at"])), made)
+    if call.key is not None:
+        async with acting(signer, call) as connection:
+            await remember(connection, call, outcome)
+    return outcome
 
 
 async def begin_import(signer: Signer, message: BeginUserImport, call: Call[ProvenSession]) -> UserImportSession:
@@ -110,7 +113,7 @@ async def finish_import(signer: Signer, message: FinishUserImport, call: Call[Pr
             await remember(connection, call, imported)
     if isinstance(done, CustodyError):
         # After the commit: a failure counts.
-        raise done
+        await imports.refuse(signer, call, done)
     signer.policies.heads.remember(tenant, agent, *version)
     return imported
 

@@ -1,9 +1,12 @@
 """What people do with their own wallets; the signer looks once more at whose they are."""
 
+from collections.abc import Awaitable
+
 from custody.authority import store as authority
 from custody.authority.types import AuthorityQuery
 from custody.kit.answers import Answered, Created
 from custody.kit.callers import SessionCaller
+from custody.kit.errors import NotFound
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.authority import AgentSigner, CreateSigner, NewSigner, RevokeSigner, SignerCreated
@@ -91,10 +94,7 @@ async def create_signer(ports: Ports, caller: SessionCaller, body: UserSignerBod
         metadata=body.metadata,
         issue_credential=True,
     )
-    try:
-        return await ports.workers.ask(CreateSigner(ref.agent, signer), caller)
-    except AgentAbsent:
-        raise UserWalletAbsent from None
+    return await _of_wallet(ports.workers.ask(CreateSigner(ref.agent, signer), caller))
 
 
 async def revoke_signer(
@@ -102,9 +102,16 @@ async def revoke_signer(
 ) -> Answered[AgentSigner]:
     """Revoke a signer of the wallet of this index."""
     ref = _personal(caller, query.wallet_index)
+    return await _of_wallet(ports.workers.ask(RevokeSigner(ref.agent, signer), caller))
+
+
+async def _of_wallet[T](asked: Awaitable[T]) -> T:
+    """The answer; where the agent is absent, in the words of the person's wallets."""
     try:
-        return await ports.workers.ask(RevokeSigner(ref.agent, signer), caller)
-    except AgentAbsent:
+        return await asked
+    except NotFound as problem:
+        if problem.code != AgentAbsent().code:
+            raise
         raise UserWalletAbsent from None
 
 

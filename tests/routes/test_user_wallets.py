@@ -245,6 +245,20 @@ def test_a_users_signer_has_a_credential_and_no_power_over_the_wallet(
     assert said(person.post(f"{WALLET}/signers", json={"subjectId": "x", **body})) == (400, code)
 
 
+def test_another_persons_signer_is_not_found(person: Person, service: Service) -> None:
+    made(person)
+    signer = person.ok("POST", f"{WALLET}/signers", {"subjectId": "x"})
+    other = sign_in(service)
+    other.enrol_totp()
+    before = other.delete(f"{WALLET}/signers/{signer['id']}")
+    made(other)
+    after = other.delete(f"{WALLET}/signers/{signer['id']}")
+    other.close()
+
+    assert (said(before), said(after)) == ((404, "user_wallet_absent"), (404, "signer_absent"))
+    assert [one["status"] for one in person.ok("GET", f"{WALLET}/signers")["signers"]] == ["active"]
+
+
 def test_a_signer_belongs_to_its_wallets_index(person: Person) -> None:
     made(person)
     made(person, 1)

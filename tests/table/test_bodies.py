@@ -179,6 +179,7 @@ BY_HAND = {
     "POST /vault/{agentId}/sign-bitcoin-psbt",
     "POST /vault/{agentId}/simulate",
     "POST /agents/{agentId}/signers",
+    "POST /user/me/wallet/signers",
     "PATCH /agents/{agentId}/signers/{signerId}",
     "POST /agents/{agentId}/key-quorums",
     "PATCH /agents/{agentId}/key-quorums/{quorumId}",

@@ -67,7 +67,9 @@ def test_two_credentials_together_are_ambiguous(world: World, endpoint: Endpoint
         for one in CLOSED
         for kind in ("tenant_key", "app_client", "session")
         # With a token beside the session, another agent's path is 403: tests/routes/vault/test_actions.py.
+        # Of people's own wallets: tests/routes/test_user_wallets.py.
         if one.path_names and kind in one.who.kinds and name(one) not in RETIRED and not one.who.agent_beside
+        if not one.path.startswith("/user/me")
     ],
 )
 def test_resources_of_another_tenant_are_404_as_if_absent(world: World, endpoint: Endpoint, kind: str) -> None:

@@ -117,8 +117,8 @@ async def test_the_same_key_at_once_acts_once(world: World, endpoint: Endpoint, 
     assert good in {answer.status_code for answer in answers} <= {good, 409}, [answer.text for answer in answers]
     refused = {answer.json()["data"]["code"] for answer in answers if answer.status_code == 409}
     assert refused <= {"idempotency_in_flight", "idempotency_secret_shown"}
-    acted = await owner.fetch("SELECT tenant_id FROM audit WHERE request_id = $1", request_id)
-    assert len({row["tenant_id"] for row in acted}) == len(acted)
+    acted = await owner.fetch("SELECT tenant_id, action FROM audit WHERE request_id = $1", request_id)
+    assert len({(row["tenant_id"], row["action"]) for row in acted}) == len(acted)
 
 
 @pytest.mark.parametrize("endpoint", [one for one in WRITING if one.body is not None], ids=name)
