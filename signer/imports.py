@@ -39,6 +39,7 @@ from custody.protocol.signer.refusals import (
     WalletInUse,
     WalletTaken,
 )
+from custody.protocol.signer.user_wallets import PREFIX
 from custody.receipts.canonical import canonical
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
@@ -100,7 +101,7 @@ _MOVED = "UPDATE agents SET ledger_version = ledger_version + 1 WHERE tenant_id 
 
 async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) -> ImportSession:
     """A one-time key, bound to tenant, agent and chain."""
-    _allowed(signer)
+    _allowed(signer, message.agent)
     async with acting(signer, call) as connection:
         incarnation = await admitted(signer, connection, call, message.agent)
         bound = Bound(ids.new_uuid(), call.caller.tenant, message.agent, message.chain)
@@ -122,7 +123,7 @@ async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) 
 
 async def finish(signer: Signer, message: FinishImport, call: Call[ProvenTenant]) -> Imported:
     """Open the envelope, and put its key in place of the agent's."""
-    _allowed(signer)
+    _allowed(signer, message.agent)
     envelope = Envelope(message.ephemeral_public_key, message.iv, message.ciphertext, message.tag)
     async with acting(signer, call) as connection:
         await admitted(signer, connection, call, message.agent)
@@ -144,8 +145,10 @@ async def refuse(signer: Signer, call: Call[ProvenTenant], why: CustodyError) ->
     raise why
 
 
-def _allowed(signer: Signer) -> None:
-    if not (signer.imports.any and signer.imports.vault):
+def _allowed(signer: Signer, agent: str) -> None:
+    """Raise where the deployment lets no key in; into a person's wallet only where it lets people's keys in too."""
+    flags = signer.imports
+    if not (flags.any and flags.vault) or (agent.startswith(PREFIX) and not flags.user):
         raise ImportDisabled
 
 

@@ -274,11 +274,14 @@ def test_the_flag_of_peoples_imports_must_be_on(postgres_home: places.Home, work
     with deployed(database_apart(postgres_home, f"{worker_id}_user_imports"), **off) as service:
         person = sign_in(service)
         person.enrol_totp()
-        made(person)
-        answer = person.post(f"{WALLET}/import/init", json={"chain": "evm"})
+        agent = made(person)["agentId"]
+        answers = [
+            person.post(path, json={"chain": "evm"})
+            for path in (f"{WALLET}/import/init", f"/vault/{agent}/import/init")
+        ]
         person.close()
 
-    assert said(answer) == (403, "import_disabled")
+    assert [said(answer) for answer in answers] == [(403, "import_disabled")] * 2
 
 
 def test_the_operators_file_has_the_default_rules(tmp_path: Path) -> None:
