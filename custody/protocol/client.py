@@ -65,6 +65,7 @@ class SignerClient:
     process: str
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
     _link: _Link | None = None
+    _closed: bool = False
     _connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _encoder: msgspec.msgpack.Encoder = field(default_factory=msgspec.msgpack.Encoder)
 
@@ -129,12 +130,19 @@ class SignerClient:
         async with self._connecting:
             if self._link is not None and not self._link.writer.is_closing():
                 return self._link
+            if self._closed:
+                # What is still under way when this process ends opens no connection that nobody would close.
+                raise SignerUnavailable
             reader, writer = await asyncio.open_unix_connection(self.path)
-            writer.write(frame(self._encoder.encode(Hello(VERSION, self.process))))
-            hello = await read_frame(reader, msgspec.msgpack.Decoder(Hello))
-            if hello is None or hello.version != VERSION:
+            try:
+                writer.write(frame(self._encoder.encode(Hello(VERSION, self.process))))
+                hello = await read_frame(reader, msgspec.msgpack.Decoder(Hello))
+                if hello is None or hello.version != VERSION:
+                    raise ConnectionError("the signer speaks another version")
+            except BaseException:
+                # Also where the request was given up meanwhile: its connection is nobody's.
                 writer.close()
-                raise ConnectionError("the signer speaks another version")
+                raise
             self._link = _Link(writer)
             self._link.reading = spawn(self._read(reader, self._link), "replies of the signer")
             return self._link
@@ -154,7 +162,8 @@ class SignerClient:
                     waiting.set_exception(ConnectionResetError("the signer closed the connection"))
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, for good."""
+        self._closed = True
         if self._link is not None and self._link.reading is not None:
             self._link.writer.close()
             self._link.reading.cancel()

@@ -1,7 +1,6 @@
 """Trying out a typed-in order: what is said is what signing then does, and nothing is written."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, Request, hangs_up, odd_api, passes_on
-from tests.routes.vault.bitcoin import LISTED, SCOPE, address, payment
+from tests.routes.vault.bitcoin import LISTED, SCOPE, payment
 
 pytestmark = pytest.mark.long
 
@@ -141,9 +140,7 @@ async def test_typed_data_is_tried_by_a_viewer(service: Service, tenant: Tenant,
             await console.sees("It would be QUEUED", "Note")
 
 
-async def test_a_psbt_is_tried_and_told_from_its_bytes(
-    service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
-) -> None:
+async def test_a_psbt_is_tried_and_told_from_its_bytes(service: Service, tenant: Tenant, folder: Path) -> None:
     agent = tenant.agent(LISTED, rule("spending-limit", maxPerDay="60000", asset="bitcoin"), agent_id="careful")
     psbt = payment(agent, 50_000)
     async with at("policies", service, folder, tenant) as console:
@@ -156,11 +153,6 @@ async def test_a_psbt_is_tried_and_told_from_its_bytes(
         await typed(console, "psbt", text(psbt))
         await console.press("enter")
         await console.sees("It would be SIGNED now", "Fee rate: at most", "On Bitcoin regtest")
-
-        base64 = re.compile("[0-9A-Za-z+/=]{20,}")
-        own = address(agent)["address"]
-        picture = await console.picture(own, text(psbt))
-        assert base64.sub(lambda one: "x" * len(one[0]) if "xxxxxx" in one[0] else one[0], picture) == pictures
 
 
 async def test_a_document_that_is_no_json_stays_and_is_explained(
