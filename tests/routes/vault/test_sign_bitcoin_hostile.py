@@ -218,6 +218,18 @@ def test_rules_tightened_meanwhile_refuse_what_waits(as_owner: Person, tenant: T
     assert payer.ok("GET", f"/vault/{payer.id}/transactions/{waiting}")["status"] == "pending_approval"
 
 
+def test_a_refused_order_whose_text_was_not_kept_has_no_receipt(as_owner: Person, tenant: Tenant) -> None:
+    payer = payer_of(as_owner, tenant, rule("spending-limit", maxPerTransaction="1", asset="bitcoin"))
+    refused = signed(payer, payment(payer, 10_000, fee=3_000, inputs=20))
+    data = "0xdeadbeef" + "00" * 3_000
+    blocked = tenant.agent(rule("approved-addresses", addresses=[]))
+    long = blocked.sign(value=1, data=data)
+    for agent, answer in ((payer, refused), (blocked, long)):
+        assert answer.status_code == 403, answer.text
+        tx = answer.json()["data"]["txId"]
+        assert said(agent.get(f"/vault/{agent.id}/transactions/{tx}/receipt")) == (409, "not_signed")
+
+
 def test_one_root_is_made_however_many_ask_at_once(as_owner: Person, tenant: Tenant) -> None:
     agent = tenant.agent()
     scopes = [f"bitcoin:regtest:p2wpkh:{number % 4}:0:0" for number in range(16)]

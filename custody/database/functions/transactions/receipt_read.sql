@@ -29,7 +29,9 @@ BEGIN
     LEFT JOIN one t ON t.agent_id = p_agent
     LEFT JOIN wallets w ON w.tenant_id = p_tenant AND w.agent_id = p_agent AND w.family = t.family AND w.scope = ''
     LEFT JOIN bitcoin_accounts b ON t.kind = 'bitcoin' AND b.tenant_id = p_tenant AND b.agent_id = p_agent
-      AND b.account = substring(t.order_text::json ->> 'walletScope' FROM '^[^:]+:[^:]+:[^:]+:[0-9]+')
+      -- Of an order that was refused the text may not have been kept; CASE, for conditions have no order.
+      AND b.account = CASE WHEN t.kind = 'bitcoin' AND t.order_text <> ''
+          THEN substring(t.order_text::json ->> 'walletScope' FROM '^[^:]+:[^:]+:[^:]+:[0-9]+') END
     LEFT JOIN approvals p ON p.tenant_id = p_tenant AND p.tx_id = t.id
     LEFT JOIN LATERAL (
          SELECT o.seq, o.actor_type, o.actor_id, o.metadata FROM audit o
