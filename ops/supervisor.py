@@ -32,6 +32,9 @@ from ops.settings import MODULES, Settings
 READY_SECONDS = 60.0
 # Five deaths in a row while starting take three seconds: more than a port needs to become free again.
 _HOPELESS_RESTARTS = 5
+# The processes of a supervisor that was killed end by themselves, a moment after it.
+_PORT_SECONDS = 2.0
+_PORT_LOOKS_EVERY = 0.1
 _PORT_TROUBLE = {errno.EADDRINUSE, errno.EACCES, errno.EPERM}
 _LOG_SECONDS = 5.0
 # What the others ask, and the socket of each: they start first and stop last.
@@ -42,6 +45,10 @@ CHAIN_URL = f"SERVICE_RPC_URL_{LOCAL_CHAIN}"
 
 class NotReady(RuntimeError):
     """Something did not come up in time."""
+
+
+class PortTaken(NotReady):
+    """Another program listens on a port that is to be ours."""
 
 
 def say(text: str) -> None:
@@ -69,7 +76,7 @@ class Supervisor:
         if not self._lock.take():
             raise NotReady(f"custody already runs in {self.home.path}; stop it, or choose another SERVICE_HOME")
         self._say_how_separate()
-        self._ports_are_free()
+        await self._until_ports_are_free()
         await self._database()
         self._python = python = python_for(self.home)
         if local_chain:
@@ -110,6 +117,16 @@ class Supervisor:
         if os.geteuid() == 0 and not self.home.separate:
             say(f"Note: users cannot enter {self.home.path}, so the processes share root's uid (a first try only).")
 
+    async def _until_ports_are_free(self) -> None:
+        deadline = time.monotonic() + _PORT_SECONDS
+        while True:
+            try:
+                return self._ports_are_free()
+            except PortTaken:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(_PORT_LOOKS_EVERY)
+
     def _ports_are_free(self) -> None:
         """Another program behind our port could even answer `ready` in our place."""
         settings = self.settings
@@ -128,7 +145,8 @@ class Supervisor:
                     reason = problem.strerror or str(problem)
                     host_wrong = f"correct {name.replace('_PORT', '_HOST')}"
                     cure = f"set {name} to another port" if problem.errno in _PORT_TROUBLE else host_wrong
-                    raise NotReady(f"cannot listen on {host}:{port} ({reason}); {cure}") from None
+                    refused = PortTaken if problem.errno == errno.EADDRINUSE else NotReady
+                    raise refused(f"cannot listen on {host}:{port} ({reason}); {cure}") from None
 
     async def _database(self) -> None:
         if self.settings.database_url is None:

@@ -19,6 +19,8 @@ WIDE = 100
 # An amount as the words of an order hold one: thousands separated, with a unit behind it.
 _AMOUNT_BEGUN = re.compile(r"(?<![^ ])[0-9][0-9,]*\Z")
 _AMOUNT_GOES_ON = re.compile(r"[0-9,]")
+# One id in forty begins with eight digits, and is no amount for that.
+_ID_BEGINS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
 # A tone only repeats in colour what the text says.
 Cell = str | tuple[str, Tone]
@@ -59,7 +61,8 @@ def fitted(text: str, width: int, *, right: bool) -> str:
     if wide > width:
         seen = set_cell_size(text, width - 1)
         # The first digits of an amount would say another, smaller one.
-        if (begun := _AMOUNT_BEGUN.search(seen)) and _AMOUNT_GOES_ON.match(text, len(seen)):
+        begun = _AMOUNT_BEGUN.search(seen)
+        if begun and _AMOUNT_GOES_ON.match(text, len(seen)) and not _ID_BEGINS.match(text, begun.start()):
             seen = set_cell_size(seen[: begun.start()], width - 1)
         return f"{seen}{ELLIPSIS}"
     return " " * (width - wide) + text if right else text + " " * (width - wide)

@@ -259,6 +259,8 @@ def test_a_cell_is_exactly_as_wide_as_its_column(text: str, width: int, right: b
         ("as long!", True, "as long!"),
         ("too long!", False, "too lon…"),
         ("漢字漢字漢", False, "漢字漢 …"),
+        ("12345678 sat", False, "       …"),
+        ("12345678-9abc-4def", False, "1234567…"),
         ("x" * 10_000, True, "xxxxxxx…"),
     ],
 )
