@@ -15,6 +15,8 @@ from custody.policies.types import InvalidPolicy
 BITCOIN: Final = FAMILIES["bitcoin"].native_asset
 NATIVE_OF: Final[Mapping[str, str]] = {name: family.native_asset for name, family in FAMILIES.items()}
 NATIVES: Final = frozenset(NATIVE_OF.values())
+# One coin, whatever its network.
+_BTC: Final = Unit("BTC", 8, FAMILIES["bitcoin"].unit)
 _UNITS: Final = {family.native_asset: family.unit for family in FAMILIES.values()}
 # The field of that name in several types of rule.
 AssetName = str
@@ -72,8 +74,10 @@ def told(amount: int, asset: str, units: Units = NO_UNITS, chain_id: int | None 
 
 def unit_of(asset: str, units: Units, chain_id: int | None) -> Unit | None:
     """How amounts of an asset are written, if this deployment knows it."""
+    if asset == BITCOIN:
+        return _BTC
     if asset in NATIVES or asset == SOLANA_RENT:
-        return None if chain_id is None or asset == BITCOIN else units.coins.get(chain_id)
+        return None if chain_id is None else units.coins.get(chain_id)
     if (chain := coin_chain(asset)) is not None:
         return units.coins.get(chain)
     return units.tokens.get(asset)

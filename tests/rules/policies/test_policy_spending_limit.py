@@ -5,6 +5,7 @@ import pytest
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Effect, Subject
 from custody.chains.units import Unit, Units
+from custody.policies.assets import told
 from custody.policies.judge import judge
 from custody.policies.types import Alert, InvalidPolicy, Spend
 from tests.rules.policies.makers import TOKEN, approval_call, facts, native, rent, rule, rules, token_call
@@ -214,3 +215,10 @@ def test_another_token_is_named_once():
 )
 def test_an_amount_is_exact(amount, text):
     assert UNITS.coins[1].told(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"), [(0, "0 BTC"), (99, "99 satoshi"), (100, "0.000001 BTC"), (51_000, "0.00051 BTC")]
+)
+def test_bitcoins_have_one_unit_on_every_network(amount, text):
+    assert told(amount, "bitcoin") == text
