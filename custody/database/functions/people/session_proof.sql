@@ -1,4 +1,6 @@
--- Promises: session_standing with its MACs, for the signer.
+-- Promises: The role of a session's person in a tenant, with the MACs by which a worker believes it. No row: the
+--   session ended, or the membership ended or began again after the token was made, or the app client at whose page it
+--   began does not list that page any more.
 -- Runs as: definer
 -- Execute: signer, identity
 

@@ -1,19 +1,9 @@
--- Promises: The role of a session's person in a tenant. No row: the session ended, or the membership ended or began
---   again after the token was made, or the app client at whose page it began does not list that page any more.
+-- Promises: What session_proof tells of a session, without the MACs, which are not the api's to see.
 -- Runs as: definer
 -- Execute: api
 
 CREATE FUNCTION session_standing(p_session uuid, p_user uuid, p_tenant text, p_issued_at bigint)
 RETURNS TABLE (role text, methods text[], mfa_counts_from bigint, judging text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-  SELECT m.role, mfa_methods(p_user), mfa_counts_from(s.mfa_at, u.factors_changed_at), c.judging
-    FROM sessions s JOIN users u ON u.id = s.user_id
-    JOIN memberships m ON m.tenant_id = p_tenant AND m.user_id = s.user_id
-    LEFT JOIN tenant_config c ON c.tenant_id = p_tenant
-   WHERE s.id = p_session AND s.user_id = p_user AND s.revoked_at IS NULL AND s.expires_at > service_now()
-     AND u.deactivated_at IS NULL
-     AND (s.client_id IS NULL OR s.tenant_id = p_tenant AND EXISTS (
-           SELECT FROM app_clients p WHERE p.tenant_id = p_tenant AND p.id = s.client_id AND p.enabled
-              AND (p.document::jsonb -> 'allowedOrigins') ? s.origin))
-     AND m.created_at < to_timestamp(p_issued_at + 1)
+  SELECT p.role, p.methods, p.mfa_counts_from, p.judging FROM session_proof(p_session, p_user, p_tenant, p_issued_at) p
 $$;
