@@ -4,8 +4,9 @@
 `sign` makes the signature. They ask nobody, and only `sign` sees a key. `evaluate` calls them in this order.
 """
 
+import asyncio
 import hashlib
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -96,12 +97,21 @@ class Produced(msgspec.Struct, frozen=True):
     psbt: PsbtReleased | None = None
 
 
-class SecondReader[Checked: Draft](Protocol):
+class SecondReader[Checked: Draft](ABC):
     """Reads what will be signed with code that shares nothing with ours; where the two disagree nothing is signed."""
 
-    @abstractmethod
+    def __init__(self) -> None:
+        self._loaded = False
+
     async def load(self) -> None:
-        """Import what it reads with, once and off the loop: it may take a second."""
+        """Import what it reads with, once, and in a thread: it may take a second, and most signers never need it."""
+        if not self._loaded:
+            await asyncio.to_thread(self.import_library)
+            self._loaded = True
+
+    @abstractmethod
+    def import_library(self) -> None:
+        """Import what it reads with."""
 
     @abstractmethod
     def confirm(self, draft: Checked) -> None:

@@ -1,9 +1,5 @@
-"""The second reader of PSBTs: embit, which shares no code with ours. It reads, and never signs.
+"""The second reader of PSBTs: embit, which shares no code with ours. It reads, and never signs."""
 
-It is imported when the first PSBT comes, in a thread: most signers never see one.
-"""
-
-import asyncio
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +14,9 @@ if TYPE_CHECKING:
 class EmbitReader(SecondReader["PsbtDraft"]):
     """Parses the caller's bytes by itself, and compares the transaction and the coins that it finds."""
 
-    def __init__(self) -> None:
-        self._loaded = False
-
-    async def load(self) -> None:
+    def import_library(self) -> None:
         """Import embit."""
-        if not self._loaded:
-            await asyncio.to_thread(_load)
-            self._loaded = True
+        import embit.psbt  # noqa: F401, PLC0415 - kept for `_read`
 
     def confirm(self, draft: "PsbtDraft") -> None:
         """Raise PsbtAmbiguous unless it reads the same."""
@@ -64,10 +55,6 @@ def _coin(psbt: Psbt, place: int, one: PsbtInput) -> tuple[_Coin, bytes | None, 
         txid,
         (beside.amount, beside.script) if beside is not None else None,
     )
-
-
-def _load() -> None:
-    import embit.psbt  # noqa: F401, PLC0415 - kept for `_read`
 
 
 def _read(raw: bytes) -> tuple[tuple[Any, ...], list[tuple[_Coin, bytes | None, _Coin]]]:

@@ -1,9 +1,5 @@
-"""The second reader of EIP-712 documents: eth-account, which shares no code with ours.
+"""The second reader of EIP-712 documents: eth-account, which shares no code with ours. It is 500 modules."""
 
-It is imported when the first document comes, in a thread: most signers never see one, and it is 500 modules.
-"""
-
-import asyncio
 from typing import TYPE_CHECKING
 
 from custody.chains.evm.address import keccak256
@@ -18,14 +14,9 @@ if TYPE_CHECKING:
 class EthAccountReader(SecondReader["TypedDataDraft"]):
     """Hashes the caller's document by itself, and compares the hash that would be signed."""
 
-    def __init__(self) -> None:
-        self._loaded = False
-
-    async def load(self) -> None:
+    def import_library(self) -> None:
         """Import eth-account."""
-        if not self._loaded:
-            await asyncio.to_thread(_load)
-            self._loaded = True
+        import eth_account.messages  # noqa: F401, PLC0415 - kept for `_hash`
 
     def confirm(self, draft: "TypedDataDraft") -> None:
         """Raise TypedDataAmbiguous unless it makes the same hash from the same document."""
@@ -42,10 +33,6 @@ class EthAccountReader(SecondReader["TypedDataDraft"]):
             raise TypedDataAmbiguous from problem
         if theirs != draft.signable:
             raise TypedDataAmbiguous
-
-
-def _load() -> None:
-    import eth_account.messages  # noqa: F401, PLC0415 - kept for `_hash`
 
 
 def _hash(domain: dict[str, object], types: dict[str, list[dict[str, str]]], value: dict[str, object]) -> bytes:
