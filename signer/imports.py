@@ -24,6 +24,7 @@ from custody.protocol.signer.imports import (
     ImportAttestation,
     Imported,
     ImportSession,
+    SealedKey,
 )
 from custody.protocol.signer.refusals import (
     AgentAbsent,
@@ -105,18 +106,9 @@ async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) 
     async with acting(signer, call) as connection:
         incarnation = await admitted(signer, connection, call, message.agent)
         bound = Bound(ids.new_uuid(), call.caller.tenant, message.agent, message.chain)
-        public_key, expires_at = await make_session(signer, connection, bound, incarnation)
         aad = ImportAad(bound.session, bound.tenant, bound.agent, message.chain)
-        session = ImportSession(
-            import_session_id=bound.session,
-            public_key=public_key,
-            algorithm=ALGORITHM,
-            expires_at=expires_at,
-            aad=aad,
-            attestation=attested(signer, bound.session, public_key, expires_at, msgspec.to_builtins(aad)),
-        )
-        said = {"agentId": message.agent, "chain": message.chain}
-        await tell(connection, call, "import.begun", "import_session", bound.session, **said)
+        begun = await make_session(signer, connection, call, bound, incarnation, aad)
+        session = ImportSession(**begun, aad=aad)
         await remember(connection, call, session)
     return session
 
@@ -124,11 +116,10 @@ async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) 
 async def finish(signer: Signer, message: FinishImport, call: Call[ProvenTenant]) -> Imported:
     """Open the envelope, and put its key in place of the agent's."""
     _allowed(signer, message.agent)
-    envelope = Envelope(message.ephemeral_public_key, message.iv, message.ciphertext, message.tag)
     async with acting(signer, call) as connection:
         await admitted(signer, connection, call, message.agent)
-        wanted = Bound(message.session, call.caller.tenant, message.agent, "")
-        done = await replaced(signer, connection, wanted, envelope, call)
+        wanted = Bound(message.sealed.import_session_id, call.caller.tenant, message.agent, "")
+        done = await replaced(signer, connection, wanted, message.sealed, call)
         if not isinstance(done, CustodyError):
             imported = Imported(message.agent, done[1], done[0])  # type: ignore[arg-type]
             await remember(connection, call, imported)
@@ -183,8 +174,10 @@ async def admitted(signer: Signer, connection: Any, call: Call[ProvenTenant], ag
     return str(row["incarnation"])
 
 
-async def make_session(signer: Signer, connection: Any, bound: Bound, incarnation: str) -> tuple[str, str]:
-    """Keep a session; its public key, and when it ends."""
+async def make_session(
+    signer: Signer, connection: Any, call: Call[ProvenTenant], bound: Bound, incarnation: str, aad: msgspec.Struct
+) -> dict[str, Any]:
+    """Keep a session, and tell of it; the fields of its answer but `aad`."""
     if await connection.fetchval(_OPEN, bound.tenant) >= MAX_OPEN:
         raise TooManyImports
     now: datetime = await connection.fetchval("SELECT service_now()")
@@ -197,7 +190,16 @@ async def make_session(signer: Signer, connection: Any, bound: Bound, incarnatio
     )
     owned = "import_session", bound.session, PRIVATE_HALF
     await connection.execute(_SEAL, bound.tenant, *owned, signer.sealer.key_version, blob)
-    return public_key, clock.iso(expires_at)
+    said = {"agentId": bound.agent, "chain": bound.chain}
+    await tell(connection, call, "import.begun", "import_session", bound.session, **said)
+    ends = clock.iso(expires_at)
+    return {
+        "import_session_id": bound.session,
+        "public_key": public_key,
+        "algorithm": ALGORITHM,
+        "expires_at": ends,
+        "attestation": _attested(signer, bound.session, public_key, ends, msgspec.to_builtins(aad)),
+    }
 
 
 def place_of(bound: Bound, incarnation: str, expires_at: datetime) -> Context:
@@ -216,7 +218,7 @@ def place_of(bound: Bound, incarnation: str, expires_at: datetime) -> Context:
     return Context(bound.tenant, "import_session", bound.session, PRIVATE_HALF, detail)
 
 
-def attested(
+def _attested(
     signer: Signer, session: str, public_key: str, expires_at: str, aad: Mapping[str, Any]
 ) -> ImportAttestation:
     """The signer's word for a public key; its type keeps it from ever being a receipt."""
@@ -232,7 +234,7 @@ def attested(
 
 
 async def replaced(
-    signer: Signer, connection: Any, wanted: Bound, envelope: Envelope, call: Call[ProvenTenant]
+    signer: Signer, connection: Any, wanted: Bound, sealed: SealedKey, call: Call[ProvenTenant]
 ) -> tuple[str, str] | CustodyError:
     """Chain and address of the imported key; or the refusal, to be raised once its count is kept."""
     row = await connection.fetchrow(_FIND, wanted.tenant, wanted.session)
@@ -253,12 +255,13 @@ async def replaced(
         return ImportWrongAgent()
     incarnation = str(row["incarnation"])
     try:
-        sealed = await connection.fetchval(_BLOB, bound.tenant, "import_session", bound.session, PRIVATE_HALF)
-        private = signer.sealer.open(sealed or b"", place_of(bound, incarnation, row["expires_at"]))
+        blob = await connection.fetchval(_BLOB, bound.tenant, "import_session", bound.session, PRIVATE_HALF)
+        private = signer.sealer.open(blob or b"", place_of(bound, incarnation, row["expires_at"]))
     except Tampered:
         log.error("import session refused", extra={"tenant": bound.tenant, "agent": bound.agent})
         return ImportSessionInvalid()
     try:
+        envelope = Envelope(sealed.ephemeral_public_key, sealed.iv, sealed.ciphertext, sealed.tag)
         secret = secret_of(bound.chain, opened(envelope, private, bound))
         address = KEYS[bound.chain].address(KEYS[bound.chain].open(secret))
     except (EnvelopeRefused, NoKey, ValueError):

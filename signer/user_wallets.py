@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from custody.imports.envelope import ALGORITHM, Bound, Envelope
+from custody.imports.envelope import Bound
 from custody.kit import clock, ids
 from custody.kit.errors import CustodyError
 from custody.policies.rules import ParsedRule, parse
@@ -29,7 +29,7 @@ from custody.protocol.signer.user_wallets import (
     agent_of,
 )
 from custody.worker.act import act
-from custody.worker.acts import acting, remember, tell
+from custody.worker.acts import acting, remember
 from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenSession
@@ -77,39 +77,30 @@ async def begin_import(signer: Signer, message: BeginUserImport, call: Call[Prov
             raise UserWalletAbsent from None
         caller = call.caller
         bound = Bound(ids.new_uuid(), tenant, agent, message.chain, caller.user, message.wallet_index, caller.page)
-        public_key, expires_at = await imports.make_session(signer, connection, bound, incarnation)
         aad = UserImportAad(
             bound.session, tenant, caller.user, agent, message.chain, message.wallet_index, bound.app_client
         )
-        session = UserImportSession(
-            import_session_id=bound.session,
-            public_key=public_key,
-            algorithm=ALGORITHM,
-            expires_at=expires_at,
-            aad=aad,
-            attestation=imports.attested(signer, bound.session, public_key, expires_at, msgspec.to_builtins(aad)),
-        )
-        said = {"agentId": agent, "chain": message.chain}
-        await tell(connection, call, "import.begun", "import_session", bound.session, **said)
+        begun = await imports.make_session(signer, connection, call, bound, incarnation, aad)
+        session = UserImportSession(**begun, aad=aad)
         await remember(connection, call, session)
     return session
 
 
 async def finish_import(signer: Signer, message: FinishUserImport, call: Call[ProvenSession]) -> UserImported:
     """Open the envelope, and put its key and the default rules in place."""
-    tenant, agent = _admitted(signer, call, message.wallet_index)
-    envelope = Envelope(message.ephemeral_public_key, message.iv, message.ciphertext, message.tag)
+    index = message.sealed.wallet_index
+    tenant, agent = _admitted(signer, call, index)
     async with acting(signer, call) as connection:
         try:
             await imports.admitted(signer, connection, call, agent)
         except AgentAbsent:
             raise UserWalletAbsent from None
         caller = call.caller
-        wanted = Bound(message.session, tenant, agent, "", caller.user, message.wallet_index, caller.page)
-        done = await imports.replaced(signer, connection, wanted, envelope, call)
+        wanted = Bound(message.sealed.import_session_id, tenant, agent, "", caller.user, index, caller.page)
+        done = await imports.replaced(signer, connection, wanted, message.sealed, call)
         if not isinstance(done, CustodyError):
             version = await _reset(signer, connection, agent, call)
-            imported = UserImported(agent, done[1], done[0], message.wallet_index)  # type: ignore[arg-type]
+            imported = UserImported(agent, done[1], done[0], index)  # type: ignore[arg-type]
             await remember(connection, call, imported)
     if isinstance(done, CustodyError):
         # After the commit: a failure counts.

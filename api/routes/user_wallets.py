@@ -37,13 +37,13 @@ from custody.protocol.signer.user_wallets import (
     BeginUserImport,
     CreateUserWallet,
     FinishUserImport,
+    SealedUserKey,
     UserImported,
     UserImportSession,
     UserWallet,
 )
 from custody.user_wallets import wallets
 from custody.user_wallets.types import (
-    SealedUserKey,
     UserImportBody,
     UserSignerBody,
     UserSignerQuery,

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from custody.identity.authority import Standing
-from custody.imports.types import SealedKey
 from custody.kit.described import described
 from custody.kit.shapes import DisplayName, HashOrAddress
 from custody.protocol.signer.authority import AgentSigner, SubjectId, Words
@@ -38,15 +37,6 @@ class UserImportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
     chain: Annotated[Chain, described("`evm` or `solana`.")]
     wallet_index: Annotated[WalletIndex, _INDEX] = 0
-
-
-class SealedUserKey(SealedKey, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """A private key, sealed to the public key of a session; `walletIndex` as it was begun."""
-
-    wallet_index: Annotated[WalletIndex, _INDEX] = 0
-
-    def __repr__(self) -> str:
-        return "SealedUserKey()"
 
 
 class UserSignerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

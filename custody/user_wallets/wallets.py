@@ -15,6 +15,7 @@ from custody.protocol.signer.user_wallets import (
     BeginUserImport,
     CreateUserWallet,
     FinishUserImport,
+    SealedUserKey,
     UserImported,
     UserImportSession,
     UserWallet,
@@ -22,7 +23,6 @@ from custody.protocol.signer.user_wallets import (
 )
 from custody.user_wallets import store
 from custody.user_wallets.types import (
-    SealedUserKey,
     UserImportBody,
     UserSignerBody,
     UserSignerQuery,
@@ -61,10 +61,7 @@ async def begin_import(ports: Ports, caller: SessionCaller, body: UserImportBody
 async def finish_import(ports: Ports, caller: SessionCaller, body: SealedUserKey) -> Answered[UserImported]:
     """Submit a sealed key."""
     _personal(caller)
-    message = FinishUserImport(
-        body.wallet_index, body.import_session_id, body.ephemeral_public_key, body.iv, body.ciphertext, body.tag
-    )
-    return await ports.workers.ask(message, caller)
+    return await ports.workers.ask(FinishUserImport(body), caller)
 
 
 async def signers(ports: Ports, caller: SessionCaller, query: UserSignerQuery) -> UserSigners:

@@ -52,6 +52,7 @@ SIGNED: dict[str, Rule] = {
     "IssueReceipt": (AGENT | {"tx_id": ABSENT}, SIDE | {"agent"}, READERS, None),
     "ReplacePolicies": (AGENT | {"policies": []}, SIDE | {"agent"}, ADMINS, "tenantAdmin"),
 }
+SEALED = {"importSessionId": ABSENT, "ephemeralPublicKey": "x", "iv": "x", "ciphertext": "x", "tag": "x"}
 OF_TENANT: dict[str, Rule] = {
     "CreateAgents": ({"agents": []}, SIDE, BUILDERS, "tenantAdmin"),
     "ChangeAgent": (AGENT | {"name": "Called"}, SIDE, BUILDERS, "tenantAdmin"),
@@ -60,7 +61,7 @@ OF_TENANT: dict[str, Rule] = {
     "FindBitcoinAddress": (AGENT | {"wallet_scope": "bitcoin:regtest:p2wpkh:0:0:0"}, SIDE | {"agent"}, READERS, None),
     "BeginImport": (AGENT | {"chain": "evm"}, DECIDERS, ADMINS, "keyImport"),
     "FinishImport": (
-        AGENT | {"session": ABSENT, "ephemeral_public_key": "x", "iv": "x", "ciphertext": "x", "tag": "x"},
+        AGENT | {"sealed": SEALED},
         DECIDERS,
         ADMINS,
         "keyImport",
@@ -68,7 +69,7 @@ OF_TENANT: dict[str, Rule] = {
     "CreateUserWallet": ({"wallet_index": 0}, {"session"}, ADMINS, "vaultSigning"),
     "BeginUserImport": ({"chain": "evm", "wallet_index": 0}, {"session"}, ADMINS, "keyImport"),
     "FinishUserImport": (
-        {"wallet_index": 0, "session": ABSENT, "ephemeral_public_key": "x", "iv": "x", "ciphertext": "x", "tag": "x"},
+        {"sealed": SEALED},
         {"session"},
         ADMINS,
         "keyImport",

@@ -20,6 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "protocol-signer.md").read_text()
 KINDS = ("agent", "tenant_key", "platform_key", "session", "app_client")
 # The smallest body of each message that decodes.
+SEALED = {"importSessionId": ANY_UUID, "ephemeralPublicKey": "A", "iv": "A", "ciphertext": "A", "tag": "A"}
 SAMPLES: dict[str, dict[str, Any]] = {
     "CreateTenant": {"id": "t", "name": "T"},
     "DeleteTenant": {"id": "t"},
@@ -51,21 +52,12 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "BeginImport": {"agent": "a", "chain": "evm"},
     "FinishImport": {
         "agent": "a",
-        "session": ANY_UUID,
-        "ephemeral_public_key": "AA",
-        "iv": "AA",
-        "ciphertext": "AA",
-        "tag": "AA",
+        "sealed": SEALED,
     },
     "CreateUserWallet": {"wallet_index": 0},
     "BeginUserImport": {"chain": "evm", "wallet_index": 0},
     "FinishUserImport": {
-        "wallet_index": 0,
-        "session": ANY_UUID,
-        "ephemeral_public_key": "AA",
-        "iv": "AA",
-        "ciphertext": "AA",
-        "tag": "AA",
+        "sealed": SEALED,
     },
     "ReplaceEvm": {"agent": "a", "tx_id": ANY_UUID, "replaces": ANY_UUID},
     "Simulate": {"agent": "a", "question": {"kind": "evm", "request": {"to": "0x" + "11" * 20, "value": "1"}}},

@@ -2,13 +2,13 @@
 
 from api.http.endpoint import Routes
 from api.http.who import asking
-from custody.imports.types import ImportBegun, SealedKey
+from custody.imports.types import ImportBegun
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Frozen
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.imports import BeginImport, FinishImport, Imported, ImportSession
+from custody.protocol.signer.imports import BeginImport, FinishImport, Imported, ImportSession, SealedKey
 from custody.protocol.signer.refusals import (
     AgentAbsent,
     ImportByPerson,
@@ -56,7 +56,4 @@ async def finish_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef,
     Only a wallet that never signed is replaced; its key is kept, and its address stays listed. A session serves once;
     a failure before that leaves it open, and five end it.
     """
-    message = FinishImport(
-        agent.agent, body.import_session_id, body.ephemeral_public_key, body.iv, body.ciphertext, body.tag
-    )
-    return await ports.workers.ask(message, caller)
+    return await ports.workers.ask(FinishImport(agent.agent, body), caller)

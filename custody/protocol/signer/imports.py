@@ -31,8 +31,8 @@ class ImportAttestation(msgspec.Struct, frozen=True):
     ]
 
 
-class ImportSession(msgspec.Struct, frozen=True, rename="camel"):
-    """A session: one key may be sealed to its public key, once."""
+class AnyImportSession(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What is told of every session: one key may be sealed to its public key, once."""
 
     import_session_id: Annotated[Id, described("The session.")]
     public_key: Annotated[str, described("The one-time X25519 key as SPKI, in base64url without padding.")]
@@ -40,8 +40,32 @@ class ImportSession(msgspec.Struct, frozen=True, rename="camel"):
         Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("How to seal a key to it; docs/imports.md.")
     ]
     expires_at: Annotated[Instant, described("When the session ends, ten minutes after it began.")]
-    aad: Annotated[ImportAad, described("What the session is bound to.")]
     attestation: Annotated[ImportAttestation, described("By which a client notices a public key that was swapped.")]
+
+
+class ImportSession(AnyImportSession, frozen=True, rename="camel", kw_only=True):
+    """A session: one key may be sealed to its public key, once."""
+
+    aad: Annotated[ImportAad, described("What the session is bound to.")]
+
+
+class SealedKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A private key, sealed to the public key of a session. All in base64url without padding."""
+
+    import_session_id: Annotated[Uuid, described("The session.")]
+    ephemeral_public_key: Annotated[
+        str,
+        Meta(min_length=1, max_length=128, pattern=_BASE64URL),
+        described("The client's own one-time X25519 key, as SPKI."),
+    ]
+    iv: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL), described("Twelve fresh random bytes.")]
+    ciphertext: Annotated[
+        str, Meta(min_length=1, max_length=6_000, pattern=_BASE64URL), described("The ciphertext, without its tag.")
+    ]
+    tag: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL), described("The tag, 16 bytes.")]
+
+    def __repr__(self) -> str:
+        return "SealedKey()"
 
 
 class Imported(msgspec.Struct, frozen=True, rename="camel"):
@@ -68,11 +92,7 @@ class FinishImport(Command[Imported], frozen=True):
     """Open an envelope, and put its key in place of the agent's, which must never have signed."""
 
     agent: AgentId
-    session: Uuid
-    ephemeral_public_key: Annotated[str, Meta(min_length=1, max_length=128, pattern=_BASE64URL)]
-    iv: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
-    ciphertext: Annotated[str, Meta(min_length=1, max_length=6_000, pattern=_BASE64URL)]
-    tag: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
+    sealed: SealedKey
 
     def __repr__(self) -> str:
         return f"FinishImport({self.agent})"

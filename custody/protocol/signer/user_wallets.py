@@ -1,20 +1,18 @@
 """Wallets of people, in their own tenants: agents whose owner is the person who signs in."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from custody.identity.roles import ADMINS
 from custody.kit.described import Id, Instant, described
-from custody.kit.shapes import Uuid
 from custody.protocol.command import SESSION, Command, command
 from custody.protocol.signer.agents import WalletAddresses
-from custody.protocol.signer.imports import Chain, ImportAttestation
+from custody.protocol.signer.imports import AnyImportSession, Chain, SealedKey
 
 # No other agent may have an id that begins so.
 PREFIX = "user-wallet-"
-_BASE64URL = r"^[A-Za-z0-9_-]+\Z"
 WalletIndex = Annotated[int, Meta(ge=0, le=255)]
 _INDEX = described("Which of the person's wallets, 0 to 255.")
 
@@ -52,17 +50,19 @@ class UserImportAad(msgspec.Struct, frozen=True, rename="camel"):
     app_client_id: Annotated[str | None, described("The app client at whose page the person signed in, or null.")]
 
 
-class UserImportSession(msgspec.Struct, frozen=True, rename="camel"):
+class UserImportSession(AnyImportSession, frozen=True, rename="camel", kw_only=True):
     """A session: one key may be sealed to its public key, once."""
 
-    import_session_id: Annotated[Id, described("The session.")]
-    public_key: Annotated[str, described("The one-time X25519 key as SPKI, in base64url without padding.")]
-    algorithm: Annotated[
-        Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("How to seal a key to it; docs/imports.md.")
-    ]
-    expires_at: Annotated[Instant, described("When the session ends, ten minutes after it began.")]
     aad: Annotated[UserImportAad, described("What the session is bound to.")]
-    attestation: Annotated[ImportAttestation, described("By which a client notices a public key that was swapped.")]
+
+
+class SealedUserKey(SealedKey, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A private key, sealed to the public key of a session; `walletIndex` as it was begun."""
+
+    wallet_index: Annotated[WalletIndex, described("Which of your wallets, 0 to 255; without it the first, 0.")] = 0
+
+    def __repr__(self) -> str:
+        return "SealedUserKey()"
 
 
 class UserImported(msgspec.Struct, frozen=True, rename="camel"):
@@ -103,12 +103,7 @@ class BeginUserImport(Command[UserImportSession], frozen=True):
 class FinishUserImport(Command[UserImported], frozen=True):
     """Open an envelope, put its key in place of the wallet's, and the default rules in place of its rules."""
 
-    wallet_index: WalletIndex
-    session: Uuid
-    ephemeral_public_key: Annotated[str, Meta(min_length=1, max_length=128, pattern=_BASE64URL)]
-    iv: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
-    ciphertext: Annotated[str, Meta(min_length=1, max_length=6_000, pattern=_BASE64URL)]
-    tag: Annotated[str, Meta(min_length=1, max_length=32, pattern=_BASE64URL)]
+    sealed: SealedUserKey
 
     def __repr__(self) -> str:
-        return f"FinishUserImport({self.wallet_index})"
+        return f"FinishUserImport({self.sealed.wallet_index})"
