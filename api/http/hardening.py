@@ -43,7 +43,7 @@ async def check(
     if timestamp is None and expires_at is None and settings.require_request_expiry:
         raise RequestTimeRequired
     check_times(timestamp, expires_at, now)
-    signature = single(request, "x-service-signature")
+    signature, key_id = single(request, "x-service-signature"), single(request, "x-service-signing-key-id")
     shown = authorization.shown_in(request, endpoint, caller, timestamp, expires_at)
     if shown is not None:
         # Checked and used up with the order that it authorises, by the signer alone.
@@ -68,7 +68,7 @@ async def check(
         idempotency_key=key,
         body_sha256=hashlib.sha256(request.body).hexdigest(),
         signature=signature,
-        key_id=single(request, "x-service-signing-key-id"),
+        key_id=key_id,
         signer_id=single(request, "x-service-signer-id"),
     )
     await ports.workers.ask(message, caller)
