@@ -20,7 +20,7 @@ from api.http.request import BadSegment, CheckedRequest
 from api.routes import device, docs, endpoints
 from api.settings import Settings
 from custody.chains.rpc import Rpc
-from custody.kit import db
+from custody.kit import db, models
 from custody.kit.callers import Origin
 from custody.kit.deployment import Deployment
 from custody.kit.errors import CustodyError, Invalid
@@ -64,6 +64,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         quotas=settings.quotas,
         deployment=_deployment(settings),
     )
+    await models.load("custody.accounts.models")
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False, request_class=CheckedRequest)
     app.config.update(
         AUTO_EXTEND=False,

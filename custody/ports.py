@@ -20,6 +20,8 @@ from custody.protocol.workers import Workers
 
 # Of all tenants together; one that is forgotten is asked for again.
 MAX_KNOWN_ADDRESSES = 50_000
+# Of different tenants; each of them has 24 questions under way, and a hundred connections are for all.
+BALANCES_AT_ONCE = 3
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Ports:
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
     # What searches may take of the pool: those of the audit trail, and of approvals by their orders.
     search_share: TenantSemaphore = field(default_factory=TenantSemaphore)
+    # Who may ask nodes for many balances at once: what is signed asks the same nodes by the same connections.
+    balance_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(seats=BALANCES_AT_ONCE))
     # Addresses of agents that the signer vouched for, with their tenants; an address never changes.
     known_addresses: Cache[object, bool] = field(default_factory=lambda: Cache(MAX_KNOWN_ADDRESSES))
     # Who waits for events of a tenant.

@@ -107,6 +107,7 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         authority=AuthoritySeals(sealer, heads),
         judging=judging,
         chains=given.worker.chains,
+        allow_unsafe_calls=given.allow_unsafe_calls,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
         allow_broad_secret_routes=given.allow_broad_secret_routes,

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from custody.identity.roles import ADMINS
 from custody.kit import clock, ids
@@ -42,7 +42,7 @@ from signer.tokens import agent_token
 from signer.wallets import BORN_WITH, KEYS
 
 _CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7)"
-_RENAME = "SELECT rename_agent($1, $2, $3, $4, $5)"
+_RENAME = "SELECT rename_agent($1, $2, $3, $4, $5, $6, $7)"
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
 _CHANGE = "SELECT change_agent($1, $2, $3, $4, $5)"
 _EMPTY = "SELECT empty_agent($1, $2, $3, $4, $5, $6)"
@@ -247,14 +247,26 @@ async def delete(signer: Signer, message: DeleteAgent, call: Call[ProvenTenant])
 
 async def change(signer: Signer, message: ChangeAgent, call: Call[ProvenTenant]) -> ChangedAgent:
     """Change an agent's name or its platform id."""
-    sets, given = message.platform_id is not UNSET, message.platform_id or None
     outcome = ChangedAgent(message.agent)
     async with acting(signer, call) as connection:
-        if not await connection.fetchval(_RENAME, call.caller.tenant, message.agent, message.name, sets, given):
-            raise AgentAbsent
-        await tell(connection, call, "agent.changed", "agent", message.agent, name=message.name)
+        await rename(connection, call, message.agent, message.name, message.platform_id, UNSET)
         await remember(connection, call, outcome)
     return outcome
+
+
+async def rename(
+    connection: Any,
+    call: Call[ProvenTenant],
+    agent: str,
+    name: str | None,
+    platform_id: str | UnsetType | None,
+    token: str | UnsetType | None,
+) -> None:
+    """Change what people and platforms call an agent, in a transaction of the caller's."""
+    sets = platform_id is not UNSET, platform_id or None, token is not UNSET, token or None
+    if not await connection.fetchval(_RENAME, call.caller.tenant, agent, name, *sets):
+        raise AgentAbsent
+    await tell(connection, call, "agent.changed", "agent", agent, name=name)
 
 
 async def revoke_tokens(signer: Signer, message: RevokeAgentTokens, call: Call[ProvenTenant]) -> Revoked:

@@ -27,7 +27,7 @@ from custody.worker.idempotency import packed
 from custody.worker.proofs import ProvenSession, ProvenTenant
 from signer import replace, stored_order
 from signer.context import Signer
-from signer.decide import Unclaimed, settle
+from signer.decide import Unclaimed, decided, settle
 from signer.orders import kind_of
 from signer.orders.kind import Inputs
 from signer.record import APPROVAL_MAC, approval_content
@@ -57,7 +57,7 @@ async def approve(signer: Signer, message: Approve, call: Call[ProvenTenant]) ->
     ref = AgentRef(call.caller.tenant, row["agent_id"])
     try:
         attempt = SigningAttempt(ref=ref, tx_id=str(row["tx_id"]), kind=kind, draft=draft, call=call, claim=claim)
-        return await settle(signer, ref, lambda: attempt)
+        return decided(await settle(signer, ref, lambda: attempt))
     except Unclaimed:
         # Somebody else was faster: say what became of it.
         await _pending(signer, call.caller, message)

@@ -53,8 +53,12 @@ _json = msgspec.json.Encoder(order="deterministic").encode
 class AuthorityChange:
     """The living rows of an agent, as they will be sealed; who changes a row changes it here too."""
 
-    def __init__(self, connection: Any, tenant: str, agent: str, incarnation: str, stored: StoredAuthority) -> None:
+    def __init__(
+        self, connection: Any, tenant: str, agent: str, incarnation: str, version: int, stored: StoredAuthority
+    ) -> None:
         self.connection = connection
+        # Under which the set is sealed when this change ends.
+        self.version = version
         self.tenant = tenant
         self.agent = agent
         self.incarnation = incarnation
@@ -113,7 +117,7 @@ async def _sealing(
             said = {"tenant": tenant, "agent": agent, "reason": type(problem).__name__}
             log.error("signers refused", extra=said)
             raise AuthorityTampered from None
-        change = AuthorityChange(connection, tenant, agent, incarnation, stored_of(text))
+        change = AuthorityChange(connection, tenant, agent, incarnation, version, stored_of(text))
         yield change
         signers, quorums = list(change.signers.values()), list(change.quorums.values())
         mac = signer.authority.seal(tenant, agent, incarnation, version, signers, quorums)

@@ -19,15 +19,16 @@ from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.protocol.identity.refusals import SignatureReplayed
 from custody.protocol.refusals import IdempotencyMismatch
-from custody.protocol.signer.orders import Decided, NeedsPreparation, Refused, SignOrder
+from custody.protocol.signer.intents import Proposed
+from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Refused, SignOrder
 from custody.protocol.signer.refusals import Busy, SignerRequired
 from custody.transactions import ledger
-from custody.transactions.ledger import Facts, Guard, Question, UsedSignatures, VoteRecord
+from custody.transactions.ledger import Facts, Guard, ProposalRecord, Question, UsedSignatures, VoteRecord
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
 from signer import authority, signed_request, votes
-from signer.evaluate import ToWrite, decode_outcome, evaluate
+from signer.evaluate import Outcome, ToWrite, decode_outcome, evaluate
 from signer.orders import kind_of, second_reader
 from signer.orders.kind import Inputs
 from signer.quotas import Held
@@ -39,11 +40,11 @@ OPTIMISTIC_TRIES = 3
 SETTLE_SECONDS = 8.0
 _SAME_ORDER = "transactions_pkey"
 _USED_BEFORE = "CU003"
-_SAME_REFERENCE = "transactions_action_reference"
+_SAME_REFERENCE = ("transactions_action_reference", "intents_action_reference")
 
 
 class Unclaimed(Exception):
-    """The approval was decided by somebody else, or expired, before this signature could be written."""
+    """The approval or intent was decided by somebody else, or expired, before this signature could be written."""
 
 
 async def decide(
@@ -64,7 +65,14 @@ async def decide(
         evidence = signed_request.read(call, ref, message)
         return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=kind, draft=draft, call=call, evidence=evidence)
 
-    return await settle(signer, ref, attempt)
+    return decided(await settle(signer, ref, attempt))
+
+
+def decided(answered: Answered[Outcome]) -> Answered[Decided]:
+    """The outcome of one order."""
+    if isinstance(answered.answer, BatchSigned | Proposed):
+        raise TypeError(f"one order was answered with {type(answered.answer).__name__}")
+    return Answered(answered.answer, answered.replayed)
 
 
 def acting_for(call: Call[ProvenAgent] | Call[ProvenSession], agent: str) -> AgentRef:
@@ -74,7 +82,7 @@ def acting_for(call: Call[ProvenAgent] | Call[ProvenSession], agent: str) -> Age
     return AgentRef(call.caller.tenant, agent)
 
 
-async def settle(signer: SigningState, ref: AgentRef, make_attempt: Callable[[], SigningAttempt]) -> Answered[Decided]:
+async def settle(signer: SigningState, ref: AgentRef, make_attempt: Callable[[], SigningAttempt]) -> Answered[Outcome]:
     """Bring one attempt to its end; the second value says that the answer is an earlier one.
 
     The attempt is made in its turn: reading a large order is work too, and one agent may not do it all at once.
@@ -90,7 +98,7 @@ async def settle(signer: SigningState, ref: AgentRef, make_attempt: Callable[[],
         raise Busy from None
 
 
-async def _answered(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided]:
+async def _answered(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     """The outcome of an attempt; the earlier one where the same order was written before the signer went away.
 
     That is rare, so nobody looks for it before the write meets the primary key, or something says that there will be
@@ -110,7 +118,7 @@ async def _answered(signer: SigningState, attempt: SigningAttempt) -> Answered[D
     return done
 
 
-async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided]:
+async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     for _ in range(OPTIMISTIC_TRIES):
         if (done := await _attempt(signer, attempt)) is not None:
             return done
@@ -121,16 +129,17 @@ async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Deci
     raise Busy
 
 
-async def _written(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided] | None:
+async def _written(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
     """The answer that this very order got before; an approval's is found by the approval."""
-    if attempt.claim is not None:
+    if attempt.claim is not None or attempt.intent is not None:
+        # What became of an intent its own row says, which is written with its orders.
         return None
     async with tenant_scope(signer.pool, attempt.ref.tenant) as connection:
         answer = await ledger.written(connection, attempt.ref, attempt.tx_id)
     return None if answer is None else Answered(decode_outcome(answer), replayed=True)
 
 
-def _logged(attempt: SigningAttempt, done: Answered[Decided], taken: dict[str, float]) -> Answered[Decided]:
+def _logged(attempt: SigningAttempt, done: Answered[Outcome], taken: dict[str, float]) -> Answered[Outcome]:
     """Log one line about the order, without anything of its content."""
     said: dict[str, object] = {
         "request_id": attempt.call.origin.request_id,
@@ -141,8 +150,8 @@ def _logged(attempt: SigningAttempt, done: Answered[Decided], taken: dict[str, f
     return done
 
 
-async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided] | None:
-    step: ToWrite | Answered[Decided] | None = None
+async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
+    step: ToWrite | Answered[Outcome] | None = None
     try:
         async with signer.pool.acquire() as connection, connection.transaction():
             await ledger.lock(connection, attempt.ref)
@@ -171,7 +180,7 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
     return _settled(step, result)
 
 
-async def _attempt(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided] | None:
+async def _attempt(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
     """One optimistic try; None when something changed between the read and the write."""
     with stages.timed("read"):
         async with signer.pool.acquire() as connection:
@@ -197,7 +206,7 @@ async def _attempt(signer: SigningState, attempt: SigningAttempt) -> Answered[De
         if isinstance(problem, asyncpg.UniqueViolationError):
             if problem.constraint_name == _SAME_ORDER and (written := await _written(signer, attempt)) is not None:
                 return written
-            if problem.constraint_name == _SAME_REFERENCE:  # taken a moment ago: read it
+            if problem.constraint_name in _SAME_REFERENCE:  # taken a moment ago: read it
                 return None
             # The unique indexes are the alarm, not the mechanism: nothing gets here that the guard should let by.
             log.error("a unique index stopped a signature", extra={"constraint": problem.constraint_name})
@@ -206,7 +215,7 @@ async def _attempt(signer: SigningState, attempt: SigningAttempt) -> Answered[De
     return _settled(step, result)
 
 
-async def _replayed(signer: SigningState, attempt: SigningAttempt) -> Answered[Decided]:
+async def _replayed(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     """The answer of this very order, which used its signatures up itself; SignatureReplayed where another did."""
     if (written := await _written(signer, attempt)) is None:
         raise SignatureReplayed
@@ -244,10 +253,14 @@ def _counted(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> Ab
     """Count the order before it is written; one that was queued and is approved now was counted then."""
     if attempt.claim is not None or isinstance(step.record, VoteRecord):
         return signer.quotas.hold(attempt.ref.tenant)
-    return signer.quotas.hold(attempt.ref.tenant, orders=1, orders_per_day=1, bytes_per_day=step.record.stored_bytes)
+    if isinstance(step.record, ProposalRecord):
+        return signer.quotas.hold(attempt.ref.tenant, bytes_per_day=step.record.stored_bytes)
+    orders = (step.record, *step.more)
+    stored = sum(record.stored_bytes for record in orders)
+    return signer.quotas.hold(attempt.ref.tenant, orders=len(orders), orders_per_day=len(orders), bytes_per_day=stored)
 
 
-def _settled(step: ToWrite, result: str) -> Answered[Decided] | None:
+def _settled(step: ToWrite, result: str) -> Answered[Outcome] | None:
     if result == "unclaimed":
         raise Unclaimed
     return Answered(step.outcome) if result == "done" else None
@@ -255,7 +268,7 @@ def _settled(step: ToWrite, result: str) -> Answered[Decided] | None:
 
 async def _after_broken_commit(
     signer: SigningState, attempt: SigningAttempt, step: ToWrite
-) -> Answered[Decided] | None:
+) -> Answered[Outcome] | None:
     """The connection died at the commit: find out whether it happened, never guess.
 
     The row lock waits until the old backend is gone; after that the order is there or it never will be.
@@ -278,6 +291,9 @@ async def _after_broken_commit(
 
 async def _found(connection: Any, attempt: SigningAttempt, step: ToWrite) -> bool:
     """Whether what was to be written is there."""
+    if isinstance(step.record, ProposalRecord):
+        kept = "SELECT EXISTS (SELECT FROM intents WHERE tenant_id = $1 AND id = $2)"
+        return bool(await connection.fetchval(kept, attempt.ref.tenant, attempt.tx_id))
     if isinstance(step.record, VoteRecord):
         return bool(
             await connection.fetchval(
@@ -319,9 +335,11 @@ def question_of(attempt: SigningAttempt) -> Question:
 
 
 def _action_of(attempt: SigningAttempt) -> tuple[str, str] | None:
-    """Type and reference of a wallet action; an approval is of the one that has the reference."""
+    """Type and reference of a wallet action; an approval, or the intent of a batch, is of the one that has it."""
     action, reference = attempt.draft.action, attempt.draft.reference_id
-    return (action.type, reference) if action and reference and attempt.claim is None else None
+    if action is None or reference is None or attempt.claim is not None:
+        return None
+    return None if attempt.intent is not None and action.type == "send_calls" else (action.type, reference)
 
 
 async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
@@ -334,10 +352,13 @@ async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str
         claim_comment=attempt.claim.comment if attempt.claim else None,
         used=_used(attempt, step),
         voters=step.tally.voters() if step.tally else None,
+        step=step.step,
     )
     if isinstance(step.record, VoteRecord):
         return await ledger.write_vote(connection, attempt.ref, step.facts, step.record, guard)
-    return await ledger.write(connection, attempt.ref, step.facts, step.record, guard)
+    if isinstance(step.record, ProposalRecord):
+        return await ledger.write_proposal(connection, attempt.ref, step.facts, step.record, guard)
+    return await ledger.write(connection, attempt.ref, step.facts, (step.record, *step.more), guard)
 
 
 def _used(attempt: SigningAttempt, step: ToWrite) -> UsedSignatures | None:

@@ -5,13 +5,16 @@ What comes out is not released here: it becomes true, and may leave, with the wr
 
 import hmac
 from base64 import b64decode
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import msgspec
 
 from custody.chains.evm.family import EVM_NATIVE, coin_of
 from custody.identity.assertions import Matter
 from custody.identity.authority import Authorized
+from custody.intents.steps import NO_STEP, StepRow
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.errors import Frozen
@@ -24,7 +27,8 @@ from custody.policies.quorum import broken, enabled_quorums
 from custody.policies.types import Facts as JudgedFacts
 from custody.policies.types import Spend
 from custody.protocol.refusals import BadProof, IdempotencyMismatch, TokenRevoked
-from custody.protocol.signer.orders import Decided, NeedsPreparation, Queued, Refused, Signed, Voted
+from custody.protocol.signer.intents import Proposed
+from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Queued, Refused, Signed, Voted
 from custody.protocol.signer.refusals import (
     AgentAbsent,
     ApprovalResolved,
@@ -41,16 +45,20 @@ from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import Context, Tampered
 from signer import authority, bitcoin_seals, record, votes
 from signer.authority_seals import credentials_in
-from signer.orders.kind import Final, NeedsNode, Produced, taken_over
+from signer.intents import batches
+from signer.intents.seals import intent_step
+from signer.orders.evm_calls import CallsFinal
+from signer.orders.kind import Final, NeedsNode, taken_over
 from signer.policies import RuleSet
 from signer.record import Judged
 from signer.rollback_journal import RolledBack
-from signer.signing_attempt import SigningAttempt
+from signer.signing_attempt import Proposal, SigningAttempt
 from signer.signing_state import SigningState
 
 log = logger(__name__)
 _read_authorized = msgspec.json.Decoder(Authorized).decode
-decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused | Voted).decode
+type Outcome = Decided | BatchSigned | Proposed
+decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused | Voted | BatchSigned | Proposed).decode
 
 
 class ToWrite(msgspec.Struct, frozen=True):
@@ -60,14 +68,17 @@ class ToWrite(msgspec.Struct, frozen=True):
     """
 
     facts: Facts
-    record: ledger.Record | ledger.VoteRecord
-    outcome: Decided
+    record: ledger.Record | ledger.VoteRecord | ledger.ProposalRecord
+    outcome: Outcome
     tally: votes.Tally | None = None
+    # The other transactions of a batch, and the last step of the intent that is carried out.
+    more: tuple[ledger.Record, ...] = ()
+    step: StepRow = NO_STEP
 
 
 def evaluate(
     signer: SigningState, attempt: SigningAttempt, facts: Facts | None, quorum: votes.Read | None, *, locked: bool
-) -> ToWrite | Answered[Decided] | None:
+) -> ToWrite | Answered[Outcome] | None:
     """Everything between the read and the write: no waiting, no I/O, nothing released.
 
     None: the policies do not hang together. Without the row's lock that is mostly a change that was just being
@@ -81,12 +92,22 @@ def evaluate(
     judged = evaluate_policies(signer, attempt, facts, quorum, locked=locked)
     if judged is None:
         return None
+    if facts.action is not None and attempt.intent is not None:
+        # Its reference was used meanwhile, by a request that needed no intent.
+        raise ReferenceTaken
     if facts.action is not None:
         # Only now: the signers of the request were looked at. No rule decides again what was decided before.
         return Answered(_under_reference(attempt, *facts.action), replayed=True)
     verdict = judged.verdict
+    if attempt.proposal is not None and verdict.decision != "refuse":
+        return _proposed(signer, judged, attempt.proposal)
     if verdict.decision == "sign":
         return _signed(signer, judged)
+    if attempt.intent is not None and (verdict.decision == "queue" or verdict.room is not None):
+        # Votes are missing, or a rate limit is full: nothing is written, the intent stays authorised.
+        why = record.why(verdict) if verdict.room is not None else record.why_votes(verdict)
+        lacks_votes = verdict.decision == "queue"
+        return Answered(Refused(attempt.tx_id, list(verdict.results), why, verdict.room, lacks_votes))
     if attempt.claim is not None and verdict.decision == "queue":
         # A person approves, and still it waits: for votes.
         return _voted(judged)
@@ -95,7 +116,7 @@ def evaluate(
         return Answered(Refused(attempt.tx_id, list(verdict.results), record.why(verdict)))
     if verdict.decision == "queue":
         return _queued(signer, judged)
-    return _refused(judged)
+    return _refused(signer, judged)
 
 
 def evaluate_policies(
@@ -194,7 +215,7 @@ def _tallied(
     return rules, votes.tally(signer, matter, ballots, quorums, facts.now, claim.vote)
 
 
-def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Decided | None]:
+def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Outcome | None]:
     """Is this caller still who it was, is the agent free to act, was this asked before?"""
     caller = attempt.call.caller
     if facts is None:
@@ -213,11 +234,11 @@ def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Decided 
     return facts, None
 
 
-def _under_reference(attempt: SigningAttempt, digest: bytes, answer: bytes) -> Decided:
+def _under_reference(attempt: SigningAttempt, digest: bytes, answer: bytes) -> Outcome:
     """What the same wallet action came to when it was first asked for under its reference."""
     if not hmac.compare_digest(digest, attempt.draft.digest):
         raise ReferenceTaken
-    earlier: Decided = decode_outcome(answer)
+    earlier: Outcome = decode_outcome(answer)
     return earlier
 
 
@@ -243,36 +264,66 @@ def _judged_facts(
     claim = attempt.claim
     # A queued order was counted when it was queued; being approved it does not count against itself.
     in_hour, in_day = record.counted_rates(facts.now, claim.requested_at) if claim else (False, False)
+    # Of a batch all but one count as if they were there.
+    others = attempt.draft.orders - 1
     return JudgedFacts(
         now=facts.now,
         spend=spend,
         floor=floor,
-        orders_last_hour=sum(orders for _, orders in facts.minutes) - in_hour,
-        orders_last_day=sum(orders for _, orders in facts.hours) - in_day,
+        orders_last_hour=sum(orders for _, orders in facts.minutes) - in_hour + others,
+        orders_last_day=sum(orders for _, orders in facts.hours) - in_day + others,
         minutes=facts.minutes,
         hours=facts.hours,
         empty_policy=signer.empty_policy,
         uncovered=judging.uncovered_effects,
         units=signer.chains.units,
-        approving=claim is not None,
+        approving=attempt.is_approved,
         votes=tally.votes if tally is not None else frozenset(),
     )
 
 
-def _signed(signer: SigningState, judged: Judged) -> ToWrite | Answered[Decided]:
+def _signed(signer: SigningState, judged: Judged) -> ToWrite | Answered[Outcome]:
     attempt, facts = judged.attempt, judged.facts
     try:
         final: Final = attempt.kind.finish(attempt.draft, judged.decoded, facts)
     except NeedsNode:
         return Answered(NeedsPreparation())
-    produced = _produce(signer, attempt, facts, final)
-    outcome = record.signed_outcome(judged, produced)
     seal = signer.statement_keys.of("receipt").mac
-    return ToWrite(facts, record.of_signed(judged, final, produced, outcome, seal), outcome, judged.tally)
+    if isinstance(final, CallsFinal):
+        return _signed_batch(signer, judged, final, seal)
+    produced = attempt.kind.sign(final, _opened(signer, attempt, facts))
+    outcome = record.signed_outcome(judged, produced)
+    written = record.of_signed(judged, final, produced, outcome, seal)
+    step = intent_step(signer, attempt, "executed", [outcome])
+    return ToWrite(facts, written, outcome, judged.tally, step=step)
 
 
-def _produce(signer: SigningState, attempt: SigningAttempt, facts: Facts, final: Final) -> Produced:
-    """Open the key, make sure it is this wallet's, sign, and let go of it."""
+def _signed_batch(signer: SigningState, judged: Judged, final: CallsFinal, seal: Callable[[bytes], bytes]) -> ToWrite:
+    """One transaction for each call, each recorded as if those before it were signed already."""
+    key = _opened(signer, judged.attempt, judged.facts)
+    signed: list[Signed] = []
+    records: list[ledger.Record] = []
+    for part, one in zip(final.parts, record.each(judged), strict=True):
+        produced = one.attempt.kind.sign(part, key)
+        outcome = record.signed_outcome(one, produced)
+        records.append(record.of_signed(one, part, produced, outcome, seal))
+        signed.append(outcome)
+    answer = BatchSigned(signed)
+    step = intent_step(signer, judged.attempt, "executed", signed)
+    first = record.answering(records[0], answer)
+    return ToWrite(judged.facts, first, answer, judged.tally, tuple(records[1:]), step)
+
+
+def _proposed(signer: SigningState, judged: Judged, proposal: Proposal) -> ToWrite:
+    """A batch that no rule refuses: it waits as an intent, whatever the amounts."""
+    attempt, verdict = judged.attempt, judged.verdict
+    why_not = record.why(verdict) if verdict.decision == "queue" else "A batch of calls is for a person to authorise."
+    outcome = Proposed(attempt.tx_id, list(verdict.results), why_not)
+    return ToWrite(judged.facts, batches.of_calls(signer, judged, proposal.tx_ids, outcome), outcome)
+
+
+def _opened(signer: SigningState, attempt: SigningAttempt, facts: Facts) -> Any:
+    """The key, opened, once it is sure to be this wallet's."""
     keys = attempt.kind.keys
     try:
         secret = signer.sealer.open(
@@ -284,7 +335,7 @@ def _produce(signer: SigningState, attempt: SigningAttempt, facts: Facts, final:
     except (Tampered, ValueError):
         log.error("key refused", extra={"tenant": attempt.ref.tenant, "agent": attempt.ref.agent})
         raise KeyTampered from None
-    return attempt.kind.sign(final, key)
+    return key
 
 
 def _queued(signer: SigningState, judged: Judged) -> ToWrite:
@@ -314,8 +365,9 @@ def _voted(judged: Judged) -> ToWrite | Answered[Decided]:
     return ToWrite(judged.facts, record.of_voted(judged, tally, tally.fresh, outcome), outcome, tally)
 
 
-def _refused(judged: Judged) -> ToWrite:
+def _refused(signer: SigningState, judged: Judged) -> ToWrite:
     verdict = judged.verdict
     reason = record.why(verdict)
     outcome = Refused(judged.attempt.tx_id, list(verdict.results), reason, verdict.room)
-    return ToWrite(judged.facts, record.of_refused(judged, outcome), outcome)
+    step = intent_step(signer, judged.attempt, "failed", outcome)
+    return ToWrite(judged.facts, record.of_refused(judged, outcome), outcome, step=step)

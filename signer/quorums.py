@@ -26,6 +26,7 @@ from signer.authority_set import (
     written_by,
 )
 from signer.context import Signer
+from signer.intents.claims import Claim, StaleState
 
 _ADD = (
     "INSERT INTO key_quorums (tenant_id, id, agent_id, name, threshold, members, children, permissions, metadata, "
@@ -49,9 +50,17 @@ _words = msgspec.json.Decoder(list[str]).decode
 
 async def create(signer: Signer, message: CreateQuorum, call: Call[ProvenSession]) -> KeyQuorum:
     """A new key quorum of living signers and quorums."""
+    return await create_claiming(signer, message, call, None)
+
+
+async def create_claiming(
+    signer: Signer, message: CreateQuorum, call: Call[ProvenSession], claim: Claim | None
+) -> KeyQuorum:
+    """The same; of an intent, which is claimed with it."""
     wanted = message.quorum
     permissions, metadata = permissions_text(wanted.permissions), metadata_text(wanted.metadata)
     async with changing(signer, call, message.agent, written=written_by(message)) as change:
+        _is_current(change, claim)
         if len(change.quorums) >= MAX_QUORUMS:
             raise TooManyQuorums
         new = QuorumRow(
@@ -79,16 +88,24 @@ async def create(signer: Signer, message: CreateQuorum, call: Call[ProvenSession
         made = KeyQuorum.of(row)
         said = {"agentId": message.agent, "threshold": new.threshold}
         await tell(change.connection, call, "quorum.created", "key_quorum", made.id, **said)
-        await remember(change.connection, call, made)
+        await _end(change, call, made, claim)
     return made
 
 
 async def change(signer: Signer, message: ChangeQuorum, call: Call[ProvenSession]) -> KeyQuorum:
     """Change what people call it, or what it may authorise and by whom."""
+    return await change_claiming(signer, message, call, None)
+
+
+async def change_claiming(
+    signer: Signer, message: ChangeQuorum, call: Call[ProvenSession], claim: Claim | None
+) -> KeyQuorum:
+    """The same; of an intent, which is claimed with it."""
     wanted = message.change
     if wanted.of_authority:
         call.caller.need(ADMINS, "signers")
     async with changing(signer, call, message.agent, written=written_by(message)) as change:
+        _is_current(change, claim)
         row = await _living(change, message.quorum)
         # What was opened under its seal, not what is read now: a row that changed in between is never sealed.
         new = _changed(change.quorums[message.quorum], message)
@@ -114,13 +131,21 @@ async def change(signer: Signer, message: ChangeQuorum, call: Call[ProvenSession
         fields = [field for field, value in msgspec.structs.asdict(wanted).items() if value is not UNSET]
         said = {"agentId": message.agent, "fields": fields}
         await tell(change.connection, call, "quorum.changed", "key_quorum", changed.id, **said)
-        await remember(change.connection, call, changed)
+        await _end(change, call, changed, claim)
     return changed
 
 
 async def revoke(signer: Signer, message: RevokeQuorum, call: Call[ProvenSession]) -> KeyQuorum:
     """End it for good. A quorum that has it as a member counts it no more."""
+    return await revoke_claiming(signer, message, call, None)
+
+
+async def revoke_claiming(
+    signer: Signer, message: RevokeQuorum, call: Call[ProvenSession], claim: Claim | None
+) -> KeyQuorum:
+    """The same; of an intent, which is claimed with it."""
     async with changing(signer, call, message.agent, written=0) as change:
+        _is_current(change, claim)
         row = await _found(change, message.quorum)
         if row["status"] != "revoked":
             row = await change.connection.fetchrow(_REVOKE, change.tenant, message.quorum)
@@ -128,8 +153,22 @@ async def revoke(signer: Signer, message: RevokeQuorum, call: Call[ProvenSession
             change.drop(message.quorum)
             await tell(change.connection, call, "quorum.revoked", "key_quorum", message.quorum, agentId=message.agent)
         revoked = KeyQuorum.of(row)
-        await remember(change.connection, call, revoked)
+        await _end(change, call, revoked, claim)
     return revoked
+
+
+def _is_current(change: AuthorityChange, claim: Claim | None) -> None:
+    """Raise StaleState where an intent was authorised against another set."""
+    if claim is not None and change.version != claim.version + 1:
+        raise StaleState
+
+
+async def _end(change: AuthorityChange, call: Call[ProvenSession], quorum: KeyQuorum, claim: Claim | None) -> None:
+    """Keep the answer; of an intent, claim it, which keeps its own."""
+    if claim is not None:
+        await claim.claimed(change.connection, {"status": quorum.status, "quorumId": quorum.id})
+    else:
+        await remember(change.connection, call, quorum)
 
 
 def _changed(known: QuorumRow, message: ChangeQuorum) -> QuorumRow:

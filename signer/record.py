@@ -16,7 +16,7 @@ from custody.policies.budgets import Budget, budgets
 from custody.policies.moved import moved
 from custody.policies.parts import kept
 from custody.policies.quorum import standing
-from custody.policies.types import Alert, Left, Result, Verdict
+from custody.policies.types import Alert, Left, Result, Spend, Verdict
 from custody.policies.types import Facts as JudgedFacts
 from custody.protocol.signer.orders import Decided, Queued, Refused, Signed, Voted
 from custody.transactions.backoff import RESEND
@@ -35,6 +35,8 @@ from custody.webhooks.events import (
 from custody.worker.audited import declared
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import fields
+from signer.orders.evm import EVM_TRANSACTION
+from signer.orders.evm_calls import CallsDecoded, CallsDraft
 from signer.orders.kind import Decoded, Draft, Final, Produced, taken_over
 from signer.policies import RuleSet
 
@@ -168,6 +170,44 @@ class _Wait(msgspec.Struct, frozen=True):
 
 _NO_KEY = (None, None, None)
 _UNSIGNED, _NO_SLOT, _NO_WAIT = _Release(), _NonceSlot(), _Wait()
+
+
+def each(judged: Judged) -> list[Judged]:
+    """The transactions of a batch, each judged with the others, and counted as if those before it were signed.
+
+    A batch is refused or let through as one; what each charges, its receipt says.
+    """
+    attempt, draft, decoded = judged.attempt, judged.attempt.draft, judged.decoded
+    if not isinstance(draft, CallsDraft) or not isinstance(decoded, CallsDecoded) or attempt.intent is None:
+        raise TypeError("only an intent's batch of calls has parts")
+    found: list[Judged] = []
+    facts, against = judged.facts, judged.against
+    for tx_id, part, one in zip(attempt.intent.intent.tx_ids, draft.parts, decoded.parts, strict=True):
+        own = msgspec.structs.replace(attempt, tx_id=tx_id, kind=EVM_TRANSACTION, draft=part)
+        if found:
+            # The key of the request is kept with the first.
+            own = msgspec.structs.replace(own, call=msgspec.structs.replace(attempt.call, key=None))
+        charges = moved(one.subject)
+        alerts = judged.verdict.alerts if len(found) + 1 == len(draft.parts) else ()
+        verdict = msgspec.structs.replace(judged.verdict, charges=charges, alerts=alerts)
+        found.append(
+            msgspec.structs.replace(judged, attempt=own, decoded=one, verdict=verdict, facts=facts, against=against)
+        )
+        spend = {asset: Spend(*pair) for asset, pair in _more(facts.spend, charges).items()}
+        facts = msgspec.structs.replace(facts, spend=_more(facts.spend, charges))
+        against = msgspec.structs.replace(against, spend={**against.spend, **spend})
+    return found
+
+
+def _more(spend: Mapping[str, tuple[int, int]], charges: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Spend of a day and of a week with what is signed now."""
+    more = {asset: spend.get(asset, (0, 0)) for asset in charges}
+    return {**spend, **{asset: (day + charges[asset], week + charges[asset]) for asset, (day, week) in more.items()}}
+
+
+def answering(first: Record, answer: object) -> Record:
+    """The first record of a batch, with the answer to the whole under the request's key."""
+    return msgspec.structs.replace(first, act=first.act._replace(answer=_pack.encode(answer)))
 
 
 def why_votes(verdict: Verdict) -> str:
@@ -438,7 +478,8 @@ def _moved(judged: Judged) -> str | None:
 
 def _refused_texts(judged: Judged) -> _Texts:
     texts = _texts(judged)
-    if len(texts.order) <= MAX_REFUSED_BYTES:
+    # A batch is no order: who looks at old ones reads none there.
+    if len(texts.order) <= MAX_REFUSED_BYTES and not isinstance(judged.attempt.draft, CallsDraft):
         return texts
     effects = judged.decoded.subject.effects[:MAX_REFUSED_EFFECTS]
     return _Texts("", None, _text([shown(effect) for effect in effects]), texts.results, None)

@@ -22,7 +22,7 @@ from custody.worker.proofs import ProvenAgent, ProvenSession
 from custody.worker.sealing import Tampered
 from signer import signed_request
 from signer.context import Signer
-from signer.decide import acting_for, settle
+from signer.decide import acting_for, decided, settle
 from signer.orders.evm_replacement import EVM_REPLACEMENT
 from signer.orders.kind import Inputs, Replaced
 from signer.signing_attempt import SigningAttempt
@@ -57,7 +57,7 @@ async def replace(
             ref=ref, tx_id=message.tx_id, kind=EVM_REPLACEMENT, draft=draft, call=call, evidence=evidence
         )
 
-    return await settle(signer, ref, attempt)
+    return decided(await settle(signer, ref, attempt))
 
 
 async def stored(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Replaced | None:

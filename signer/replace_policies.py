@@ -1,8 +1,8 @@
 """Replace an agent's rule set under its next version, sealed. Promise P7."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -37,6 +37,7 @@ from custody.worker.proofs import ProvenAgent, ProvenAppClient, ProvenSession, P
 from custody.worker.sealing import Tampered
 from signer import quorum_rules, votes
 from signer.context import Signer
+from signer.intents.claims import Claimed, StaleState
 from signer.policies import row_of
 from signer.quotas import Held, rules_bytes, stored_bytes
 from signer.rollback_journal import RolledBack
@@ -60,9 +61,18 @@ class _Change(msgspec.Struct, frozen=True):
     call: Call[Asker]
     new: tuple[ParsedRule, ...]
     given: votes.GivenVote | None
+    intent: "_ByIntent | None" = None
 
     def __repr__(self) -> str:
         return f"_Change({self.agent!r})"
+
+
+class _ByIntent(msgspec.Struct, frozen=True):
+    """What an intent makes of the set, against which version, and how it is claimed."""
+
+    made: Callable[[tuple[ParsedRule, ...]], tuple[ParsedRule, ...]]
+    version: int
+    claimed: Claimed
 
 
 class _Ballot(msgspec.Struct, frozen=True):
@@ -99,20 +109,40 @@ async def vote(signer: Signer, message: VotePolicies, call: Call[ProvenSession])
     return outcome
 
 
+async def by_intent(
+    signer: Signer,
+    call: Call[ProvenSession],
+    agent: str,
+    made: Callable[[tuple[ParsedRule, ...]], tuple[ParsedRule, ...]],
+    version: int,
+    claimed: Claimed,
+) -> None:
+    """Replace the set by what is made of it, with the intent claimed in the same transaction; StaleState unless it is
+    of this version.
+    """
+    # The answer under the request's key is the intent's.
+    change = _Change(agent, msgspec.structs.replace(call, key=None), (), None, _ByIntent(made, version, claimed))
+    await _in_turn(signer, call.caller.tenant, agent, lambda: change)
+
+
 async def _replace(
     signer: Signer,
     message: ReplacePolicies | VotePolicies,
     call: Call[Asker] | Call[ProvenSession],
     given: votes.GivenVote | None,
 ) -> Outcome:
+    def read() -> _Change:
+        return _Change(message.agent, call, parse(message.policies, ids.new_uuid), given)
+
+    return await _in_turn(signer, call.caller.tenant, message.agent, read)
+
+
+async def _in_turn(signer: Signer, tenant: str, agent: str, read: Callable[[], _Change]) -> Outcome:
     try:
         # In the agent's turn, before a connection is taken: one agent's changes may not hold up the others.
-        async with signer.queues.turn_of(call.caller.tenant, message.agent):
-            new = await signer.throttle.run(
-                call.caller.tenant, message.agent, partial(parse, message.policies, ids.new_uuid)
-            )
-            change = _Change(message.agent, call, new, given)
-            await signer.quotas.know(call.caller.tenant)
+        async with signer.queues.turn_of(tenant, agent):
+            change = await signer.throttle.run(tenant, agent, read)
+            await signer.quotas.know(tenant)
             for left in reversed(range(TRIES)):
                 async with signer.pool.acquire() as connection:
                     outcome = await _try(connection, signer, change, last=left == 0)
@@ -132,6 +162,11 @@ async def _try(connection: Any, signer: Signer, change: _Change, *, last: bool) 
     old = _before(signer, change, row, last=last)
     if old is None:
         return None
+    if change.intent is not None:
+        if version != change.intent.version + 1:
+            raise StaleState
+        new = change.intent.made(old)
+        change = msgspec.structs.replace(change, new=new)
     if isinstance(caller, ProvenAgent | ProvenAppClient):
         if _only_tightens(signer, caller):
             _only_tighter(signer, caller, old, new)
@@ -159,7 +194,7 @@ async def _try(connection: Any, signer: Signer, change: _Change, *, last: bool) 
             signer.policies.seal(caller.tenant, change.agent, incarnation, version, rows),
             rows,
         )
-        result = await _write(connection, signer, arguments, ballot)
+        result = await _write(connection, signer, arguments, ballot, change.intent)
         if result == "done":
             held.keep()
     if result != "done":
@@ -238,15 +273,21 @@ def _admit(caller: Asker, row: Any) -> None:
             raise Frozen
 
 
-async def _write(connection: Any, signer: Signer, arguments: tuple[Any, ...], ballot: _Ballot) -> str:
-    """The set, in one transaction with the last vote, and with the operator's word that is not in force yet."""
+async def _write(
+    connection: Any, signer: Signer, arguments: tuple[Any, ...], ballot: _Ballot, intent: _ByIntent | None
+) -> str:
+    """The set, in one transaction with the last vote or with the intent that it is of, and with the operator's word
+    that is not in force yet.
+    """
     voters = ballot.tally.voters() if ballot.tally is not None else None
-    if voters is None and ballot.waiting is None:
+    if voters is None and ballot.waiting is None and intent is None:
         return str(await connection.fetchval(_REPLACE, *arguments))
     tenant, _, _, agent, incarnation, _, version, *_ = arguments
     try:
         async with connection.transaction():
             result = str(await connection.fetchval(_REPLACE, *arguments))
+            if result == "done" and intent is not None:
+                await intent.claimed(connection, {"status": "replaced", "policyVersion": version})
             if result == "done" and voters is not None:
                 held = await connection.fetchval(_HOLD, tenant, voters.users, voters.macs, voters.keys)
                 if not held or not await connection.fetchval(_PUT_VOTE, tenant, voters.vote):

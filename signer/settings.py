@@ -34,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     agent_put_replaces: bool
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool
+    allow_unsafe_calls: bool
     imports: ImportFlags
     user_wallet_policies: tuple[PolicyRule, ...]
 
@@ -55,6 +56,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         agent_put_replaces=environment.choice(source, "SERVICE_AGENT_POLICY_PUT", ("tighten", "replace")) == "replace",
         allow_broad_secret_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
         allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
+        allow_unsafe_calls=environment.flag(source, "SERVICE_ALLOW_UNSAFE_CALLS", default=False),
         imports=ImportFlags(
             any=environment.flag(source, "SERVICE_ALLOW_PRIVATE_KEY_IMPORT", default=False),
             vault=environment.flag(source, "SERVICE_ALLOW_VAULT_PRIVATE_KEY_IMPORT", default=False),

@@ -12,6 +12,7 @@ import msgspec
 
 from custody.chains.orders import (
     Asked,
+    CallsOrder,
     EvmOrder,
     PsbtOrder,
     ReplacementFees,
@@ -26,10 +27,13 @@ from custody.kit.errors import CustodyError, Invalid
 from custody.kit.json_bodies import look_through, typed
 from custody.kit.refs import AgentRef
 from custody.protocol.identity.refusals import SignatureMismatch
+from custody.protocol.signer.intents import SendCalls
 from custody.protocol.signer.orders import ReplaceEvm, SignOrder
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession
 from signer.orders.kind import text_of
+
+type _Message = SignOrder | ReplaceEvm | SendCalls
 
 
 class _Route(NamedTuple):
@@ -45,6 +49,7 @@ _ROUTES: Final[Mapping[type[msgspec.Struct], _Route]] = {
     SolanaOrder: _Route("sign-solana", SolanaOrder),
     PsbtOrder: _Route("sign-bitcoin-psbt", PsbtOrder),
     TransferOrder: _Route("actions/transfer", TransferOrder),
+    CallsOrder: _Route("actions/send-calls", CallsOrder),
     ReplacementFees: _Route("transactions/{}/replace", ReplacementFees),
 }
 
@@ -65,9 +70,7 @@ class Evidence(msgspec.Struct, frozen=True):
         return f"Evidence({self.authorization!r})"
 
 
-def read(
-    call: Call[ProvenAgent] | Call[ProvenSession], ref: AgentRef, message: SignOrder | ReplaceEvm
-) -> Evidence | None:
+def read(call: Call[ProvenAgent] | Call[ProvenSession], ref: AgentRef, message: _Message) -> Evidence | None:
     """What came with an order, or None where nothing did; raises Invalid for what no honest api sends."""
     shown = call.authorization
     if shown is None:
@@ -102,7 +105,7 @@ def _shows_one(one: ShownSigner) -> bool:
     return (one.signature is None) != (one.secret is None)
 
 
-def _is_of(shown: Authorization, ref: AgentRef, message: SignOrder | ReplaceEvm) -> bool:
+def _is_of(shown: Authorization, ref: AgentRef, message: _Message) -> bool:
     """Whether the request that was signed is the one of this message: its route, this agent, and the same order."""
     order, named = _order_of(message)
     route = _ROUTES[type(order)]
@@ -123,7 +126,7 @@ def _is_of(shown: Authorization, ref: AgentRef, message: SignOrder | ReplaceEvm)
     return bool(text_of(asked) == text_of(order))
 
 
-def _order_of(message: SignOrder | ReplaceEvm) -> tuple[Asked | ReplacementFees, str]:
+def _order_of(message: _Message) -> tuple[Asked | ReplacementFees, str]:
     if isinstance(message, ReplaceEvm):
         return ReplacementFees(message.max_fee_per_gas, message.max_priority_fee_per_gas), message.replaces
-    return message.question.request, ""
+    return (message.order if isinstance(message, SendCalls) else message.question.request), ""

@@ -7,6 +7,7 @@ import msgspec
 from custody.kit.refs import AgentRef
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
+from signer.intents.sealed import Sealed
 from signer.orders.kind import AnyKind, Draft
 from signer.signed_request import Evidence
 from signer.votes import GivenVote
@@ -23,6 +24,20 @@ class Claim(msgspec.Struct, frozen=True):
     authorization: str | None = None
 
 
+class IntentClaim(msgspec.Struct, frozen=True):
+    """An authorised intent that is carried out: the same path, claimed in the same write."""
+
+    intent: Sealed
+    # The state that the write must find.
+    mac: bytes
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A batch of calls that will wait as an intent unless a rule refuses it."""
+
+    tx_ids: tuple[str, ...]
+
+
 class SigningAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """One order on its way."""
 
@@ -32,8 +47,15 @@ class SigningAttempt(msgspec.Struct, frozen=True, kw_only=True):
     draft: Draft
     call: Call[ProvenAgent] | Call[ProvenTenant] | Call[ProvenSession]
     claim: Claim | None = None
+    intent: IntentClaim | None = None
+    proposal: Proposal | None = None
     # What was shown of signers, if anything was.
     evidence: Evidence | None = None
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a person has agreed to it: then soft rules no longer queue it."""
+        return self.claim is not None or self.intent is not None
 
     @property
     def is_authorized(self) -> bool:

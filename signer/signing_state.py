@@ -24,4 +24,5 @@ class SigningState(Worker):
     chains: ChainTable
     empty_policy: Literal["allow", "deny"]
     quotas: TenantQuotas
+    allow_unsafe_calls: bool = False
     throttle: CpuThrottle = field(default_factory=CpuThrottle)

@@ -25,6 +25,15 @@ from custody.protocol.signer.authority import (
 )
 from custody.protocol.signer.bitcoin import FindBitcoinAddress
 from custody.protocol.signer.imports import BeginImport, FinishImport
+from custody.protocol.signer.intents import (
+    AuthorizeIntent,
+    CloseIntent,
+    CreateIntent,
+    ExecuteIntent,
+    ExpireIntent,
+    FinishIntent,
+    SendCalls,
+)
 from custody.protocol.signer.operation import (
     AcceptRestore,
     BreakQuorum,
@@ -84,6 +93,7 @@ from signer import (
     user_wallets,
 )
 from signer.context import Signer
+from signer.intents import create, decisions, execute, send_calls
 from signer.rotation import accept, rotate
 
 HANDLERS: tuple[Handler[Signer], ...] = (
@@ -130,6 +140,15 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(ReplaceEvm, replace.replace),
     on(Approve, approvals.approve),
     on(Deny, approvals.deny),
+    # intents
+    on(CreateIntent, create.create),
+    on(SendCalls, send_calls.send_calls),
+    on(AuthorizeIntent, decisions.authorize),
+    on(CloseIntent, decisions.close),
+    on(ExecuteIntent, execute.execute),
+    on(FinishIntent, execute.finish),
+    on(ExpireIntent, decisions.expire),
+    # what becomes of orders
     on(RegisterApproverKey, approver_keys.register),
     on(RevokeApproverKey, approver_keys.revoke),
     on(BroadcastOutcome, chain_outcomes.note_sent),

@@ -36,6 +36,8 @@ MAX_SECRET_BODY = 400 * KIB
 MAX_EXPLAIN_BODY = 36 * KIB
 # A PSBT of 400,000 characters; base64 needs no escapes.
 MAX_PSBT_BODY = 396 * KIB
+# Calldata of a batch, in hex, and what stands around it.
+MAX_INTENT_BODY = 320 * KIB
 # A tenant's templates, presets and app clients.
 MAX_CONFIG_BODY = 256 * KIB
 # Of a body that is refused, so much is taken and thrown away, so that its sender hears the answer.

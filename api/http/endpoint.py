@@ -22,7 +22,7 @@ from custody.kit.callers import Caller, Origin
 from custody.kit.described import described
 from custody.kit.errors import CustodyError
 from custody.kit.refs import AgentRef
-from custody.kit.shapes import AgentId, ClientId, TenantId, Uuid
+from custody.kit.shapes import AccountId, AgentId, ClientId, TenantId, Uuid
 from custody.ports import Ports
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -34,6 +34,7 @@ PATH_SHAPES: dict[str, Any] = {
     "tx_id": Annotated[Uuid, described("The transaction.")],
     "action_id": Annotated[Uuid, described("The wallet action.")],
     "approval_id": Annotated[Uuid, described("The approval.")],
+    "intent_id": Annotated[Uuid, described("The intent.")],
     "secret_id": Annotated[Uuid, described("The secret.")],
     "route_id": Annotated[Uuid, described("The credential route.")],
     "session_id": Annotated[Uuid, described("The session.")],
@@ -47,6 +48,8 @@ PATH_SHAPES: dict[str, Any] = {
     "delivery_id": Annotated[Uuid, described("The delivery.")],
     "signer_id": Annotated[Uuid, described("The signer.")],
     "quorum_id": Annotated[Uuid, described("The key quorum.")],
+    "account_id": Annotated[AccountId, described("The account.")],
+    "aggregation_id": Annotated[AccountId, described("The aggregation.")],
 }
 # How a path parameter is spelled in the contract.
 SPELLED = {
@@ -54,6 +57,7 @@ SPELLED = {
     "tx_id": "txId",
     "action_id": "actionId",
     "approval_id": "id",
+    "intent_id": "intentId",
     "tenant_id": "id",
     "secret_id": "id",
     "route_id": "id",
@@ -68,6 +72,8 @@ SPELLED = {
     "delivery_id": "id",
     "signer_id": "signerId",
     "quorum_id": "quorumId",
+    "account_id": "accountId",
+    "aggregation_id": "aggregationId",
 }
 
 

@@ -19,7 +19,7 @@ from api.http.contract.headers import (
     parameters_of,
     refused_headers,
 )
-from api.http.contract.schemas import REF, Schemas
+from api.http.contract.schemas import REF, Schemas, other_spellings
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
 from custody.kit.cursors import NextCursor
 from custody.version import VERSION
@@ -126,8 +126,9 @@ def _self() -> dict[str, Any]:
 
 
 def operation_id(endpoint: Endpoint) -> str:
-    """The name of the handler, in camel case."""
-    return re.sub(r"_(.)", lambda found: found[1].upper(), endpoint.handler.__name__)
+    """The name of the handler, in camel case; of a handler that is mounted twice, with the version of the second."""
+    name = re.sub(r"_(.)", lambda found: found[1].upper(), endpoint.handler.__name__)
+    return f"{name}V1" if endpoint.path.startswith("/v1/") else name
 
 
 def _operation(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
@@ -184,11 +185,14 @@ def _parameters(endpoint: Endpoint, schemas: Schemas) -> list[dict[str, Any]]:
         if struct is None:
             continue
         required = {field.encode_name for field in msgspec.structs.fields(struct) if field.required}
+        shapes = schemas.fields(struct)
+        untaught = other_spellings(shapes)
         parameters += [
             _open_parameter(name)
             if name.endswith(".")
             else _parameter(name, place, _present(shape), required=name in required)
-            for name, shape in schemas.fields(struct).items()
+            for name, shape in shapes.items()
+            if name not in untaught
         ]
     return parameters + parameters_of(endpoint)
 

@@ -2,6 +2,7 @@
 
 from api.http.endpoint import Endpoint
 from api.routes import (
+    accounts,
     approvals,
     approver_keys,
     audit,
@@ -10,6 +11,7 @@ from api.routes import (
     device,
     docs,
     events,
+    intents,
     me,
     system,
     transactions,
@@ -58,6 +60,8 @@ ROUTES = (
     receipt.routes,
     transactions.routes,
     approvals.routes,
+    intents.routes,
+    accounts.routes,
     approver_keys.routes,
     dashboard.routes,
     secrets.routes,

@@ -3,7 +3,7 @@
 An address is a row that an attacker who writes the database can change; funding it would fund a stranger's wallet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from custody.agents import store
 from custody.agents.types import AgentQuery
@@ -31,11 +31,20 @@ async def all_of(ports: Ports, tenant: str, query: AgentQuery) -> Listed[Agent]:
 
 
 async def _check(ports: Ports, tenant: str, agents: Sequence[Agent]) -> None:
-    claimed = (ClaimedAddresses(one.id, one.wallet_addresses.all) for one in agents)
-    unknown = [one for one in claimed if (tenant, one) not in ports.known_addresses]
+    claimed = [ClaimedAddresses(one.id, one.wallet_addresses.all) for one in agents]
+    await vouch(ports, tenant, unvouched(ports, tenant, claimed))
+
+
+def unvouched(ports: Ports, tenant: str, claimed: Iterable[ClaimedAddresses]) -> list[ClaimedAddresses]:
+    """Those for which the signer has not said so yet."""
+    return [one for one in claimed if (tenant, one) not in ports.known_addresses]
+
+
+async def vouch(ports: Ports, tenant: str, unknown: Sequence[ClaimedAddresses]) -> None:
+    """Ask the signer whether it has the keys of these addresses; KeyTampered if not."""
     # A few at a time: for each of them the signer opens two keys, and others want to sign in between.
     for start in range(0, len(unknown), MAX_ADDRESSES):
-        part = unknown[start : start + MAX_ADDRESSES]
+        part = list(unknown[start : start + MAX_ADDRESSES])
         others = await ports.workers.tell(HaveKeys(tenant, part), Origin(ids.new_uuid()))
         for one in part:
             if one.agent not in others:

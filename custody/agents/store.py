@@ -59,6 +59,7 @@ def _agent(tenant: str, row: Any) -> Agent:
         id=row["id"],
         name=row["name"],
         platform_id=row["platform_id"],
+        erc8004_token_id=row["erc8004_token_id"],
         tenant_id=tenant,
         wallet_addresses=_addresses(row["wallets"]),
         created_at=clock.iso(row["created_at"]),

@@ -23,6 +23,8 @@ from custody.kit.shapes import (
 Nonce = Annotated[int, Meta(ge=0, le=2**53)]
 # The order travels twice, in the request that a signer of the agent signed too, and both are in one frame.
 MAX_PSBT_CHARACTERS: Final = 400_000
+# Calls of one batch.
+MAX_CALLS: Final = 16
 
 
 class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -65,12 +67,13 @@ class EvmReplacement(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="
 class WalletAction(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a wallet action does, in the caller's terms: the transaction that it becomes may name only a contract.
 
-    `throttled`: a rate limit refused it, so its reference is free for the same action to be asked for again.
+    `throttled`: a rate limit refused it, so its reference is free for the same action to be asked for again. A batch of
+    calls has no one recipient and amount; its row is there only if it was refused.
     """
 
-    type: Literal["transfer"]
-    recipient: str
-    amount: str
+    type: Literal["transfer", "send_calls"]
+    recipient: str = ""
+    amount: str = "0"
     token: str | None = None
     throttled: bool = False
 
@@ -98,6 +101,35 @@ class TransferOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
         described("Your own reference: a transfer is made once under it, however often it is asked for."),
     ] = None
     sponsor: Annotated[bool, described("Whether somebody else pays the fee; true is refused in this version.")] = False
+
+
+class OneCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """One call of a batch."""
+
+    to: Annotated[EvmAddress, described("The recipient, or the contract that is called.")]
+    value: Annotated[DecimalAmount, described("The amount in wei.")] = "0"
+    data: Annotated[Calldata | None, described("The calldata in hex.")] = None
+    gas_limit: Annotated[
+        DecimalAmount | None,
+        described("The gas limit; without it an estimate. Give it where a call needs an earlier one of the batch."),
+    ] = None
+
+
+class CallsOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Up to 16 calls that are judged as one, and become as many transactions with consecutive nonces."""
+
+    calls: Annotated[
+        Annotated[list[OneCall], Meta(min_length=1, max_length=MAX_CALLS)], described("The calls, in their order.")
+    ]
+    chain_id: Annotated[ChainId | None, described("The EVM chain; without it the active one of the deployment.")] = None
+    broadcast: Annotated[
+        bool, described("Whether the service sends the transactions to a node. Then `referenceId` is required.")
+    ] = True
+    reference_id: Annotated[
+        ReferenceId | None,
+        described("Your own reference: a batch is made once under it, however often it is asked for."),
+    ] = None
+    sponsor: Annotated[bool, described("Whether somebody else pays the fees; true is refused in this version.")] = False
 
 
 class EvmTransfer(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -235,6 +267,13 @@ class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
     legacy: bool = False
 
 
+class CallsPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="calls"):
+    """What a node suggested for a batch: its first nonce and its fees, and each call's gas where it could be told."""
+
+    first: EvmPrepared
+    gas_limits: list[int | None]
+
+
 class SolanaPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="solana"):
     """A recent blockhash (base58) and the last block height at which it is valid. Untrusted."""
 
@@ -243,9 +282,9 @@ class SolanaPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
 
 
 type Order = EvmOrder | TypedDataOrder | SolanaOrder | PsbtOrder
-type Asked = Order | TransferOrder
+type Asked = Order | TransferOrder | CallsOrder
 # What a node suggested; each kind of order takes its own.
-Prepared = EvmPrepared | SolanaPrepared
+Prepared = EvmPrepared | SolanaPrepared | CallsPrepared
 # The kinds as rows, answers and receipts name them. A transfer is kept as the EVM transaction that it becomes.
 ORDERS: Final[dict[str, type[EvmOrder | TypedDataOrder | SolanaOrder | PsbtOrder]]] = {
     str(question.__struct_config__.tag): get_type_hints(question)["request"]

@@ -55,7 +55,8 @@ class Subject(msgspec.Struct, frozen=True):
     `destination` is the address the bytes go to (the contract, for a call); `chain_id` is None for typed data
     whose domain names no chain; `caip2` names the chain family even then as well as it is known. `bounded`: it is
     refused unless a contract-allowlist bounds the amount and the recipients of each call. `listed`: it is refused
-    unless an enabled allowed-chains rule lists its chain.
+    unless an enabled allowed-chains rule lists its chain. `parts` are the calls of a batch, each by itself: effects and
+    calls of the whole are theirs together. `vouched`: what becomes of a call that no contract-allowlist lists.
     """
 
     family: str
@@ -68,3 +69,5 @@ class Subject(msgspec.Struct, frozen=True):
     verifying_contract: str | None = None
     bounded: bool = False
     listed: bool = False
+    parts: tuple["Subject", ...] = ()
+    vouched: Literal["refuse", "queue"] | None = None

@@ -59,21 +59,27 @@ class TokenReader(Protocol):
 TOKENS: Final[Mapping[str, TokenReader]] = {"evm": erc20, "solana": spl}
 
 
+class Holdings(msgspec.Struct, frozen=True):
+    """What an address holds on one chain, as far as nodes tell."""
+
+    native: Held
+    tokens: list[Held]
+    note: str | UnsetType = UNSET
+
+
 class _Found(msgspec.Struct, frozen=True):
     """One wallet on one chain."""
 
     agent: Agent
     chain: Chain
     address: str
-    native: Held
-    tokens: list[Held]
-    note: str | UnsetType = UNSET
+    holds: Holdings
 
 
 async def tokens(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentTokens:
     """The native coin and the tokens of the agent's wallet on one chain."""
     found = await _found(ports, ref, query)
-    native = found.native
+    native = found.holds.native
     return AgentTokens(
         agent_id=ref.agent,
         wallet_address=found.address,
@@ -81,8 +87,8 @@ async def tokens(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentTokens:
         native=None
         if native.amount is None
         else NativeFunds(found.chain.symbol, str(native.amount), formatted(native.amount, found.chain.decimals)),
-        tokens=[_token(one) for one in found.tokens],
-        note=found.note,
+        tokens=[_token(one) for one in found.holds.tokens],
+        note=found.holds.note,
     )
 
 
@@ -107,9 +113,15 @@ async def _found(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
     if chain is None:
         raise UnknownChain(f"Chain {query.chain_id} is not configured here.")
     tokens = TOKENS.get(chain.family)
-    named = _named(query.tokens, tokens.token_address) if tokens else []
+    wanted = named(query.tokens, tokens.token_address) if tokens else []
     agent = await shown.get(ports, ref)
     address = agent.wallet_addresses.of(chain.family)
+    return _Found(agent, chain, address, await holdings(ports, chain, address, wanted))
+
+
+async def holdings(ports: Ports, chain: Chain, address: str, named: Sequence[str]) -> Holdings:
+    """What an address holds on a chain: the coin, and the tokens named, or all it has where a node can tell."""
+    tokens = TOKENS.get(chain.family)
     native, held, notes = Held(""), [Held(token) for token in named], []
     try:
         async with asyncio.timeout(SECONDS):
@@ -124,10 +136,10 @@ async def _found(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
         notes.append(
             f"The wallet holds {len(held)} tokens; these are the first {MAX_TOKENS}. Name others with `tokens`."
         )
-    return _Found(agent, chain, address, native, held[:MAX_TOKENS], " ".join(notes) or UNSET)
+    return Holdings(native, held[:MAX_TOKENS], " ".join(notes) or UNSET)
 
 
-def _named(given: str | None, parse: Callable[[str], str]) -> list[str]:
+def named(given: str | None, parse: Callable[[str], str]) -> list[str]:
     """The tokens that were named, each once."""
     texts = [text.strip() for text in given.split(",")] if given is not None else []
     if len(texts) > MAX_TOKENS:
@@ -137,10 +149,11 @@ def _named(given: str | None, parse: Callable[[str], str]) -> list[str]:
 
 def _token(held: Held) -> TokenFunds:
     decimals = UNSET if held.decimals is None else held.decimals
-    return TokenFunds(held.address, held.symbol, *_amount(held), decimals=decimals, note=held.note or UNSET)
+    return TokenFunds(held.address, held.symbol, *written(held), decimals=decimals, note=held.note or UNSET)
 
 
-def _amount(held: Held) -> tuple[str | None, str | None]:
+def written(held: Held) -> tuple[str | None, str | None]:
+    """An amount in the smallest unit and in whole ones, as far as both are known."""
     if held.amount is None:
         return None, None
     # Nothing is nothing in any unit.
@@ -152,24 +165,24 @@ def _portfolio(found: _Found, listed: prices.Prices) -> Portfolio:
     chain, native = found.chain, None
     family = WALLETS[chain.family]
     worths: list[Decimal] = []
-    if found.native.amount is not None:
-        usd = _worth(listed, family.native_asset, chain.symbol, found.native, worths)
-        native = NativeWorth(chain.symbol, formatted(found.native.amount, chain.decimals), usd)
+    if found.holds.native.amount is not None:
+        usd = _worth(listed, family.native_asset, chain.symbol, found.holds.native, worths)
+        native = NativeWorth(chain.symbol, formatted(found.holds.native.amount, chain.decimals), usd)
     shown = [
         TokenWorth(
             one.address,
             one.symbol,
-            *_amount(one),
+            *written(one),
             _worth(listed, family.token_asset(chain.id, one.address), one.symbol, one, worths),
             one.note or UNSET,
         )
-        for one in found.tokens
+        for one in found.holds.tokens
     ]
     return Portfolio(
         chain_id=chain.id,
         native=native,
         tokens=shown,
-        note=found.note,
+        note=found.holds.note,
         total_usd_text=prices.text(prices.total(worths)) if worths else UNSET,
     )
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 # Not dots alone: clients rewrite a path with `.` or `..` in it before they send it.
 AgentId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^\.*[A-Za-z0-9_\-:][A-Za-z0-9_\-.:]*\Z")]
 TenantId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^\.*[A-Za-z0-9_\-:][A-Za-z0-9_\-.:]*\Z")]
+AccountId = TenantId
 Uuid = Annotated[
     str,
     Meta(min_length=36, max_length=36, pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z"),

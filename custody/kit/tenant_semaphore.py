@@ -1,4 +1,4 @@
-"""A semaphore over some of the database's connections for one kind of work, of which a tenant holds one at a time."""
+"""A semaphore over what tenants share, such as connections to the database, of which each holds one at a time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,17 +22,18 @@ class NoneFree(Exception):
 
 
 class TenantSemaphore:
-    """Tenants take turns: one connection each, and all together a part of the pool."""
+    """Tenants take turns: one seat each, and all together so many seats, or a part of the pool's connections."""
 
-    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(self, wait_seconds: float = WAIT_SECONDS, *, seats: int | None = None) -> None:
         self._wait_seconds = wait_seconds
+        self._count = seats
         self._seats: asyncio.Semaphore | None = None
         # A tenant's turn, and how many hold it or wait for it.
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
 
     @asynccontextmanager
     async def turn(self, pool: Pool, tenant: str) -> AsyncIterator[None]:
-        """A time in which this tenant may hold one connection. Raises TooManyOfTenant, NoneFree."""
+        """A time in which this tenant has a seat. Raises TooManyOfTenant, NoneFree."""
         async with self._turn_of(tenant), self._seat(pool):
             yield
 
@@ -53,7 +54,7 @@ class TenantSemaphore:
     @asynccontextmanager
     async def _seat(self, pool: Pool) -> AsyncIterator[None]:
         if self._seats is None:
-            self._seats = asyncio.Semaphore(max(1, pool.get_max_size() // ONE_IN))
+            self._seats = asyncio.Semaphore(self._count or max(1, pool.get_max_size() // ONE_IN))
         try:
             # One of each tenant waits here at most, first come, first served.
             await asyncio.wait_for(self._seats.acquire(), self._wait_seconds)

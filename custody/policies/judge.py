@@ -44,6 +44,7 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
         *_judge_empty(enabled, facts),
         *_judge_unbounded(enabled, results, subject),
         *_judge_unlisted(enabled, subject),
+        *_judge_unvouched(enabled, results, subject, facts),
         *_judge_uncovered(enabled, subject, facts),
     ]
     results += [result for result, _ in own]
@@ -95,6 +96,23 @@ def _judge_unlisted(enabled: Sequence[ParsedRule], subject: Subject) -> list[tup
         return []
     reason = f"a {subject.family} order needs an enabled allowed-chains rule that lists its network, {subject.caip2}"
     return [(Result(ALLOWED_CHAINS, False, reason), "refuse")]
+
+
+def _judge_unvouched(
+    enabled: Sequence[ParsedRule], results: Sequence[Result], subject: Subject, facts: Facts
+) -> list[tuple[Result, Decision]]:
+    """Calldata of a batch goes out only where a rule lists the call, unless the deployment lets a person decide."""
+    if subject.vouched is None or any(result.type == CONTRACT_ALLOWLIST and not result.passed for result in results):
+        return []
+    lists = [calls for rule in enabled if (calls := rule.terms.covers().calls) is not None]
+    if all(any(calls.permits(call) for calls in lists) for call in subject.calls):
+        return []
+    if subject.vouched == "queue":
+        outcome: Decision = "sign" if facts.approving else "queue"
+        said = "a person approved it" if facts.approving else "a person must approve it"
+        return [(Result(CONTRACT_ALLOWLIST, facts.approving, f"a call of the batch is on no list; {said}"), outcome)]
+    reason = "calldata in a batch needs an enabled contract-allowlist that lists each call"
+    return [(Result(CONTRACT_ALLOWLIST, False, reason), "refuse")]
 
 
 def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:

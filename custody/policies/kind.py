@@ -152,3 +152,13 @@ def given[T](sent: T | UnsetType | None, otherwise: T) -> T:
 def at_most(new: int | None, old: int | None) -> bool:
     """Say whether a bound is no looser than an old one; None is no bound."""
     return old is None or (new is not None and new <= old)
+
+
+def of_each(terms: Terms, subject: Subject, facts: Facts) -> tuple[bool, str]:
+    """Say whether every call of a batch passes by itself, and why; the first that does not is named by its number."""
+    passed, reason = True, ""
+    for number, part in enumerate(subject.parts, start=1):
+        passed, reason = terms.check(part, facts)
+        if not passed:
+            return False, f"call {number}: {reason}"
+    return passed, reason

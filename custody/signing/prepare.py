@@ -4,9 +4,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from custody.chains import families
-from custody.chains.evm import transfers
+from custody.chains.evm import calls, transfers
+from custody.chains.evm import rpc as evm
 from custody.chains.nodes import nodes_of
-from custody.chains.orders import Asked, Prepared, PsbtOrder, TransferOrder, TypedDataOrder, kind_of
+from custody.chains.orders import (
+    Asked,
+    CallsOrder,
+    EvmOrder,
+    Prepared,
+    PsbtOrder,
+    TransferOrder,
+    TypedDataOrder,
+    kind_of,
+)
 from custody.chains.rpc import NotExecutable
 from custody.kit import stages
 from custody.kit.errors import UpstreamFailed
@@ -29,6 +39,10 @@ async def prepare(ports: Ports, order: Asked, sender: Callable[[str], Awaitable[
     """What a node of the order's chain suggests; `sender` finds the address of the wallet of a family."""
     if isinstance(order, TransferOrder):
         order = transfers.transaction(order)
+    batch: tuple[EvmOrder, ...] = ()
+    if isinstance(order, CallsOrder):
+        batch = calls.transactions(order)
+        order = batch[0]
     if isinstance(order, TypedDataOrder | PsbtOrder):
         # It goes to no node.
         return Preparation()
@@ -39,6 +53,8 @@ async def prepare(ports: Ports, order: Asked, sender: Callable[[str], Awaitable[
         try:
             nodes = nodes_of(chain)
             by = await sender(chain.family) if nodes.NEEDS_SENDER else ""
+            if batch:
+                return Preparation(await evm.prepare_batch(ports.rpc, chain, by, batch))
             return Preparation(await nodes.prepare(ports.rpc, chain, by, order))
         except NotExecutable as problem:
             # The node knows the nonce all the same, and an order that is not broadcast may use it.

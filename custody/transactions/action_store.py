@@ -33,6 +33,9 @@ async def find(pool: Pool, ref: AgentRef, action_id: str) -> Found:
         row = await connection.fetchrow(_ONE, ref.tenant, action_id)
     if row is None or row["agent_id"] != ref.agent or row["wallet_action"] is None:
         raise ActionAbsent
+    if _decode(row["wallet_action"]).type != "transfer":
+        # A batch that was refused; what becomes of the others is told by their intents.
+        raise ActionAbsent
     return Found(_shown(row), row["status_detail"])
 
 

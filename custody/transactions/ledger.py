@@ -5,13 +5,14 @@ The read takes no lock. The write succeeds only if nothing the judge looked at h
 agent's ledger version, policy version, incarnation and token epoch, the tenant's freeze and its configuration.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import asyncpg
 import msgspec
 
+from custody.intents.steps import NO_STEP, NewRow, StepRow
 from custody.kit.act import Act, Credential
 from custody.kit.callers import IdempotencyKey
 from custody.kit.refs import AgentRef
@@ -21,7 +22,8 @@ _READ = "SELECT * FROM sign_read($1, $2, $3, $4, $5, $6, $7, $8)"
 _PSBT = "SELECT * FROM psbt_read($1, $2, $3, $4, $5, $6)"
 _ACTION = "SELECT * FROM action_read($1, $2, $3, $4)"
 _WRITE_VOTE = "SELECT vote_write($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-_WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7)"
+_WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7, $8)"
+_PROPOSE = "SELECT propose_write($1, $2, $3, $4, $5, $6)"
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -277,6 +279,8 @@ class GuardRow(NamedTuple):
     voters: list[str] | None
     voter_macs: list[bytes] | None
     voter_keys: list[str] | None
+    # What is stored for the order, which the agent's row counts.
+    stored_bytes: int
 
 
 class UsedSignatures(msgspec.Struct, frozen=True):
@@ -322,6 +326,15 @@ class VoteRecord(msgspec.Struct, frozen=True):
     act: Act
 
 
+class ProposalRecord(msgspec.Struct, frozen=True):
+    """A batch of calls that waits as an intent, as it is written."""
+
+    intent: NewRow
+    events: str
+    stored_bytes: int
+    act: Act
+
+
 class Guard(msgspec.Struct, frozen=True):
     """What must still hold when the record is written: the token's epoch, or the caller's credential; and the approval.
 
@@ -335,9 +348,11 @@ class Guard(msgspec.Struct, frozen=True):
     claim_comment: str | None = None
     used: UsedSignatures | None = None
     voters: Voters | None = None
+    # Of what carries out an intent: its last step.
+    step: StepRow = NO_STEP
 
 
-def guard_row(facts: Facts, guard: Guard) -> GuardRow:
+def guard_row(facts: Facts, guard: Guard, stored_bytes: int = 0) -> GuardRow:
     """What a write compares, as SQL takes it."""
     return GuardRow(
         facts.incarnation,
@@ -355,18 +370,30 @@ def guard_row(facts: Facts, guard: Guard) -> GuardRow:
         guard.voters.users if guard.voters else None,
         guard.voters.macs if guard.voters else None,
         guard.voters.keys if guard.voters else None,
+        stored_bytes,
     )
 
 
-async def write(connection: Any, ref: AgentRef, facts: Facts, record: Record, guard: Guard) -> str:
-    """Write one judged order: `done`, `stale` (nothing written, read again) or `unclaimed` (the approval is gone).
+async def write(connection: Any, ref: AgentRef, facts: Facts, records: Sequence[Record], guard: Guard) -> str:
+    """Write what was judged together: `done`, `stale` (nothing written, read again) or `unclaimed` (the approval or
+    the intent is gone).
 
-    The reply to this statement is the commit: only after it may the signature leave the signer.
+    The reply to this statement is the commit: only after it may a signature leave the signer.
     """
-    row = guard_row(facts, guard)
-    fields = msgspec.structs.astuple(record)[: len(RECORD_FIELDS)]
+    row = guard_row(facts, guard, sum(record.stored_bytes for record in records))
+    rows = [msgspec.structs.astuple(record)[: len(RECORD_FIELDS)] for record in records]
+    acts = [record.act for record in records]
     vote = guard.voters.vote if guard.voters else None
-    result = await connection.fetchval(_WRITE, ref.tenant, ref.agent, row, guard.credential, record.act, fields, vote)
+    result = await connection.fetchval(
+        _WRITE, ref.tenant, ref.agent, row, guard.credential, acts, rows, vote, guard.step
+    )
+    return str(result)
+
+
+async def write_proposal(connection: Any, ref: AgentRef, facts: Facts, record: ProposalRecord, guard: Guard) -> str:
+    """Keep a batch as an intent; the answers are those of `write`."""
+    row = guard_row(facts, guard, record.stored_bytes)
+    result = await connection.fetchval(_PROPOSE, ref.tenant, ref.agent, row, record.act, record.intent, record.events)
     return str(result)
 
 

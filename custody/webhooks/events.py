@@ -11,6 +11,7 @@ import msgspec
 
 from custody.kit.described import Id, Instant, described
 from custody.policies.types import Result, Window
+from custody.protocol.signer.intents import IntentStatus, IntentType
 from custody.transactions.types import Kind
 
 # The payload is built on the path of every order: encoded once, as the bytes that a delivery sends.
@@ -140,6 +141,57 @@ class PolicyViolation(Payload, frozen=True, kw_only=True):
     failed_policies: Annotated[list[Result], described("The rules that refused it.")]
 
 
+class IntentEvent(Payload, frozen=True, kw_only=True):
+    """What every event of an intent says of it: its id and state, and nothing of what it does."""
+
+    intent_id: Annotated[Id, described("The intent.")]
+    intent_type: Annotated[IntentType, described("What kind of intent it is.")]
+    agent_id: Annotated[str | None, described("The agent it is about.")]
+    status: Annotated[IntentStatus, described("The state that it has come to.")]
+
+
+class IntentCreated(IntentEvent, frozen=True, kw_only=True):
+    """Somebody proposed something, and a person must authorise it."""
+
+    event: ClassVar[str] = "intent.created"
+
+
+class IntentAuthorized(IntentEvent, frozen=True, kw_only=True):
+    """A person authorised an intent; it waits to be executed."""
+
+    event: ClassVar[str] = "intent.authorized"
+
+
+class IntentExecuted(IntentEvent, frozen=True, kw_only=True):
+    """An intent was carried out."""
+
+    event: ClassVar[str] = "intent.executed"
+
+
+class IntentFailed(IntentEvent, frozen=True, kw_only=True):
+    """An intent failed, or a person closed it as failed."""
+
+    event: ClassVar[str] = "intent.failed"
+
+
+class IntentRejected(IntentEvent, frozen=True, kw_only=True):
+    """A person rejected an intent."""
+
+    event: ClassVar[str] = "intent.rejected"
+
+
+class IntentCanceled(IntentEvent, frozen=True, kw_only=True):
+    """A person cancelled an intent."""
+
+    event: ClassVar[str] = "intent.canceled"
+
+
+class IntentExpired(IntentEvent, frozen=True, kw_only=True):
+    """Nobody decided over an intent in time, or a person ended it as expired."""
+
+    event: ClassVar[str] = "intent.expired"
+
+
 PAYLOADS: tuple[type[Payload], ...] = (
     TxPending,
     ApprovalVoted,
@@ -151,6 +203,13 @@ PAYLOADS: tuple[type[Payload], ...] = (
     TxFailed,
     SpendThreshold,
     PolicyViolation,
+    IntentCreated,
+    IntentAuthorized,
+    IntentExecuted,
+    IntentFailed,
+    IntentRejected,
+    IntentCanceled,
+    IntentExpired,
 )
 
 

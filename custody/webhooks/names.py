@@ -16,6 +16,13 @@ Subscribable = Literal[
     "tx.failed",
     "spend.threshold",
     "policy.violation",
+    "intent.created",
+    "intent.authorized",
+    "intent.executed",
+    "intent.failed",
+    "intent.rejected",
+    "intent.canceled",
+    "intent.expired",
     "user.unlinked_account",
 ]
 SUBSCRIBABLE: Final[tuple[str, ...]] = get_args(Subscribable)

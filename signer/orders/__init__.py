@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from custody.chains.orders import (
+    CallsOrder,
     EvmOrder,
     EvmReplacement,
     EvmTransfer,
@@ -14,6 +15,7 @@ from custody.chains.orders import (
 )
 from signer.orders.bitcoin import PSBT
 from signer.orders.evm import EVM_TRANSACTION
+from signer.orders.evm_calls import EVM_CALLS
 from signer.orders.evm_replacement import EVM_REPLACEMENT
 from signer.orders.evm_transfer import EVM_TRANSFER
 from signer.orders.kind import AnyKind
@@ -25,15 +27,18 @@ KINDS: Final[Mapping[type[object], AnyKind]] = {
     EvmReplacement: EVM_REPLACEMENT,
     TransferOrder: EVM_TRANSFER,
     EvmTransfer: EVM_TRANSFER,
+    CallsOrder: EVM_CALLS,
     TypedDataOrder: TYPED_DATA,
     SolanaOrder: SOLANA_TRANSACTION,
     PsbtOrder: PSBT,
 }
 
 
-# A replacement and a transfer are stored as the transactions that they are.
+# A replacement, a transfer and the calls of a batch are stored as the transactions that they are.
 _BY_NAME: Final[Mapping[str, AnyKind]] = {
-    kind.name: kind for order, kind in KINDS.items() if order not in (EvmReplacement, TransferOrder, EvmTransfer)
+    kind.name: kind
+    for order, kind in KINDS.items()
+    if order not in (EvmReplacement, TransferOrder, EvmTransfer, CallsOrder)
 }
 
 

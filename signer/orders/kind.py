@@ -43,6 +43,8 @@ class Inputs(msgspec.Struct, frozen=True):
     prepared: Prepared | None = None
     approving: bool = False
     replaced: Replaced | None = None
+    # Whether a person may let calls of a batch pass that no rule lists.
+    unsafe_calls: bool = False
 
 
 class NonceRequest(msgspec.Struct, frozen=True):
@@ -71,6 +73,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     psbt: PsbtQuestion | None = None
     # Of an order that is a wallet action: what was asked for. Its reference makes it once.
     action: WalletAction | None = None
+    # How many transactions it becomes.
+    orders: int = 1
 
 
 class Decoded(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,8 @@ from signer.authority_seals import AUTHORITY_MAC, content_of_set
 from signer.bitcoin_seals import ACCOUNT_MAC, account_content
 from signer.credentials import ROUTE_MAC, place
 from signer.imports import PRIVATE_HALF, place_of
+from signer.intents.sealed import INTENT_MAC
+from signer.intents.sealed import Sealed as Intent
 from signer.policies import POLICY_MAC, content_of_stored
 from signer.record import APPROVAL_MAC, approval_content
 from signer.signers import CREDENTIAL, credential_place
@@ -191,6 +193,15 @@ KINDS: tuple[Sealed | Maced, ...] = (
             row["public_key"],
             row["chain_code"],
         ),
+    ),
+    Maced(
+        table="intents",
+        what="intents",
+        keys=(("tenant_id", "text"), ("id", "uuid")),
+        columns="t.agent_id, t.incarnation, t.type, t.payload, t.digest, t.status, t.created_by, t.baseline, "
+        "t.authorized_by, t.authorized_at, t.tx_ids, t.expires_at",
+        purpose=INTENT_MAC,
+        content=lambda row: Intent.of(row["tenant_id"], row).content,
     ),
     Maced(
         table="credential_routes",

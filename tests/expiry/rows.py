@@ -105,6 +105,12 @@ LINES = (
         NOW,
     ),
     Line(
+        "ended intents",
+        "INSERT INTO intents (tenant_id, id, type, payload, digest, status, created_by, expires_at, created_at, "
+        "updated_at, mac) VALUES ('t', gen_random_uuid(), 'rpc', '{}', '', 'expired', 'me', $1, $1, $1, '')",
+        timedelta(days=365),
+    ),
+    Line(
         "import sessions",
         "INSERT INTO import_sessions (tenant_id, id, agent_id, incarnation, chain, expires_at, created_at) "
         f"VALUES ('t', gen_random_uuid(), 'a', '{USER}', 'evm', $1, $1)",

@@ -335,7 +335,13 @@ STATEMENTS = {
     "writing a token key": "INSERT INTO token_keys (kid, public_key) VALUES ('x', 'x')",
     "reviving a token": "UPDATE agents SET token_epoch = 1",
     "a made-up answer": "UPDATE idempotency SET answer = 'x'",
-    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL)",
+    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL, NULL)",
+    "an authorised intent": "UPDATE intents SET status = 'authorized'",
+    "calling take_step": "SELECT take_step('t', NULL)",
+    "a false answer to an order": "SELECT finish_account_act(ROW('me', 'POST /vault/{agentId}/sign', 'k', 'f', 'a', "
+    "'system', 'me', '{}', NULL)::act, 'account.created', 'a')",
+    "a false act": "SELECT finish_account_act(ROW('me', NULL, NULL, NULL, NULL, 'system', 'me', '{}', NULL)::act, "
+    "'tx.signed', 'a')",
     "calling replace_policies": "SELECT replace_policies('t', NULL, NULL, 'a', gen_random_uuid(), 1, 1, '', '{}')",
     "calling outcome_write": "SELECT outcome_write('t', gen_random_uuid(), 'sent', 4, '{}')",
     "calling lock_agent": "SELECT lock_agent('t', 'a')",

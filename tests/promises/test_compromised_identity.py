@@ -52,7 +52,7 @@ STATEMENTS = {
     "an order's answer": "INSERT INTO idempotency "
     "(tenant_id, principal, route, key_hash, fingerprint, tx_id, expires_at) VALUES "
     " (current_setting('custody.tenant'), 'user:u', 'r', 'x', 'x', gen_random_uuid(), now())",
-    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL)",
+    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL, NULL)",
     "calling lock_agent": "SELECT lock_agent('t', 'a')",
     "calling outcome_write": "SELECT outcome_write('t', gen_random_uuid(), 'sent', 4, '{}')",
     "calling reveal_read": "SELECT * FROM reveal_read('t', 'a', gen_random_uuid())",

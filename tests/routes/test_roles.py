@@ -42,6 +42,18 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         GET /approvals
         GET /approvals/stats
         GET /approvals/{id}
+        GET /intents
+        GET /intents/{intentId}
+        GET /accounts
+        GET /accounts/{accountId}
+        GET /accounts/{accountId}/balance
+        GET /accounts/{accountId}/aggregations
+        GET /accounts/{accountId}/aggregations/{aggregationId}
+        GET /v1/accounts
+        GET /v1/accounts/{accountId}
+        GET /v1/accounts/{accountId}/balance
+        GET /v1/accounts/{accountId}/aggregations
+        GET /v1/accounts/{accountId}/aggregations/{aggregationId}
         GET /dashboard/{agentId}
         GET /secrets
         GET /events
@@ -50,6 +62,14 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         GET /secrets/routes/{id}
         GET /tenants/{id}
         GET /tenants/{id}/config
+    """,
+    ),
+    # What changes rules, names or quorums takes more; tests/routes/intents.
+    (
+        BUILDERS,
+        None,
+        """
+        POST /intents
     """,
     ),
     (
@@ -134,6 +154,18 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         GET /tenants/{id}/security-checklist
         GET /tenants/{id}/idempotency-metrics
         GET /tenants/{id}/idempotency-metrics/export
+        POST /accounts
+        PATCH /accounts/{accountId}
+        DELETE /accounts/{accountId}
+        POST /accounts/{accountId}/aggregations
+        PATCH /accounts/{accountId}/aggregations/{aggregationId}
+        DELETE /accounts/{accountId}/aggregations/{aggregationId}
+        POST /v1/accounts
+        PATCH /v1/accounts/{accountId}
+        DELETE /v1/accounts/{accountId}
+        POST /v1/accounts/{accountId}/aggregations
+        PATCH /v1/accounts/{accountId}/aggregations/{aggregationId}
+        DELETE /v1/accounts/{accountId}/aggregations/{aggregationId}
     """,
     ),
     (
@@ -148,6 +180,19 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /agents/{agentId}/unfreeze
         POST /tenants/{id}/freeze
         POST /tenants/{id}/unfreeze
+    """,
+    ),
+    (
+        ADMINS,
+        "intents",
+        """
+        POST /intents/{intentId}/authorize
+        POST /intents/{intentId}/approve
+        POST /intents/{intentId}/reject
+        POST /intents/{intentId}/execute
+        POST /intents/{intentId}/fail
+        POST /intents/{intentId}/cancel
+        POST /intents/{intentId}/expire
     """,
     ),
     (

@@ -143,6 +143,7 @@ def _fitting(cast: Cast, wanted: Any, first: Any) -> Any:
         "ether",
         "123456",
         {"to": "0x" + "11" * 20, "value": "1"},
+        {"calls": [{"to": "0x" + "11" * 20, "value": "1"}]},
     )
     options = get_args(wanted) if get_origin(wanted) in {Union, UnionType} else (wanted,)
     literals = get_args(wanted) if get_origin(wanted) is Literal else ()

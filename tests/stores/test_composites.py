@@ -4,6 +4,8 @@ import asyncpg
 import pytest
 
 from custody.database.texts import read
+from custody.intents.steps import NewRow as NewIntentRow
+from custody.intents.steps import StepRow
 from custody.kit.act import Act, Credential
 from custody.transactions.ledger import RECORD_FIELDS, GuardRow, NonceRow, VoteRow
 from identity.administration.tenants import NewTenantRow
@@ -14,6 +16,8 @@ from signer.policies import RuleRow
 PASSED = {
     "act": Act._fields,
     "credential": Credential._fields,
+    "intent_row": NewIntentRow._fields,
+    "intent_step": StepRow._fields,
     "new_agent": NewAgentRow._fields,
     "new_tenant": NewTenantRow._fields,
     "new_wallet": NewWalletRow._fields,

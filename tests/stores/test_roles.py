@@ -18,7 +18,7 @@ from tests.fixtures.deployments import database_apart, deployed, owner_of
 from tests.fixtures.keepsakes import vote_on_something
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
-from tests.fixtures.server import Service
+from tests.fixtures.server import EVM_CHAIN, Service
 from tests.fixtures.signer_socket import done_as_tenant
 from tests.fixtures.signers import new_quorum, new_signer
 from tests.routes.vault.bitcoin import LISTED, payment, signed
@@ -41,6 +41,10 @@ TENANT_TABLES = (
     "approver_keys",
     "approval_votes",
     "quorum_breaks",
+    "intents",
+    "accounts",
+    "account_wallets",
+    "account_aggregations",
     "import_sessions",
     "bitcoin_accounts",
     "psbt_spends",
@@ -114,6 +118,7 @@ JUDGED = (
     "approver_keys",
     "approval_votes",
     "quorum_breaks",
+    "intents",
     "import_sessions",
     "bitcoin_accounts",
     "psbt_spends",
@@ -532,6 +537,9 @@ def _fill(service: Service, tenant: Tenant) -> None:
         person.ok("POST", f"/vault/{agent.id}/import/init", {"chain": "evm"})
         payer = authorised(person, tenant.agent(LISTED), "sign_transaction")
         assert signed(payer, payment(payer, 10_000)).status_code == 200
+        person.ok("POST", "/accounts", {"id": "mine", "wallet_ids": [agent.id]})
+        person.ok("POST", "/accounts/mine/aggregations", {})
+        person.ok("POST", "/intents", {"intentType": "rpc", "payload": {"method": "eth_chainId", "chainId": EVM_CHAIN}})
 
 
 def _administer(person: Person, path: str, tenant: Tenant) -> None:

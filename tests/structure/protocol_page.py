@@ -27,6 +27,7 @@ from custody.protocol.signer import (
     authority,
     bitcoin,
     imports,
+    intents,
     operation,
     orders,
     policies,
@@ -51,6 +52,7 @@ PAGES: dict[Path, dict[str, ModuleType]] = {
         "Bitcoin": bitcoin,
         "Key imports": imports,
         "Wallets of people": user_wallets,
+        "Intents": intents,
     },
     _DOCS / "protocol-people.md": {
         "Signing in": sign_in,

@@ -8,6 +8,7 @@ from custody.kit import shapes
 GOOD = {
     "AgentId": "a-B_c.d:1",
     "TenantId": "a-B_c.d:1",
+    "AccountId": "a-B_c.d:1",
     "Uuid": "01234567-89ab-cdef-0123-456789abcdef",
     "DisplayName": "An agent",
     "EvmAddress": "0x" + "aB" * 20,

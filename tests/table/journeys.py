@@ -13,7 +13,7 @@ import pyotp
 
 from tests.fixtures.approvers import Authenticator as ApproverKey
 from tests.fixtures.approvers import approver, quorum
-from tests.fixtures.callers import Client, Tenant, new_tenant
+from tests.fixtures.callers import ADDRESS, Client, Tenant, new_tenant
 from tests.fixtures.envelopes import sealed
 from tests.fixtures.eventually import eventually
 from tests.fixtures.forgery import claims_of
@@ -21,8 +21,11 @@ from tests.fixtures.people import Person, fresh_address, member, says, sign_in
 from tests.fixtures.signers import new_quorum, new_signer, quorum_body, signer_body
 from tests.outside.authenticator import Authenticator
 from tests.outside.wallet import Wallet
+from tests.routes.accounts.makers import opened
 from tests.routes.auth.devices import GRANT_TYPE, Device, decide, new_device
 from tests.routes.auth.factors import code_at
+from tests.routes.intents.makers import act, proposed
+from tests.routes.intents.makers import transfer as intent_of_transfer
 from tests.routes.vault.bitcoin import SCOPE, asked, payment
 from tests.routes.vault.transfers import fields, transfer
 
@@ -412,7 +415,66 @@ def _new_quorum(world: "World") -> Journey:
     return Journey(world.owner, {"agent": agent.id}, body)
 
 
+def _new_intent(world: "World") -> Journey:
+    return Journey(world.tenant, body=intent_of_transfer(world.agent))
+
+
+def _intent(world: "World", *acts: str, body: Any = None) -> Journey:
+    """An intent of the tenant's program, on which its owner has acted so far."""
+    made = proposed(world.tenant, intent_of_transfer(world.agent))
+    for one in acts:
+        assert act(world.owner, made, one).is_success
+    return Journey(world.owner, {"intent_id": made["id"]}, body)
+
+
+def _calls(world: "World") -> Journey:
+    agent = world.caller_of_calls
+    return Journey(agent, {"agent": agent.id}, {"calls": [{"to": ADDRESS, "value": "1"}], "broadcast": False})
+
+
+def _account(world: "World", body: Any = None) -> Journey:
+    """An account of its own; a tenant has many, but not any number."""
+    for account in world.tenant.ok("GET", "/accounts?offset=50")["accounts"]:
+        world.tenant.ok("DELETE", f"/accounts/{account['id']}")
+    return Journey(world.tenant, {"account_id": opened(world.tenant, world.agent)["id"]}, body)
+
+
+def _aggregation(world: "World", body: Any = None) -> Journey:
+    journey = _account(world)
+    path = f"/accounts/{journey.path['account_id']}/aggregations"
+    made = world.tenant.ok("POST", path, {"displayName": "A quarter"})
+    return Journey(world.tenant, {**journey.path, "aggregation_id": made["id"]}, body)
+
+
+def _of_accounts(at: str) -> dict[str, Callable[["World"], Journey]]:
+    one, some = f"{at}/{{accountId}}", f"{at}/{{accountId}}/aggregations"
+    return {
+        f"POST {at}": lambda world: Journey(world.tenant, body={"wallet_ids": [world.agent.id]}),
+        f"GET {one}": _account,
+        f"PATCH {one}": lambda world: _account(world, {"displayName": "Called otherwise"}),
+        f"DELETE {one}": _account,
+        f"GET {one}/balance": _account,
+        f"GET {some}": _account,
+        f"POST {some}": lambda world: _account(world, {"displayName": "A quarter"}),
+        f"GET {some}/{{aggregationId}}": _aggregation,
+        f"PATCH {some}/{{aggregationId}}": lambda world: _aggregation(world, {"refresh": True}),
+        f"DELETE {some}/{{aggregationId}}": _aggregation,
+    }
+
+
 JOURNEYS: dict[str, Callable[["World"], Journey]] = {
+    **_of_accounts("/accounts"),
+    **_of_accounts("/v1/accounts"),
+    "POST /intents": _new_intent,
+    "GET /intents/{intentId}": _intent,
+    "POST /intents/{intentId}/authorize": lambda world: _intent(world, body={"reason": "seen"}),
+    "POST /intents/{intentId}/approve": lambda world: _intent(world, body={"reason": "seen"}),
+    "POST /intents/{intentId}/reject": lambda world: _intent(world, body={"reason": "no"}),
+    "POST /intents/{intentId}/execute": lambda world: _intent(world, "authorize"),
+    "POST /intents/{intentId}/fail": lambda world: _intent(world, body={"executionResult": {"seen": True}}),
+    "POST /intents/{intentId}/cancel": _intent,
+    "POST /intents/{intentId}/expire": _intent,
+    "POST /vault/{agentId}/actions/send-calls": _calls,
     "POST /agents/{agentId}/signers": lambda world: Journey(
         world.owner, {"agent": world.fresh_agent().id}, signer_body(issueCredential=True)
     ),

@@ -185,6 +185,19 @@ BY_HAND = {
     "PATCH /agents/{agentId}/key-quorums/{quorumId}",
     "PUT /secrets/routes/{id}",
     "POST /secrets/routes/explain",
+    "POST /intents",
+    "POST /intents/{intentId}/fail",
+    "POST /vault/{agentId}/actions/send-calls",
+    *(
+        f"{method} {at}"
+        for at in ("/accounts", "/v1/accounts")
+        for method, at in (
+            ("POST", at),
+            ("PATCH", f"{at}/{{accountId}}"),
+            ("POST", f"{at}/{{accountId}}/aggregations"),
+            ("PATCH", f"{at}/{{accountId}}/aggregations/{{aggregationId}}"),
+        )
+    ),
     "PUT /tenants/{id}/config",
     "POST /tenants/{id}/app-clients",
     "PUT /tenants/{id}/app-clients",

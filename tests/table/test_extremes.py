@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from api.http.endpoint import Endpoint
-from api.routes import endpoints
+from tests.table.mounts import each_once
 from tests.table.world import World
 
 NUMBERS = [edge + step for edge in (2**31, 2**32, 2**53, 2**63) for step in (-1, 0, 1)] + [-1, -(2**63), 10**30]
@@ -30,8 +30,8 @@ TIMES = [
     "20260101",
     "infinity",
 ]
-WITH_QUERY = [one for one in endpoints() if one.query is not None]
-WITH_BODY = [one for one in endpoints() if one.body is not None]
+WITH_QUERY = [one for one in each_once() if one.query is not None]
+WITH_BODY = [one for one in each_once() if one.body is not None]
 
 
 def name(endpoint: Endpoint) -> str:

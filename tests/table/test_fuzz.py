@@ -18,6 +18,7 @@ from api.http.endpoint import Endpoint
 from api.routes import endpoints
 from tests.fixtures.callers import Client
 from tests.fixtures.thorough import THOROUGH
+from tests.table.mounts import each_once
 from tests.table.world import KINDS, World
 
 pytestmark = pytest.mark.long
@@ -53,6 +54,25 @@ MEANT: dict[str, str] = {
     **dict.fromkeys(("createDeviceCode", "pollDeviceToken"), "RFC 6749 answers 400 to an unknown tenant or code"),
     **dict.fromkeys(("signEvmTransaction", "replaceTransaction"), "the wallet has no funds"),
     **dict.fromkeys(("getBalance", "getAccount", "listTokenBalances"), "the chain is one of the deployment's"),
+    **dict.fromkeys(("createIntent", "sendCalls"), "the payload is one of its type, and says what can be done"),
+    **dict.fromkeys(
+        (
+            f"{name}{mount}"
+            for name in (
+                "createDigitalAssetAccount",
+                "changeDigitalAssetAccount",
+                "createAggregation",
+                "changeAggregation",
+            )
+            for mount in ("", "V1")
+        ),
+        "wallets and signers exist, and both spellings of a field agree",
+    ),
+    **dict.fromkeys(
+        ("getDigitalAssetAccountBalance", "getDigitalAssetAccountBalanceV1"),
+        "the chain is one of the deployment's, and a token is an address",
+    ),
+    "failIntent": "both spellings of a field agree",
     "createAgentToken": "a lifetime is at most 30 days",
     "listApprovals": "an asset has its own spelling",
     "createSecret": "an expiry is yet to come",
@@ -83,7 +103,11 @@ MEANT: dict[str, str] = {
 }
 # Where one that does not fit is taken.
 SIGNED = [header for header in headers.SIGNED.values() if header != "Idempotency-Key"]
-LOOSE: dict[str, str] = {"createAgents": "each agent of a batch is refused by itself, with 200"}
+LOOSE: dict[str, str] = {
+    "createAgents": "each agent of a batch is refused by itself, with 200",
+    # The tool writes too many `metadata.` filters without their prefix; what nobody declared is ignored.
+    **dict.fromkeys(("listAuditEvents", "exportAuditEvents"), "too many filters arrive as none"),
+}
 ASKED = tuple(check for check in CHECKS.get_all() if check.__name__ not in OFF)
 CREDENTIALS = ("authorization", "x-service-key", "x-service-platform-key", "x-service-app-id")
 FEW = settings(
@@ -112,7 +136,7 @@ def name(endpoint: Endpoint) -> str:
 
 TRIES = [
     pytest.param(endpoint, mode, id=f"{mode.value} {name(endpoint)}")
-    for endpoint in TABLE
+    for endpoint in each_once()
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
     # Nothing in a request without any part could be invalid.
     if mode == GenerationMode.POSITIVE or endpoint.body or endpoint.query or endpoint.path_names

@@ -166,6 +166,14 @@ class World:
         return agent
 
     @cached_property
+    def caller_of_calls(self) -> Agent:
+        """An agent whose signer authorises batches of calls."""
+        agent = self.tenant.agent()
+        self._ready["batches"] = agent
+        agent.headers.update(authorised(self.owner, agent, "send_calls").signer)
+        return agent
+
+    @cached_property
     def route(self) -> dict[str, Any]:
         """A credential route, and with it a secret, that stay."""
         return keep_route(self.tenant)

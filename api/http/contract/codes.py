@@ -26,6 +26,7 @@ from api.http import (
 from api.http.endpoint import Endpoint
 from custody.approvals.types import ApprovalRefused
 from custody.identity import request_signature
+from custody.intents.types import Throttling, VotesMissing
 from custody.kit import cursors, jwt
 from custody.kit.errors import CustodyError, Invalid, Unavailable
 from custody.kit.json_bodies import BadBody
@@ -39,6 +40,7 @@ from custody.protocol.signer.refusals import (
     SignerPermission,
     SignerUnknown,
 )
+from custody.signing.calls import ProposedCalls, RejectedCalls, ThrottledCalls
 from custody.signing.transfers import PendingTransfer, RejectedTransfer, ThrottledTransfer
 from custody.signing.types import Pending, PolicyRateLimited, PolicyRefused
 
@@ -78,6 +80,11 @@ _RECORDED = (
     PendingTransfer,
     RejectedTransfer,
     ThrottledTransfer,
+    ProposedCalls,
+    RejectedCalls,
+    ThrottledCalls,
+    Throttling,
+    VotesMissing,
 )
 _CURSOR: tuple[type[CustodyError], ...] = (cursors.BadCursor, cursors.OtherCursor, cursors.CursorAndPage)
 _SIGNED: tuple[type[CustodyError], ...] = (

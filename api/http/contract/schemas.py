@@ -6,6 +6,7 @@ A default stands in the description: generators take a field with a `default` fo
 """
 
 import inspect
+import re
 import typing
 from collections.abc import Iterable, Iterator
 from types import UnionType
@@ -135,7 +136,7 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
     if config.tag_field is not None:
         properties[config.tag_field] = {"description": "Which of its kind this is."} | properties[config.tag_field]
     required = [*schema.get("required", ()), *said_of(struct).needed]
-    for spelling in said_of(struct).untaught:
+    for spelling in {*said_of(struct).untaught, *other_spellings(properties)}:
         del properties[spelling]
     for field in msgspec.structs.fields(struct):
         if field.encode_name not in properties:
@@ -159,6 +160,15 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
         "properties": properties,
         **({"required": [name for name in properties if name in required]} if required else {}),
     }
+
+
+def other_spellings(names: Iterable[str]) -> list[str]:
+    """Those names in snake_case that stand beside the same ones in camelCase.
+
+    They are taken and answered, and not taught: to most generators of clients both are one name.
+    """
+    given = set(names)
+    return [name for name in given if "_" in name and re.sub("_(.)", lambda found: found[1].upper(), name) in given]
 
 
 def _may_be_unset(kind: Any) -> bool:

@@ -73,6 +73,8 @@ TAGS = {
     "Wallet actions": "Transfers: what an agent wants done, authorised by its signers.",
     "Transactions": "What was signed and what became of it.",
     "Approvals": "Orders that wait for a person.",
+    "Intents": "What is proposed, authorised by another person, and then carried out.",
+    "Accounts": "Wallets of agents under one name, and what they hold.",
     "Dashboard": "One agent at a glance.",
     "Secrets": "Credentials that agents use without seeing them.",
     "Credential routes": "Which calls of agents get which secret.",

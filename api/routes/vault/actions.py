@@ -1,16 +1,20 @@
 """Wallet actions: what an agent wants done, in its own terms."""
 
+from api.http.bodies import MAX_INTENT_BODY
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa, agent_token, narrower
+from api.http.who import admin_mfa, agent_token, asking, narrower
 from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
-from custody.chains.orders import TransferOrder
+from custody.chains.evm.calls import CallsTooLong, EmptyCall
+from custody.chains.orders import CallsOrder, TransferOrder
 from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
+from custody.protocol.signer.intents import SendCalls
 from custody.protocol.signer.orders import SignOrder, Simulate
-from custody.protocol.signer.refusals import ReferenceTaken, SignerRequired
-from custody.signing import transfers
+from custody.protocol.signer.refusals import AuthorityTampered, ReferenceTaken, SignerRequired
+from custody.signing import calls, transfers
+from custody.signing.calls import SentCalls
 from custody.signing.transfers import Transferred
 from custody.simulation import quote
 from custody.simulation.quote import TransferQuote
@@ -53,6 +57,23 @@ async def transfer_funds(
     rate-limit rule was evaluated, the `RateLimit-*` headers of a success are that rule's.
     """
     return await transfers.transfer(ports, caller, agent, body)
+
+
+@routes.post(
+    "/<agent>/actions/send-calls",
+    who=asking(SendCalls),
+    max_body=MAX_INTENT_BODY,
+    fails=(*ORDER, *EVM, *TRANSFER, AuthorityTampered, CallsTooLong, EmptyCall, ReferenceTaken, SignerRequired),
+    private=True,
+)
+async def send_calls(ports: Ports, caller: AgentCaller, agent: AgentRef, body: CallsOrder) -> Answered[SentCalls]:
+    """Send up to 16 calls as one batch: judged as one, and kept as an intent that a person authorises and executes.
+
+    Needs a signer of the agent with the permission `send_calls`. A call with calldata needs an enabled
+    contract-allowlist that lists it. The batch becomes one transaction for each call: all of them are in the ledger or
+    none is, but on the chain each stands alone. A batch is made once under its `referenceId`.
+    """
+    return await calls.send(ports, caller, agent, body)
 
 
 @routes.get(

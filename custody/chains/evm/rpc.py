@@ -4,13 +4,14 @@ Nothing here is trusted: the signer caps every figure, and an order is judged wi
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from custody.chains.evm.revert import reason_of
 from custody.chains.family import Chain
-from custody.chains.orders import EvmOrder, EvmPrepared
+from custody.chains.orders import CallsPrepared, EvmOrder, EvmPrepared
 from custody.chains.rpc import (
     METHOD_NOT_FOUND,
     BroadcastRefused,
@@ -68,6 +69,41 @@ async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPr
         problem.prepared = _prepared(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
         raise
     return _prepared(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
+
+
+async def prepare_batch(rpc: Rpc, chain: Chain, sender: str, orders: Sequence[EvmOrder]) -> CallsPrepared:
+    """Ask for nonce and fees once, and for the gas of each call by itself.
+
+    A call that needs an earlier one of the batch fails by itself: the node knows no gas for it, and it gets what its
+    caller gave, or the chain's usual gas. Raise InsufficientFunds if the wallet cannot pay all of them.
+    """
+    asked = [
+        {"from": sender, "to": one.to, "value": hex(int(one.value)), "data": "0x" + (one.data or "").removeprefix("0x")}
+        for one in orders
+    ]
+    figures = await _ask(rpc, chain, asked[0])
+    estimates = await rpc.each(chain.rpc_urls, [("eth_estimateGas", [one]) for one in asked])
+    max_fee, priority_fee, legacy = figures.fees
+    limits = [_gas_of(chain, order, found) for order, found in zip(orders, estimates, strict=True)]
+    price = min(max_fee, chain.max_fee_per_gas)
+    _check_funds(
+        sender,
+        chain,
+        figures.balance,
+        sum(int(one.value) for one in orders) + sum(limit or chain.default_gas for limit in limits) * price,
+    )
+    first = _prepared(figures.nonce, chain.default_gas, max_fee, priority_fee, legacy=legacy)
+    return CallsPrepared(first, limits)
+
+
+def _gas_of(chain: Chain, order: EvmOrder, estimate: Any) -> int | None:
+    if order.gas_limit:
+        return min(int(order.gas_limit), _LARGEST)
+    try:
+        found = quantity(estimate)
+    except UpstreamFailed:
+        return None
+    return min(found if found == PLAIN_TRANSFER_GAS else found * 6 // 5, _LARGEST)
 
 
 def _prepared(nonce: int, gas: int, max_fee: int, priority_fee: int, *, legacy: bool) -> EvmPrepared:

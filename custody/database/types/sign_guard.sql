@@ -17,5 +17,6 @@ CREATE TYPE sign_guard AS (
   used_until     timestamptz,
   voters         uuid[],
   voter_macs     bytea[],
-  voter_keys     uuid[]
+  voter_keys     uuid[],
+  stored_bytes   bigint
 );

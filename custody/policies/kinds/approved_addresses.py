@@ -8,7 +8,7 @@ from custody.chains.types import Effect, Subject
 from custody.kit.described import described
 from custody.policies.addresses import parse_addresses, same
 from custody.policies.assets import NATIVES
-from custody.policies.kind import Config, Covers, Rule, Terms, given
+from custody.policies.kind import Config, Covers, Rule, Terms, given, of_each
 from custody.policies.moved import gift
 from custody.policies.types import Facts
 
@@ -24,6 +24,8 @@ class ApprovedAddresses(Terms, frozen=True):
 
     def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
         """Say whether everyone the order pays, empowers or blindly calls is acceptable, and why."""
+        if subject.parts:
+            return of_each(self, subject, facts)
         listed = self.listed[subject.family]
         parties = _parties(subject)
         if None in parties:

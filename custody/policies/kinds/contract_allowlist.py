@@ -12,7 +12,7 @@ from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Call, Effect, Subject
 from custody.kit.described import described
 from custody.policies.assets import told
-from custody.policies.kind import Calls, Config, Covers, Rule, Terms
+from custody.policies.kind import Calls, Config, Covers, Rule, Terms, of_each
 from custody.policies.kinds.contract_entries import Constraint, Entry, EntryConfig, Told, entry_of
 from custody.policies.moved import limitless
 from custody.policies.types import Facts, InvalidPolicy
@@ -38,6 +38,8 @@ class ContractAllowlist(Terms, frozen=True):
 
     def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
         """Say whether every call, or the typed data, is listed and keeps its constraints, and why."""
+        if subject.parts:
+            return of_each(self, subject, facts)
         if subject.kind == "typed_data":
             return self._check_typed_data(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
         calls = list(subject.calls)

@@ -53,6 +53,9 @@ class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     created_at: Annotated[Instant, described("When it was created.")]
     frozen_at: Annotated[Instant | None, described("When it was frozen; null while it is not.")] = None
     frozen_reason: Annotated[str | None, described("Why it was frozen.")] = None
+    erc8004_token_id: Annotated[str | None, described("The agent's ERC-8004 identity token.")] = msgspec.field(
+        name="erc8004TokenId", default=None
+    )
     previous_wallets: Annotated[
         list[PreviousWallet], described("Wallets that imported keys replaced, oldest first.")
     ] = []

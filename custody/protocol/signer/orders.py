@@ -101,6 +101,12 @@ class Vote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="came
     ]
 
 
+class BatchSigned(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """A batch of calls, committed and released: one transaction for each call, in their order."""
+
+    signed: list[Signed]
+
+
 class NeedsPreparation(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """The order would be signed and broadcast, but no node was asked for its nonce and fees. Nothing was written."""
 

@@ -357,3 +357,47 @@ class ValueTooLong(Invalid):
 
 class VoteRefused(Forbidden):
     """This vote does not count."""
+
+
+class IntentAbsent(NotFound):
+    """No such intent."""
+
+
+class IntentTampered(Unavailable):
+    """This intent is not what the signer wrote; nothing of it is carried out. The operator's log says more."""
+
+
+class IntentNotPending(Conflict):
+    """This intent is not pending any more."""
+
+
+class IntentNotAuthorized(Conflict):
+    """Only an authorised intent is executed."""
+
+
+class IntentClosed(Conflict):
+    """This intent is over already."""
+
+
+class IntentChanged(Conflict):
+    """The intent differs from what you read: its digest is another one. Read it again before you decide."""
+
+
+class OwnIntent(Forbidden):
+    """Who proposes an intent may not authorise it: another owner or admin must."""
+
+
+class PersonRequired(Forbidden):
+    """Intents of this type change who may do what: an owner or admin must propose them, signed in."""
+
+
+class TooManyIntents(Conflict):
+    """This tenant has 1,000 intents that are not over; close some of them."""
+
+
+class NonceOpen(Conflict):
+    """An earlier transaction of this wallet was signed and never sent; send or replace it first."""
+
+
+class ResultTooLarge(Invalid):
+    """executionResult has at most 16 KiB."""

@@ -44,6 +44,21 @@ TAKEN = {
     "GET /vault/{agentId}/bitcoin/address",
     "POST /vault/{agentId}/simulate",
     "POST /agents/{agentId}/policies/backtest",
+    "POST /intents",
+    "GET /intents",
+    "GET /intents/{intentId}",
+    *(
+        f"{method} {at}{path}"
+        for at in ("/accounts", "/v1/accounts")
+        for path, methods in {
+            "": ("GET", "POST"),
+            "/{accountId}": ("GET", "PATCH", "DELETE"),
+            "/{accountId}/balance": ("GET",),
+            "/{accountId}/aggregations": ("GET", "POST"),
+            "/{accountId}/aggregations/{aggregationId}": ("GET", "PATCH", "DELETE"),
+        }.items()
+        for method in methods
+    ),
     "GET /approvals",
     "GET /approvals/stats",
     "GET /approvals/{id}",

@@ -27,6 +27,13 @@ EVENTS = [
     "tx.failed",
     "spend.threshold",
     "policy.violation",
+    "intent.created",
+    "intent.authorized",
+    "intent.executed",
+    "intent.failed",
+    "intent.rejected",
+    "intent.canceled",
+    "intent.expired",
     "user.unlinked_account",
 ]
 PUBLIC = {"domain": "custody.example.com", "uri": "https://custody.example.com/"}

@@ -17,6 +17,13 @@ def test_every_event_is_on_the_list() -> None:
         "tx.failed",
         "spend.threshold",
         "policy.violation",
+        "intent.created",
+        "intent.authorized",
+        "intent.executed",
+        "intent.failed",
+        "intent.rejected",
+        "intent.canceled",
+        "intent.expired",
         "user.unlinked_account",
     )
 

@@ -2,7 +2,7 @@
 --   tenant that the transaction is in. Raises CU001 where another request took the key meanwhile: nothing of the act
 --   stays.
 -- Runs as: caller
--- Execute: signer, identity
+-- Execute: signer, identity, definer
 
 CREATE FUNCTION finish_act(p_tenant text, p_act act, p_action text, p_resource_type text, p_resource_id text,
                            p_tx uuid DEFAULT NULL) RETURNS void

@@ -1,7 +1,7 @@
 -- Promises: The answer that a living idempotency key stands for, with its request's fingerprint. No row: the key is
 --   free.
 -- Runs as: caller
--- Execute: signer, identity
+-- Execute: api, signer, identity
 
 CREATE FUNCTION idempotency_find(p_tenant text, p_principal text, p_route text, p_key_hash bytea)
 RETURNS TABLE (fingerprint bytea, answer bytea)

@@ -1,7 +1,7 @@
 -- Promises: Stores the answer to an act under its idempotency key: true if the key was free or expired, or there is
 --   none; false if another request was first. p_tx: the transaction that has the answer instead.
 -- Runs as: caller
--- Execute: signer, identity
+-- Execute: signer, identity, definer
 
 CREATE FUNCTION idempotency_put(p_tenant text, p_act act, p_tx uuid DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql AS $$

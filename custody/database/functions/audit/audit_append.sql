@@ -8,11 +8,11 @@ CREATE FUNCTION audit_append(p_actor_type text, p_actor_id text, p_action text, 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE v_worker text;
 BEGIN
-  -- The writer is stamped from the session, and what one worker may claim nobody else can write, the other worker
-  -- neither.
+  -- The writer is stamped from the session, and what one process may claim nobody else can write.
   v_worker := CASE
     WHEN p_action ~ ('^(tx|policy|key|agent|approval|approver_key|secret|credential_route|signer|quorum|wallet|import'
-                     '|audit)\.') THEN 'custody_signer'
+                     '|intent|audit)\.') THEN 'custody_signer'
+    WHEN p_action ~ '^(account|aggregation)\.' THEN 'custody_api'
     WHEN p_action IN ('tenant.frozen', 'tenant.unfrozen', 'tenant.deleted') THEN 'custody_signer'
     WHEN p_action ~ ('^(tenant|user|session|membership|factor|passkey|device|app_client|app_secret|signing_key'
                      '|platform_key|api_key|webhook)\.') THEN 'custody_identity'

@@ -1,0 +1,180 @@
+"""Intents: what is proposed, authorised by a person, and then carried out."""
+
+from api.http.bodies import MAX_INTENT_BODY
+from api.http.endpoint import Routes
+from api.http.who import asking, tenant_read
+from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
+from custody.chains.evm.calls import CallsTooLong, EmptyCall
+from custody.intents import store
+from custody.intents.payloads import AllRules, BadPayload, RpcMethodNotAllowed
+from custody.intents.types import (
+    AuthorizationDetailsUnsupported,
+    BadIntentExpiry,
+    DecisionBody,
+    FailBody,
+    Intent,
+    IntentList,
+    IntentQuery,
+    NewIntentBody,
+    TtlTooLong,
+    TwoExpiries,
+)
+from custody.kit.answers import Answered
+from custody.kit.callers import SessionCaller, TenantCaller
+from custody.kit.errors import Frozen
+from custody.kit.quotas import DailyQuotaExceeded
+from custody.kit.spellings import AliasConflict
+from custody.policies.types import InvalidPolicy
+from custody.ports import Ports
+from custody.protocol.refusals import AdministrationMoving, MfaRequired, WrongRole
+from custody.protocol.signer.intents import AuthorizeIntent, CloseIntent, CreateIntent, ExecuteIntent
+from custody.protocol.signer.refusals import (
+    AgentAbsent,
+    AuthorityTampered,
+    AuthorizationStale,
+    IntentAbsent,
+    IntentChanged,
+    IntentClosed,
+    IntentNotAuthorized,
+    IntentNotPending,
+    IntentTampered,
+    NonceOpen,
+    OwnIntent,
+    PersonRequired,
+    PoliciesMoving,
+    PolicyTampered,
+    QuorumByPerson,
+    QuorumNeeded,
+    ReferenceTaken,
+    ResultTooLarge,
+    TooManyIntents,
+    TooManyQuorums,
+    UnknownApprover,
+    UnknownChain,
+)
+from custody.signing import intents
+from custody.signing.intents import Executed, IntentTypeRequired, PayloadTooLarge
+
+routes = Routes("/intents", tag="Intents")
+_STEP = (AdministrationMoving, AgentAbsent, IntentAbsent, IntentChanged, IntentClosed, IntentTampered)
+
+
+@routes.post(
+    "",
+    who=asking(CreateIntent),
+    status=201,
+    max_body=MAX_INTENT_BODY,
+    fails=(
+        *EVM,
+        *TRANSFER,
+        AdministrationMoving,
+        AgentAbsent,
+        AliasConflict,
+        AllRules,
+        AuthorizationDetailsUnsupported,
+        BadIntentExpiry,
+        BadPayload,
+        CallsTooLong,
+        DailyQuotaExceeded,
+        EmptyCall,
+        IntentTypeRequired,
+        InvalidPolicy,
+        PayloadTooLarge,
+        PersonRequired,
+        RpcMethodNotAllowed,
+        TooManyIntents,
+        TtlTooLong,
+        TwoExpiries,
+        UnknownChain,
+    ),
+)
+async def create_intent(ports: Ports, caller: TenantCaller, body: NewIntentBody) -> Answered[Intent]:
+    """Propose something. Another owner or admin authorises it, and then it can be executed.
+
+    What changes rules, names or quorums is proposed by an owner or admin who is signed in, never by a key.
+    """
+    return await intents.create(ports, caller, body)
+
+
+@routes.get("", who=tenant_read)
+async def list_intents(ports: Ports, caller: TenantCaller, query: IntentQuery) -> IntentList:
+    """List intents, newest first; every filter that is given must match."""
+    return await store.all_of(ports.pool, caller.tenant, query)
+
+
+@routes.get("/<intent_id>", who=tenant_read, fails=(IntentAbsent,))
+async def get_intent(ports: Ports, caller: TenantCaller, intent_id: str) -> Intent:
+    """Get an intent and what has become of it; after a time-out, read it before you execute it again."""
+    return await store.get(ports.pool, caller.tenant, intent_id)
+
+
+_AUTHORIZE = (*_STEP, Frozen, IntentNotPending, OwnIntent)
+
+
+@routes.post("/<intent_id>/authorize", who=asking(AuthorizeIntent), fails=_AUTHORIZE)
+async def authorize_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: DecisionBody) -> Answered[Intent]:
+    """Authorise a pending intent that somebody else proposed, against rules and wallets as they are now."""
+    return await intents.authorize(ports, caller, intent_id, body)
+
+
+@routes.post("/<intent_id>/approve", who=asking(AuthorizeIntent), fails=_AUTHORIZE)
+async def approve_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: DecisionBody) -> Answered[Intent]:
+    """Authorise a pending intent; another name of `/authorize`."""
+    return await intents.authorize(ports, caller, intent_id, body)
+
+
+@routes.post("/<intent_id>/reject", who=asking(CloseIntent), fails=(*_STEP, IntentNotPending))
+async def reject_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: DecisionBody) -> Answered[Intent]:
+    """Reject a pending intent; it is never carried out."""
+    return await intents.reject(ports, caller, intent_id, body)
+
+
+@routes.post(
+    "/<intent_id>/execute",
+    who=asking(ExecuteIntent),
+    fails=(
+        *_STEP,
+        *ORDER,
+        *NODE,
+        *EVM,
+        *TRANSFER,
+        AuthorityTampered,
+        AuthorizationStale,
+        IntentNotAuthorized,
+        MfaRequired,
+        NonceOpen,
+        PoliciesMoving,
+        PolicyTampered,
+        QuorumByPerson,
+        QuorumNeeded,
+        ReferenceTaken,
+        TooManyQuorums,
+        UnknownApprover,
+        WrongRole,
+    ),
+)
+async def execute_intent(ports: Ports, caller: SessionCaller, intent_id: str) -> Answered[Executed]:
+    """Carry out an authorised intent, judged by today's rules; the answer is the intent with its `executionResult`.
+
+    An intent whose rules, names or quorums changed since it was authorised fails as `stale_state`. A batch of calls
+    goes out as one transaction for each call, and is not atomic on the chain.
+    """
+    return await intents.carry_out(ports, caller, intent_id)
+
+
+@routes.post("/<intent_id>/fail", who=asking(CloseIntent), fails=(*_STEP, AliasConflict, ResultTooLarge))
+async def fail_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: FailBody) -> Answered[Intent]:
+    """Close an intent as failed, without executing it; what was signed elsewhere is not kept in its result."""
+    return await intents.fail(ports, caller, intent_id, body)
+
+
+@routes.post("/<intent_id>/cancel", who=asking(CloseIntent), fails=_STEP)
+async def cancel_intent(ports: Ports, caller: SessionCaller, intent_id: str) -> Answered[Intent]:
+    """Cancel a pending or authorised intent."""
+    return await intents.cancel(ports, caller, intent_id)
+
+
+@routes.post("/<intent_id>/expire", who=asking(CloseIntent), fails=_STEP)
+async def expire_intent(ports: Ports, caller: SessionCaller, intent_id: str) -> Answered[Intent]:
+    """End a pending or authorised intent before its time."""
+    return await intents.expire(ports, caller, intent_id)

@@ -1,0 +1,1 @@
+"""Accounts: wallets of agents under one name, with what they hold."""

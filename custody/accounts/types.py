@@ -1,0 +1,425 @@
+"""Accounts as callers see them. Every field of two words has both spellings, as the specification asks."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from custody.kit.described import Id, Instant, described
+from custody.kit.errors import Conflict, Invalid, NotFound, TooMany, Unavailable
+from custody.kit.paging import Offset
+from custody.kit.shapes import AccountId, AgentId, ChainId, DisplayName
+
+MAX_METADATA_BYTES = 16 * 1024
+MAX_WALLETS = 5
+MAX_ASSIGNED = 32
+MAX_ACCOUNTS = 1_000
+MAX_AGGREGATIONS = 1_000
+ChainFamily = Literal["evm", "solana"]
+ChainType = Literal["ethereum", "solana"]
+Custody = Literal["server", "user_embedded"]
+Mode = Literal["server", "user", "delegated", "quorum"]
+# Longer than what is taken, so that the answer can say how many are.
+Assigned = Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=1000)]
+Wallets = Annotated[list[AgentId], Meta(max_length=100)]
+_ID = described("The account's id, yours to choose; without it one is made.")
+_DISPLAY_NAME = described("What to call it.")
+_METADATA = described("Anything of yours, at most 16 KiB as JSON; `authorization` is reserved.")
+_OWNERS = described("Ids of users who own it. Told, and granted nothing.")
+_SIGNERS = described("Ids of signers of its wallets. Told, and granted nothing.")
+_RULES = described("Ids of policy rules of its wallets. Told, and granted nothing.")
+_WALLETS = described("Agents whose wallets belong to it. Sent at all, the wallet fields replace all of its wallets.")
+_USER_WALLETS = described("Wallets of the person whose tenant this is, by their ids.")
+_CONFIGURATION = described("Wallets of one chain family each: of the agent `wallet_id`, or of an agent made for it.")
+_SAME = "The same as `{}`."
+_TYPE = Literal["ethereum", "evm", "solana"]
+
+
+class AccountAbsent(NotFound):
+    """No such account."""
+
+
+class AggregationAbsent(NotFound):
+    """No such aggregation of this account."""
+
+
+class AccountTaken(Conflict):
+    """An account with this id exists."""
+
+
+class AggregationTaken(Conflict):
+    """An aggregation with this id exists in this tenant."""
+
+
+class AccountsFull(Conflict):
+    """A tenant has at most 1,000 accounts; delete one."""
+
+
+class AggregationsFull(Conflict):
+    """A tenant has at most 1,000 aggregations; delete some."""
+
+
+class BalanceAlready(TooMany):
+    """This tenant has eight questions for balances queued; retry when one has finished."""
+
+
+class BalancesBusy(Unavailable):
+    """Nodes are being asked for other tenants; retry in a few seconds."""
+
+    retry_after = 5
+
+
+class UnknownWallet(Invalid):
+    """Not a wallet of this tenant."""
+
+
+class WalletTwice(Invalid):
+    """A wallet belongs to an account once."""
+
+
+class TooManyWallets(Invalid):
+    """An account has at most 5 wallets."""
+
+
+class AccountMetadataTooLarge(Invalid):
+    """metadata: must be at most 16 KiB as JSON."""
+
+
+class MetadataReserved(Invalid):
+    """metadata.authorization is what the service tells; send the assignment fields instead."""
+
+
+class BadConfiguration(Invalid):
+    """walletsConfiguration: every entry must have a `chain_type`, `ethereum` or `solana`."""
+
+
+class BadAssignment(Invalid):
+    """An assignment names nobody that it may name."""
+
+
+class WalletConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A wallet of one chain family."""
+
+    chain_type: Annotated[_TYPE | UnsetType, described("The chain family.")] = UNSET
+    chain_type_: Annotated[_TYPE | UnsetType, described(_SAME.format("chainType"))] = msgspec.field(
+        name="chain_type", default=UNSET
+    )
+    name: Annotated[DisplayName | None, described("What to call the wallet.")] = None
+    wallet_id: Annotated[AgentId | None, described("An agent; without it one is made.")] = None
+    wallet_id_: Annotated[AgentId | None, described(_SAME.format("walletId"))] = msgspec.field(
+        name="wallet_id", default=None
+    )
+
+
+Configurations = Annotated[list[WalletConfiguration], Meta(max_length=100)]
+
+
+class AccountChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """What changes of an account; what is left out stays. Fields of two words may be sent in snake_case too."""
+
+    display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
+    display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
+        name="display_name", default=UNSET
+    )
+    metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
+    owner_user_ids: Annotated[Assigned | UnsetType, _OWNERS] = UNSET
+    owner_user_ids_: Annotated[Assigned | UnsetType, described(_SAME.format("ownerUserIds"))] = msgspec.field(
+        name="owner_user_ids", default=UNSET
+    )
+    additional_signer_ids: Annotated[Assigned | UnsetType, _SIGNERS] = UNSET
+    additional_signer_ids_: Annotated[Assigned | UnsetType, described(_SAME.format("additionalSignerIds"))] = (
+        msgspec.field(name="additional_signer_ids", default=UNSET)
+    )
+    signer_policy_ids: Annotated[Assigned | UnsetType, _RULES] = UNSET
+    signer_policy_ids_: Annotated[Assigned | UnsetType, described(_SAME.format("signerPolicyIds"))] = msgspec.field(
+        name="signer_policy_ids", default=UNSET
+    )
+    wallet_ids: Annotated[Wallets | UnsetType, _WALLETS] = UNSET
+    wallet_ids_: Annotated[Wallets | UnsetType, described(_SAME.format("walletIds"))] = msgspec.field(
+        name="wallet_ids", default=UNSET
+    )
+    user_wallet_ids: Annotated[Wallets | UnsetType, _USER_WALLETS] = UNSET
+    user_wallet_ids_: Annotated[Wallets | UnsetType, described(_SAME.format("userWalletIds"))] = msgspec.field(
+        name="user_wallet_ids", default=UNSET
+    )
+    wallets_configuration: Annotated[Configurations | UnsetType, _CONFIGURATION] = UNSET
+    wallets_configuration_: Annotated[Configurations | UnsetType, described(_SAME.format("walletsConfiguration"))] = (
+        msgspec.field(name="wallets_configuration", default=UNSET)
+    )
+
+
+class NewAccountBody(AccountChangeBody, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A new account. Fields of two words may be sent in snake_case too."""
+
+    id: Annotated[AccountId | None, _ID] = None
+
+
+class AggregationChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """What changes of an aggregation; with `refresh` it shows the account's wallets of now."""
+
+    display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
+    display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
+        name="display_name", default=UNSET
+    )
+    metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
+    refresh: Annotated[bool, described("Whether to look again which wallets the account has.")] = False
+
+
+class NewAggregationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A new aggregation: the account's wallets as they are now."""
+
+    id: Annotated[AccountId | None, described("The aggregation's id, yours to choose; without it one is made.")] = None
+    display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
+    display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
+        name="display_name", default=UNSET
+    )
+    metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
+
+
+class AccountQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which page of a list."""
+
+    limit: Annotated[int, Meta(ge=1, le=100), described("How many at most.")] = 50
+    offset: Annotated[Offset, described("How many to skip.")] = 0
+
+
+class BalanceQuery(msgspec.Struct, frozen=True, rename="camel"):
+    """Which chain, every configured one if none is named; and which tokens, addresses with commas between."""
+
+    chain_id: Annotated[ChainId | None, described("The chain; without it every configured one that has a node.")] = None
+    tokens: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=2000)] | None,
+        described(
+            "Addresses of ERC-20 tokens, with commas between; at most 25. Tokens on Solana are found by themselves."
+        ),
+    ] = None
+
+
+class CustodyOf(msgspec.Struct, frozen=True, rename="camel"):
+    """Whose wallet it is."""
+
+    type: Annotated[Custody, described("Whether it is an agent's or a person's.")]
+    owner_user_id: Annotated[Id | None, described("The person, of a person's wallet.")]
+
+
+class CustodyDetails(msgspec.Struct, frozen=True, rename="camel"):
+    """Whose wallet it is, in more words."""
+
+    type: Annotated[Custody, described("Whether it is an agent's or a person's.")]
+    owner_user_id: Annotated[Id | None, described("The person, of a person's wallet.")]
+    server_managed: Annotated[bool, described("Whether it is an agent's.")]
+    user_owned: Annotated[bool, described("Whether it is a person's.")]
+
+
+class SigningOf(msgspec.Struct, frozen=True, rename="camel"):
+    """How many may authorise for the wallet."""
+
+    signer_count: Annotated[int, described("Its signers, without those revoked.")]
+    active_signer_count: Annotated[int, described("Those of them that are active.")]
+    quorum_count: Annotated[int, described("Its key quorums, without those revoked.")]
+    active_quorum_count: Annotated[int, described("Those of them that are active.")]
+
+
+class SigningDetails(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """How the wallet is signed for."""
+
+    mode: Annotated[Mode, described("By whom: a quorum if one is active, else a delegated signer, else its owner.")]
+    signer_count: Annotated[int, described("Its signers, without those revoked.")]
+    active_signer_count: Annotated[int, described("Those of them that are active.")]
+    quorum_count: Annotated[int, described("Its key quorums, without those revoked.")]
+    active_quorum_count: Annotated[int, described("Those of them that are active.")]
+    has_active_delegated_signers: Annotated[bool, described("Whether a delegated signer is active.")]
+    has_active_key_quorums: Annotated[bool, described("Whether a key quorum is active.")]
+
+
+class WalletCapabilities(msgspec.Struct, frozen=True):
+    """What is known of one wallet."""
+
+    custody: Annotated[CustodyDetails, described("Whose it is.")]
+    signing: Annotated[SigningDetails, described("How it is signed for.")]
+    operations: Annotated[
+        dict[str, bool], described("Every capability there is, and whether the wallet has it; none while it is frozen.")
+    ]
+
+
+class AccountWallet(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A wallet of an account: one chain family of an agent."""
+
+    id: Annotated[str, described("The agent and the chain family, such as `payroll:evm`.")]
+    wallet_id: Annotated[str, described("The agent.")]
+    membership_id: Annotated[Id, described("Its place in the account.")]
+    name: Annotated[str, described("What it is called here, else the agent's name.")]
+    owner_user_id: Annotated[Id | None, described("The person, of a person's wallet.")]
+    wallet_type: Annotated[Custody, described("Whether it is an agent's or a person's.")]
+    custody: Annotated[CustodyOf, described("Whose it is.")]
+    signing: Annotated[SigningOf, described("How many may authorise for it.")]
+    capabilities: Annotated[list[str], described("What it can do; nothing while it is frozen.")]
+    capability_metadata: Annotated[WalletCapabilities, described("What is known of it.")]
+    chain_type: Annotated[ChainType, described("The chain family by its chain.")]
+    chain_family: Annotated[ChainFamily, described("The chain family.")]
+    address: Annotated[str | None, described("Where it is paid; null where its agent was deleted.")]
+    purpose: Annotated[str | None, described("Always null.")] = None
+    venue: Annotated[str | None, described("Always null.")] = None
+    created_at: Annotated[Instant | None, described("When its agent was created.")]
+
+
+class AccountCapabilities(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What is known of the wallets of an account together."""
+
+    wallet_count: Annotated[int, described("How many wallets it has.")]
+    wallet_ids: Annotated[list[str], described("Their agents.")]
+    chain_families: Annotated[list[ChainFamily], described("Their chain families.")]
+    custody_types: Annotated[list[Custody], described("Whose they are.")]
+    wallet_types: Annotated[list[Custody], described("Whose they are.")]
+    has_server_wallets: Annotated[bool, described("Whether one is an agent's.")]
+    has_user_embedded_wallets: Annotated[bool, described("Whether one is a person's.")]
+    has_active_delegated_signers: Annotated[bool, described("Whether a delegated signer of one is active.")]
+    has_active_key_quorums: Annotated[bool, described("Whether a key quorum of one is active.")]
+
+
+def _twin(name: str) -> Any:
+    return described(_SAME.format(name))
+
+
+class DigitalAssetAccount(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An account: wallets under one name. Its assignments are told, and grant nothing."""
+
+    id: Annotated[str, described("The account.")]
+    tenant_id: Annotated[str, described("The tenant.")]
+    tenant_id_: Annotated[str, _twin("tenantId")] = msgspec.field(name="tenant_id")
+    display_name: Annotated[str | None, _DISPLAY_NAME]
+    display_name_: Annotated[str | None, _twin("displayName")] = msgspec.field(name="display_name")
+    metadata: Annotated[
+        dict[str, Any], described("What you keep with it; `authorization` has its assignments, where there are any.")
+    ]
+    owner_user_ids: Annotated[list[str], _OWNERS]
+    owner_user_ids_: Annotated[list[str], _twin("ownerUserIds")] = msgspec.field(name="owner_user_ids")
+    additional_signer_ids: Annotated[list[str], _SIGNERS]
+    additional_signer_ids_: Annotated[list[str], _twin("additionalSignerIds")] = msgspec.field(
+        name="additional_signer_ids"
+    )
+    signer_policy_ids: Annotated[list[str], _RULES]
+    signer_policy_ids_: Annotated[list[str], _twin("signerPolicyIds")] = msgspec.field(name="signer_policy_ids")
+    wallet_ids: Annotated[list[str], described("The agents whose wallets belong to it.")]
+    wallet_ids_: Annotated[list[str], _twin("walletIds")] = msgspec.field(name="wallet_ids")
+    wallets: Annotated[list[AccountWallet], described("Its wallets.")]
+    capabilities: Annotated[list[str], described("What any of its wallets can do.")]
+    capability_metadata: Annotated[AccountCapabilities, described("What is known of its wallets together.")]
+    capability_metadata_: Annotated[AccountCapabilities, _twin("capabilityMetadata")] = msgspec.field(
+        name="capability_metadata"
+    )
+    created_at: Annotated[Instant, described("When it was created.")]
+    created_at_: Annotated[Instant, _twin("createdAt")] = msgspec.field(name="created_at")
+    updated_at: Annotated[Instant, described("When it last changed.")]
+    updated_at_: Annotated[Instant, _twin("updatedAt")] = msgspec.field(name="updated_at")
+
+
+class AccountList(msgspec.Struct, frozen=True):
+    """A page of accounts, newest first."""
+
+    accounts: Annotated[list[DigitalAssetAccount], described("The accounts.")]
+    total: Annotated[int, described("How many there are.")]
+    limit: Annotated[int, described("How many a page has at most.")]
+    offset: Annotated[int, described("How many were skipped.")]
+
+
+class DeletedAccount(msgspec.Struct, frozen=True):
+    """It is gone; its wallets are not."""
+
+    id: Annotated[str, described("What was deleted.")]
+    deleted: Annotated[bool, described("Always true.")] = True
+
+
+class AccountAggregation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Which wallets and chain families an account had when somebody looked."""
+
+    id: Annotated[str, described("The aggregation.")]
+    account_id: Annotated[str, described("The account.")]
+    account_id_: Annotated[str, _twin("accountId")] = msgspec.field(name="account_id")
+    tenant_id: Annotated[str, described("The tenant.")]
+    tenant_id_: Annotated[str, _twin("tenantId")] = msgspec.field(name="tenant_id")
+    display_name: Annotated[str | None, _DISPLAY_NAME]
+    display_name_: Annotated[str | None, _twin("displayName")] = msgspec.field(name="display_name")
+    wallet_ids: Annotated[list[str], described("The agents whose wallets belonged to it.")]
+    wallet_ids_: Annotated[list[str], _twin("walletIds")] = msgspec.field(name="wallet_ids")
+    chain_families: Annotated[list[ChainFamily], described("The chain families of those.")]
+    chain_families_: Annotated[list[ChainFamily], _twin("chainFamilies")] = msgspec.field(name="chain_families")
+    metadata: Annotated[dict[str, Any], described("What you keep with it.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+    created_at_: Annotated[Instant, _twin("createdAt")] = msgspec.field(name="created_at")
+    updated_at: Annotated[Instant, described("When it last changed.")]
+    updated_at_: Annotated[Instant, _twin("updatedAt")] = msgspec.field(name="updated_at")
+
+
+class AggregationList(msgspec.Struct, frozen=True):
+    """A page of an account's aggregations, newest first."""
+
+    aggregations: Annotated[list[AccountAggregation], described("The aggregations.")]
+    total: Annotated[int, described("How many there are.")]
+    limit: Annotated[int, described("How many a page has at most.")]
+    offset: Annotated[int, described("How many were skipped.")]
+
+
+class WalletBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The native coin of one wallet on one chain."""
+
+    wallet_id: Annotated[str, described("The agent.")]
+    chain_family: Annotated[ChainFamily, described("The chain family.")]
+    chain_id: Annotated[int, described("The chain.")]
+    symbol: Annotated[str, described("The coin's symbol.")]
+    native: Annotated[str | None, described("The balance in the smallest unit; null if no node responded.")]
+    native_formatted: Annotated[str | None, described("The same in whole coins, cut to six places.")]
+    wallet_address: Annotated[str | None, described("The wallet's address; null where its agent was deleted.")]
+    note: Annotated[str | UnsetType, described("Why something is null.")] = UNSET
+
+
+class TokenBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """One token in one wallet. What the token does not report, or in an unusable form, is null."""
+
+    wallet_id: Annotated[str, described("The agent.")]
+    chain_id: Annotated[int, described("The chain.")]
+    token: Annotated[str, described("The token's contract or mint.")]
+    symbol: Annotated[str | None, described("The token's symbol, as it says itself.")]
+    balance: Annotated[str | None, described("The balance in the smallest unit.")]
+    formatted: Annotated[str | None, described("The balance in whole tokens.")]
+    decimals: Annotated[int | None, described("The token's decimals.")]
+    note: Annotated[str | UnsetType, described("Why something is null.")] = UNSET
+
+
+class NativeRollup(msgspec.Struct, frozen=True, rename="camel"):
+    """What all wallets of the account hold of one coin, as far as it is known."""
+
+    chain_id: Annotated[int, described("The chain.")]
+    symbol: Annotated[str, described("The coin's symbol.")]
+    native: Annotated[str, described("The sum in the smallest unit.")]
+
+
+class TokenRollup(msgspec.Struct, frozen=True, rename="camel"):
+    """What all wallets of the account hold of one token, as far as it is known."""
+
+    chain_id: Annotated[int, described("The chain.")]
+    token: Annotated[str, described("The token's contract or mint.")]
+    symbol: Annotated[str | None, described("The token's symbol, as it says itself.")]
+    balance: Annotated[str, described("The sum in the smallest unit.")]
+    decimals: Annotated[int | None, described("The token's decimals.")]
+
+
+class Rollups(msgspec.Struct, frozen=True):
+    """What the account holds in all its wallets."""
+
+    native: Annotated[list[NativeRollup], described("Of each coin.")]
+    tokens: Annotated[list[TokenRollup], described("Of each token.")]
+
+
+class AccountBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What the wallets of an account hold, as far as nodes tell: what none tells is null, with a note beside it."""
+
+    id: Annotated[str, described("The account.")]
+    account_id: Annotated[str, described(_SAME.format("id"))]
+    account_id_: Annotated[str, described(_SAME.format("id"))] = msgspec.field(name="account_id")
+    wallets: Annotated[list[AccountWallet], described("Its wallets.")]
+    capabilities: Annotated[list[str], described("What any of its wallets can do.")]
+    capability_metadata: Annotated[AccountCapabilities, described("What is known of its wallets together.")]
+    balances: Annotated[list[WalletBalance], described("The coin of each wallet on each chain.")]
+    token_balances: Annotated[list[TokenBalance], described("The tokens of each wallet on each chain.")]
+    rollups: Annotated[Rollups, described("What they hold together.")]

@@ -1,0 +1,1 @@
+"""Intents: what somebody proposes, a person authorises, and the signer then carries out."""

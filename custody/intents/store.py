@@ -1,0 +1,128 @@
+"""Queries of intents."""
+
+from typing import Any, Final
+
+import msgspec
+
+from custody.intents.types import Intent, IntentList, IntentQuery
+from custody.kit import clock
+from custody.kit.db import Pool, tenant_scope
+from custody.policies.types import decode_results
+from custody.protocol.signer.refusals import IntentAbsent
+
+# From its last moment on an intent is over, whether or not somebody has written it down yet.
+_DUE: Final = "i.status IN ('pending', 'authorized') AND i.expires_at <= clock.now"
+_STATUS: Final = f"CASE WHEN {_DUE} THEN 'expired' ELSE i.status END AS shown_status"
+_CLOCK: Final = "WITH clock AS MATERIALIZED (SELECT service_now() AS now)"
+_FROM: Final = "FROM intents i, clock WHERE i.tenant_id = $1"
+# Counted beyond the page: who has a million intents waits no longer for a page than who has a thousand.
+COUNTED_BEYOND: Final = 1_000
+# Of one that signs: what has become of its transactions since.
+_TRANSACTIONS: Final = "SELECT id, status, tx_hash FROM transactions WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _Order(msgspec.Struct, frozen=True):
+    """How far a transaction has come."""
+
+    status: str
+    tx_hash: str | None
+
+
+async def get(pool: Pool, tenant: str, intent_id: str) -> Intent:
+    """One intent, or IntentAbsent."""
+    async with tenant_scope(pool, tenant) as connection:
+        row = await connection.fetchrow(f"{_CLOCK} SELECT i.*, {_STATUS} {_FROM} AND i.id = $2", tenant, intent_id)
+        if row is None:
+            raise IntentAbsent
+        return _intent(row, await _orders(connection, tenant, [row]))
+
+
+async def all_of(pool: Pool, tenant: str, query: IntentQuery) -> IntentList:
+    """A page of a tenant's intents, newest first."""
+    arguments: list[Any] = [tenant]
+    where = ""
+    if query.status is not None:
+        where += f" AND {_where(query.status)}"
+    kind = query.intent_type or query.intent_type_ or query.type
+    for column, value in (("type", kind), ("agent_id", query.agent_id or query.wallet_id)):
+        if value is not None:
+            arguments.append(value)
+            where += f" AND i.{column} = ${len(arguments)}"
+    rows_of = f"{_FROM}{where} ORDER BY i.created_at DESC, i.id LIMIT"
+    page = f"{_CLOCK} SELECT i.*, {_STATUS} {rows_of} {int(query.limit)} OFFSET {int(query.offset)}"
+    most = query.offset + query.limit + COUNTED_BEYOND
+    # In order, so by an index of the tenant's own: who has few would wait for a walk over the rows of all others.
+    counted = f"{_CLOCK} SELECT count(*) FROM (SELECT 1 {rows_of} {int(most) + 1}) c"
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(page, *arguments)
+        total: int = await connection.fetchval(counted, *arguments)
+        orders = await _orders(connection, tenant, rows)
+    intents = [_intent(row, orders) for row in rows]
+    return IntentList(intents, min(total, most), total > most, query.limit, query.offset)
+
+
+def _where(status: str) -> str:
+    # The column itself stands in each, for the index to be of use.
+    if status in {"pending", "authorized"}:
+        return f"i.status = '{status}' AND i.expires_at > clock.now"
+    return f"(i.status = 'expired' OR ({_DUE}))" if status == "expired" else f"i.status = '{status}'"
+
+
+async def due(pool: Pool, limit: int) -> list[Any]:
+    """Intents of all tenants whose time is up, or whose node was never heard of."""
+    rows: list[Any] = await pool.fetch("SELECT * FROM due_intents($1)", limit)
+    return rows
+
+
+async def _orders(connection: Any, tenant: str, rows: list[Any]) -> dict[str, _Order]:
+    wanted = [one for row in rows if row["status"] in {"executed", "failed"} for one in row["tx_ids"]]
+    found = await connection.fetch(_TRANSACTIONS, tenant, wanted) if wanted else []
+    return {str(row["id"]): _Order(row["status"], row["tx_hash"]) for row in found}
+
+
+def _intent(row: Any, orders: dict[str, _Order]) -> Intent:
+    result = None if row["result"] is None else _told(_decode(row["result"]), orders)
+    created_at, expires_at = row["created_at"], row["expires_at"]
+    id_ = str(row["id"])
+    return Intent(
+        id=id_,
+        intent_id=id_,
+        intent_type=row["type"],
+        intent_type_=row["type"],
+        agent_id=row["agent_id"],
+        wallet_id=row["agent_id"],
+        resource_type=row["resource_type"],
+        resource_type_=row["resource_type"],
+        resource_id=row["resource_id"],
+        resource_id_=row["resource_id"],
+        payload=_decode(row["payload"]),
+        digest=row["digest"].hex(),
+        status=row["shown_status"],
+        expires_at=clock.iso(expires_at),
+        expires_at_=clock.unix_microseconds(expires_at) // 1000,
+        created_at=clock.iso(created_at),
+        created_at_=clock.unix_microseconds(created_at) // 1000,
+        updated_at=clock.iso(row["updated_at"]),
+        created_by=row["created_by"],
+        created_by_display_name=row["created_by_name"],
+        created_by_display_name_=row["created_by_name"],
+        authorized_by=None if row["authorized_by"] is None else str(row["authorized_by"]),
+        authorized_at=clock.iso_or_none(row["authorized_at"]),
+        reason=row["reason"],
+        policy_results=None if row["results"] is None else decode_results(row["results"]),
+        execution_result=result,
+        execution_result_=result,
+    )
+
+
+def _told(result: dict[str, Any], orders: dict[str, _Order]) -> dict[str, Any]:
+    """The result, with what has become of each transaction until now."""
+    if "transactions" in result:
+        return {**result, "transactions": [_now(one, orders) for one in result["transactions"]]}
+    return _now(result, orders)
+
+
+def _now(result: dict[str, Any], orders: dict[str, _Order]) -> dict[str, Any]:
+    order = orders.get(str(result.get("txId")))
+    return result if order is None else {**result, "status": order.status, "txHash": order.tx_hash}

@@ -1,0 +1,194 @@
+"""Intents as callers see them. Every field of two words has both spellings, as the specification asks."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.kit.described import Id, Instant, described
+from custody.kit.errors import Invalid
+from custody.kit.paging import Offset
+from custody.kit.shapes import AgentId, Digest, DisplayName, Reason
+from custody.policies.types import Result
+from custody.protocol.signer.intents import IntentStatus, IntentType
+
+MAX_TTL_SECONDS = 7 * 24 * 3600
+DEFAULT_TTL_SECONDS = 72 * 3600
+MAX_RESULT_BYTES = 16 * 1024
+Resource = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+\Z")]
+Moment = Annotated[str, Meta(min_length=20, max_length=40)]
+_TYPE = described("What the intent does.")
+_AGENT = described("The agent it is about; every type but `rpc` needs one.")
+_PAYLOAD = described("What is to be done, by its type; see docs/intents.md.")
+_DETAILS = described("Accepted empty; details are not supported, so an array with any is refused.")
+_RESOURCE_TYPE = described("A word of your own for what it is about.")
+_RESOURCE = described("The id of that, for you to find the intent by.")
+_EXPIRES = described("When it ends undecided; ISO 8601, at most 7 days ahead.", format="date-time")
+_NAME = described("What to call who proposed it.")
+_OTHER = "The same as `{}`."
+
+
+class AuthorizationDetailsUnsupported(Invalid):
+    """authorizationDetails are not supported: leave them out, or send an empty array."""
+
+
+class TwoExpiries(Invalid):
+    """expiresAt and ttlSeconds say the same in two ways; send one of them."""
+
+
+class TtlTooLong(Invalid):
+    """An intent lasts at most 7 days."""
+
+
+class BadIntentExpiry(Invalid):
+    """expiresAt must be a time to come, in ISO 8601 with its zone, such as 2026-01-31T12:00:00Z."""
+
+
+class NewIntentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A proposal. Fields of two words may be sent in snake_case too."""
+
+    intent_type: Annotated[IntentType | None, _TYPE] = None
+    intent_type_: Annotated[IntentType | None, described(_OTHER.format("intentType"))] = msgspec.field(
+        name="intent_type", default=None
+    )
+    agent_id: Annotated[AgentId | None, _AGENT] = None
+    wallet_id: Annotated[AgentId | None, described(_OTHER.format("agentId"))] = msgspec.field(
+        name="wallet_id", default=None
+    )
+    resource_type: Annotated[Resource | None, _RESOURCE_TYPE] = None
+    resource_type_: Annotated[Resource | None, described(_OTHER.format("resourceType"))] = msgspec.field(
+        name="resource_type", default=None
+    )
+    resource_id: Annotated[Resource | None, _RESOURCE] = None
+    resource_id_: Annotated[Resource | None, described(_OTHER.format("resourceId"))] = msgspec.field(
+        name="resource_id", default=None
+    )
+    payload: Annotated[dict[str, Any], _PAYLOAD] = {}
+    authorization_details: Annotated[list[dict[str, Any]] | None, _DETAILS] = None
+    authorization_details_: Annotated[list[dict[str, Any]] | None, described(_OTHER.format("authorizationDetails"))] = (
+        msgspec.field(name="authorization_details", default=None)
+    )
+    expires_at: Annotated[Moment | None, _EXPIRES] = None
+    expires_at_: Annotated[
+        Annotated[int, Meta(ge=0, le=2**53)] | None, described("When it ends undecided, in Unix milliseconds.")
+    ] = msgspec.field(name="expires_at", default=None)
+    ttl_seconds: Annotated[
+        Annotated[int, Meta(ge=1, le=2**31)] | None,
+        described("For how many seconds it waits, at most 7 days; without it 72 hours.", unit="seconds"),
+    ] = None
+    ttl_seconds_: Annotated[Annotated[int, Meta(ge=1, le=2**31)] | None, described(_OTHER.format("ttlSeconds"))] = (
+        msgspec.field(name="ttl_seconds", default=None)
+    )
+    created_by_display_name: Annotated[DisplayName | None, _NAME] = None
+    created_by_display_name_: Annotated[DisplayName | None, described(_OTHER.format("createdByDisplayName"))] = (
+        msgspec.field(name="created_by_display_name", default=None)
+    )
+
+
+class IntentQuery(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which intents."""
+
+    status: Annotated[IntentStatus | None, described("Only intents in this state.")] = None
+    intent_type: Annotated[IntentType | None, described("Only intents of this type.")] = None
+    intent_type_: Annotated[IntentType | None, described(_OTHER.format("intentType"))] = msgspec.field(
+        name="intent_type", default=None
+    )
+    type: Annotated[IntentType | None, described(_OTHER.format("intentType"))] = None
+    agent_id: Annotated[AgentId | None, described("Only intents of this agent.")] = None
+    wallet_id: Annotated[AgentId | None, described(_OTHER.format("agentId"))] = msgspec.field(
+        name="wallet_id", default=None
+    )
+    limit: Annotated[Annotated[int, Meta(ge=1, le=200)], described("How many at most.")] = 50
+    offset: Annotated[Offset, described("How many to skip.")] = 0
+
+
+class DecisionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A person's word, and the digest of what they read."""
+
+    reason: Annotated[Reason | None, described("Why, for the log and the webhooks.")] = None
+    digest: Annotated[
+        Digest | None, described("The `digest` of the intent as you read it; another one is refused with 409.")
+    ] = None
+
+
+class FailBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What to keep as the result of an intent that is closed as failed."""
+
+    execution_result: Annotated[dict[str, Any] | None, described("Anything of yours, at most 16 KiB.")] = None
+    execution_result_: Annotated[dict[str, Any] | None, described(_OTHER.format("executionResult"))] = msgspec.field(
+        name="execution_result", default=None
+    )
+
+
+class Intent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A proposal, and what has become of it."""
+
+    id: Annotated[Id, described("The intent.")]
+    intent_id: Annotated[Id, described(_OTHER.format("id"))] = msgspec.field(name="intent_id")
+    intent_type: Annotated[IntentType, _TYPE]
+    intent_type_: Annotated[IntentType, described(_OTHER.format("intentType"))] = msgspec.field(name="intent_type")
+    agent_id: Annotated[str | None, described("The agent it is about.")]
+    wallet_id: Annotated[str | None, described(_OTHER.format("agentId"))] = msgspec.field(name="wallet_id")
+    resource_type: Annotated[str | None, _RESOURCE_TYPE]
+    resource_type_: Annotated[str | None, described(_OTHER.format("resourceType"))] = msgspec.field(
+        name="resource_type"
+    )
+    resource_id: Annotated[str | None, _RESOURCE]
+    resource_id_: Annotated[str | None, described(_OTHER.format("resourceId"))] = msgspec.field(name="resource_id")
+    payload: Annotated[dict[str, Any], described("What is to be done, in its one spelling.")]
+    digest: Annotated[str, described("The SHA-256 of type and payload, as who authorises it confirms it.")]
+    authorization_details: Annotated[list[dict[str, Any]], described("Always empty.")] = []
+    authorization_details_: Annotated[list[dict[str, Any]], described(_OTHER.format("authorizationDetails"))] = (
+        msgspec.field(name="authorization_details", default_factory=list)
+    )
+    status: Annotated[IntentStatus, described("How far it has come.")]
+    expires_at: Annotated[Instant, described("When it ends undecided.")]
+    expires_at_: Annotated[int, described("The same in Unix milliseconds.")] = msgspec.field(name="expires_at")
+    created_at: Annotated[Instant, described("When it was proposed.")]
+    created_at_: Annotated[int, described("The same in Unix milliseconds.")] = msgspec.field(name="created_at")
+    updated_at: Annotated[Instant, described("When its state last changed.")]
+    created_by: Annotated[str, described("Who proposed it: `user:<id>`, or a name of the key or client.")]
+    created_by_display_name: Annotated[str | None, _NAME]
+    created_by_display_name_: Annotated[str | None, described(_OTHER.format("createdByDisplayName"))] = msgspec.field(
+        name="created_by_display_name"
+    )
+    authorized_by: Annotated[Id | None, described("The person who authorised it.")]
+    authorized_at: Annotated[Instant | None, described("When they did.")]
+    reason: Annotated[str | None, described("What was said when it was authorised, rejected or closed.")]
+    policy_results: Annotated[
+        list[Result] | None, described("Of a batch of calls: what each rule said when it was proposed.")
+    ]
+    execution_result: Annotated[
+        dict[str, Any] | None, described("What carrying it out came to; `code` says why it failed.")
+    ]
+    execution_result_: Annotated[dict[str, Any] | None, described(_OTHER.format("executionResult"))] = msgspec.field(
+        name="execution_result"
+    )
+
+
+class IntentList(msgspec.Struct, frozen=True, rename="camel"):
+    """A page of intents, newest first."""
+
+    intents: Annotated[list[Intent], described("The intents.")]
+    total: Annotated[
+        int, described("How many there are, counted up to a thousand beyond the page; see `totalIsEstimate`.")
+    ]
+    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
+    limit: Annotated[int, described("How many a page has at most.")]
+    offset: Annotated[int, described("How many were skipped.")]
+
+
+class Throttling(msgspec.Struct, frozen=True, rename="camel"):
+    """A rate-limit rule has no room for it now; the intent stays authorised: execute it after `Retry-After` seconds."""
+
+    intent_id: Annotated[Id, described("The intent.")]
+    results: Annotated[list[Result], described("What each rule said.")]
+    code: Annotated[Literal["policy_rate_limited"], Meta(description="The word for programs.")] = "policy_rate_limited"
+
+
+class VotesMissing(msgspec.Struct, frozen=True, rename="camel"):
+    """An approval-quorum rule asks for votes, and an intent takes none: have the agent send the order itself."""
+
+    intent_id: Annotated[Id, described("The intent.")]
+    results: Annotated[list[Result], described("What each rule said.")]
+    code: Annotated[Literal["quorum_needed"], Meta(description="The word for programs.")] = "quorum_needed"

@@ -1,0 +1,146 @@
+"""An intent read under its MAC, and the step that takes it on."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from custody.intents.steps import NO_STEP, NewRow, StepRow
+from custody.kit.logs import logger
+from custody.protocol.signer.intents import IntentStatus
+from custody.protocol.signer.orders import Refused, Signed
+from custody.protocol.signer.refusals import IntentAbsent, IntentTampered
+from custody.webhooks.events import (
+    IntentAuthorized,
+    IntentCanceled,
+    IntentCreated,
+    IntentEvent,
+    IntentExecuted,
+    IntentExpired,
+    IntentFailed,
+    IntentRejected,
+    emitted,
+)
+from custody.worker.sealing import Tampered
+from signer.intents.sealed import INTENT_MAC, Sealed
+from signer.signing_attempt import SigningAttempt
+from signer.signing_state import SigningState
+
+log = logger(__name__)
+# Beside the payload: the rest of the row, its indexes, its rows of the log.
+ROW_BYTES = 2_048
+_READ = "SELECT *, service_now() AS now FROM intents WHERE tenant_id = $1 AND id = $2"
+EVENTS: dict[IntentStatus, type[IntentEvent]] = {
+    "pending": IntentCreated,
+    "authorized": IntentAuthorized,
+    "executed": IntentExecuted,
+    "failed": IntentFailed,
+    "rejected": IntentRejected,
+    "canceled": IntentCanceled,
+    "expired": IntentExpired,
+}
+
+
+async def read(signer: SigningState, connection: Any, tenant: str, intent_id: str, *, lock: bool = False) -> Any:
+    """The row, and what its MAC was found to be over; IntentAbsent, IntentTampered."""
+    row = await connection.fetchrow(_READ + " FOR UPDATE" * lock, tenant, intent_id)
+    if row is None:
+        raise IntentAbsent
+    return row, opened(signer, tenant, row)
+
+
+def opened(signer: SigningState, tenant: str, row: Any) -> Sealed:
+    """What a row says, if it is what the signer wrote."""
+    intent = Sealed.of(tenant, row)
+    try:
+        signer.sealer.check_mac(row["mac"], INTENT_MAC, tenant, intent.content)
+    except Tampered:
+        log.error("intent refused: it is not what was written", extra={"tenant": tenant, "intent_id": intent.id})
+        raise IntentTampered from None
+    return intent
+
+
+def sealed(signer: SigningState, intent: Sealed) -> bytes:
+    """The MAC of an intent in this state."""
+    return signer.sealer.mac(INTENT_MAC, intent.tenant, intent.content)
+
+
+def new_row(signer: SigningState, intent: Sealed, now: datetime, reference: str | None) -> NewRow:
+    """The row of an intent that begins now; who knows more of it replaces the fields that no MAC is over."""
+    return NewRow(
+        id=intent.id,
+        agent_id=intent.agent,
+        incarnation=intent.incarnation,
+        type=intent.type,
+        resource_type=None,
+        resource_id=None,
+        reference_id=reference,
+        payload=intent.payload,
+        digest=intent.digest,
+        created_by=intent.created_by,
+        created_by_name=None,
+        tx_ids=list(intent.tx_ids),
+        results=None,
+        answer=None,
+        expires_at=intent.expires_at,
+        created_at=now,
+        mac=sealed(signer, intent),
+    )
+
+
+def step(
+    signer: SigningState,
+    intent: Sealed,
+    mac: bytes,
+    status: IntentStatus,
+    *,
+    result: Any = None,
+    reason: str | None = None,
+    **decided: Any,
+) -> StepRow:
+    """The step from this state to another; `decided` is what the MAC is over besides."""
+    after = msgspec.structs.replace(intent, status=status, **decided)
+    return StepRow(
+        id=intent.id,
+        mac=mac,
+        status=status,
+        **decided,
+        result=None if result is None else msgspec.json.encode(result).decode(),
+        reason=reason,
+        next_mac=sealed(signer, after),
+        told=msgspec.json.encode(told(after)).decode(),
+        events=event(after),
+    )
+
+
+def told(intent: Sealed) -> dict[str, Any]:
+    """What the log is told of each step."""
+    said = {"intentType": intent.type, "digest": intent.digest.hex()}
+    return said if intent.agent is None else {"agentId": intent.agent, **said}
+
+
+def event(intent: Sealed) -> str:
+    """The event of the state that an intent has come to; none for one that is still under way."""
+    if (kind := EVENTS.get(intent.status)) is None:
+        return "[]"
+    return emitted(kind(intent_id=intent.id, intent_type=intent.type, agent_id=intent.agent, status=intent.status))
+
+
+def intent_step(
+    signer: SigningState, attempt: SigningAttempt, status: IntentStatus, outcome: list[Signed] | Refused
+) -> StepRow:
+    """The last step of the intent that an order carries out; no step for any other order."""
+    if (claim := attempt.intent) is None:
+        return NO_STEP
+    result: dict[str, Any]
+    if isinstance(outcome, Refused):
+        result = {"code": "policy_refused", "txId": outcome.tx_id, "results": outcome.results, "status": "rejected"}
+    else:
+        signed = [{"txId": one.tx_id, "txHash": one.tx_hash, "status": "signed"} for one in outcome]
+        result = {"transactions": signed} if attempt.draft.orders > 1 or is_batch(attempt) else signed[0]
+    return step(signer, claim.intent, claim.mac, status, result=result)
+
+
+def is_batch(attempt: SigningAttempt) -> bool:
+    """Whether it is a batch of calls, be it of one."""
+    return attempt.draft.action is not None and attempt.draft.action.type == "send_calls"

@@ -1,0 +1,36 @@
+"""A batch of calls that an agent asks for: judged now, to say no at once, and kept as an intent for a person."""
+
+from custody.kit import ids
+from custody.kit.answers import Answered
+from custody.protocol.signer.intents import Proposed, SendCalls
+from custody.protocol.signer.orders import Refused
+from custody.protocol.signer.refusals import SignerRequired
+from custody.worker.call import Call
+from custody.worker.proofs import ProvenAgent
+from signer import signed_request
+from signer.context import Signer
+from signer.decide import acting_for, settle
+from signer.orders import kind_of
+from signer.orders.kind import Inputs
+from signer.signing_attempt import Proposal, SigningAttempt
+
+
+async def send_calls(signer: Signer, message: SendCalls, call: Call[ProvenAgent]) -> Answered[Proposed | Refused]:
+    """Judge a batch now, to say no at once where a rule does; it is judged again when a person executes it."""
+    ref = acting_for(call, message.agent)
+
+    def attempt() -> SigningAttempt:
+        kind = kind_of(message.order)
+        if call.authorization is None:
+            raise SignerRequired
+        draft = kind.check(message.order, Inputs(signer.chains, unsafe_calls=signer.allow_unsafe_calls))
+        evidence = signed_request.read(call, ref, message)
+        proposal = Proposal(tuple(ids.new_uuid() for _ in message.order.calls))
+        return SigningAttempt(
+            ref=ref, tx_id=message.id, kind=kind, draft=draft, call=call, evidence=evidence, proposal=proposal
+        )
+
+    answered = await settle(signer, ref, attempt)
+    if not isinstance(answered.answer, Proposed | Refused):
+        raise TypeError(f"a batch was answered with {type(answered.answer).__name__}")
+    return Answered(answered.answer, answered.replayed)
