@@ -11,6 +11,7 @@ from console.agents.agent_pages import AllAgents
 from console.agents.agent_summary import AgentSummary, fetch_summary
 from console.dialogs.ask import Ask
 from console.dialogs.freeze import Freeze, FreezeTenant, Unfreeze, UnfreezeTenant
+from console.screens.accounts import Accounts
 from console.screens.by_agent import ByAgent
 from console.screens.signers import Signers
 from console.texts.lines import Line
@@ -35,6 +36,7 @@ class Agents(ByAgent[AgentSummary]):
         Binding("Z", "freeze_tenant", "Freeze all", key_display="Z"),
         Binding("Z", "unfreeze_tenant", "Unfreeze all", key_display="Z"),
         Binding("u", "signers", "Signers"),
+        Binding("o", "accounts", "Accounts"),
         Binding("t", "go('transactions')", "Transactions", show=False),
         Binding("p", "go('policies')", "Policies", show=False),
         Binding("slash", "search", "Search", key_display="/"),
@@ -84,6 +86,10 @@ class Agents(ByAgent[AgentSummary]):
 
     def action_go(self, place: str) -> None:
         self.app.action_go(place)
+
+    def action_accounts(self) -> None:
+        """Wallets of several agents under one name."""
+        self.app.push_screen(Accounts())
 
     def action_signers(self) -> None:
         """Who else must agree to what the agent in the pane asks for."""

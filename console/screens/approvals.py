@@ -20,6 +20,7 @@ from console.queue.decisions import Way, why_not
 from console.queue.history import History
 from console.queue.queue import PAGE, Item, Outcome
 from console.queue.queue_view import View
+from console.screens.intents import Intents
 from console.screens.page import Page
 from console.widgets.listing import Listing
 from console.widgets.order_pane import OrderPane
@@ -39,6 +40,7 @@ class Approvals(Page):
         Binding("slash", "search", "Search", key_display="/"),
         Binding("f", "filter", "Filter"),
         Binding("s", "sort", "Sort"),
+        Binding("n", "intents", "Intents"),
         Binding("r", "reload", "Reload"),
         Binding("escape", "back", "Back"),
     ]
@@ -186,6 +188,10 @@ class Approvals(Page):
         else:
             self.shown.ask_around()
         self.reload()
+
+    def action_intents(self) -> None:
+        """What is proposed and waits for a person, beside the orders of agents."""
+        self.app.push_screen(Intents())
 
     def action_filter(self) -> None:
         waiting = [*self.app.queue_monitor.queue.items.values()]

@@ -74,8 +74,9 @@ class Page(Screen[None]):
         self.query_one(Banner).known_at = self.app.now()
 
     def _tick(self) -> None:
-        # A question over it does not make what is below it old.
-        seen = bool(self.app.screen_stack) and self.app.screen_stack[0] is self
+        # A question over it does not make what is below it old; another page over it hides it.
+        pages = [screen for screen in self.app.screen_stack if isinstance(screen, Page)]
+        seen = bool(pages) and pages[-1] is self
         if seen and not any(w.group == "load" and w.node is self and w.is_running for w in self.workers):
             self.reload()
 

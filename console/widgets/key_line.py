@@ -8,7 +8,7 @@ from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
 _WIDE_ENOUGH: Final = 100
-_LEFT_OUT: Final = frozenset({"sort", "reload"})
+_LEFT_OUT: Final = frozenset({"sort", "reload", "intents", "accounts"})
 
 
 class KeyLine(Footer):

@@ -20,6 +20,13 @@ _EVENTS: Final = {
     "tx.failed": "an order failed on the chain",
     "spend.threshold": "a share of a limit was reached",
     "policy.violation": "a rule refused an order",
+    "intent.created": "an intent was proposed",
+    "intent.authorized": "an intent was authorised",
+    "intent.executed": "an intent was executed",
+    "intent.failed": "an intent failed",
+    "intent.rejected": "an intent was rejected",
+    "intent.canceled": "an intent was canceled",
+    "intent.expired": "an intent expired",
 }
 _LONGEST_PAUSE_MS: Final = 365 * 86_400_000
 

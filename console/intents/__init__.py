@@ -1,0 +1,1 @@
+"""Intents in words, and what is checked before one is acted on."""
