@@ -73,6 +73,12 @@ def run_all(port: int, request: bytes, count: int, *, clients: int) -> Figures:
         return pool.apply(_run_all, (port, request, count, clients))
 
 
+def run_each(port: int, requests: Sequence[bytes], *, clients: int) -> Figures:
+    """Send each request once, however long it takes."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_run_each, (port, list(requests), clients))
+
+
 def together(port: int, loads: Sequence[tuple[Sequence[bytes], int]], *, seconds: float) -> list[Figures]:
     """Several loads at once, each with its own number of clients, from one process."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -110,6 +116,10 @@ def _run(port: int, requests: list[bytes], clients: int, seconds: float, warm_up
 
 def _run_all(port: int, request: bytes, count: int, clients: int) -> Figures:
     return uvloop.run(_loop(_Turn(port, IN_CLEAR, itertools.repeat(request, count), 0.0, float("inf")), clients))
+
+
+def _run_each(port: int, requests: list[bytes], clients: int) -> Figures:
+    return uvloop.run(_loop(_Turn(port, IN_CLEAR, iter(requests), 0.0, float("inf")), clients))
 
 
 def _together(port: int, loads: list[tuple[list[bytes], int]], seconds: float) -> list[Figures]:
