@@ -75,6 +75,10 @@ class Mailbox:
         new.write_text(mode)
         new.replace(self._folder / "mode")
 
+    def refused(self, address: str) -> bool:
+        """Whether a mail to this address was not taken."""
+        return address in (self._folder / "refused").read_text().split()
+
     def mails(self, address: str | None = None) -> list[Mail]:
         """What came for an address, or for anybody, in order."""
         kept = [_read(line) for line in (self._folder / "mails").read_bytes().splitlines(True) if line.endswith(b"\n")]
@@ -103,6 +107,7 @@ def running_mail_server(security: Security = "plain") -> Iterator[Mailbox]:
     with tempfile.TemporaryDirectory(prefix="cm-") as name:
         folder = Path(name)
         (folder / "mails").touch()
+        (folder / "refused").touch()
         (folder / "mode").write_text("accept")
         with running([sys.executable, "-m", "tests.outside.smtp_server", folder, security]) as address:
             yield Mailbox(folder, address, security)
@@ -120,6 +125,9 @@ class _Keeper:
     ) -> str:
         while (mode := self._mode.read_text()) == "hang":
             await asyncio.sleep(0.05)
+        if mode != "accept":
+            with (self._mode.parent / "refused").open("a") as refused:
+                refused.write(f"{address}\n")
         if mode == "close":
             server.transport.abort()
         if mode != "accept":
