@@ -78,8 +78,9 @@ def tunnel(authority: str, wanted: Wanted, *headers: str) -> Attack:
 def body(
     framing: str, sent: str, wanted: Wanted = MALFORMED, method: str = "POST", *, reaches: bool | None = False
 ) -> Attack:
-    """A request whose end others may see elsewhere, with a second request behind it."""
-    head = f"{method} /up/count HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\n{framing}\r\n\r\n{sent}"
+    """A request whose end others may see elsewhere, with a second request behind it; its target is its own alone."""
+    target = f"/up/count?{hashlib.sha256(f'{method} {framing} {sent}'.encode()).hexdigest()[:16]}"
+    head = f"{method} {target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\n{framing}\r\n\r\n{sent}"
     return Attack(head + SMUGGLED, wanted, reaches)
 
 
@@ -355,7 +356,9 @@ def test_a_hostile_request(stage: Stage, impatient: Proxy, name: str) -> None:
                 assert wire.closed
         said = bytes(wire.heard)
 
-    heard = keyless.upstream.heard()
+    # An upstream may hear of an attack that was given up when the next one is under way.
+    late = [other.raw.split(CRLF)[0] for other in ATTACKS.values() if other.reaches is None and other is not attack]
+    heard = [one for one in keyless.upstream.heard() if not any(f"{one.target} " in line for line in late)]
     assert [credential for credential in stage.credentials if credential in said] == []
     assert [token for token in stage.tokens if token in keyless.upstream.raw()] == []
     assert [line for line in keyless.upstream.lines("") if line["server"] == "wrong"] == []
