@@ -16,12 +16,13 @@ def described(text: str, *, unit: str | None = None, default: object = UNSET, fo
 class InContract(msgspec.Struct, frozen=True):
     """What a struct says of itself in the contract, as `contract: ClassVar`, beyond what its decoder asks.
 
-    `needed`: fields that a sentence asks for, not the decoder. `untaught`: other spellings that are taken. `one_of`:
-    the structs that callers choose from.
+    `needed`: fields that a sentence asks for, not the decoder. `untaught`: other spellings that are taken. `both`: both
+    spellings of its fields are taught, for readers of two standards. `one_of`: the structs that callers choose from.
     """
 
     needed: tuple[str, ...] = ()
     untaught: tuple[str, ...] = ()
+    both: bool = False
     one_of: tuple[type[msgspec.Struct], ...] = ()
 
 

@@ -73,6 +73,14 @@ def test_every_operation_parameter_property_and_schema_is_described_in_a_sentenc
     assert [f"{where}: {text!r}" for where, text in said.items() if not SENTENCE.fullmatch(text)] == []
 
 
+def test_the_device_flow_keeps_the_names_of_its_standards() -> None:
+    # RFC 8628 and RFC 6749 have underscores; of other fields the contract teaches the spelling without them.
+    assert set(SCHEMAS["DeviceDecisionBody"]["properties"]) == {"action", "user_code"}
+    for name in ("DeviceSession", "DeviceSessionAnswer"):
+        assert {"access_token", "token_type", "refresh_token", "expires_in"} <= set(SCHEMAS[name]["required"]), name
+    assert "intent_type" not in SCHEMAS["NewIntentBody"]["properties"]
+
+
 def test_schemas_have_plain_names_and_are_all_used() -> None:
     used = {
         value.rpartition("/")[2]

@@ -135,8 +135,11 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
     properties = dict(schema["properties"])
     if config.tag_field is not None:
         properties[config.tag_field] = {"description": "Which of its kind this is."} | properties[config.tag_field]
-    required = [*schema.get("required", ()), *said_of(struct).needed]
-    for spelling in {*said_of(struct).untaught, *other_spellings(properties)}:
+    said = said_of(struct)
+    required = [*schema.get("required", ()), *said.needed]
+    for spelling in said.untaught:
+        del properties[spelling]
+    for spelling in () if said.both else other_spellings(properties):
         del properties[spelling]
     for field in msgspec.structs.fields(struct):
         if field.encode_name not in properties:
@@ -150,9 +153,9 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
             if field.encode_name not in required and not config.omit_defaults and not _may_be_unset(field.type):
                 required.append(field.encode_name)
         elif default not in (None, "", [], {}) and not isinstance(default, dict):
-            said = msgspec.json.encode(default).decode()
-            shown["description"] = f"{shown.get('description', '')} Default: `{said}`.".strip()
-        if field.encode_name in said_of(struct).needed:
+            written = msgspec.json.encode(default).decode()
+            shown["description"] = f"{shown.get('description', '')} Default: `{written}`.".strip()
+        if field.encode_name in said.needed:
             (present,) = (option for option in shown.pop("anyOf") if option != {"type": "null"})
             shown = present | shown
         properties[field.encode_name] = shown
