@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from console.tasks import spawn
+from console.tasks import spawn, work
 from console.texts.plain import clipped
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
@@ -117,7 +117,7 @@ class Commands(Provider):
         return [Command(name, "", partial(self._find, place, key)) for place, key, name in named + waiting]
 
     def _find(self, place: str, key: str) -> None:
-        self._console.run_worker(find(self._console, place, key), group="find", exclusive=True)
+        work(self._console, "find", find, self._console, place, key)
 
     @property
     def _console(self) -> "Console":

@@ -21,6 +21,7 @@ from console.rules.typed_order import (
     question,
     said_back,
 )
+from console.tasks import work
 from console.texts.lines import Line
 from console.widgets.choice import Choice
 from console.widgets.line_view import LineView
@@ -108,7 +109,7 @@ class DryRun(Ask[list[Line]]):
         for button in self.query(Button):
             button.compact = True
         self.query_one("#to", Input).focus()
-        self.run_worker(self._prefill(), group="prefill")
+        work(self, "prefill", self._prefill, exclusive=False)
 
     def on_choice_changed(self, event: Choice.Changed) -> None:
         event.stop()

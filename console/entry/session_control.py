@@ -11,6 +11,7 @@ from console.dialogs.sign_out import SignOut
 from console.dialogs.step_up import StepUp
 from console.entry.sign_in_flow import Way
 from console.screens.sign_in import SignIn
+from console.tasks import work
 from console.wire.failures import Failure, MfaRequired, SignedOut
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class SessionControl:
         """Set up an authenticator, or another in place of it."""
         person = self._app.person
         if person is not None and person.user is not None and not self._signing_in and not self._app.client.read_only:
-            self._app.run_worker(self._enrolled_or_told(), group="enrol", exclusive=True)
+            work(self._app, "enrol", self._enrolled_or_told)
 
     async def _enrolled_or_told(self) -> None:
         try:
@@ -120,10 +121,10 @@ class SessionControl:
         self, reason: str, ways: tuple[Way, ...], *, may_step_back: bool = False, start_over: bool = False
     ) -> None:
         self._signing_in = True
-        flow = self._show_sign_in(SignIn(reason, ways=ways, may_step_back=may_step_back), start_over=start_over)
-        self._app.run_worker(flow, group="sign-in", exclusive=True)
+        sign_in = SignIn(reason, ways=ways, may_step_back=may_step_back)
+        work(self._app, "sign-in", self._show_sign_in, sign_in, start_over)
 
-    async def _show_sign_in(self, sign_in: SignIn, *, start_over: bool) -> None:
+    async def _show_sign_in(self, sign_in: SignIn, start_over: bool) -> None:
         app = self._app
         before, back = app.person, app.current_mode if app.person else FIRST
         app.person = None

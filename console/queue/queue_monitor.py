@@ -9,6 +9,7 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from console.queue.queue import Item, Outcome, Queue
 from console.queue.watch import Watch
+from console.tasks import work
 
 if TYPE_CHECKING:
     from console.app import Console
@@ -32,7 +33,7 @@ class QueueMonitor:
 
     def start(self) -> None:
         """Watch, until the credential is no good any more."""
-        self._watching: Worker[None] = self._app.run_worker(self._watch, group="queue_monitor", exclusive=True)
+        self._watching: Worker[None] = work(self._app, "queue_monitor", self._watch)
 
     def stop(self) -> None:
         """Nobody is signed in."""

@@ -9,6 +9,7 @@ from textual.screen import ModalScreen
 
 from console.dialogs.approver_key import COMPARE, EnrolKey, RevokeKey, key_lines
 from console.dialogs.shown import Shown
+from console.tasks import work
 from console.texts.moments import ago, moment
 from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
@@ -59,7 +60,7 @@ class ApproverKeys(ModalScreen[None]):
             yield PlainText(f"{keys}Esc closes", id="keys-help")
 
     def on_screen_resume(self) -> None:
-        self.run_worker(self._load(), group="load", exclusive=True)
+        work(self, "load", self._load)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         event.stop()

@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 from console.agents.agent_pages import AllAgents, all_agents
 from console.screens.page import Page
+from console.tasks import work
 from console.widgets.agent_list import AgentList
 from console.wire.failures import SignedOut
 from console.wire.kept import Kept
@@ -71,7 +72,7 @@ class ByAgent[Seen](Page):
 
     def _look(self) -> None:
         if self.agent is not None and self.kept.want(self.agent.id):
-            self.run_worker(self._find_out(), group="agent")
+            work(self, "agent", self._find_out, exclusive=False)
 
     async def _find_out(self) -> None:
         try:

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from console.screens.page import Page
+from console.tasks import work
 from console.widgets.session_needed import SessionNeeded
 from console.wire.failures import Failure, Forbidden, MfaRequired
 
@@ -69,7 +70,7 @@ class GuardedPage(Page):
 
     def action_show_factor(self) -> None:
         """Ask for the second factor, then for what needs it. Never by itself: nobody wants a question from a clock."""
-        self.run_worker(self._factor_shown(), group="factor", exclusive=True)
+        work(self, "factor", self._factor_shown)
 
     async def _factor_shown(self) -> None:
         try:

@@ -15,6 +15,7 @@ from console.intents.in_words import OPEN, POLICY, in_full, proposer_of, state_o
 from console.orders.address_book import book_of
 from console.rules.rule_terms import Names
 from console.screens.page import Page
+from console.tasks import work
 from console.texts.fields import counted
 from console.texts.lines import Line
 from console.texts.moments import ago, moment, span
@@ -125,7 +126,7 @@ class Intents(Page):
     def action_act(self, act: Act) -> None:
         """Ask about the intent under the cursor."""
         if (one := self._list.row) is not None:
-            self.run_worker(self._ask(one, act), group="ask", exclusive=True)
+            work(self, "ask", self._ask, one, act)
 
     async def _ask(self, one: Intent, act: Act) -> None:
         """What is asked about is read once more, with the rules it would change; its digest is computed from that."""

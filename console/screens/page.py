@@ -9,6 +9,7 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.worker import Worker
 
+from console.tasks import work
 from console.widgets.banner import Banner
 from console.widgets.heading import Heading, Navigation
 from console.widgets.key_line import KeyLine
@@ -63,7 +64,7 @@ class Page(Screen[None]):
 
     def reload(self) -> Worker[None]:
         """Load again; cancel a load in progress."""
-        return self.run_worker(self._loaded, group="load", exclusive=True)
+        return work(self, "load", self._loaded)
 
     def trouble(self, sentence: str) -> None:
         """Say what is wrong with this screen; nothing, when it is empty."""

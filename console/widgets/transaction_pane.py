@@ -7,6 +7,7 @@ from textual.timer import Timer
 from console.orders.order import Known, of_transaction
 from console.orders.order_context import fetch_context
 from console.orders.outcome_lines import outcome_lines
+from console.tasks import work
 from console.widgets.order_pane import OrderPane
 from console.wire.failures import Failure
 from console.wire.shapes import Transaction
@@ -44,7 +45,7 @@ class TransactionPane(OrderPane):
     def _ask(self) -> None:
         row = self._row
         if row is not None and (self._found is None or self._found[0] != row):
-            self.run_worker(self._asked(row), group="around", exclusive=True)
+            work(self, "around", self._asked, row)
 
     async def _asked(self, row: Transaction) -> None:
         try:

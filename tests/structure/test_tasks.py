@@ -15,7 +15,7 @@ def begun(file: Path) -> list[str]:
     """The calls in a file that begin a task, but for those of a task group."""
     calls = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
     texts = [ast.unparse(call) for call in calls]
-    starters = (".create_task", ".ensure_future", "asyncio.Task", "ensure_future", "create_task")
+    starters = (".create_task", ".ensure_future", "asyncio.Task", "ensure_future", "create_task", ".run_worker")
     return [text for text in texts if text.endswith(starters) and text != "tasks.create_task"]
 
 
@@ -27,5 +27,7 @@ def test_tasks_are_started_only_by_spawn(package: str) -> None:
 
 def test_a_task_begun_by_hand_is_found(tmp_path: Path) -> None:
     file = tmp_path / "sample.py"
-    file.write_text("asyncio.get_running_loop().create_task(f())\nasyncio.Task(f(), loop=x)\nasync_to(f)\n")
-    assert begun(file) == ["asyncio.get_running_loop().create_task", "asyncio.Task"]
+    file.write_text(
+        "asyncio.get_running_loop().create_task(f())\nasyncio.Task(f(), loop=x)\nasync_to(f)\na.run_worker(f())\n"
+    )
+    assert begun(file) == ["asyncio.get_running_loop().create_task", "asyncio.Task", "a.run_worker"]
