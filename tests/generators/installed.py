@@ -1,12 +1,15 @@
 """Foreign generators, each as its lock file has it, installed once; the product depends on none of them."""
 
 import fcntl
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.outside import npm
+from tests.outside.npm import missing
 from tests.outside.processes import PROJECT
+
+__all__ = ["NODE", "PYTHON", "install_node", "install_python", "missing"]
 
 HERE = Path(__file__).parent
 NODE = HERE / "node_modules" / ".bin"
@@ -14,33 +17,20 @@ NODE = HERE / "node_modules" / ".bin"
 PYTHON = PROJECT / "build" / "generators" / "bin"
 
 
-def missing() -> str | None:
-    """Why the generators for JavaScript cannot run here, or None."""
-    absent = [program for program in ("node", "npm") if shutil.which(program) is None]
-    return f"{' and '.join(absent)} not found: install Node.js 20 to run the generators" if absent else None
-
-
 def install_node() -> None:
-    """Install what package-lock.json names, without running anybody's install script."""
-    npm = shutil.which("npm")
-    assert npm
-    _once(
-        HERE / "package-lock.json",
-        HERE / "node_modules" / ".package-lock.json",
-        [[npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]],
-    )
+    """Install what package-lock.json names."""
+    npm.install(HERE)
 
 
 def install_python() -> None:
     """Install what requirements.lock names into an environment of its own."""
     lock, done = HERE / "requirements.lock", PYTHON.parent / "done"
-    made = [sys.executable, "-m", "venv", "--clear", str(PYTHON.parent)]
-    _once(lock, done, [made, [str(PYTHON / "pip"), "install", "--quiet", "--require-hashes", "-r", str(lock)]])
-
-
-def _once(lock: Path, done: Path, commands: list[list[str]]) -> None:
-    """Run commands unless what they leave behind is newer than the lock; parallel workers wait for each other."""
+    commands = [
+        [sys.executable, "-m", "venv", "--clear", str(PYTHON.parent)],
+        [str(PYTHON / "pip"), "install", "--quiet", "--require-hashes", "-r", str(lock)],
+    ]
     with lock.open() as held:
+        # Parallel workers wait for the one that installs.
         fcntl.flock(held, fcntl.LOCK_EX)
         if done.exists() and done.stat().st_mtime >= lock.stat().st_mtime:
             return

@@ -31,6 +31,8 @@ class ProgramMissing(RuntimeError):
 CHROMIUM = Program(("chromium", "chromium-browser", "google-chrome"), ("chromium",))
 # Debian keeps it off the PATH, beside those of other versions.
 OLDER_POSTGRES = Program(("/usr/lib/postgresql/15/bin/initdb",), ("postgresql-15",))
+# Signs for pysaml2, which knows no library that does.
+XMLSEC = Program(("xmlsec1",), ("xmlsec1",))
 KEY_VALUE_STORE = Program(("valkey-server", "redis-server"), ("valkey-server", "redis-server"))
 
 
