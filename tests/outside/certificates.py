@@ -27,6 +27,7 @@ class Authority:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.ca_file = folder / "ca.pem"
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named("Test upstreams CA")
         self._identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
@@ -37,7 +38,7 @@ class Authority:
             .add_extension(self._identifier, critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        (folder / "ca.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        self.ca_file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
 
     def leaf(self, name: str, *hosts: str, age: timedelta = timedelta(), self_signed: bool = False) -> Path:
         """A file with a certificate for these hosts, and its key; with an age of more than a week it is expired."""

@@ -4,9 +4,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from custody.kit import logs
-from custody.webhooks import targets
-from custody.webhooks.receiver import Outside
+from custody.kit import logs, outside_urls
+from custody.kit.outside import Outside
 from scheduler import settings
 from scheduler.__main__ import serve
 from tests.outside.rebinding_proxy import Resolver
@@ -15,7 +14,7 @@ if __name__ == "__main__":
     logs.set_up()
     given = settings.read()
     outside = Outside(
-        loopback_allowed=targets.loopback_allowed(given.public_url),
+        loopback_allowed=outside_urls.loopback_allowed(given.public_url),
         extra_ca_file=given.webhook_extra_ca_file,
         lookup=Resolver(Path(sys.argv[1])),
         answer_seconds=float(sys.argv[2]),

@@ -1,6 +1,7 @@
 """Asking a server of this machine: no proxy, and no reading of certificates, which costs more than the answer."""
 
 import ssl
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ def get(url: str, timeout: float = 5) -> httpx.Response:
         return http.get(url)
 
 
-def client(**given: Any) -> httpx.Client:
-    """For several questions."""
-    return httpx.Client(verify=NO_TLS, trust_env=False, **given)
+def client(ca_file: Path | None = None, **given: Any) -> httpx.Client:
+    """For several questions; with a file of authorities also over TLS."""
+    verify = ssl.create_default_context(cafile=ca_file) if ca_file else NO_TLS
+    return httpx.Client(verify=verify, trust_env=False, **given)

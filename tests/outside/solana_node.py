@@ -26,6 +26,7 @@ TOKEN = Pubkey.from_string("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
 PREFLIGHT_FAILED = -32002
 BLOCKHASH_BLOCKS = 150
 RENT = 10_000_000
+FEE = 5_000
 
 
 class Cluster:
@@ -52,6 +53,7 @@ class Cluster:
             "getTokenAccountBalance": self._token_balance,
             "getTokenAccountsByOwner": self._token_accounts,
             "getSignatureStatuses": self._statuses,
+            "getTransaction": self._transaction,
             "getMinimumBalanceForRentExemption": lambda size, *_: self._svm.minimum_balance_for_rent_exemption(size),
             "sendTransaction": self._send,
             "requestAirdrop": lambda who, lamports, *_: self._landing(self._svm.airdrop(_key(who), lamports)),
@@ -90,6 +92,11 @@ class Cluster:
             return None
         ok: dict[str, Any] = {"Ok": None}
         return {"slot": slot, "confirmations": None, "confirmationStatus": "finalized", "err": None, "status": ok}
+
+    def _transaction(self, signature: str, *_: object) -> dict[str, Any] | None:
+        """The part of it that says what it cost: every transaction here has one signature."""
+        slot = self._landed.get(signature)
+        return {"slot": slot, "meta": {"err": None, "fee": FEE}} if slot is not None else None
 
     def _account_info(self, who: str, *_: object) -> dict[str, Any]:
         account = self._svm.get_account(_key(who))
