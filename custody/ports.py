@@ -11,7 +11,10 @@ from custody.idempotency.counts import Counts
 from custody.kit.cache import Cache
 from custody.kit.db import Pool
 from custody.kit.deployment import Deployment
+from custody.kit.dns_records import DnsRecords
 from custody.kit.notifier import Notifier
+from custody.kit.oauth_endpoints import OAuthName
+from custody.kit.outside import Fetcher, Outside
 from custody.kit.quotas import Limits
 from custody.kit.tenant_semaphore import TenantSemaphore
 from custody.notifications.mail import Mail
@@ -22,6 +25,8 @@ from custody.protocol.workers import Workers
 MAX_KNOWN_ADDRESSES = 50_000
 # Of different tenants; each of them has 24 questions under way, and a hundred connections are for all.
 BALANCES_AT_ONCE = 3
+# Of different tenants, each of which has one question to a name server under way.
+DNS_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,10 @@ class Ports:
     deployment: Deployment = field(default_factory=Deployment)
     # How much each tenant and person may have; what is written, the signer counts.
     quotas: Limits = field(default_factory=Limits)
+    # Our clients' secrets at Google, Discord and X.
+    oauth_secrets: Mapping[OAuthName, str] = field(default_factory=dict)
+    # Variables with the secrets of our clients at tenants' OIDC providers, and those that say whose each is.
+    oidc_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     # What the operator says that coins and tokens cost.
     prices: Prices = field(default_factory=Prices)
     # Set when this process is about to stop: no new work should come here.
@@ -52,7 +61,12 @@ class Ports:
     search_share: TenantSemaphore = field(default_factory=TenantSemaphore)
     # Who may ask nodes for many balances at once: what is signed asks the same nodes by the same connections.
     balance_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(seats=BALANCES_AT_ONCE))
+    # TXT records of e-mail domains, and which tenants may ask for one at once: a slow name server holds up its own.
+    dns: DnsRecords = field(default_factory=DnsRecords)
+    dns_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(seats=DNS_AT_ONCE))
     # Addresses of agents that the signer vouched for, with their tenants; an address never changes.
     known_addresses: Cache[object, bool] = field(default_factory=lambda: Cache(MAX_KNOWN_ADDRESSES))
+    # The way to servers that others name.
+    fetcher: Fetcher = field(default_factory=lambda: Fetcher(Outside(loopback_allowed=False)))
     # Who waits for events of a tenant.
     notifier: Notifier = field(default_factory=Notifier)

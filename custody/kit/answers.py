@@ -88,6 +88,41 @@ class Document(msgspec.Struct, frozen=True):
         return f"Document({self.media})"
 
 
+class Cookie(msgspec.Struct, frozen=True):
+    """A cookie for this deployment's own pages and no script, by the name that a route's `cookies` declare.
+
+    `cross_site`: it comes back, too, with a form that a page of another site sends here.
+    """
+
+    name: str
+    value: str
+    seconds: int
+    cross_site: bool = False
+
+    def __repr__(self) -> str:
+        return f"Cookie({self.name})"
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """Sends a browser to another address, with the status that the route declares."""
+
+    location: str
+    cookie: Cookie | None = None
+
+    def __repr__(self) -> str:
+        return "Redirect()"
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page for a person in a browser; the body is HTML, in which everything that came from outside is escaped."""
+
+    title: str
+    body: str
+
+    def __repr__(self) -> str:
+        return f"Page({self.title})"
+
+
 def file_name(what: str, ending: str) -> str:
     """The name of a file that is made today: letters, digits, dots and dashes."""
     return f"{what}-{clock.now():%Y-%m-%d}.{ending}"

@@ -90,6 +90,8 @@ class SessionCaller(TenantCaller, frozen=True, kw_only=True):
     mfa_at: int | None
     # The app client at whose page the session began.
     page: str | None = None
+    # Single sign-on of the tenant began it.
+    bound: bool = False
     # Whose token was shown beside the session, on the routes that take both.
     agent: str | None = None
 

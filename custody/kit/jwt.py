@@ -51,7 +51,8 @@ class AgentClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a person's access token says: signed in to tenant `tid` as `role`, a second factor shown at `mfa_at`.
 
-    `page` is the app client at whose page it began: such a session stays in its tenant.
+    `page` is the app client at whose page it began, `bound` that single sign-on began it: such a session stays in its
+    tenant.
 
     Role, membership and session are looked up again wherever the token is used; they may be gone since.
     """
@@ -68,6 +69,7 @@ class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     exp: int
     jti: str
     page: str | None = None
+    bound: bool = False
 
 
 Claims = AgentClaims | SessionClaims

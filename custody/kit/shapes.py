@@ -18,7 +18,16 @@ Uuid = Annotated[
 ]
 # What a member of a tenant may be; what each may do is in custody.identity.roles.
 Role = Literal["owner", "admin", "developer", "billing", "viewer", "member"]
+# What an invitation gives: nobody becomes an owner by mail.
+InvitedRole = Literal["admin", "developer", "billing", "viewer", "member"]
 ClientId = Annotated[str, Meta(min_length=3, max_length=64, pattern=r"^[a-z0-9][a-z0-9_-]{2,63}\Z")]
+# An identity provider: one of the deployment's, or of a tenant's own; and that with its tenant, as `<tenantId>~<id>`.
+ProviderId = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[a-z0-9][a-z0-9_-]{0,31}\Z")]
+ProviderName = Annotated[str, Meta(min_length=1, max_length=97, pattern=r"^[A-Za-z0-9_\-.:~]+\Z")]
+# What it may be exactly is told by code `bad_domain`.
+DomainText = Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[\x21-\x7e]+\Z")]
+# Of one that is there already, and so in lower case.
+DomainInPath = Annotated[str, Meta(min_length=4, max_length=253, pattern=r"^[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+\Z")]
 # What people read in one line: no control characters. Postgres keeps no NUL in any text.
 DisplayName = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+\Z")]
 HashOrAddress = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z]+\Z")]

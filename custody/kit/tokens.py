@@ -20,6 +20,11 @@ def new_nonce() -> str:
     return secrets.token_hex(16)  # noqa: TID251 - this is the place
 
 
+def new_random() -> str:
+    """256 random bits in 43 characters, for what lives a few minutes."""
+    return secrets.token_urlsafe(32)  # noqa: TID251 - this is the place
+
+
 def new_digits() -> str:
     """Six random digits; only as good as the count of guesses beside it."""
     return f"{secrets.randbelow(1_000_000):06d}"

@@ -52,6 +52,12 @@ PATTERNS: Final[dict[str, tuple[str, bool]]] = {
     r"^[A-Za-z0-9_+\-/]+\Z": ("letters, digits, plus signs, hyphens, underscores and slashes", False),
     r"^[A-Za-z][A-Za-z0-9-]*\Z": ("a letter, then letters, digits and hyphens", False),
     r"^[a-z0-9][a-z0-9_-]{2,63}\Z": ("3 to 64 lower-case letters, digits, hyphens and underscores", True),
+    r"^[a-z0-9][a-z0-9_-]{0,31}\Z": (
+        "1 to 32 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit",
+        True,
+    ),
+    r"^[A-Za-z0-9_\-.:~]+\Z": ("letters, digits, dots, colons, hyphens, underscores and tildes", False),
+    r"^[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+\Z": ("a domain in lower case, such as example.com", True),
     r"^[a-z][a-z0-9_-]{0,31}\Z": ("1 to 32 lower-case letters, digits, hyphens and underscores", True),
     r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z": (
         'a UUID in lower case, such as "3f2b8c1e-9d47-4a60-b7f5-2c1d8e9a0b34"',

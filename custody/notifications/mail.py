@@ -14,6 +14,8 @@ from email.utils import make_msgid
 from ipaddress import ip_address
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import msgspec
+
 from custody.kit.logs import logger
 from custody.notifications.background import Background
 
@@ -30,8 +32,22 @@ class OtherRecipient(Exception):
     """The header would name somebody else than the address."""
 
 
+class Letter(msgspec.Struct, frozen=True):
+    """What a mail says. The subject is ours alone: what others named themselves stands in the text, never in a header.
+
+    `page`: the same as HTML, in which everything that others wrote is escaped.
+    """
+
+    subject: str
+    text: str
+    page: str | None = None
+
+    def __repr__(self) -> str:
+        return "Letter()"
+
+
 class Mail:
-    """Sends codes by mail. `?from=` of the address names the sender; a failure is logged, never shown."""
+    """Sends codes and letters by mail. `?from=` of the address names the sender; a failure is logged, never shown."""
 
     def __init__(self, url: str, public_url: str, *, plain: bool = False) -> None:
         parts = urlsplit(url)
@@ -44,7 +60,7 @@ class Mail:
         self._plain = not self._user and (plain or is_loopback(self._host))
         if self._plain and not self._tls and not is_loopback(self._host):
             log.warning("codes may go over the network in plain: the mail server is not made to use TLS")
-        self._public_url = public_url
+        self.public_url = public_url
         self._background = Background("mail")
         # Threads of its own: a mail server that hangs must not hold up what else blocks, such as looking up names.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "mail")
@@ -54,34 +70,41 @@ class Mail:
 
     def send_code(self, address: str, code: str) -> None:
         """Begin to mail a sign-in code."""
-        self._background.send(self._sent(address, code))
+        text = (
+            f"Your code to sign in at {self.public_url} is\n\n    {code}\n\n"
+            "It works once, for ten minutes. If you did not ask for it, you can ignore this mail.\n"
+        )
+        self.send(address, Letter(f"{code} is your sign-in code", text))
+
+    def send(self, address: str, letter: Letter) -> None:
+        """Begin to mail a letter."""
+        self._background.send(self._sent(address, letter))
 
     async def close(self) -> None:
         """Wait for mails under way, a little."""
         await self._background.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _sent(self, address: str, code: str) -> None:
+    async def _sent(self, address: str, letter: Letter) -> None:
         # A thread, because the standard library's client blocks.
-        await asyncio.get_running_loop().run_in_executor(self._threads, self._send, address, code)
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._send, address, letter)
 
-    def _written(self, address: str, code: str) -> EmailMessage:
+    def _written(self, address: str, letter: Letter) -> EmailMessage:
         mail = EmailMessage()
-        mail["From"], mail["Subject"] = self._from, f"{code} is your sign-in code"
+        mail["From"], mail["Subject"] = self._from, letter.subject
         mail["To"] = Address(addr_spec=address)
         # The library understands encoded words in places where the standard has none.
         if [one.addr_spec for one in mail["To"].addresses] != [address]:
             raise OtherRecipient
         mail["Message-ID"] = make_msgid(domain=self._from.rpartition("@")[2])
         mail["Auto-Submitted"] = "auto-generated"
-        mail.set_content(
-            f"Your code to sign in at {self._public_url} is\n\n    {code}\n\n"
-            "It works once, for ten minutes. If you did not ask for it, you can ignore this mail.\n"
-        )
+        mail.set_content(letter.text)
+        if letter.page is not None:
+            mail.add_alternative(letter.page, subtype="html")
         return mail
 
-    def _send(self, address: str, code: str) -> None:
-        mail = self._written(address, code)
+    def _send(self, address: str, letter: Letter) -> None:
+        mail = self._written(address, letter)
         secure = ssl.create_default_context()
         kind = smtplib.SMTP_SSL if self._tls else smtplib.SMTP
         given = {"context": secure} if self._tls else {}

@@ -19,6 +19,7 @@ from custody.kit.db import DatabaseAway
 from custody.kit.errors import Conflict, CustodyError, NotFound, Unavailable
 from custody.kit.ids import new_uuid
 from custody.kit.logs import logger
+from custody.kit.outside import Outside
 from custody.kit.tasks import log_failure, spawn
 from custody.ports import Ports
 from custody.protocol.client import InternalFault
@@ -26,7 +27,7 @@ from custody.protocol.identity.webhooks import SignDelivery
 from custody.version import VERSION
 from custody.webhooks import store
 from custody.webhooks.envelope import envelope
-from custody.webhooks.receiver import Answer, Outside, Receiver
+from custody.webhooks.receiver import Answer, Receiver
 
 log = logger(__name__)
 # At once over all receivers, and for one of them by what the last attempt took: little, much, all the time there is.

@@ -1,7 +1,7 @@
-"""The payload of each event, one struct a name. Nothing else puts a payload together, in Python or in SQL.
+"""The payload of each event, one struct a name. Nothing but these and what is in `payload.py` puts a
+payload together, in Python or in SQL.
 
-`docs/webhooks.md` lists the fields; tests/rules/webhooks/test_events.py compares. What goes to the outbox is
-`emitted(...)`.
+`docs/webhooks.md` lists the fields; tests/rules/webhooks/test_events.py compares.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,13 @@ from custody.kit.described import Id, Instant, described
 from custody.policies.types import Result, Window
 from custody.protocol.signer.intents import IntentStatus, IntentType
 from custody.transactions.types import Kind
+from custody.webhooks.payload import Payload, UserUnlinkedAccount
 
 # The payload is built on the path of every order: encoded once, as the bytes that a delivery sends.
 _encode = msgspec.json.Encoder().encode
 # An event is a notice, and goes to every endpoint: of a long order it has the beginning, and says how much is missing.
 MAX_EFFECTS = 16
 MAX_EFFECTS_BYTES = 8192
-
-
-class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What every payload is. `event` is the name under which it is sent."""
-
-    event: ClassVar[str]
 
 
 class OrderEvent(Payload, frozen=True, kw_only=True):
@@ -210,6 +205,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     IntentRejected,
     IntentCanceled,
     IntentExpired,
+    UserUnlinkedAccount,
 )
 
 
@@ -220,14 +216,3 @@ def clipped(effects: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], in
     while kept and len(_encode(kept)) > MAX_EFFECTS_BYTES:
         kept.pop()
     return kept, len(effects) - len(kept)
-
-
-class _Emitted(msgspec.Struct, frozen=True, omit_defaults=True):
-    event: str
-    data: Payload
-    mark: str | None = None
-
-
-def emitted(*payloads: Payload, mark: str | None = None) -> str:
-    """Payloads as the SQL function `emit` takes them; those under one mark are sent once a minute at most."""
-    return _encode([_Emitted(payload.event, payload, mark) for payload in payloads]).decode()

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.webhooks.targets import BadWebhookUrl, check, loopback_allowed
+from custody.kit.outside_urls import loopback_allowed
+from custody.webhooks.targets import BadWebhookUrl, check
 
 PUBLIC = "https://custody.example.com"
 LOOPBACK = "http://localhost:3200"
