@@ -8,22 +8,27 @@ from typing import Any, Never, NoReturn, TypeAliasType
 from msgspec import UNSET
 from sanic.response import HTTPResponse
 
-from api.http import envelope
+from api.http import browser_pages, envelope
 from custody.kit.answers import (
     Answered,
+    Cookie,
     Created,
     Declined,
     Deferred,
     Document,
     Metered,
     NotReady,
+    Page,
     Recorded,
+    Redirect,
     Streamed,
     Throttled,
 )
 from custody.kit.cursors import NEXT_CURSOR
 from custody.kit.paging import Listed
 
+# Where a browser was sent is nobody else's: the address may have a code in it.
+PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 # A plain answer has the status that its route declares.
 STATUS: dict[Any, int] = {Created: 201, Deferred: 202, Declined: 403, Throttled: 429, NotReady: 503}
 
@@ -36,6 +41,9 @@ def returned_by(hint: Any, usual: int) -> dict[int, Any]:
         origin = typing.get_origin(kind) or kind
         if origin is Document and len(kinds) > 1:
             # The same in another form: `media_too` says which.
+            continue
+        if origin is Page:
+            found[200] = str
             continue
         if origin in STATUS:
             status, data = STATUS[origin], typing.get_args(kind)[0]
@@ -74,8 +82,11 @@ def _kinds(hint: Any) -> Iterator[Any]:
         yield hint
 
 
-def response_of(answer: object, *, status: int, raw: bool) -> HTTPResponse:
-    """The response to an answer; one that is of no kind of its own is the data of a success."""
+def response_of(answer: object, *, status: int, raw: bool, public_url: str) -> HTTPResponse:
+    """The response to an answer; one that is of no kind of its own is the data of a success.
+
+    `public_url`: where browsers reach the service.
+    """
     match answer:
         case Recorded():
             return envelope.recorded(STATUS[type(answer)], answer)
@@ -89,6 +100,12 @@ def response_of(answer: object, *, status: int, raw: bool) -> HTTPResponse:
             media = f"{answer.media}; charset=utf-8"
             named = {"Content-Disposition": f'attachment; filename="{answer.name}"'} if answer.name else {}
             return HTTPResponse(answer.content, 200, headers=answer.headers | named, content_type=media)
+        case Redirect():
+            response = HTTPResponse(b"", status, headers={"Location": answer.location, **PRIVATE})
+            if answer.cookie is not None:
+                response.headers["Set-Cookie"] = _cookie(answer.cookie, secure=public_url.startswith("https:"))
+        case Page():
+            response = browser_pages.response(browser_pages.written(answer.title, answer.body, public_url), 200)
         case Listed():
             beside = {} if answer.next_cursor is UNSET else {"nextCursor": answer.next_cursor}
             response = envelope.succeeded(200, answer.rows, **beside)
@@ -98,3 +115,15 @@ def response_of(answer: object, *, status: int, raw: bool) -> HTTPResponse:
     if onwards := getattr(answer, "next_cursor", None):
         response.headers[NEXT_CURSOR] = onwards
     return response
+
+
+def cookie_name(name: str, *, secure: bool) -> str:
+    """What a browser calls one of our cookies. The prefix keeps out what another host of the same site sets."""
+    return f"__Host-{name}" if secure else name
+
+
+def _cookie(cookie: Cookie, *, secure: bool) -> str:
+    """On loopback without TLS browsers keep no secure cookie, nor send one that is not to another site's page."""
+    site = "None" if cookie.cross_site and secure else "Lax"
+    ends = f"; Max-Age={cookie.seconds}; Path=/; HttpOnly; SameSite={site}" + ("; Secure" if secure else "")
+    return f"{cookie_name(cookie.name, secure=secure)}={cookie.value}{ends}"

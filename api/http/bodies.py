@@ -20,6 +20,8 @@ MAX_BODY = 20 * KIB
 MAX_WALLET_BODY = 36 * KIB
 # A comment, and an assertion as the vote.
 MAX_VOTE_BODY = 32 * KIB
+# Fifty pairs of ids.
+MAX_REMEDIATIONS_BODY = 32 * KIB
 # WebAuthn's JSON, an attestation with its certificates included.
 MAX_PASSKEY_BODY = 32 * KIB
 # Twice what a set may have: for spaces and line ends.
@@ -38,6 +40,10 @@ MAX_EXPLAIN_BODY = 36 * KIB
 MAX_PSBT_BODY = 396 * KIB
 # Calldata of a batch, in hex, and what stands around it.
 MAX_INTENT_BODY = 320 * KIB
+# 64 KiB of XML in base64, every plus sign and slash of it escaped, and a RelayState.
+MAX_SAML_BODY = 128 * KIB
+# Five certificates of 16 KiB, and a hundred groups.
+MAX_SAML_CONFIG_BODY = 144 * KIB
 # A tenant's templates, presets and app clients.
 MAX_CONFIG_BODY = 256 * KIB
 # Of a body that is refused, so much is taken and thrown away, so that its sender hears the answer.

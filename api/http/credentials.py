@@ -43,7 +43,7 @@ from custody.protocol.identity.tenants import (
     VouchedSession,
     VouchedTenant,
 )
-from custody.protocol.refusals import NotForPages, WrongRole, mfa_required
+from custody.protocol.refusals import NotForPages, SessionBound, WrongRole, mfa_required
 from custody.tenants import credential_store
 
 # How long the signer's word about a row counts while the row says the same. What a revocation takes away is gone from
@@ -222,6 +222,7 @@ class Credentials:
             role=standing.role,
             mfa_at=counted(claims.mfa_at, standing.mfa_counts_from),
             page=claims.page,
+            bound=claims.bound,
         )
         found = VouchedSession(caller.tenant, caller.user, standing.role, standing.mfa)
         await self._vouched(caller, ("session", msgspec.json.encode(found)), found)
@@ -307,6 +308,8 @@ def _admit(caller: SessionCaller, standing: Standing, who: Who) -> None:
     """Raise unless the person's role will do and, for an action, a second factor is recent enough."""
     if caller.page is not None and not who.pages:
         raise NotForPages
+    if caller.bound and not who.bound:
+        raise SessionBound
     if caller.role not in who.roles:
         raise WrongRole
     if who.action is None:

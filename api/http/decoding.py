@@ -12,6 +12,7 @@ import msgspec
 from sanic import Request
 
 from api.http import forms
+from api.http.answers import cookie_name
 from api.http.endpoint import Endpoint
 from api.http.envelope import JSON
 from api.http.errors import WrongContentType
@@ -28,6 +29,10 @@ class BadQuery(Invalid):
     """A query parameter does not match the schema of this route."""
 
 
+class BadCookie(Invalid):
+    """A cookie of this service came more than once; close other tabs of it, and begin again."""
+
+
 class BadHeader(Invalid):
     """A header does not match the schema of this route."""
 
@@ -38,15 +43,17 @@ def body_of(request: Request, endpoint: Endpoint) -> Any:
     media = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if not content:
         content = b"{}"
-    elif endpoint.form_too and media == forms.MEDIA:
+    elif (endpoint.form_too or endpoint.form_only) and media == forms.MEDIA:
         return _form(content, endpoint)
+    elif endpoint.form_only:
+        raise WrongContentType(f"Send a form, with Content-Type: {forms.MEDIA}.")
     elif media != JSON:
         message = f"Send JSON or a form, with Content-Type: {JSON} or {forms.MEDIA}."
         raise WrongContentType(message if endpoint.form_too else None)
     if endpoint.lenient is not None:
         _refuse_retired(content, endpoint.lenient)
     try:
-        if endpoint.oauth:
+        if endpoint.oauth or endpoint.both_spellings:
             decoded = msgspec.convert(_respelled(msgspec.json.decode(content), endpoint.body), endpoint.body)
         else:
             decoded = typed(content, endpoint.body)
@@ -113,6 +120,21 @@ def headers_of(request: Request, endpoint: Endpoint) -> Any:
     except msgspec.ValidationError as problem:
         wrong = explain(problem, endpoint.headers)
         raise BadHeader(wrong.sentence("The request"), fields=wrong.fields) from None
+
+
+def cookies_of(request: Request, endpoint: Endpoint, *, secure: bool) -> Any:
+    """The cookies that the route declares, each at most once; empty where one did not come."""
+    sent: dict[str, str] = {}
+    wanted = {cookie_name(name, secure=secure): name for name in _names_of(endpoint.cookies)}
+    for header in request.headers.getall("cookie", []):
+        for pair in header.split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name not in wanted:
+                continue
+            if wanted[name] in sent:
+                raise BadCookie
+            sent[wanted[name]] = value
+    return msgspec.convert(sent, endpoint.cookies)
 
 
 @functools.cache

@@ -1,8 +1,8 @@
 """The one declaration of a route: router, validation, credentials, envelope and OpenAPI all read it.
 
-A handler is one expression. Its parameters are, in this order: the ports, the caller, the path, then headers, body or
-query; each is recognised by its annotation. Its return type is the contract's: mypy holds it against what the handler
-returns, `api/http/answers.py` derives statuses and schemas from it.
+A handler is one expression. Its parameters are, in this order: the ports, the caller, the path, then headers, cookies,
+body or query; each is recognised by its annotation. Its return type is the contract's: mypy holds it against what the
+handler returns, `api/http/answers.py` derives statuses and schemas from it.
 """
 
 import inspect
@@ -22,15 +22,20 @@ from custody.kit.callers import Caller, Origin
 from custody.kit.described import described
 from custody.kit.errors import CustodyError
 from custody.kit.refs import AgentRef
-from custody.kit.shapes import AccountId, AgentId, ClientId, TenantId, Uuid
+from custody.kit.shapes import AccountId, AgentId, ClientId, DomainInPath, ProviderId, ProviderName, TenantId, Uuid
 from custody.ports import Ports
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Media = Literal["text/html", "text/csv", "text/event-stream", "application/x-ndjson"]
+Media = Literal["text/html", "text/csv", "text/event-stream", "application/x-ndjson", "application/samlmetadata+xml"]
 Handler = Callable[..., Awaitable[Any]]
 PATH_SHAPES: dict[str, Any] = {
     "agent": Annotated[AgentId, described("The agent.")],
     "tenant_id": Annotated[TenantId, described("The tenant.")],
+    "own_tenant_id": Annotated[TenantId, described("The tenant of the session.")],
+    "joined_tenant_id": Annotated[TenantId, described("The tenant to join.")],
+    "invitation_id": Annotated[Uuid, described("The invitation.")],
+    "identity_id": Annotated[Uuid, described("The linked identity.")],
+    "linked_account_id": Annotated[Uuid, described("The linked wallet.")],
     "tx_id": Annotated[Uuid, described("The transaction.")],
     "action_id": Annotated[Uuid, described("The wallet action.")],
     "approval_id": Annotated[Uuid, described("The approval.")],
@@ -50,6 +55,12 @@ PATH_SHAPES: dict[str, Any] = {
     "quorum_id": Annotated[Uuid, described("The key quorum.")],
     "account_id": Annotated[AccountId, described("The account.")],
     "aggregation_id": Annotated[AccountId, described("The aggregation.")],
+    "oauth_provider": Annotated[ProviderId, described("The provider: `google`, `discord` or `twitter`.")],
+    "oidc_provider": Annotated[
+        ProviderName, described("The provider's id, or `<tenantId>~<id>`, which names the tenant too.")
+    ],
+    "sign_on_tenant": Annotated[TenantId, described("The tenant.")],
+    "domain": Annotated[DomainInPath, described("The e-mail domain, in lower case.")],
 }
 # How a path parameter is spelled in the contract.
 SPELLED = {
@@ -59,6 +70,11 @@ SPELLED = {
     "approval_id": "id",
     "intent_id": "intentId",
     "tenant_id": "id",
+    "own_tenant_id": "tenantId",
+    "joined_tenant_id": "tenantId",
+    "invitation_id": "invitationId",
+    "identity_id": "id",
+    "linked_account_id": "accountId",
     "secret_id": "id",
     "route_id": "id",
     "session_id": "id",
@@ -74,6 +90,10 @@ SPELLED = {
     "quorum_id": "quorumId",
     "account_id": "accountId",
     "aggregation_id": "aggregationId",
+    "oauth_provider": "provider",
+    "oidc_provider": "provider",
+    "sign_on_tenant": "tenantId",
+    "domain": "domain",
 }
 
 
@@ -94,7 +114,10 @@ class Options(TypedDict, total=False):
     media: Media | None
     media_too: Media | None
     oauth: bool
+    both_spellings: bool
     form_too: bool
+    form_only: bool
+    browsed: bool
     lenient: type[CustodyError] | None
     max_body: int
     headers_too: tuple[str, ...]
@@ -127,8 +150,14 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     media_too: Media | None = None
     # Takes fields in both spellings, and refuses a bad request as RFC 6749 5.2 says.
     oauth: bool = False
+    # Takes fields in both spellings.
+    both_spellings: bool = False
     # Takes a form as well as JSON, as OAuth's clients send it.
     form_too: bool = False
+    # Takes nothing but a form, which a page of another site sends.
+    form_only: bool = False
+    # People come here in a browser: a refusal is a page where they ask for HTML.
+    browsed: bool = False
     # Refuses a retired field with this error instead of the general one.
     lenient: type[CustodyError] | None = None
     # Bytes; a longer body is refused before it is read.
@@ -154,6 +183,7 @@ class Endpoint(Declared, frozen=True, kw_only=True):
     body: Any
     query: Any
     headers: Any
+    cookies: Any
     arguments: tuple[str, ...]
     summary: str
     description: str
@@ -205,7 +235,7 @@ class Routes:
 def _endpoint(method: Method, path: str, tag: str, handler: Handler, declared: Options) -> Endpoint:
     hints = typing.get_type_hints(handler, include_extras=True)
     names = tuple(part[1:-1] for part in path.split("/") if part.startswith("<"))
-    body = query = headers = None
+    body = query = headers = cookies = None
     arguments: list[str] = []
     for name in inspect.signature(handler).parameters:
         kind = _kind_of(name, hints[name], names)
@@ -216,6 +246,8 @@ def _endpoint(method: Method, path: str, tag: str, handler: Handler, declared: O
             query = hints[name]
         elif kind == "headers":
             headers = hints[name]
+        elif kind == "cookies":
+            cookies = hints[name]
     summary, _, rest = inspect.cleandoc(handler.__doc__ or "").partition("\n")
     if not summary:
         raise TypeError(f"{method} {path} needs a docstring: it is the contract's summary")
@@ -232,6 +264,7 @@ def _endpoint(method: Method, path: str, tag: str, handler: Handler, declared: O
         body=body,
         query=query,
         headers=headers,
+        cookies=cookies,
         arguments=tuple(arguments),
         summary=summary,
         description=rest.strip(),
@@ -257,6 +290,6 @@ def _kind_of(name: str, hint: Any, path_names: tuple[str, ...]) -> str:
         return "caller"
     if name in path_names:
         return "path"
-    if name in {"body", "query", "headers"}:
+    if name in {"body", "query", "headers", "cookies"}:
         return name
-    raise TypeError(f"a handler's parameter {name} is neither ports, caller, path, headers, body nor query")
+    raise TypeError(f"a handler's parameter {name} is neither ports, caller, path, headers, cookies, body nor query")

@@ -21,6 +21,7 @@ from api.http.contract.headers import (
 )
 from api.http.contract.schemas import REF, Schemas, other_spellings
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
+from custody.kit.answers import Redirect
 from custody.kit.cursors import NextCursor
 from custody.version import VERSION
 from custody.webhooks.events import PAYLOADS
@@ -60,6 +61,8 @@ _TEXTS = {
     200: "Done",
     201: "Created",
     202: "Queued for approval",
+    302: "The browser is sent to the identity provider",
+    303: "The browser is sent back",
     400: "The request is not valid",
     401: "Authentication required",
     403: "Refused",
@@ -82,7 +85,7 @@ _TEXTS = {
 def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
     """The whole contract."""
     sent = [endpoint.body for endpoint in endpoints if endpoint.body is not None]
-    returned = [kind for endpoint in endpoints for kind in endpoint.returns.values() if kind is not None]
+    returned = [kind for endpoint in endpoints for kind in endpoint.returns.values() if kind not in (None, Redirect)]
     schemas = Schemas(sent, [*returned, *PAYLOADS])
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
@@ -148,8 +151,10 @@ def _operation(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
         body = _json(schemas.of(endpoint.body))
         if (example := examples.BODIES.get(operation_id(endpoint))) is not None:
             body["content"]["application/json"]["example"] = example
-        if endpoint.form_too:
+        if endpoint.form_too or endpoint.form_only:
             body["content"][forms.MEDIA] = body["content"]["application/json"]
+        if endpoint.form_only:
+            del body["content"]["application/json"]
         operation["requestBody"] = {
             "required": _needs_body(endpoint),
             **body,
@@ -181,7 +186,7 @@ def _parameters(endpoint: Endpoint, schemas: Schemas) -> list[dict[str, Any]]:
         _parameter(SPELLED.get(name, name), "path", _schema_of(PATH_SHAPES[name]), required=True)
         for name in endpoint.path_names
     ]
-    for place, struct in (("query", endpoint.query), ("header", endpoint.headers)):
+    for place, struct in (("query", endpoint.query), ("header", endpoint.headers), ("cookie", endpoint.cookies)):
         if struct is None:
             continue
         required = {field.encode_name for field in msgspec.structs.fields(struct) if field.required}
@@ -239,6 +244,9 @@ def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
         kind = endpoint.returns.get(status)
         if kind is None and codes.get(status) == COMMON.get(status, ()):
             responses[str(status)] = {"$ref": f"#/components/responses/{_common_name(status)}"}
+            continue
+        if kind is Redirect:
+            responses[str(status)] = {"headers": headers_of(endpoint, status), "description": _TEXTS[status]}
             continue
         content = _json(_ERROR) if kind is None else _answer(endpoint, status, kind, schemas)
         said = _coded(status, codes[status]) if status in codes else {"description": _TEXTS[status]}

@@ -11,7 +11,7 @@ import msgspec
 from sanic import Request
 from sanic.response import HTTPResponse
 
-from api.http import addresses, answers, bodies, decoding, envelope, hardening, idempotency, streams
+from api.http import addresses, answers, bodies, browser_pages, decoding, envelope, hardening, idempotency, streams
 from api.http.cors import Cors, readable
 from api.http.credentials import Credentials, shown_by
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
@@ -66,6 +66,7 @@ class Pipeline:
         self.cors = Cors(ports)
         self._settings = settings
         self._trusted = settings.trusted_proxies
+        self._secure = settings.public_url.startswith("https:")
 
     async def close(self) -> None:
         """Let go of what the pipeline itself holds open."""
@@ -81,7 +82,7 @@ class Pipeline:
                 response = await self._run(endpoint, request, request_id, path)
             except CustodyError as problem:
                 request.ctx.code = problem.code
-                response = _refusal(problem, endpoint, request_id)
+                response = self._refusal(problem, endpoint, request, request_id)
             except asyncpg.DiskFullError:
                 log.error("the database has no room", extra={"request_id": request_id, "route": endpoint.contract_path})
                 response = envelope.failed(DatabaseFull(), request_id)
@@ -152,7 +153,9 @@ class Pipeline:
             # What is admitted now may not be for as long as the answer lasts.
             again = partial(self._credentials.caller, request, endpoint.who, origin, acts=False)
             return streams.response(answer, again, head=request.method == "HEAD")
-        response = answers.response_of(answer, status=endpoint.status, raw=endpoint.raw_answer)
+        response = answers.response_of(
+            answer, status=endpoint.status, raw=endpoint.raw_answer, public_url=self._settings.public_url
+        )
         if replayed:
             response.headers["Idempotency-Replayed"] = "true"
         return response
@@ -195,8 +198,21 @@ class Pipeline:
             return decoding.query_of(request, endpoint)
         if kind == "headers":
             return decoding.headers_of(request, endpoint)
+        if kind == "cookies":
+            return decoding.cookies_of(request, endpoint, secure=self._secure)
         name = kind.removeprefix("path:")
         return _path_value(caller, name, path[name])
+
+    def _refusal(self, problem: CustodyError, endpoint: Endpoint, request: Request, request_id: str) -> HTTPResponse:
+        headers = problem.context.pop("headers", {}) if isinstance(problem, RateLimited) else {}
+        if endpoint.oauth and isinstance(problem, Invalid):
+            response = envelope.refused(problem)
+        elif endpoint.browsed and browser_pages.asks_for_page(request):
+            response = browser_pages.refused(problem, request_id, self._settings.public_url)
+        else:
+            response = envelope.failed(problem, request_id)
+        response.headers.update(headers)
+        return response
 
     def address(self, request: Request) -> str:
         """Where a request comes from."""
@@ -233,16 +249,6 @@ def finished(response: HTTPResponse, request: Request, request_id: str, *, priva
     return response
 
 
-def _refusal(problem: CustodyError, endpoint: Endpoint, request_id: str) -> HTTPResponse:
-    headers = problem.context.pop("headers", {}) if isinstance(problem, RateLimited) else {}
-    if endpoint.oauth and isinstance(problem, Invalid):
-        response = envelope.refused(problem)
-    else:
-        response = envelope.failed(problem, request_id)
-    response.headers.update(headers)
-    return response
-
-
 def _agent_ref(caller: Caller | None, agent: str) -> AgentRef:
     """The agent in the path, of the caller's own tenant: the only way to come by a ref."""
     _checked(agent, AgentId, "agentId")
@@ -257,13 +263,17 @@ def _agent_ref(caller: Caller | None, agent: str) -> AgentRef:
     return AgentRef(caller.tenant, agent)
 
 
+# Names of path parameters that are the caller's own tenant.
+OWN_TENANT = frozenset({"tenant_id", "own_tenant_id"})
+
+
 class NoSuchTenant(NotFound):
     """No such tenant."""
 
 
 def _path_value(caller: Caller | None, name: str, value: str) -> str:
     _checked(value, PATH_SHAPES[name], name)
-    if name == "tenant_id" and isinstance(caller, TenantCaller) and value != caller.tenant:
+    if name in OWN_TENANT and isinstance(caller, TenantCaller) and value != caller.tenant:
         raise NoSuchTenant
     return value
 

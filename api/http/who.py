@@ -34,6 +34,8 @@ class Who(msgspec.Struct, frozen=True):
     action: Action | None = None
     # Also a session that began at an app client's page; of what takes any role only where it is said.
     pages: bool = True
+    # Also a session that single sign-on began; of what takes any role only where it is said.
+    bound: bool = True
     # Beside the session, the token of the agent in the path, in a header of its own.
     agent_beside: bool = False
     # The command that this was derived from.
@@ -48,6 +50,7 @@ class Who(msgspec.Struct, frozen=True):
             self.roles | other.roles,
             self.action or other.action,
             self.pages and other.pages,
+            self.bound and other.bound,
             self.agent_beside or other.agent_beside,
         )
 
@@ -62,9 +65,9 @@ app_client = Who(frozenset({"app_client"}))
 agent_token = Who(frozenset({"agent_token"}))
 
 
-def session(roles: frozenset[Role], action: Action | None = None, *, pages: bool = True) -> Who:
+def session(roles: frozenset[Role], action: Action | None = None, *, pages: bool = True, bound: bool = True) -> Who:
     """A person with one of these roles; for an action, with a second factor that is recent."""
-    return Who(frozenset({"session"}), roles=roles, action=action, pages=pages)
+    return Who(frozenset({"session"}), roles=roles, action=action, pages=pages, bound=bound)
 
 
 def platform(scope: str) -> Who:
@@ -78,7 +81,7 @@ def asking(command: type[Command[Any]]) -> Who:
     kinds: frozenset[Kind] = frozenset(_KINDS[proof] for proof in declared.proofs) or frozenset({"public"})
     if "session" not in declared.proofs:
         return Who(kinds, declared.scope, asks=command)
-    return Who(kinds, declared.scope, declared.roles, declared.mfa, declared.pages, asks=command)
+    return Who(kinds, declared.scope, declared.roles, declared.mfa, declared.pages, declared.bound, asks=command)
 
 
 def narrower(who: Who, than: type[Command[Any]]) -> Who:
@@ -90,7 +93,7 @@ def narrower(who: Who, than: type[Command[Any]]) -> Who:
 
 
 # What routes declare as their callers.
-person = session(ANYBODY, pages=False)
+person = session(ANYBODY, pages=False, bound=False)
 person_on_a_page = session(ANYBODY)
 admin = session(ADMINS)
 # A retired route tells everybody so who has any credential at all.

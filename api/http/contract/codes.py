@@ -204,8 +204,10 @@ def _problems(endpoint: Endpoint) -> Iterator[type[CustodyError]]:
         yield from _CURSOR
     if endpoint.headers is not None:
         yield decoding.BadHeader
+    if endpoint.cookies is not None:
+        yield decoding.BadCookie
     if endpoint.body is not None:
-        yield from (*_BODY, forms.BadForm) if endpoint.form_too else _BODY
+        yield from (*_BODY, forms.BadForm) if endpoint.form_too or endpoint.form_only else _BODY
     if endpoint.hardened:
         yield from _SIGNED
     if authorization.takes_one(endpoint):
@@ -226,9 +228,11 @@ def _of_callers(endpoint: Endpoint) -> Iterator[type[CustodyError]]:
         yield refusals.WrongRole
         if not who.pages:
             yield refusals.NotForPages
+        if not who.bound:
+            yield refusals.SessionBound
     if who.action:
         yield refusals.MfaRequired
     if who.scope:
         yield credentials.MissingScope
-    if "tenant_id" in endpoint.path_names and who.kinds != {"platform_key"}:
+    if pipeline.OWN_TENANT.intersection(endpoint.path_names) and who.kinds != {"platform_key"}:
         yield pipeline.NoSuchTenant

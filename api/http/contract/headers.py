@@ -4,6 +4,7 @@ from typing import Any
 
 from api.http.authorization import MAX_SIGNATURES, takes_one
 from api.http.endpoint import Endpoint
+from custody.kit.answers import Redirect
 
 
 def _header(text: str, **schema: Any) -> dict[str, Any]:
@@ -28,6 +29,8 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-Next-Cursor": _header("The `cursor` of the next page or file; absent on the last one."),
     "Content-Disposition": _header("The name of a file; JSON has none."),
     "Idempotency-Replayed": _header("`true`: the answer was stored under this Idempotency-Key.", const="true"),
+    "Location": _header("Where the browser goes."),
+    "Set-Cookie": _header("Binds the sign-in to this browser; for no script, and for ten minutes."),
     "WWW-Authenticate": _header("How to authenticate."),
 }
 _FILES = frozenset({"text/csv", "application/x-ndjson"})
@@ -124,6 +127,8 @@ def headers_of(endpoint: Endpoint, status: int) -> dict[str, Any]:
         names.append("Content-Disposition")
     if endpoint.hardened and status in endpoint.returns and "public" not in endpoint.who.kinds:
         names.append("Idempotency-Replayed")
+    if endpoint.returns.get(status) is Redirect:
+        names.append("Location")
     names += [name for name in endpoint.headers_too if status == endpoint.status]
     return _references(names) | refused_headers(status)
 
