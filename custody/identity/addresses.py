@@ -16,7 +16,8 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/^_`{|}~\-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?"
 # Letters only, or a name of another alphabet in its ASCII form; so no address in numbers passes for a domain.
 _TOP = r"(?:[A-Za-z]{2,63}|[Xx][Nn]--[A-Za-z0-9\-]{1,58}[A-Za-z0-9])"
-EMAIL_PATTERN = rf"^{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_TOP}\Z"
+DOMAIN: Final = rf"(?:{_LABEL}\.)+{_TOP}"
+EMAIL_PATTERN = rf"^{_ATOM}(?:\.{_ATOM})*@{DOMAIN}\Z"
 PHONE_PATTERN = r"^\+[1-9][0-9]{6,14}\Z"
 _EMAIL = re.compile(EMAIL_PATTERN)
 _PHONE = re.compile(PHONE_PATTERN)

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from custody.identity.native_ids import BadBundleId, BadPackageName, bundle_id, package_name
-from custody.identity.web_urls import DEFAULT_PORTS, NotWebUrl, read_url
 from custody.kit.described import described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import DisplayName
+from custody.kit.web_urls import DEFAULT_PORTS, NotWebUrl, read_url
 
 MAX_ENTRIES: Final = 50
 _SHOWN: Final = 100

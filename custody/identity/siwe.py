@@ -1,4 +1,6 @@
-"""Sign-in with Ethereum: the message of EIP-4361, read strictly, and where and when it is good.
+"""Sign-in with a wallet: the message of EIP-4361, read strictly, and where and when it is good.
+
+A Solana wallet signs the same text with its own name and address in it.
 
 What a wallet shows to a person must be exactly what is read here, so the grammar is followed to the letter: every
 line in its place, one line end, nothing after the last field. Whether the nonce is ours and whose signature it is, is
@@ -7,11 +9,12 @@ decided elsewhere.
 
 import re
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
+from custody.chains import base58
 from custody.chains.evm.address import checksum
 from custody.kit.errors import Invalid, Unauthenticated
 from custody.kit.instants import read_instant
@@ -29,9 +32,11 @@ _PCHAR = rf"(?:{_NAME}|{_ESCAPED}|[:@])"
 _REST = rf"(?:{_PCHAR}|/)*(?:\?(?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?"
 _URI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?://{_AUTHORITY}(?=[/?#]|\Z)|(?!//)){_REST}\Z")
 _OPENING = re.compile(
-    rf"(?:([A-Za-z][A-Za-z0-9+.\-]*)://)?({_AUTHORITY}) wants you to sign in with your Ethereum account:\Z"
+    rf"(?:([A-Za-z][A-Za-z0-9+.\-]*)://)?({_AUTHORITY}) wants you to sign in with your (Ethereum|Solana) account:\Z"
 )
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\Z")
+_SOLANA_ADDRESS = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}\Z")
+_PUBLIC_KEY_BYTES: Final = 32
 _EMPTY = re.compile(r"\Z")
 # RFC 3986's reserved and unreserved characters, and the space: visible ASCII without "%<>\^`{|}.
 _STATEMENT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]*\Z")
@@ -56,10 +61,11 @@ class SiweNotValidNow(Unauthenticated):
 
 
 class SiweMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A sign-in message in its fields; the address is in EIP-55, all times are in UTC."""
+    """A sign-in message in its fields; an EVM address is in EIP-55, all times are in UTC."""
 
     domain: str
     scheme: str | None = None
+    family: Literal["evm", "solana"] = "evm"
     address: str
     statement: str | None = None
     uri: str
@@ -123,10 +129,12 @@ def parse(text: str) -> SiweMessage:
     lines = _Lines(text)
     # Arguments are evaluated in the order in which they stand, which is the order of the fields.
     opening = lines.take(_OPENING, 'the site and " wants you to sign in with your Ethereum account:"')
+    solana = opening[3] == "Solana"
     message = SiweMessage(
         scheme=opening[1],
         domain=opening[2],
-        address=_address(lines),
+        family="solana" if solana else "evm",
+        address=_solana_address(lines) if solana else _address(lines),
         statement=_statement(lines),
         uri=lines.field("URI: ", _URI, "a URI"),
         version=lines.field("Version: ", _VERSION, "1"),
@@ -199,6 +207,15 @@ def _address(lines: _Lines) -> str:
     # EIP-4361 demands the checksum, also of an address that is written in one case.
     if address != checksum(address):
         raise lines.wrong("the address in its EIP-55 checksum spelling")
+    lines.take(_EMPTY, "an empty line")
+    return address
+
+
+def _solana_address(lines: _Lines) -> str:
+    address = lines.take(_SOLANA_ADDRESS, "an address: 32 bytes in base58")[0]
+    raw = base58.decode(address)
+    if raw is None or len(raw) != _PUBLIC_KEY_BYTES:
+        raise lines.wrong("an address: 32 bytes in base58")
     lines.take(_EMPTY, "an empty line")
     return address
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.identity.web_urls import NotWebUrl, WebUrl, read_url
 from custody.kit.described import described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import DecimalAmount, DisplayName, Uuid
+from custody.kit.web_urls import NotWebUrl, WebUrl, read_url
 
 Colour = Annotated[str, Meta(min_length=7, max_length=7, pattern=r"^#[0-9a-fA-F]{6}\Z")]
 ItemId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_\-.:]+\Z")]
