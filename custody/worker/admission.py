@@ -1,7 +1,7 @@
 """Whether a caller may send a command, by what the command declares."""
 
 from custody.protocol.command import AGENT, PLATFORM_KEY, SESSION, Declaration
-from custody.protocol.refusals import NotForPages
+from custody.protocol.refusals import NotForPages, SessionBound
 from custody.worker.proofs import Proven, ProvenPlatform, ProvenSession, WrongKind
 
 
@@ -23,6 +23,8 @@ def admit(declared: Declaration, caller: Proven) -> None:
     if isinstance(caller, ProvenSession):
         if caller.page is not None and not declared.pages:
             raise NotForPages
+        if caller.bound and not declared.bound:
+            raise SessionBound
         caller.need(declared.roles, declared.mfa)
     if isinstance(caller, ProvenPlatform) and declared.scope is not None:
         caller.need(declared.scope)

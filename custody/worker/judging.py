@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.identity.joining import InvitationPolicy, WalletPolicy
 from custody.identity.mfa import MfaPolicy
 from custody.worker.sealing import Sealer, Tampered, fields
 
@@ -12,11 +13,13 @@ JUDGING_MAC = "judging-mac"
 
 
 class Judging(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """`approvalConfig` and `authAbuseConfig.mfa` as far as they decide; who saved nothing has the defaults."""
+    """`approvalConfig` and `authAbuseConfig` as far as they decide; who saved nothing has the defaults."""
 
     auto_expire_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = 86_400
     uncovered_effects: Literal["queue", "allow", "refuse"] = "queue"
     mfa: MfaPolicy = MfaPolicy()
+    invitations: InvitationPolicy = InvitationPolicy()
+    wallet: WalletPolicy = WalletPolicy()
 
 
 DEFAULT = Judging()

@@ -82,6 +82,8 @@ class ProvenSession(ProvenTenant, frozen=True, kw_only=True):
     methods: tuple[str, ...]
     # The app client at whose page the session began.
     page: str | None = None
+    # A tenant's sign-on began it.
+    bound: bool = False
 
     def need(self, roles: frozenset[Role], action: Action | None) -> None:
         """Raise unless the role is one of these and, for an action, a second factor is recent enough."""
@@ -206,6 +208,7 @@ class Proofs:
             policy=judging.mfa,
             methods=tuple(row["methods"]),
             page=claims.page,
+            bound=claims.bound,
         )
 
     async def app_client(self, proof: Proof) -> ProvenAppClient:

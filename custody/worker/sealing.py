@@ -99,6 +99,12 @@ class Sealer:
         version = self._newest()
         return version.to_bytes(4, "big") + hmac.digest(self._key(version, purpose, tenant), content, "sha256")
 
+    def mac_like(self, other: bytes, purpose: str, tenant: str, content: bytes) -> bytes:
+        """A MAC under the key version of another one, for what must come out the same again."""
+        version = int.from_bytes(other[:4], "big")
+        self._insist_on(version)
+        return version.to_bytes(4, "big") + hmac.digest(self._key(version, purpose, tenant), content, "sha256")
+
     def check_mac(self, mac: bytes | None, purpose: str, tenant: str, content: bytes) -> None:
         """Raise Tampered unless the MAC is ours, in constant time."""
         version = int.from_bytes((mac or b"")[:4], "big")

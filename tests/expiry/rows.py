@@ -68,6 +68,14 @@ _IDEMPOTENCY = (
     "INSERT INTO idempotency (tenant_id, principal, route, key_hash, fingerprint, expires_at) "
     "VALUES ('t', 'p', 'r', uuid_send(gen_random_uuid()), '', $1)"
 )
+_SIGN_IN = (
+    "INSERT INTO sign_in_requests (state_hash, document, mac, expires_at) "
+    "VALUES (uuid_send(gen_random_uuid()), '{}', '', $1)"
+)
+_EXCHANGE_CODE = (
+    "INSERT INTO exchange_codes (code_hash, document, mac, expires_at) "
+    "VALUES (uuid_send(gen_random_uuid()), '{}', '', $1)"
+)
 _BUCKET = "INSERT INTO {} VALUES ('t', 'a', gen_random_uuid(), {})"
 
 
@@ -121,6 +129,18 @@ LINES = (
         "INSERT INTO device_codes (device_hash, user_code, tenant_id, mac, created_at, expires_at) "
         "VALUES (uuid_send(gen_random_uuid()), gen_random_uuid()::text, 't', '', $1, $1)",
         timedelta(hours=1),
+    ),
+    Line("sign-ins under way", _SIGN_IN, NOW),
+    Line("exchange codes", _EXCHANGE_CODE, timedelta(minutes=15)),
+    Line(
+        "seen SAML assertions", "INSERT INTO saml_assertions_seen VALUES ('t', uuid_send(gen_random_uuid()), $1)", NOW
+    ),
+    Line(
+        "ended invitations",
+        "INSERT INTO invitations (tenant_id, id, token_hash, email, role, status, ended_at, created_at, expires_at, "
+        "mac) VALUES ('t', gen_random_uuid(), uuid_send(gen_random_uuid()), 'a@b.c', 'viewer', 'expired', $1, $1, "
+        "$1, '')",
+        SEASON,
     ),
     Line("attempts", "INSERT INTO attempts VALUES (gen_random_uuid()::text, 1, $1)", NOW),
     Line("sessions", _SESSION.format("'2100-01-01', $1"), MONTH),

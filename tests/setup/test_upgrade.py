@@ -42,6 +42,9 @@ RELEASED: dict[str, dict[str, str]] = {
         "0021_imports": "1bd69e548e45cfa3c3a8c607f3d24e583d2c7254256913739d2853fbcb468f0b",
         "0022_intents": "fbde7fdbb48793dcb9ba6e5deae20542f8faf7ccde91e7083b1a0e6da39ae2d4",
         "0023_accounts": "854f449f1957492dcc399dc5cb14ced179120b4910c8a8c9f79c8bcfc248318f",
+        "0024_sign_on": "0569ef87c3f6ff2b3d848a6d967715d26ba519df2de84420dc2a60571a96b7bb",
+        "0025_people": "83c665781fd22f367ddb0a0fd271c9e3b1d45c9c3456885e87e987a3827d434d",
+        "0026_invitations": "c3226f2ff0b92770e4be7287fc4a0050ea5495919cc1a574d4b1000ab5f3c3a0",
     },
 }
 # A later version, as it might come: a table that gains a column and an index, and a migration that says so.
@@ -163,6 +166,20 @@ async def test_an_upgraded_database_equals_a_new_one(
     assert await missing(old, names(later), texts_of_later()) == []
 
 
+# What functions of today read that was not there then.
+LATER_TABLES = (
+    "sso_domains",
+    "sso_memberships",
+    "saml_configs",
+    "oidc_providers",
+    "provider_keys",
+    "invitations",
+    "wallet_external_ids",
+    "fee_paid",
+    " i.id",
+)
+
+
 async def test_spend_from_before_the_coins_of_chains_were_counted_counts_on(
     databases: tuple[str, str], postgres_home: places.Home, before_parts: str
 ) -> None:
@@ -171,7 +188,8 @@ async def test_spend_from_before_the_coins_of_chains_were_counted_counts_on(
     newer = {
         text.name
         for text in read()
-        if any(part in text.sql for part in (".client_id", " intents ")) and not text.name.startswith("find_")
+        if (any(part in text.sql for part in (".client_id", " intents ")) and not text.name.startswith("find_"))
+        or any(part in text.sql for part in LATER_TABLES)
     }
     texts = [one for one in read() if one.name not in newer and not any(f" {name}(" in one.sql for name in newer)]
     await migrate(url, postgres_home, package=before_parts, texts=texts)

@@ -13,6 +13,8 @@ from signer.agents import NewAgentRow, NewWalletRow
 from signer.approver_keys import KeyRow
 from signer.policies import RuleRow
 
+# The other way round: functions give it, and Python names its columns.
+GIVEN = {"platform_person"}
 PASSED = {
     "act": Act._fields,
     "credential": Credential._fields,
@@ -30,7 +32,7 @@ PASSED = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(text.name for text in read() if text.kind == "type"))
+@pytest.mark.parametrize("name", sorted(text.name for text in read() if text.kind == "type" and text.name not in GIVEN))
 async def test_a_composite_has_the_fields_of_its_type_in_their_order(owner: asyncpg.Connection, name: str) -> None:
     rows = await owner.fetch(
         "SELECT a.attname FROM pg_attribute a JOIN pg_type t ON t.typrelid = a.attrelid"

@@ -23,6 +23,7 @@ from tests.fixtures.signer_socket import done_as_tenant
 from tests.fixtures.signers import new_quorum, new_signer
 from tests.routes.vault.bitcoin import LISTED, payment, signed
 from tests.routes.vault.transfers import authorised
+from tests.table.world import OIDC_PROVIDER
 
 PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 ROLES = ("api", "signer", "identity", "scheduler", "proxy")
@@ -68,7 +69,15 @@ TENANT_TABLES = (
     "credential_routes",
     "credential_heads",
     "memberships",
+    "invitations",
     "app_clients",
+    "sso_memberships",
+    "wallet_external_ids",
+    "oidc_providers",
+    "saml_configs",
+    "saml_assertions_seen",
+    "sso_domains",
+    "sign_on_tests",
     "app_secrets",
     "signing_keys",
     "used_signatures",
@@ -92,6 +101,9 @@ PEOPLE = (
     "enrolments",
     "recovery_codes",
     "passkeys",
+    "sign_in_requests",
+    "exchange_codes",
+    "provider_keys",
 )
 GLOBAL_TABLES = (
     *PEOPLE,
@@ -137,7 +149,14 @@ JUDGED = (
     "credential_routes",
     "credential_heads",
     "memberships",
+    "invitations",
+    "sso_domains",
     "app_clients",
+    "sso_memberships",
+    "wallet_external_ids",
+    "oidc_providers",
+    "saml_configs",
+    "saml_assertions_seen",
     "app_secrets",
     "signing_keys",
     "used_signatures",
@@ -146,6 +165,17 @@ JUDGED = (
     "deleted_agents",
     "wallets",
     *PEOPLE,
+)
+# What sign-on writes, without an identity provider.
+SIGN_ON = (
+    "INSERT INTO sso_memberships SELECT tenant_id, user_id, '' FROM memberships WHERE tenant_id = $1",
+    "INSERT INTO wallet_external_ids SELECT tenant_id, user_id, user_id, '', now() FROM memberships "
+    "WHERE tenant_id = $1",
+    "INSERT INTO saml_configs VALUES ($1, '{}', '', now())",
+    "INSERT INTO saml_assertions_seen VALUES ($1, '', now() + interval '1 day')",
+    "INSERT INTO sign_on_tests VALUES ($1, 'idp', '{}', now())",
+    "INSERT INTO invitations (tenant_id, id, token_hash, email, role, status, created_at, expires_at, mac) VALUES ($1, "
+    "gen_random_uuid(), uuid_send(gen_random_uuid()), 'a@b.c', 'viewer', 'pending', now(), now() + '1 day', '')",
 )
 SIGNERS_ACTIONS = (
     "tx.signed",
@@ -441,6 +471,7 @@ async def test_every_key_of_a_tenant_table_starts_with_the_tenant(owner: asyncpg
         ("idempotency", "tenant_row"),
         ("used_signatures", "tenant_row"),
         ("memberships", "user_id"),
+        ("wallet_external_ids", "user_id"),
         ("identity_sealed", "user_id"),
     }
 
@@ -512,6 +543,8 @@ async def _write(database: Database, tenant: Tenant, rows: int) -> None:
             "SELECT audit_append('system', 'me', 'test.made', 'thing', 'one', '{}', '{}') FROM generate_series(1, $1)",
             rows,
         )
+        for statement in SIGN_ON:
+            await owner.execute(statement, tenant.id)
 
 
 async def _publish(database: Database) -> None:
@@ -545,6 +578,7 @@ def _fill(service: Service, tenant: Tenant) -> None:
 def _administer(person: Person, path: str, tenant: Tenant) -> None:
     person.ok("POST", f"{path}/app-clients", {"id": "web", "name": "Web"})
     person.ok("POST", f"{path}/app-clients/web/secrets", {})
+    person.ok("POST", f"{path}/sso-domains", {"domain": "example.com"})
     key, content = person.ok("POST", f"{path}/request-signing-keys", {})["signingSecret"], b'{"id":"signed","name":"S"}'
     said = canonical("POST", "/agents", tenant.id, None, None, "a signed request", content)
     headers = {
@@ -553,6 +587,7 @@ def _administer(person: Person, path: str, tenant: Tenant) -> None:
         "X-Service-Signature": f"v1={hmac.digest(key.encode(), said, 'sha256').hex()}",
     }
     assert tenant.post("/agents", content=content, headers=headers).status_code == 201
+    person.ok("PUT", f"{path}/oidc-providers", {"providers": [OIDC_PROVIDER]})
     webhook = person.ok("POST", "/webhooks", {"url": "http://127.0.0.1:9/"})["id"]
     person.ok("POST", f"/webhooks/{webhook}/test")
     # What a process has counted of keys is written before its figures are shown.

@@ -15,7 +15,7 @@ BEGIN
     WHEN p_action ~ '^(account|aggregation)\.' THEN 'custody_api'
     WHEN p_action IN ('tenant.frozen', 'tenant.unfrozen', 'tenant.deleted') THEN 'custody_signer'
     WHEN p_action ~ ('^(tenant|user|session|membership|factor|passkey|device|app_client|app_secret|signing_key'
-                     '|platform_key|api_key|webhook)\.') THEN 'custody_identity'
+                     '|platform_key|api_key|webhook|sso|invitation|identity|wallet_policy)\.') THEN 'custody_identity'
     END;
   IF session_user <> v_worker THEN
     RAISE EXCEPTION 'role % may not write the audit action %', session_user, p_action;

@@ -10,6 +10,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
            ORDER BY i.created_at LIMIT 1),
          -- A contract's subject names its chain too, for the same address is another contract on another chain.
          (SELECT substring(i.subject FROM '[^:]+$') FROM identities i
-           WHERE i.user_id = p_user AND i.kind IN ('wallet', 'contract') ORDER BY i.created_at LIMIT 1)
+           WHERE i.user_id = p_user AND i.kind IN ('wallet', 'contract', 'solana') ORDER BY i.created_at LIMIT 1)
     FROM users u WHERE u.id = p_user
 $$;

@@ -4,7 +4,8 @@
 -- Execute: signer
 
 CREATE FUNCTION outcome_write(p_tenant text, p_tx uuid, p_outcome text, p_look_seconds integer, p_origin text[],
-                              p_evidence text DEFAULT '{}', p_events text DEFAULT '[]') RETURNS text
+                              p_evidence text DEFAULT '{}', p_events text DEFAULT '[]',
+                              p_fee_paid text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE t transactions; v_status text;
@@ -32,6 +33,7 @@ BEGIN
                                         WHEN 'expired' THEN 'blockhash_expired' END,
          broadcast_at = CASE WHEN broadcast AND p_outcome IN ('confirmed', 'reverted')
                              THEN COALESCE(broadcast_at, service_now()) ELSE broadcast_at END,
+         fee_paid = CASE WHEN p_outcome IN ('confirmed', 'reverted') THEN p_fee_paid::numeric END,
          confirmed_at = CASE WHEN p_outcome = 'confirmed' THEN service_now() END
    WHERE tenant_id = p_tenant AND id = p_tx AND status IN ('signed', 'broadcast');
   IF NOT FOUND THEN RETURN 'unchanged'; END IF;

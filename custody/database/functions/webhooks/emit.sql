@@ -1,7 +1,7 @@
 -- Promises: Puts events into the outbox: [{event, data, mark?}]. An event with a mark is emitted at most once a
 --   minute.
 -- Runs as: caller
--- Execute: signer
+-- Execute: signer, identity
 
 CREATE FUNCTION emit(p_agent text, p_events text) RETURNS void LANGUAGE plpgsql AS $$
 #variable_conflict use_column
