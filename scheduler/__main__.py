@@ -10,17 +10,18 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from prometheus_client import start_http_server
 
 from custody.chains.rpc import Rpc
-from custody.kit import db, logs
+from custody.kit import db, logs, outside_urls
+from custody.kit.dns_records import DnsRecords
+from custody.kit.outside import Fetcher, Outside
 from custody.kit.resolver import Lookup, system_lookup
 from custody.kit.schema_version import NewerDatabase, refuse_newer
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
 from custody.protocol.workers import Workers
-from custody.webhooks import targets
+from custody.sign_on.fetch_keys import KeyFetches
 from custody.webhooks.deliver import Deliveries
-from custody.webhooks.receiver import Outside
 from scheduler import settings
-from scheduler.jobs import with_deliveries
+from scheduler.jobs import with_ongoing
 from scheduler.run import Runner
 
 log = logs.logger("scheduler")
@@ -31,7 +32,7 @@ DATABASE_SECONDS = 30.0
 
 def outside(given: settings.Settings, lookup: Lookup = system_lookup) -> Outside:
     """The way to the receivers of webhooks."""
-    allowed = targets.loopback_allowed(given.public_url)
+    allowed = outside_urls.loopback_allowed(given.public_url)
     return Outside(loopback_allowed=allowed, extra_ca_file=given.webhook_extra_ca_file, lookup=lookup)
 
 
@@ -43,10 +44,14 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     workers = Workers(
         SignerClient(str(given.sign_socket), "scheduler"), SignerClient(str(given.identity_socket), "scheduler")
     )
-    ports = Ports(pool=pool, workers=workers, chains=given.chains, rpc=Rpc())
+    dns = DnsRecords(given.dns_server)
+    ports = Ports(pool=pool, workers=workers, chains=given.chains, rpc=Rpc(), dns=dns)
     deliveries = Deliveries(receivers)
+    # No further authority vouches for issuers: that one is for receivers.
+    issuers = Outside(loopback_allowed=receivers.loopback_allowed)
+    key_fetches = KeyFetches(Fetcher(issuers))
     clockwork = AsyncIOScheduler()
-    runner, jobs = Runner(ports), with_deliveries(deliveries)
+    runner, jobs = Runner(ports), with_ongoing(deliveries, key_fetches)
     for job in jobs:
         clockwork.add_job(
             runner.run, "interval", args=[job], seconds=job.every_seconds, max_instances=1, coalesce=True, id=job.name
@@ -64,7 +69,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     # Shutting down would cut off what runs, so nothing new begins first, and what runs comes to its end.
     clockwork.pause()
     log.info("stopping")
-    await deliveries.close(ports)
+    await asyncio.gather(deliveries.close(ports), key_fetches.close())
     await runner.ended()
     clockwork.shutdown(wait=False)
     await ports.workers.close()

@@ -7,6 +7,8 @@ import msgspec
 from custody.audit import seal
 from custody.expiry import expire, retain
 from custody.ports import Ports
+from custody.sign_on import domains
+from custody.sign_on.fetch_keys import KeyFetches
 from custody.signing import resend
 from custody.tx_tracking import follow
 from custody.webhooks import publish
@@ -31,10 +33,11 @@ JOBS = (
     Job("follow", 2.0, follow.follow),
     Job("expire", 1.0, expire.expire),
     Job("retain", 60.0, retain.retain, alone=True),
+    Job("domains", 60.0, domains.look),
     Job("seal", 1.0, seal.seal, alone=True),
 )
 
 
-def with_deliveries(deliveries: Deliveries) -> tuple[Job, ...]:
-    """Every job: those of the table, and the one that keeps connections between its runs."""
-    return (*JOBS, Job("deliver", 0.25, deliveries.deliver))
+def with_ongoing(deliveries: Deliveries, key_fetches: KeyFetches) -> tuple[Job, ...]:
+    """Every job: those of the table, and those whose work goes on between their runs."""
+    return (*JOBS, Job("deliver", 0.25, deliveries.deliver), Job("fetch_keys", 0.5, key_fetches.run))

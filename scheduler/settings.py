@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from custody.chains import table
-from custody.kit import environment
+from custody.kit import dns_records, environment
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +20,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     chains: table.ChainTable
     public_url: str
     webhook_extra_ca_file: Path | None
+    # The name server for records of e-mail domains; None: the system's.
+    dns_server: tuple[str, int] | None
 
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
@@ -33,4 +35,5 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         chains=table.load(source),
         public_url=environment.public_url(source),
         webhook_extra_ca_file=Path(extra) if extra else None,
+        dns_server=dns_records.server(source),
     )

@@ -57,12 +57,18 @@ STATEMENTS = {
     "calling outcome_write": "SELECT outcome_write('t', gen_random_uuid(), 'sent', 4, '{}')",
     "calling reveal_read": "SELECT * FROM reveal_read('t', 'a', gen_random_uuid())",
     "calling receipt_read": "SELECT * FROM receipt_read('t', 'a', gen_random_uuid())",
-    "an event": "SELECT emit('a', '[]')",
+    "an event": """SELECT emit('a', '[{"event": "tx.signed", "data": {}}]')""",
     "sealing the log": "SELECT audit_waiting(NULL, 1)",
     "another role": "SET ROLE custody_signer",
     **{
         f"an audit row {action}": f"SELECT audit_append('agent', 'a', '{action}', 'x', 'x', '{{}}', '{{}}')"
-        for action in ("tx.signed", "policy.replaced", "key.rotated", "agent.token_minted", "tenant.deleted")
+        for action in (
+            "tx.signed",
+            "policy.replaced",
+            "key.rotated",
+            "agent.token_minted",
+            "tenant.deleted",
+        )
     },
 }
 

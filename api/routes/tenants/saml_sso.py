@@ -1,0 +1,41 @@
+"""A tenant's SAML provider."""
+
+from api.http.bodies import MAX_SAML_CONFIG_BODY
+from api.http.endpoint import Routes
+from api.http.who import admin, asking
+from custody.identity.saml_certificates import IdpCertificateInvalid
+from custody.identity.saml_config import InvalidSaml, SamlConfig
+from custody.identity.saml_groups import GroupMappingRefused
+from custody.kit.answers import Answered
+from custody.kit.callers import SessionCaller
+from custody.ports import Ports
+from custody.protocol.identity.refusals import SamlConfigAbsent
+from custody.protocol.identity.sign_on import DeletedSaml, DeleteSaml, PutSaml
+from custody.protocol.refusals import AdministrationMoving
+from custody.sign_on import saml
+from custody.sign_on.saml_types import SamlSso
+
+routes = Routes("/tenants/<tenant_id>/saml-sso", tag="Sign-on")
+
+
+@routes.get("", who=admin)
+async def get_saml_sso(ports: Ports, caller: SessionCaller, tenant_id: str) -> SamlSso:
+    """Get the SAML configuration, what to copy into the identity provider, and the last try."""
+    return await saml.shown(ports, caller.tenant)
+
+
+@routes.put(
+    "",
+    who=asking(PutSaml),
+    max_body=MAX_SAML_CONFIG_BODY,
+    fails=(AdministrationMoving, GroupMappingRefused, IdpCertificateInvalid, InvalidSaml),
+)
+async def put_saml_sso(ports: Ports, caller: SessionCaller, tenant_id: str, body: SamlConfig) -> Answered[SamlSso]:
+    """Replace the SAML configuration. Try it with `POST /tenants/{id}/sign-on/test` before you enable it."""
+    return await saml.put(ports, caller, body)
+
+
+@routes.delete("", who=asking(DeleteSaml), fails=(AdministrationMoving, SamlConfigAbsent))
+async def delete_saml_sso(ports: Ports, caller: SessionCaller, tenant_id: str) -> Answered[DeletedSaml]:
+    """Delete the SAML configuration; nobody signs in by it any more."""
+    return await ports.workers.ask(DeleteSaml(), caller)

@@ -1,0 +1,222 @@
+"""Signing in at an identity provider: a browser leaves with a state, comes back, and its client gets a code.
+
+The api talks to providers and is not believed: it hands on what they signed, byte for byte, and identity judges it.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.kit.described import Instant, described
+from custody.kit.shapes import ProviderId, TenantId
+from custody.protocol.command import SESSION, Command, command
+from custody.protocol.identity.sessions import SignedIn
+
+SignOnKind = Literal["oauth", "oidc", "saml"]
+# Random texts that identity or the api makes: 256 bits in base64url.
+Random = Annotated[str, Meta(min_length=43, max_length=43, pattern=r"^[A-Za-z0-9_-]+\Z")]
+# What comes from a browser is looked up by its hash; anything that is no such text is unknown.
+Shown = Annotated[str, Meta(max_length=512)]
+# Why there is nothing to judge: what became of the question at the provider.
+Problem = Literal["token_endpoint_failed", "token_endpoint_refused", "profile_failed", "keys_unavailable"]
+IDTOKEN_MOST = 16 * 1024
+# A form of a browser: 64 KiB of XML in base64, with line ends.
+SAML_MOST = 96 * 1024
+BEGAN = ("session.began", "tenant.created", "membership.added", "membership.changed", "sso.account_linked")
+
+
+class SignInBegun(msgspec.Struct, frozen=True):
+    """Where the browser goes: to the identity provider."""
+
+    url: str
+
+    def __repr__(self) -> str:
+        return "SignInBegun()"
+
+
+class Opened(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """How the api exchanges the provider's code, once.
+
+    `secret_env` names the variable of a tenant's client secret; None: a public client, or one of the deployment's own
+    providers. `profile_url`: there is no ID token, the profile is asked for.
+    """
+
+    token_url: str
+    client_id: str
+    callback: str
+    verifier: str
+    secret_env: str | None = None
+    basic: bool = False
+    profile_url: str | None = None
+
+    def __repr__(self) -> str:
+        return "Opened()"
+
+
+class SentBack(msgspec.Struct, frozen=True, tag=True):
+    """Where the browser goes: back to the client, with a code or with the error."""
+
+    location: str
+
+    def __repr__(self) -> str:
+        return "SentBack()"
+
+
+class Check(msgspec.Struct, frozen=True, rename="camel"):
+    """One thing that was looked at. None: not reached."""
+
+    name: Annotated[str, described("The check.")]
+    title: Annotated[str, described("What it looks at, for people.")]
+    passed: Annotated[bool | None, described("Whether it passed; null: it was not reached.")]
+    expected: Annotated[str | None, described("What was expected, where it failed.")] = None
+    found: Annotated[str | None, described("What was found, where it failed.")] = None
+
+
+class Tried(msgspec.Struct, frozen=True, tag=True):
+    """What an administrator's try came to: no session, but every check, and what arrived."""
+
+    provider: str
+    ok: bool
+    problem: str | None
+    checks: list[Check]
+    arrived: dict[str, Any]
+    role: str | None
+
+    def __repr__(self) -> str:
+        return f"Tried({self.provider})"
+
+
+class SavedSaml(msgspec.Struct, frozen=True):
+    """The configuration as it is stored."""
+
+    document: str
+    updated_at: str
+
+
+class DeletedSaml(msgspec.Struct, frozen=True):
+    """The tenant that has no SAML configuration any more."""
+
+    deleted: Annotated[str, described("The tenant.")]
+
+
+class Exchanged(msgspec.Struct, frozen=True):
+    """The session; `tell` is the address of a person who has one more way to sign in since."""
+
+    session: SignedIn
+    tell: str | None = None
+
+    def __repr__(self) -> str:
+        return "Exchanged()"
+
+
+@command("identity")
+class BeginSignIn(Command[SignInBegun], frozen=True, kw_only=True):
+    """Make the state of a browser that is sent to a provider, and the address it goes to.
+
+    `client`: an app client of `tenant`, whose list the redirect URL must be on; without one that of the tenant's
+    default client counts. `test`: a token of TestSignOn, instead of a redirect URL and a challenge.
+    """
+
+    kind: SignOnKind
+    provider: ProviderId
+    browser: Random
+    tenant: TenantId | None = None
+    client: Annotated[str, Meta(max_length=129)] | None = None
+    redirect_uri: Annotated[str, Meta(max_length=2048)] = ""
+    code_challenge: Annotated[str, Meta(max_length=128)] = ""
+    state: Annotated[str, Meta(max_length=1024)] = ""
+    test: Shown | None = None
+
+    def __repr__(self) -> str:
+        return f"BeginSignIn({self.provider})"
+
+
+class SignOnTest(msgspec.Struct, frozen=True, rename="camel"):
+    """Where to try a provider."""
+
+    url: Annotated[str, described("Open it in a browser; it works once. It ends on a page with every check.")]
+    expires_at: Annotated[Instant, described("Until when it works.")]
+
+    def __repr__(self) -> str:
+        return "SignOnTest()"
+
+
+@command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.test_begun",))
+class TestSignOn(Command[SignOnTest], frozen=True):
+    """Make an address at which an administrator tries one of the tenant's providers."""
+
+    provider: ProviderId
+
+
+@command("identity", audit=("sso.refused", "sso.tested"))
+class OpenSignIn(Command[Opened | SentBack | Tried], frozen=True, kw_only=True):
+    """Use up the state with which a browser came back; `error`: the provider's own refusal, which uses it up too."""
+
+    kind: SignOnKind
+    provider: ProviderId
+    tenant: TenantId | None
+    state: Shown
+    browser: Shown
+    issuer: Annotated[str, Meta(max_length=512)] | None = None
+    error: Annotated[str, Meta(max_length=200)] | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenSignIn({self.provider})"
+
+
+@command("identity", audit=("sso.refused", "sso.tested"))
+class FinishOAuth(Command[SentBack | Tried], frozen=True, kw_only=True):
+    """Judge what the provider said of a person, and make the code for the client.
+
+    `profile`: the person's id at a provider without ID tokens, by the api's word. `problem`: there is nothing to
+    judge, because the provider's token endpoint failed.
+    """
+
+    state: Shown
+    id_token: Annotated[str, Meta(max_length=IDTOKEN_MOST)] | None = None
+    profile: Annotated[str, Meta(max_length=32)] | None = None
+    problem: Problem | None = None
+
+    def __repr__(self) -> str:
+        return "FinishOAuth()"
+
+
+@command("identity", audit=("sso.refused", "sso.tested"))
+class FinishSaml(Command[SentBack | Tried], frozen=True, kw_only=True):
+    """Judge the answer of a tenant's SAML provider, which a browser brought, and make the code for the client."""
+
+    tenant: TenantId
+    relay_state: Shown
+    browser: Shown
+    response: Annotated[str, Meta(max_length=SAML_MOST)]
+
+    def __repr__(self) -> str:
+        return f"FinishSaml({self.tenant})"
+
+
+@command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.saml_changed", "session.ended"))
+class PutSaml(Command[SavedSaml], frozen=True):
+    """Replace the tenant's SAML configuration."""
+
+    config: dict[str, Any]
+
+
+@command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.saml_deleted",))
+class DeleteSaml(Command[DeletedSaml], frozen=True):
+    """Forget the tenant's SAML configuration."""
+
+
+@command("identity", audit=BEGAN)
+class ExchangeCode(Command[Exchanged], frozen=True, kw_only=True):
+    """Begin the session of the person who was proven. The first try uses the code up, right or wrong."""
+
+    code: Shown
+    code_verifier: Shown
+    # None: not compared, where the provider's own route takes the code.
+    redirect_uri: Annotated[str, Meta(max_length=2048)] | None = None
+    tenant: TenantId | None = None
+    provider: ProviderId | None = None
+
+    def __repr__(self) -> str:
+        return "ExchangeCode()"

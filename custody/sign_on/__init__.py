@@ -1,0 +1,1 @@
+"""Sign-on, the api's side: it talks to identity providers and hands on what they say."""

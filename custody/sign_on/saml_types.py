@@ -1,0 +1,53 @@
+"""What a tenant's administrators see of its SAML provider, and the form that the provider's page sends."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from custody.identity.saml_config import SamlConfig
+from custody.kit.described import Instant, described
+from custody.protocol.identity.sign_on import SAML_MOST
+from custody.sign_on.try_types import LastTest
+
+
+class ServiceProvider(msgspec.Struct, frozen=True, rename="camel"):
+    """What to copy into the identity provider; the same before anything is saved."""
+
+    sp_entity_id: Annotated[str, described("The entity id of this service for this tenant (audience).")]
+    acs_url: Annotated[str, described("Where the identity provider posts its answers (assertion consumer service).")]
+    metadata_url: Annotated[str, described("The same as an XML document.")]
+
+
+class IdpCertificate(msgspec.Struct, frozen=True, rename="camel"):
+    """A certificate that answers may be signed with."""
+
+    subject: Annotated[str, described("Whose it says it is.")]
+    not_after: Annotated[Instant, described("When it ends; an ended one still counts, and the checklist warns.")]
+    fingerprint: Annotated[str, described("SHA-256 of the certificate.")]
+
+
+class SamlSso(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A tenant's SAML provider."""
+
+    config: Annotated[SamlConfig | None, described("The configuration; null: none is saved.")]
+    updated_at: Annotated[Instant | None, described("When it was saved.")]
+    certificates: Annotated[list[IdpCertificate], described("Its certificates, as they are read.")]
+    service_provider: Annotated[ServiceProvider, described("What to copy into the identity provider.")]
+    last_test: Annotated[LastTest | None, described("What the last try came to.")]
+
+
+class AcsForm(
+    msgspec.Struct,
+    frozen=True,
+    rename={"saml_response": "SAMLResponse", "relay_state": "RelayState"}.get,
+):
+    """The form of the HTTP-POST binding."""
+
+    saml_response: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=SAML_MOST)], described("The answer, in base64.")
+    ]
+    relay_state: Annotated[Annotated[str, Meta(max_length=512)], described("What came with the request.")] = ""
+
+    def __repr__(self) -> str:
+        return "AcsForm()"

@@ -1,0 +1,1 @@
+"""Sign-on: people who are proven by identity providers."""

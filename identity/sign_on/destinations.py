@@ -1,0 +1,59 @@
+"""Where a browser may go after it was at a provider: addresses from lists under MACs, and the service's own pages.
+
+The address decides who gets the code, so it is matched here and never believed of the api.
+"""
+
+import re
+from typing import Any
+
+from custody.identity.app_clients import AppClient
+from custody.protocol.identity.refusals import BadClientState, BadRedirectUri, ProviderAbsent, UnknownAppClient
+from custody.protocol.identity.sign_on import BeginSignIn
+from custody.worker.acts import enter
+from identity.administration import app_clients
+from identity.context import Identity
+
+# The service's own pages where people sign in.
+OWN_PAGES = ("/device", "/invitation")
+# What the client wants back: it goes into an address, so nothing that ends a header or hides in a text.
+_STATE = re.compile(r"[\x20-\x7e]{0,512}")
+
+
+async def demand(connection: Any, identity: Identity, message: BeginSignIn) -> None:
+    """Raise unless the redirect URL is on the list that counts, and the client lets people in by this provider.
+
+    With an app client its list counts, without one that of the tenant's default client, without a tenant the
+    operator's.
+    """
+    if not _STATE.fullmatch(message.state):
+        raise BadClientState
+    client = await _client(connection, identity, message) if message.tenant is not None else None
+    if client is None and message.client is not None:
+        raise UnknownAppClient
+    switched_off = [] if client is None else [name for name, on in client.login_methods.oauth.items() if not on]
+    if message.kind == "oauth" and message.provider in switched_off:
+        raise ProviderAbsent
+    listed = client.allowed_redirect_urls if client is not None else ()
+    if message.tenant is None:
+        listed = identity.login_redirects
+    if not is_own(identity, message.redirect_uri) and message.redirect_uri not in listed:
+        raise BadRedirectUri
+
+
+def is_own(identity: Identity, address: str) -> bool:
+    """Whether an address is one of the service's own pages."""
+    return address in [f"{identity.public_url}{page}" for page in OWN_PAGES]
+
+
+async def _client(connection: Any, identity: Identity, message: BeginSignIn) -> AppClient | None:
+    """The enabled client that is named, or the tenant's enabled default one."""
+    assert message.tenant is not None  # noqa: S101 - asked for a tenant only
+    await enter(connection, message.tenant)
+    clients = [one for one in (await app_clients.stored(connection, identity, message.tenant)).values() if one.enabled]
+    if message.client is None:
+        return next((one for one in clients if one.is_default), None)
+    named = message.client.removeprefix(f"{message.tenant}/")
+    found = next((one for one in clients if one.id == named), None)
+    if found is None:
+        raise UnknownAppClient
+    return found

@@ -1,0 +1,218 @@
+"""Who somebody is whom an identity provider has proven, and what becomes of them here.
+
+Google, Discord and X prove an account and nothing else: a new account is a new person, whatever address it brings. A
+tenant's own provider speaks for that tenant alone: it opens accounts of its members and new ones, never anybody
+else's, and the session stays in the tenant. That is what makes it safe to find its members by their address.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from custody.kit import clock, quotas
+from custody.kit.callers import Origin
+from custody.kit.shapes import Role
+from custody.protocol.identity.refusals import (
+    AccountUnknown,
+    Deactivated,
+    MembershipRemoved,
+    NotAMember,
+    RegistrationClosed,
+)
+from custody.protocol.identity.sessions import SignedIn
+from custody.worker.acts import enter
+from custody.worker.audited import declared
+from custody.worker.sealing import fields
+from identity.context import Identity
+from identity.people import members, persons, sessions
+from identity.people.persons import Known
+from identity.tokens import Bound
+
+SESSION_HOURS = 12
+SSO_MEMBERSHIP_MAC = "sso-membership-mac"
+_AMR = {"oidc": "oidc", "saml": "saml"}
+# Members by a proven address of theirs; one address is one identity.
+_BY_ADDRESS = (
+    "SELECT i.user_id FROM identities i JOIN memberships m ON m.user_id = i.user_id AND m.tenant_id = $1 "
+    "WHERE i.kind = 'email' AND i.subject = $2 AND i.verified"
+)
+_COUNT = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
+_MADE_BY_SIGN_ON = "SELECT mac FROM sso_memberships WHERE tenant_id = $1 AND user_id = $2"
+_NOTE_MADE = "INSERT INTO sso_memberships (tenant_id, user_id, mac) VALUES ($1, $2, $3)"
+_AUDIT = "SELECT audit_append('user', $1, $2, 'user', $3, $4, $5)"
+
+
+class Proven(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider has proven. `subject` is what stays the same, never an address or a handle.
+
+    Of a tenant's provider: `email` is in a domain that the tenant has proven, `role` what its groups say, `newcomers`
+    whether it lets in people whom nobody invited, `until` when it wants the session over.
+    """
+
+    kind: Literal["google", "discord", "twitter", "oidc", "saml"]
+    subject: str
+    provider: str
+    tenant: str | None
+    name: str | None = None
+    shown_email: str | None = None
+    email: str | None = None
+    role: Role | None = None
+    newcomers: bool = False
+    until: datetime | None = None
+
+    @property
+    def of_tenant(self) -> bool:
+        """Whether a tenant's own provider proved it."""
+        return self.kind in _AMR
+
+    def __repr__(self) -> str:
+        return f"Proven({self.provider})"
+
+
+class _Comes(msgspec.Struct, frozen=True):
+    """Who it is: somebody known, or (None) a new person; `linked`: by their address, for the first time."""
+
+    user: str | None
+    linked: bool = False
+
+
+def subject_of(*parts: str) -> str:
+    """Several parts as one subject that no other parts make."""
+    return msgspec.json.encode(parts).decode()
+
+
+def role_of(proven: Proven) -> Role:
+    """The role of a person whom it makes a member: what the groups say, else one that only reads."""
+    return proven.role or "viewer"
+
+
+async def demand(connection: Any, identity: Identity, proven: Proven) -> None:
+    """Raise unless somebody would come in. Nothing is written."""
+    await _who(connection, identity, proven)
+
+
+async def sign_in(
+    connection: Any, identity: Identity, origin: Origin, proven: Proven, session_id: str, *, stays: bool
+) -> tuple[SignedIn, str | None]:
+    """Begin the session, under this id, of a proven person, who is made or added to where that is due.
+
+    `stays`: a tenant's application gets the session, so it must not reach what the person has elsewhere. The second
+    value is the address of somebody who has this way to sign in from now on.
+    """
+    comes = await _who(connection, identity, proven)
+    tenant = proven.tenant
+    user = comes.user or await persons.make(connection, name=proven.name, shown_email=proven.shown_email)
+    if comes.user is None or comes.linked:
+        await persons.add_identity(connection, identity, _identity_of(proven, user))
+    if not proven.of_tenant:
+        session = await sessions.begin(
+            connection,
+            identity,
+            origin,
+            user,
+            tenant=tenant,
+            provider=proven.provider,
+            amr=("oauth",),
+            session_id=session_id,
+            bound=Bound(tenant, clock.now() + timedelta(days=sessions.SESSION_DAYS)) if stays and tenant else None,
+        )
+        return session, None
+    assert tenant is not None  # noqa: S101 - a tenant's provider
+    await enter(connection, tenant)
+    if comes.linked:
+        await _note(connection, user, "sso.account_linked", origin, provider=proven.provider)
+    await _put_role(connection, identity, origin, user, proven, new=comes.user is None)
+    latest = clock.now() + timedelta(hours=SESSION_HOURS)
+    session = await sessions.begin(
+        connection,
+        identity,
+        origin,
+        user,
+        tenant=tenant,
+        provider=proven.provider,
+        amr=(_AMR[proven.kind],),
+        session_id=session_id,
+        bound=Bound(tenant, min(latest, proven.until) if proven.until else latest),
+    )
+    return session, proven.email if comes.linked else None
+
+
+async def _who(connection: Any, identity: Identity, proven: Proven) -> _Comes:
+    found = await persons.find(connection, identity, proven.kind, proven.subject)
+    if found is not None and not found.active:
+        raise Deactivated
+    if not proven.of_tenant:
+        return await _anybody(connection, identity, proven, found)
+    assert proven.tenant is not None  # noqa: S101 - a tenant's provider
+    await enter(connection, proven.tenant)
+    if found is not None:
+        if found.blocked:
+            raise MembershipRemoved
+        await _demand_member(connection, identity, found.user, proven.tenant)
+        return _Comes(found.user)
+    if proven.email is not None and (user := await connection.fetchval(_BY_ADDRESS, proven.tenant, proven.email)):
+        address = await persons.find(connection, identity, "email", proven.email)
+        if address is not None and address.verified and address.user == str(user):
+            if not address.active:
+                raise Deactivated
+            await _demand_member(connection, identity, address.user, proven.tenant)
+            return _Comes(address.user, linked=True)
+    if not proven.newcomers:
+        raise AccountUnknown
+    return _Comes(None)
+
+
+async def _anybody(connection: Any, identity: Identity, proven: Proven, found: Known | None) -> _Comes:
+    if found is None:
+        # A new person is nobody's member, and these providers make none.
+        if proven.tenant is not None:
+            raise NotAMember
+        if not identity.allow_self_registration:
+            raise RegistrationClosed
+        return _Comes(None)
+    if proven.tenant is not None:
+        await persons.membership(connection, identity, found.user, proven.tenant)
+    return _Comes(found.user)
+
+
+async def _demand_member(connection: Any, identity: Identity, user: str, tenant: str) -> None:
+    try:
+        await persons.membership(connection, identity, user, tenant)
+    except NotAMember:
+        raise MembershipRemoved from None
+
+
+async def _put_role(
+    connection: Any, identity: Identity, origin: Origin, user: str, proven: Proven, *, new: bool
+) -> None:
+    """Make a new person a member, or give one whom sign-on made a member the role that the groups say today."""
+    tenant, role = proven.tenant, proven.role
+    assert tenant is not None  # noqa: S101 - a tenant's provider
+    if new:
+        quotas.check("members", await connection.fetchval(_COUNT, tenant), identity.limits.of(tenant).members)
+        given = role_of(proven)
+        await members.write(connection, identity, tenant, user, given, clock.now())
+        mac = identity.sealer.mac(SSO_MEMBERSHIP_MAC, tenant, fields(tenant, user))
+        await connection.execute(_NOTE_MADE, tenant, user, mac)
+        await _note(connection, user, "membership.added", origin, role=given, provider=proven.provider)
+        return
+    made = await connection.fetchval(_MADE_BY_SIGN_ON, tenant, user)
+    if role is None or made is None:
+        return
+    identity.sealer.check_mac(made, SSO_MEMBERSHIP_MAC, tenant, fields(tenant, user))
+    before, since = await members.standing(connection, tenant, user)
+    if before != role:
+        await members.write(connection, identity, tenant, user, role, since)
+        await _note(connection, user, "membership.changed", origin, role=role, before=before, provider=proven.provider)
+
+
+def _identity_of(proven: Proven, user: str) -> Known:
+    tenant = proven.tenant if proven.of_tenant else None
+    return Known(kind=proven.kind, subject=proven.subject, user=user, tenant=tenant)
+
+
+async def _note(connection: Any, user: str, action: str, origin: Origin, **metadata: Any) -> None:
+    said = msgspec.json.encode(metadata).decode()
+    row = [origin.request_id, origin.ip, origin.user_agent]
+    await connection.execute(_AUDIT, f"user:{user}", declared(action), user, said, row)

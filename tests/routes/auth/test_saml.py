@@ -1,0 +1,463 @@
+"""Sign-in by a tenant's SAML provider, from the login route to the session. What an answer may say: tests/rules."""
+
+from contextlib import closing
+from typing import Any
+
+import asyncpg
+import pytest
+from lxml import etree
+
+from tests.fixtures.callers import Client
+from tests.fixtures.people import Person, fresh_address, sign_in_by_mail
+from tests.fixtures.saml_sign_on import SSO_URL, SamlTenant
+from tests.fixtures.server import Service
+from tests.fixtures.sign_on import HTML, refusal, said, verified_domain
+from tests.outside.dns_server import DnsServer
+from tests.outside.saml_answers import PERSISTENT, SAML, TRANSIENT, key
+from tests.outside.smtp_server import Mailbox
+
+
+@pytest.fixture
+def saml(service: Service, as_owner: Person, dns_server: DnsServer) -> SamlTenant:
+    """A tenant that has proven a domain and lets its people in by SAML."""
+    tenant = SamlTenant(service, as_owner, verified_domain(as_owner, dns_server))
+    assert tenant.put().status_code == 200
+    return tenant
+
+
+def signed_in(saml: SamlTenant, **changed: Any) -> Person:
+    """Somebody whom the provider signed in."""
+    with saml.flow() as flow:
+        answer = flow.exchange(said(flow.arrive(**changed))["code"])
+    assert answer.status_code == 200, answer.text
+    somebody = Person(base_url=saml.service.url, timeout=30)
+    somebody.take(answer.json()["data"])
+    return somebody
+
+
+# ---------------------------------------------------------------- the way there
+
+
+def test_the_browser_takes_an_unsigned_request_to_the_provider(saml: SamlTenant) -> None:
+    with saml.flow() as flow:
+        address = flow.provider_url()
+
+    assert address.startswith(f"{SSO_URL}?SAMLRequest=")
+    assert "Signature" not in address
+
+
+def test_the_metadata_names_the_two_addresses_and_wants_signed_assertions(saml: SamlTenant) -> None:
+    with Client(base_url=saml.service.url) as provider:
+        answer = provider.get(f"/auth/saml/{saml.tenant}/metadata")
+    document = etree.fromstring(answer.content)
+
+    assert answer.headers["content-type"].startswith("application/samlmetadata+xml")
+    assert document.get("entityID") == str(answer.url).replace("127.0.0.1", "localhost")
+    assert document[0].get("WantAssertionsSigned") == "true"
+    assert b"Logout" not in answer.content
+    assert b"KeyDescriptor" not in answer.content
+
+
+def test_the_addresses_to_copy_are_shown_before_anything_is_saved(service: Service, as_owner: Person) -> None:
+    shown = as_owner.ok("GET", f"/tenants/{as_owner.tenant}/saml-sso")
+
+    public = f"http://localhost:{service.port}/auth/saml/{as_owner.tenant}"
+    assert shown["config"] is None
+    assert shown["serviceProvider"] == {
+        "spEntityId": f"{public}/metadata",
+        "acsUrl": f"{public}/acs",
+        "metadataUrl": f"{public}/metadata",
+    }
+
+
+def test_a_provider_that_is_off_or_absent_sends_nobody_anywhere(saml: SamlTenant) -> None:
+    saml.put(enabled=False)
+    with saml.flow() as flow:
+        off = flow.begin()
+    saml.owner.ok("DELETE", f"/tenants/{saml.tenant}/saml-sso")
+    with saml.flow() as flow:
+        absent = flow.begin()
+
+    assert [(one.status_code, one.json()["data"]["code"]) for one in (off, absent)] == [(404, "provider_absent")] * 2
+
+
+# ---------------------------------------------------------------- who comes in
+
+
+def test_a_newcomer_becomes_a_viewer_in_a_session_that_stays_in_the_tenant(saml: SamlTenant) -> None:
+    with closing(signed_in(saml)) as somebody:
+        session = somebody.session
+        elsewhere = somebody.post("/auth/session/tenant", json={"tenantId": f"personal-{somebody.id}"})
+
+    assert session["provider"] == "saml"
+    assert session["tenant"] == {"id": saml.tenant, "name": session["tenant"]["name"], "role": "viewer"}
+    assert session["mfa"]["verifiedAt"] is None
+    assert session["user"]["email"] is None
+    assert (elsewhere.status_code, elsewhere.json()["data"]["code"]) == (403, "session_bound")
+
+
+def test_without_newcomers_an_unknown_account_is_refused(saml: SamlTenant) -> None:
+    saml.put(allowJitProvisioning=False)
+
+    with saml.flow() as flow:
+        assert refusal(flow.arrive()) == "account_unknown"
+
+
+def test_the_same_name_is_the_same_person(saml: SamlTenant) -> None:
+    address = saml.address()
+    people = []
+
+    for _ in range(2):
+        with closing(signed_in(saml, name_id=address)) as somebody:
+            people.append(somebody.id)
+
+    assert people[0] == people[1]
+
+
+def test_a_member_is_found_by_their_proven_address_once_and_told(
+    saml: SamlTenant, mailbox: Mailbox, as_platform: Client
+) -> None:
+    address = saml.address()
+    with closing(sign_in_by_mail(saml.service, mailbox, address)) as known:
+        member = {"userId": known.id, "role": "developer"}
+        as_platform.ok("POST", f"/platform/tenants/{saml.tenant}/members", member)
+        before = mailbox.count(address)
+
+        with closing(
+            signed_in(saml, name_id="a1b2", name_id_format=PERSISTENT, attributes={"email": [address]})
+        ) as came:
+            assert came.id == known.id
+            assert came.role == "developer"
+
+    assert "A new way to sign in" in str(mailbox.mail_for(address, after=before).message["Subject"])
+
+
+def test_an_address_of_somebody_who_is_no_member_opens_nothing_of_theirs(saml: SamlTenant, mailbox: Mailbox) -> None:
+    address = saml.address()
+
+    with (
+        closing(sign_in_by_mail(saml.service, mailbox, address)) as known,
+        closing(signed_in(saml, name_id=address)) as came,
+    ):
+        assert came.id != known.id
+
+
+def test_a_removed_member_stays_out_until_somebody_brings_them_back(saml: SamlTenant, as_platform: Client) -> None:
+    address = saml.address()
+    with closing(signed_in(saml, name_id=address)) as somebody:
+        as_platform.ok("DELETE", f"/platform/tenants/{saml.tenant}/members/{somebody.id}")
+
+    with saml.flow() as flow:
+        removed = refusal(flow.arrive(name_id=address))
+    as_platform.ok("POST", f"/platform/tenants/{saml.tenant}/members", {"userId": somebody.id, "role": "viewer"})
+    with closing(signed_in(saml, name_id=address)) as again:
+        assert again.id == somebody.id
+
+    assert removed == "membership_removed"
+
+
+def test_groups_give_the_most_powerful_role_at_each_sign_in(saml: SamlTenant) -> None:
+    mappings = [{"group": "staff", "role": "developer"}, {"group": "boss", "role": "admin"}]
+    saml.put(groupRoleMappings=mappings)
+    address, roles = saml.address(), []
+
+    for groups in (["staff"], ["staff", "boss"], ["Boss"], []):
+        with closing(signed_in(saml, name_id=address, attributes={"groups": groups or ["none"]})) as somebody:
+            roles.append(somebody.role)
+
+    assert roles == ["developer", "admin", "viewer", "viewer"]
+
+
+def test_groups_change_no_role_that_the_operator_gave(saml: SamlTenant, as_platform: Client) -> None:
+    saml.put(groupRoleMappings=[{"group": "boss", "role": "admin"}])
+    address = saml.address()
+    with closing(signed_in(saml, name_id=address)) as somebody:
+        as_platform.ok("POST", f"/platform/tenants/{saml.tenant}/members", {"userId": somebody.id, "role": "billing"})
+
+    with closing(signed_in(saml, name_id=address, attributes={"groups": ["boss"]})) as again:
+        assert again.role == "billing"
+
+
+def test_a_transient_name_is_nobody_so_the_address_stands_for_it(saml: SamlTenant) -> None:
+    attributes = {"email": [saml.address()]}
+    people = []
+
+    for name in ("_one", "_two"):
+        with closing(signed_in(saml, name_id=name, name_id_format=TRANSIENT, attributes=attributes)) as somebody:
+            people.append(somebody.id)
+
+    assert people[0] == people[1]
+
+
+# ---------------------------------------------------------------- who does not
+
+
+@pytest.mark.parametrize("domain", ["pending", "below", "unknown", "alike"])
+def test_an_address_outside_the_proven_domains_is_refused(saml: SamlTenant, domain: str) -> None:
+    """S35."""
+    owner = saml.owner
+    if domain == "pending":
+        owner.ok(
+            "POST", f"/tenants/{owner.tenant}/sso-domains", {"domain": "pending.example.org", "ssoRequired": False}
+        )
+    host = {
+        "pending": "pending.example.org",
+        "below": f"mail.{saml.domain}",
+        "unknown": "unknown.example.org",
+        "alike": saml.domain.replace("example", "examp1e"),
+    }[domain]
+
+    with saml.flow() as flow:
+        assert refusal(flow.arrive(name_id=f"ann@{host}")) == "email_domain_unverified"
+
+
+def test_an_answer_works_once(saml: SamlTenant) -> None:
+    """S27."""
+    with saml.flow() as flow:
+        flow.leave()
+        content = flow.answer().signed(saml.key)
+        first, second = flow.bring(content), flow.bring(content)
+        # Under a fresh RelayState it is no answer to the new request.
+        flow.leave()
+        third = flow.bring(content)
+
+    assert "code" in said(first)
+    assert (second.status_code, second.json()["data"]["code"]) == (400, "sign_in_state_invalid")
+    assert refusal(third) == "saml_request_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("relay_state", "code"),
+    [
+        (None, "saml_unsolicited"),
+        ("", "saml_unsolicited"),
+        ("https://app.example.com/deep/link", "saml_unsolicited"),
+        ("x" * 43, "sign_in_state_invalid"),
+        ("x" * 81, "saml_unsolicited"),
+    ],
+)
+def test_an_answer_to_no_request_is_refused_with_a_page(saml: SamlTenant, relay_state: str | None, code: str) -> None:
+    """S28, S29: who starts at the identity provider is told to start here."""
+    with saml.flow() as flow:
+        flow.leave()
+        flow.headers["Accept"] = HTML["Accept"]
+        refused = flow.bring(flow.answer().signed(saml.key), RelayState=relay_state)
+
+    assert refused.status_code == 400
+    assert code in refused.text
+    assert refused.headers["content-type"].startswith("text/html")
+
+
+def test_an_answer_from_another_browser_uses_the_request_up(saml: SamlTenant) -> None:
+    with saml.flow() as victim, saml.flow() as attacker:
+        victim.begin()
+        attacker.leave()
+        content = attacker.answer().signed(saml.key)
+        victim.relay_state = attacker.relay_state
+        theirs, own = victim.bring(content), attacker.bring(content)
+
+    assert {one.json()["data"]["code"] for one in (theirs, own)} == {"sign_in_state_invalid"}
+
+
+def test_an_answer_for_another_tenant_is_refused(saml: SamlTenant, service: Service, person: Person) -> None:
+    """S28, S30: the path's tenant must be the request's."""
+    with saml.flow() as flow:
+        flow.leave()
+        form = {"SAMLResponse": "AAAA", "RelayState": flow.relay_state}
+        refused = flow.post(f"/auth/saml/{person.tenant}/acs", data=form)
+
+    assert (refused.status_code, refused.json()["data"]["code"]) == (400, "sign_in_state_invalid")
+
+
+@pytest.mark.parametrize("change", [{"enabled": False}, {"emailAttribute": "mail"}, None])
+def test_a_configuration_that_changed_meanwhile_is_not_judged_by(
+    saml: SamlTenant, change: dict[str, Any] | None
+) -> None:
+    """S42."""
+    with saml.flow() as flow:
+        flow.leave()
+        if change is None:
+            saml.owner.ok("DELETE", f"/tenants/{saml.tenant}/saml-sso")
+        else:
+            assert saml.put(**change).status_code == 200
+        refused = refusal(flow.bring(flow.answer().signed(saml.key)))
+
+    assert refused == "provider_changed"
+
+
+def test_an_answer_that_another_key_signed_is_refused(saml: SamlTenant) -> None:
+    """S23."""
+    with saml.flow() as flow:
+        assert refusal(flow.arrive(by=key("rsa", "of somebody else"))) == "saml_signature_invalid"
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "code"),
+    [
+        ("SAMLResponse=AA%3D%3D&SAMLResponse=AA%3D%3D", 400, "duplicate_key"),
+        ("RelayState=" + "x" * 43, 400, "bad_body"),
+        ("SAMLResponse=" + "A" * 129 * 1024, 413, "body_too_large"),
+    ],
+)
+def test_a_form_that_is_none_is_refused(saml: SamlTenant, form: str, status: int, code: str) -> None:
+    """S40."""
+    with saml.flow() as flow:
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        refused = flow.post(f"/auth/saml/{saml.tenant}/acs", content=form, headers=headers)
+
+    assert (refused.status_code, refused.json()["data"]["code"]) == (status, code)
+
+
+def test_json_is_no_form(saml: SamlTenant) -> None:
+    """S40."""
+    with saml.flow() as flow:
+        refused = flow.post(f"/auth/saml/{saml.tenant}/acs", json={"SAMLResponse": "AA=="})
+
+    assert (refused.status_code, refused.json()["data"]["code"]) == (415, "wrong_content_type")
+
+
+@pytest.mark.parametrize("response", ["not base64!", "AA-_", "PHg+", ""])
+def test_a_text_that_is_no_answer_at_all_is_refused(saml: SamlTenant, response: str) -> None:
+    with saml.flow() as flow:
+        flow.leave()
+        refused = flow.bring(response)
+
+    if response:
+        assert refusal(refused).startswith("saml_")
+    else:
+        assert refused.status_code == 400
+
+
+def test_a_refusal_is_told_to_administrators_in_full_and_to_the_client_in_a_word(saml: SamlTenant) -> None:
+    with saml.flow() as flow:
+        answered = said(flow.arrive(name_id="ann@unknown.example.org"))
+    rows = saml.owner.ok("GET", "/audit/events?action=sso.refused")["data"]
+
+    assert "unknown.example.org" not in str(answered)
+    assert rows[0]["metadata"]["code"] == "email_domain_unverified"
+    assert rows[0]["metadata"]["found"] == "ann@unknown.example.org"
+
+
+# ---------------------------------------------------------------- what a session of sign-on may do
+
+
+def test_a_bound_session_ends_in_twelve_hours_at_the_latest(saml: SamlTenant, owner: asyncpg.Connection) -> None:
+    with closing(signed_in(saml, session=None)) as somebody:
+        assert somebody.refresh().status_code == 200
+
+
+def test_a_bound_session_plants_no_factor_on_somebody_who_is_more(
+    saml: SamlTenant, mailbox: Mailbox, as_platform: Client
+) -> None:
+    """O32: who runs the tenant's provider must not act for a person elsewhere."""
+    address = saml.address()
+    with closing(sign_in_by_mail(saml.service, mailbox, address)) as known:
+        member = {"userId": known.id, "role": "admin"}
+        as_platform.ok("POST", f"/platform/tenants/{saml.tenant}/members", member)
+    with closing(signed_in(saml, name_id=address)) as bound:
+        tries = {
+            f"{method} {path}": bound.request(method, path, json=body)
+            for method, path, body in (
+                ("POST", "/auth/mfa/totp/enroll", {}),
+                ("POST", "/auth/session/tenant", {"tenantId": f"personal-{known.id}"}),
+                ("GET", "/auth/sessions", None),
+                ("GET", "/auth/identities", None),
+                ("POST", "/auth/identities", {"email": {"email": address, "code": "123456"}}),
+                ("DELETE", f"/auth/identities/{known.id}", None),
+                ("POST", f"/user/me/tenants/{saml.tenant}/invitations/accept", {"token": "any"}),
+            )
+        }
+        memberships = bound.ok("GET", "/auth/session")["memberships"]
+
+    assert {path: (one.status_code, one.json()["data"]["code"]) for path, one in tries.items()} == dict.fromkeys(
+        tries, (403, "session_bound")
+    )
+    assert [one["tenantId"] for one in memberships] == [saml.tenant]
+
+
+def test_a_newcomer_enrols_a_factor(saml: SamlTenant) -> None:
+    with closing(signed_in(saml)) as somebody:
+        assert somebody.enrol_totp()["mfa"]["methods"] == ["recovery", "totp"]
+
+
+# ---------------------------------------------------------------- administering
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"idpSsoUrl": "http://idp.example.com/"}, "invalid_saml"),
+        ({"idpSsoUrl": "https://10.0.0.1/"}, "invalid_saml"),
+        ({"idpSsoUrl": "https://user:password@idp.example.com/"}, "invalid_saml"),
+        ({"idpSsoUrl": "https://[::ffff:169.254.169.254]/"}, "invalid_saml"),
+        ({"idpCertPems": []}, "idp_certificate_invalid"),
+        ({"idpCertPems": ["nonsense"]}, "idp_certificate_invalid"),
+        ({"idpCertPems": [key("rsa1024").certificate]}, "idp_certificate_invalid"),
+        ({"idpCertPems": [key().certificate] * 6}, "bad_body"),
+        ({"groupRoleMappings": [{"group": "boss", "role": "owner"}]}, "group_mapping_refused"),
+        ({"groupRoleMappings": [{"group": "", "role": "admin"}]}, "bad_body"),
+        ({"idpEntityId": ""}, "bad_body"),
+        ({"surprise": 1}, "bad_body"),
+    ],
+)
+def test_a_configuration_that_cannot_work_is_refused_before_it_is_stored(
+    saml: SamlTenant, changed: dict[str, Any], code: str
+) -> None:
+    """S21, S24, S37, O21."""
+    before = saml.owner.ok("GET", f"/tenants/{saml.tenant}/saml-sso")
+    refused = saml.put(**changed)
+
+    assert (refused.status_code, refused.json()["data"]["code"]) == (400, code)
+    assert saml.owner.ok("GET", f"/tenants/{saml.tenant}/saml-sso") == before
+
+
+async def test_a_row_that_somebody_else_wrote_signs_nobody_in(saml: SamlTenant, owner: asyncpg.Connection) -> None:
+    """O37: the certificates are under a MAC."""
+    theirs = key("rsa", "of somebody else").certificate.replace("\n", "\\n")
+    with saml.flow() as flow:
+        flow.leave()
+        await owner.execute(
+            "UPDATE saml_configs SET document = replace(document, $2, $3) WHERE tenant_id = $1",
+            saml.tenant,
+            saml.key.certificate.replace("\n", "\\n"),
+            theirs,
+        )
+        refused = flow.bring(flow.answer().signed(key("rsa", "of somebody else")))
+
+    assert refused.status_code == 503
+    assert refused.json()["data"]["code"] == "sealed_value_tampered"
+
+
+def test_a_try_shows_every_check_and_signs_nobody_in(saml: SamlTenant) -> None:
+    saml.put(enabled=False)
+    begun = saml.owner.ok("POST", f"/tenants/{saml.tenant}/sign-on/test", {"provider": "saml"})
+
+    with saml.flow() as flow:
+        flow.path, flow.query = begun["url"], {}
+        page = flow.arrive()
+        again = flow.get(begun["url"])
+    last = saml.owner.ok("GET", f"/tenants/{saml.tenant}/saml-sso")["lastTest"]
+
+    assert page.status_code == 200
+    assert "Nobody was signed in" in page.text
+    assert "as viewer" in page.text
+    assert all(check["passed"] for check in last["checks"])
+    assert last["ok"] is True
+    assert again.status_code == 400
+
+
+def test_a_try_that_fails_names_the_check(saml: SamlTenant) -> None:
+    begun = saml.owner.ok("POST", f"/tenants/{saml.tenant}/sign-on/test", {"provider": "saml"})
+
+    with saml.flow() as flow:
+        flow.path, flow.query = begun["url"], {}
+        page = flow.arrive(sp_entity_id="https://elsewhere.example.com/")
+    last = saml.owner.ok("GET", f"/tenants/{saml.tenant}/saml-sso")["lastTest"]
+    states = {check["name"]: check["passed"] for check in last["checks"]}
+
+    assert "would fail" in page.text
+    assert "https://elsewhere.example.com/" in page.text
+    assert (states["signature"], states["audience"], states["account"]) == (True, False, None)
+    assert last["ok"] is False
+    assert SAML not in page.text
+    assert fresh_address() not in page.text
