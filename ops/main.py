@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.kit.environment import BadSetting
-from ops import import_key_words, places, recovery_words, sign_request_words
+from ops import import_key_words, people_words, places, recovery_words, sign_request_words
 from ops.settings import MODULES, PROCESSES, Settings, load
 
 _RUN = "custody run --agent ID [--expires-in 24h] [--ca FILE] -- PROGRAM [ARGUMENT ...]"
@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--expires-in", default="24h", metavar="TIME", help="lifetime of its token (24h)")
     run.add_argument("--ca", type=Path, metavar="FILE", help="the proxy's CA certificate, if not in the default place")
     commands.add_parser("migrate", help="migrate the database and write the database URL of each process")
+    people_words.declare(commands)
     _declare_platform_keys(commands)
     _declare_audit(commands)
     _declare_receipt(commands)
@@ -150,6 +151,10 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         from ops import platform_keys  # noqa: PLC0415
 
         return asyncio.run(platform_keys.run(settings, chosen))
+    if chosen.command in ("tenants", "users", "invitations"):
+        from ops import people  # noqa: PLC0415
+
+        return people.run(settings, chosen)
     if chosen.command == "audit":
         return _audit(chosen, settings)
     if chosen.command == "break-quorum":

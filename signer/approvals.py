@@ -19,7 +19,8 @@ from custody.protocol.signer.refusals import (
     Busy,
     VoteRefused,
 )
-from custody.webhooks.events import TxDenied, emitted
+from custody.webhooks.events import TxDenied
+from custody.webhooks.payload import emitted
 from custody.worker.act import act
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call

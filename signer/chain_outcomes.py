@@ -11,13 +11,14 @@ import msgspec
 from custody.kit.errors import Invalid
 from custody.protocol.signer.orders import BroadcastOutcome, ChainOutcome, Moved
 from custody.transactions.backoff import FIRST_LOOK
-from custody.webhooks.events import TxConfirmed, TxFailed, emitted
+from custody.webhooks.events import TxConfirmed, TxFailed
+from custody.webhooks.payload import emitted
 from custody.worker.call import Call
 from signer import stored_order
 from signer.context import Signer
 
 _READ = "SELECT * FROM outcome_read($1, $2)"
-_WRITE = "SELECT outcome_write($1, $2, $3, $4, $5, $6, $7)"
+_WRITE = "SELECT outcome_write($1, $2, $3, $4, $5, $6, $7, $8)"
 _SENT = "SELECT outcome_write($1, $2, $3, $4, $5)"
 # The word of `statusDetail` for each outcome that is a failure, as outcome_write has it.
 FAILURES: Final = {"reverted": "execution_reverted", "replaced": "replaced", "expired": "blockhash_expired"}
@@ -47,6 +48,7 @@ async def learn(signer: Signer, message: ChainOutcome, call: Call[None]) -> Move
             call.origin_row,
             _evidence(message),
             events,
+            message.fee_paid,
         )
     return Moved(result)
 
@@ -73,5 +75,11 @@ def _event(row: Any, message: ChainOutcome) -> str:
 
 
 def _evidence(message: ChainOutcome) -> str:
-    shown = {"block": message.block, "blockHash": message.block_hash, "takenBy": message.by, "outcome": message.outcome}
+    shown = {
+        "block": message.block,
+        "blockHash": message.block_hash,
+        "takenBy": message.by,
+        "outcome": message.outcome,
+        "feePaid": message.fee_paid,
+    }
     return msgspec.json.encode({name: value for name, value in shown.items() if value is not None}).decode()

@@ -9,7 +9,8 @@ import msgspec
 from custody.kit.act import Act
 from custody.protocol.signer.orders import Expire, Moved
 from custody.protocol.signer.refusals import Busy
-from custody.webhooks.events import TxDenied, emitted
+from custody.webhooks.events import TxDenied
+from custody.webhooks.payload import emitted
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
 from signer import stored_order

@@ -7,7 +7,8 @@ from custody.kit import clock
 from custody.policies.quorum import enabled_quorums
 from custody.protocol.signer.operation import BreakQuorum, QuorumBroken
 from custody.protocol.signer.refusals import AgentAbsent, NoQuorum, PoliciesMoving, PolicyTampered
-from custody.webhooks.events import QuorumBreak, emitted
+from custody.webhooks.events import QuorumBreak
+from custody.webhooks.payload import emitted
 from custody.worker.act import act
 from custody.worker.acts import operating_in, tell
 from custody.worker.call import Call

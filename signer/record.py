@@ -23,15 +23,14 @@ from custody.transactions.backoff import RESEND
 from custody.transactions.ledger import Charge, Facts, Record, VoteRecord
 from custody.webhooks.events import (
     ApprovalVoted,
-    Payload,
     PolicyViolation,
     SpendThreshold,
     TxApproved,
     TxPending,
     TxSigned,
     clipped,
-    emitted,
 )
+from custody.webhooks.payload import Payload, emitted
 from custody.worker.audited import declared
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import fields

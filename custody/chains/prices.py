@@ -16,6 +16,7 @@ from custody.kit.environment import BadSetting
 VARIABLE: Final = "SERVICE_PRICES_FILE"
 MAX_NAME = 128
 _CENT = Decimal("0.01")
+_MICRO = Decimal("0.000001")
 # Amounts have up to 78 digits, prices up to 30: nothing is rounded before the cents are cut.
 _EXACT = Context(prec=120)
 _MOST = Decimal(10) ** 18
@@ -48,6 +49,11 @@ def total(worths: Iterable[Decimal]) -> Decimal:
 def text(usd: Decimal) -> str:
     """Dollars and cents, cut and never rounded up."""
     return f"{usd.quantize(_CENT, rounding=ROUND_DOWN, context=_EXACT):f}"
+
+
+def fine_text(usd: Decimal) -> str:
+    """The same with six decimals: a network fee is often less than a cent."""
+    return f"{usd.quantize(_MICRO, rounding=ROUND_DOWN, context=_EXACT):f}"
 
 
 def load(environment: Mapping[str, str]) -> Prices:

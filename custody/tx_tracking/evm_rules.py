@@ -56,7 +56,12 @@ def _decided(members: tuple[Member, ...], mined: Member, receipt: Receipt) -> tu
     where = {"block": receipt.block_number, "block_hash": receipt.block_hash, "by": mined.hash}
     word = "confirmed" if receipt.succeeded else "reverted"
     return tuple(
-        News(id=member.id, word=word if member is mined else "replaced", **where)  # type: ignore[arg-type]
+        News(
+            id=member.id,
+            word=word if member is mined else "replaced",  # type: ignore[arg-type]
+            fee=receipt.fee if member is mined else None,
+            **where,  # type: ignore[arg-type]
+        )
         for member in members
         if member.status in OPEN
     )

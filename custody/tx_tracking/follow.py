@@ -58,7 +58,15 @@ async def _tell(ports: Ports, followed: Sequence[Followed], verdicts: Sequence[V
 
 
 async def _tell_one(ports: Ports, tenant: str, said: News) -> bool:
-    message = ChainOutcome(tenant, said.id, said.word, block=said.block, block_hash=said.block_hash, by=said.by)
+    message = ChainOutcome(
+        tenant,
+        said.id,
+        said.word,
+        block=said.block,
+        block_hash=said.block_hash,
+        by=said.by,
+        fee_paid=str(said.fee) if said.fee is not None else None,
+    )
     try:
         await ports.workers.tell(message, Origin(f"follow-{said.id}"))
     except CustodyError as problem:

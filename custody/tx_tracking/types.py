@@ -43,6 +43,8 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
     block: int | None = None
     block_hash: str | None = None
     by: str | None = None
+    # What it cost, in the smallest unit; None for one that cost nothing, and where the node does not say.
+    fee: int | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):

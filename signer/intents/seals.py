@@ -19,8 +19,8 @@ from custody.webhooks.events import (
     IntentExpired,
     IntentFailed,
     IntentRejected,
-    emitted,
 )
+from custody.webhooks.payload import emitted
 from custody.worker.sealing import Tampered
 from signer.intents.sealed import INTENT_MAC, Sealed
 from signer.signing_attempt import SigningAttempt

@@ -17,6 +17,8 @@ from tests.outside.solana_node import SolanaNode, running_solana_node
 from tests.tx_tracking.scheduling import Scheduling, scheduling
 
 # A chain that is sure of a block after three.
+# Of fees; a coin without a price is in tests/routes/platform.
+PRICES = {"ETH": "3120.55", "SOL": "150.25"}
 CHAINS = "[[chains]]\nid = 31337\nconfirmations = 3\n"
 
 
@@ -56,8 +58,11 @@ def world(tmp_path_factory: pytest.TempPathFactory, evm_liar: LyingNode, solana_
     """Where the chains are, for the processes and for the test."""
     file: Path = tmp_path_factory.mktemp("chains") / "chains.toml"
     file.write_text(CHAINS)
+    prices = file.with_name("prices.toml")
+    prices.write_text("".join(f'{symbol} = "{price}"\n' for symbol, price in PRICES.items()))
     return {
         "SERVICE_CHAINS_FILE": str(file),
+        "SERVICE_PRICES_FILE": str(prices),
         "SERVICE_RPC_URL_31337": evm_liar.url,
         "SERVICE_RPC_URL_102": solana_liar.url,
     }

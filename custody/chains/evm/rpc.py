@@ -43,6 +43,8 @@ class Receipt(msgspec.Struct, frozen=True):
     succeeded: bool
     gas_used: int
     effective_gas_price: int
+    # What the sender paid in wei, on a rollup with its part of the chain below; None where the node does not say.
+    fee: int | None
 
 
 class _Figures(msgspec.Struct, frozen=True):
@@ -149,13 +151,24 @@ def receipt_of(found: Any, tx_hash: str) -> Receipt | None:
         return None
     if str(_field(found, "transactionHash")).lower() != tx_hash.lower():
         raise _nonsense()
+    gas_used, price = quantity(_field(found, "gasUsed")), quantity(found.get("effectiveGasPrice") or "0x0")
     return Receipt(
         block_number=block_number(_field(found, "blockNumber")),
         block_hash=_hash(_field(found, "blockHash")),
         succeeded=quantity(_field(found, "status")) == 1,
-        gas_used=quantity(_field(found, "gasUsed")),
-        effective_gas_price=quantity(found.get("effectiveGasPrice") or "0x0"),
+        gas_used=gas_used,
+        effective_gas_price=price,
+        fee=_paid(found, gas_used * price) if found.get("effectiveGasPrice") else None,
     )
+
+
+def _paid(found: Any, fee: int) -> int | None:
+    """With what a rollup says that it paid below; nonsense there is no reason to doubt where it was mined."""
+    try:
+        paid = fee + quantity(found.get("l1Fee") or "0x0")
+    except UpstreamFailed:
+        return None
+    return paid if paid <= MAX_UINT256 else None
 
 
 async def height(rpc: Rpc, chain: Chain) -> int:

@@ -52,6 +52,14 @@ class _Status(msgspec.Struct, rename="camel"):
     err: Any = None
 
 
+class _Meta(msgspec.Struct):
+    fee: _Height
+
+
+class _Landed(msgspec.Struct):
+    meta: _Meta
+
+
 async def prepare(rpc: Rpc, chain: Chain, sender: str = "", order: SolanaOrder | None = None) -> SolanaPrepared:
     """Ask for a recent blockhash."""
     found = _value(await rpc.call(chain.rpc_urls, "getLatestBlockhash", [_CONFIRMED]), _Blockhash)
@@ -100,6 +108,22 @@ def _status(found: Any) -> SignatureStatus | RpcUnavailable | None:
         return problem
     # A node that no longer says how deep it is has it finalized.
     return SignatureStatus(known.slot, known.confirmation_status or "finalized", known.err is not None)
+
+
+async def fees(rpc: Rpc, chain: Chain, signatures: Sequence[str]) -> list[int | None]:
+    """What each finalized transaction cost its payer in lamports; None where the node does not say."""
+    if not signatures:
+        return []
+    options = {"commitment": "finalized", "encoding": "base64", "maxSupportedTransactionVersion": 0}
+    answers = await rpc.each(chain.rpc_urls, [("getTransaction", [one, options]) for one in signatures])
+    return [_fee(answer) for answer in answers]
+
+
+def _fee(answer: Any) -> int | None:
+    try:
+        return _convert(answer, _Landed).meta.fee
+    except RpcUnavailable:
+        return None
 
 
 async def expired_at(rpc: Rpc, chain: Chain, blockhashes: Sequence[str]) -> list[int | None]:

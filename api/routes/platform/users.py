@@ -1,0 +1,208 @@
+"""People as the operator names and finds them."""
+
+from api.http.endpoint import Routes
+from api.http.who import asking, platform
+from custody.identity.addresses import BadEmailAddress, BadPhoneNumber
+from custody.identity.provisioning import BadCustomMetadata, BadExternalId
+from custody.identity.scopes import TENANT_USER_READ, USER_READ
+from custody.kit.answers import Answered, Created
+from custody.kit.callers import PlatformCaller
+from custody.kit.paging import Listed
+from custody.kit.quotas import QuotaExceeded
+from custody.people import look_up, provision
+from custody.people.user_types import (
+    BadSmartWallet,
+    BadWalletAddress,
+    ByEmailBody,
+    ByPhoneBody,
+    BySmartWalletBody,
+    ByWalletBody,
+    ConnectBody,
+    ConnectedUser,
+    ExternalIdBody,
+    ExternalIdMissing,
+    FoundUser,
+    IdentityAmbiguous,
+    LookupQuery,
+    NewUserBody,
+    OneIdentity,
+    PlatformUser,
+    PlatformUserAbsent,
+    TenantUsersQuery,
+    TwoExternalIds,
+)
+from custody.ports import Ports
+from custody.protocol.identity.refusals import (
+    ExternalIdNeedsTenant,
+    ExternalIdSet,
+    ExternalIdTaken,
+    MemberAbsent,
+    UserAbsent,
+)
+from custody.protocol.identity.users import (
+    AssignedExternalId,
+    AssignExternalId,
+    ConnectOrCreateUser,
+    CreateUser,
+    NamedUser,
+)
+from custody.protocol.refusals import TenantAbsent
+
+routes = Routes("/platform", tag="Platform users")
+
+
+@routes.post(
+    "/users",
+    who=asking(CreateUser),
+    fails=(
+        BadCustomMetadata,
+        BadEmailAddress,
+        BadExternalId,
+        ExternalIdNeedsTenant,
+        ExternalIdSet,
+        ExternalIdTaken,
+        QuotaExceeded,
+        TenantAbsent,
+        TwoExternalIds,
+    ),
+)
+async def create_user(
+    ports: Ports, caller: PlatformCaller, body: NewUserBody
+) -> Answered[Created[NamedUser] | NamedUser]:
+    """Create the user of an e-mail address, or find them: 201 if they are new.
+
+    With `tenantId` they become a member of it, as `member`. Of a user who is there already nothing else changes: not
+    the name, not the metadata, not the role.
+    """
+    return await provision.create(ports, caller, body)
+
+
+@routes.get(
+    "/users/lookup",
+    who=platform(USER_READ),
+    fails=(
+        BadEmailAddress,
+        BadExternalId,
+        BadPhoneNumber,
+        BadSmartWallet,
+        BadWalletAddress,
+        ExternalIdNeedsTenant,
+        IdentityAmbiguous,
+        OneIdentity,
+        PlatformUserAbsent,
+    ),
+)
+async def look_up_user(ports: Ports, query: LookupQuery) -> FoundUser:
+    """Find a user by exactly one thing: what they sign in with, their number, or the external id of their wallet.
+
+    With `tenantId` only a member of that tenant is found. A deactivated user is found too; see `deactivatedAt`.
+    """
+    return await look_up.by_any(ports, query)
+
+
+@routes.post(
+    "/users/email/address",
+    who=platform(USER_READ),
+    fails=(BadEmailAddress, IdentityAmbiguous, PlatformUserAbsent),
+)
+async def find_user_by_email(ports: Ports, body: ByEmailBody) -> FoundUser:
+    """Find a user by the e-mail address that they sign in with.
+
+    With `tenantId` also a member whom the tenant's own identity provider shows with this address.
+    """
+    return await look_up.by_email(ports, body)
+
+
+@routes.post(
+    "/users/phone/number",
+    who=platform(USER_READ),
+    fails=(BadPhoneNumber, IdentityAmbiguous, PlatformUserAbsent),
+)
+async def find_user_by_phone(ports: Ports, body: ByPhoneBody) -> FoundUser:
+    """Find a user by the telephone number of their second factor."""
+    return await look_up.by_phone(ports, body)
+
+
+@routes.post(
+    "/users/wallet/address", who=platform(USER_READ), fails=(BadWalletAddress, IdentityAmbiguous, PlatformUserAbsent)
+)
+async def find_user_by_wallet(ports: Ports, body: ByWalletBody) -> FoundUser:
+    """Find a user by the wallet that they sign in with, in any spelling of its address."""
+    return await look_up.by_wallet(ports, body)
+
+
+@routes.post(
+    "/users/smart-wallet/address",
+    who=platform(USER_READ),
+    fails=(BadSmartWallet, IdentityAmbiguous, PlatformUserAbsent),
+)
+async def find_user_by_smart_wallet(ports: Ports, body: BySmartWalletBody) -> FoundUser:
+    """Find a user by the contract wallet that they sign in with.
+
+    An address alone may be different contracts on different chains: 409 `identity_ambiguous` if several people have it.
+    """
+    return await look_up.by_smart_wallet(ports, body)
+
+
+@routes.post(
+    "/users/wallet/external-id",
+    who=platform(USER_READ),
+    fails=(BadExternalId, ExternalIdMissing, IdentityAmbiguous, PlatformUserAbsent, TwoExternalIds),
+)
+async def find_user_by_external_id(ports: Ports, body: ExternalIdBody) -> FoundUser:
+    """Find a user by the external id of their wallet in a tenant."""
+    return await look_up.by_external_id(ports, body)
+
+
+@routes.post(
+    "/users/<user_id>/wallet/external-id",
+    who=asking(AssignExternalId),
+    fails=(
+        BadExternalId,
+        ExternalIdMissing,
+        ExternalIdSet,
+        ExternalIdTaken,
+        MemberAbsent,
+        TenantAbsent,
+        TwoExternalIds,
+        UserAbsent,
+    ),
+)
+async def assign_external_id(
+    ports: Ports, caller: PlatformCaller, user_id: str, body: ExternalIdBody
+) -> Answered[AssignedExternalId]:
+    """Give the wallet of a tenant's member an external id. It is never changed; the same one again is no change."""
+    return await provision.assign(ports, caller, user_id, body)
+
+
+@routes.post(
+    "/users/wallet/external-id/connect-or-create",
+    who=asking(ConnectOrCreateUser),
+    fails=(
+        BadCustomMetadata,
+        BadEmailAddress,
+        BadExternalId,
+        ExternalIdMissing,
+        ExternalIdSet,
+        ExternalIdTaken,
+        PlatformUserAbsent,
+        QuotaExceeded,
+        TenantAbsent,
+        TwoExternalIds,
+    ),
+)
+async def connect_or_create_user(
+    ports: Ports, caller: PlatformCaller, body: ConnectBody
+) -> Answered[Created[ConnectedUser] | ConnectedUser]:
+    """Find the user of an external id; else give it to the user of the address, or to a new one: 201 if they are new.
+
+    They become a member of the tenant with `role`; one who is a member keeps theirs. A user who cannot sign in yet gets
+    the address. An external id and an address of two users are 409 `external_id_taken`.
+    """
+    return await provision.connect_or_create(ports, caller, body)
+
+
+@routes.get("/tenants/<tenant_id>/users", who=platform(TENANT_USER_READ), fails=(BadExternalId, TenantAbsent))
+async def list_platform_tenant_users(ports: Ports, tenant_id: str, query: TenantUsersQuery) -> Listed[PlatformUser]:
+    """List the users who are members of a tenant, newest member first."""
+    return await look_up.users_of(ports, tenant_id, query)

@@ -1,0 +1,96 @@
+"""Queries about people as the operator and a tenant's admins see them. Each is one round trip to a listed function."""
+
+from typing import Any
+
+import msgspec
+
+from custody.kit import clock
+from custody.kit.db import Pool
+from custody.kit.paging import Listed
+from custody.people import linked
+from custody.people.linked import Selector
+from custody.people.user_types import LinkedAccount, PlatformUser, TenantUser, WalletExternalId
+
+_FIND = "SELECT * FROM find_platform_users($1, $2, $3, $4)"
+_GET = "SELECT * FROM platform_user($1)"
+_MEMBERS = "SELECT * FROM tenant_users($1, $2, $3, $4)"
+_HAS_TENANT = "SELECT EXISTS (SELECT FROM platform_tenant($1))"
+_COUNT = "SELECT total FROM tenant_users($1, NULL, 1, 0)"
+_identities = msgspec.json.Decoder(list[tuple[str, str, str]]).decode
+_pairs = msgspec.json.Decoder(list[tuple[str, str]]).decode
+
+
+async def find(pool: Pool, tenant: str | None, selector: Selector) -> list[PlatformUser]:
+    """Whom a selector means: nobody, one person, or two where it is ambiguous."""
+    rows = await pool.fetch(_FIND, tenant, selector.by, selector.value, selector.head)
+    return [_person(row) for row in rows]
+
+
+async def get(pool: Pool, user: str) -> PlatformUser | None:
+    """One person."""
+    row = await pool.fetchrow(_GET, user)
+    return _person(row) if row else None
+
+
+async def members(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> Listed[PlatformUser]:
+    """Members of a tenant as the operator sees them, the newest first."""
+    rows, total = await _members(pool, tenant, external_id, limit, offset)
+    return Listed([_person(row["person"]) for row in rows], total)
+
+
+async def team(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> Listed[TenantUser]:
+    """Members of a tenant as its admins see them, the newest first."""
+    rows, total = await _members(pool, tenant, external_id, limit, offset)
+    return Listed([_member(tenant, row) for row in rows], total)
+
+
+async def has_tenant(pool: Pool, tenant: str) -> bool:
+    """Whether there is such a tenant."""
+    return bool(await pool.fetchval(_HAS_TENANT, tenant))
+
+
+async def _members(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> tuple[list[Any], int]:
+    rows = await pool.fetch(_MEMBERS, tenant, external_id, limit, offset)
+    if rows:
+        return rows, rows[0]["total"]
+    # Beyond the last page there is no row to tell how many there are.
+    return rows, (await pool.fetchval(_COUNT, tenant) or 0) if offset and external_id is None else 0
+
+
+def _person(row: Any) -> PlatformUser:
+    address, chain = linked.wallet(row["wallet_kind"], row["wallet"])
+    return PlatformUser(
+        user_id=str(row["id"]),
+        email=row["email"],
+        name=row["name"],
+        image=row["image"],
+        email_verified=row["email_verified"],
+        wallet_address=address,
+        wallet_chain=chain,
+        custom_metadata=msgspec.json.decode(row["custom_metadata"]),
+        deactivated_at=clock.iso(row["deactivated_at"]) if row["deactivated_at"] else None,
+        created_at=clock.iso(row["created_at"]),
+        updated_at=clock.iso(row["updated_at"]),
+        tenant_ids=list(row["tenants"]),
+        linked_accounts=[
+            LinkedAccount(id_, *linked.shown(kind, subject))
+            for id_, kind, subject in _identities(row["linked"] or "[]")
+        ],
+        wallet_external_ids=[WalletExternalId(*pair) for pair in _pairs(row["external_ids"] or "[]")],
+    )
+
+
+def _member(tenant: str, row: Any) -> TenantUser:
+    person = row["person"]
+    address, chain = linked.wallet(person["wallet_kind"], person["wallet"])
+    return TenantUser(
+        user_id=str(person["id"]),
+        email=person["email"],
+        name=person["name"],
+        image=person["image"],
+        role=row["role"],
+        wallet_address=address,
+        wallet_chain=chain,
+        wallet_external_ids=[WalletExternalId(tenant, row["external_id"])] if row["external_id"] else [],
+        created_at=clock.iso(row["since"]),
+    )

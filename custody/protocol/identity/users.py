@@ -1,0 +1,100 @@
+"""People whom the operator names: made before they ever signed in, and found by an id of the operator's own."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.identity.provisioning import EXTERNAL_ID_PATTERN
+from custody.identity.scopes import USER_WRITE
+from custody.kit.described import Id, described
+from custody.kit.shapes import DisplayName, TenantId, Uuid
+from custody.protocol.command import PLATFORM_KEY, Command, command
+
+# Loose on purpose: what is wrong with one is said in a sentence of its own.
+EmailWords = Annotated[str, Meta(min_length=3, max_length=254)]
+ExternalIdWords = Annotated[str, Meta(min_length=1, max_length=256, extra_json_schema={"pattern": EXTERNAL_ID_PATTERN})]
+NamedRole = Literal["owner", "admin", "member"]
+
+
+class NamedUser(msgspec.Struct, frozen=True, rename="camel"):
+    """The user, and whether they were made now."""
+
+    user_id: Annotated[Id, described("The user.")]
+    is_new: Annotated[bool, described("Whether they were created now.")]
+    tenant_id: Annotated[str | None, described("The tenant, if one was named.")]
+    wallet_external_id: Annotated[str | None, described("Their wallet's external id in it, if one was named.")]
+
+
+class AssignedExternalId(msgspec.Struct, frozen=True, rename="camel"):
+    """A user's external id in a tenant."""
+
+    user_id: Annotated[Id, described("The user.")]
+    tenant_id: Annotated[str, described("The tenant.")]
+    wallet_external_id: Annotated[str, described("Their wallet's external id in the tenant.")]
+
+
+class Connected(msgspec.Struct, frozen=True):
+    """The user of an external id, whether they were made now, and whether the id was given to them now."""
+
+    user: str
+    tenant: str
+    external_id: str
+    is_new: bool
+    created_external_id: bool
+
+
+@command(
+    "identity",
+    proofs=PLATFORM_KEY,
+    scope=USER_WRITE,
+    audit=("user.created", "membership.added", "user.external_id_assigned"),
+)
+class CreateUser(Command[NamedUser], frozen=True, kw_only=True):
+    """Find the user of an address, or make them; with a tenant make them its member, if they are none.
+
+    A user, membership or external id that is there is never changed.
+    """
+
+    email: EmailWords
+    email_verified: bool = False
+    name: DisplayName | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    tenant: TenantId | None = None
+    external_id: ExternalIdWords | None = None
+
+    def __repr__(self) -> str:
+        return "CreateUser()"
+
+
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.external_id_assigned",))
+class AssignExternalId(Command[AssignedExternalId], frozen=True):
+    """Give a member's wallet its external id, once and for all."""
+
+    tenant: TenantId
+    user: Uuid
+    external_id: ExternalIdWords
+
+
+@command(
+    "identity",
+    proofs=PLATFORM_KEY,
+    scope=USER_WRITE,
+    audit=("user.created", "user.email_added", "membership.added", "user.external_id_assigned"),
+)
+class ConnectOrCreateUser(Command[Connected], frozen=True, kw_only=True):
+    """Find the user of an external id; else give it to the user of the address, who is made if there is none.
+
+    A user who cannot sign in yet gets the address. Otherwise what is there is never changed.
+    """
+
+    tenant: TenantId
+    external_id: ExternalIdWords
+    email: EmailWords | None = None
+    email_verified: bool = False
+    name: DisplayName | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    role: NamedRole = "member"
+
+    def __repr__(self) -> str:
+        return "ConnectOrCreateUser()"
