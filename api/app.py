@@ -12,19 +12,22 @@ from sanic import Request, Sanic
 from sanic.exceptions import SanicException
 from sanic.response import HTTPResponse
 
-from api.http import bodies, envelope, errors, metrics, openapi, pages, streams
+from api.http import bodies, browser_pages, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
 from api.http.cors import Preflights, is_preflight
 from api.http.paths import Methods, shadowed
 from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id_of
 from api.http.request import BadSegment, CheckedRequest
-from api.routes import device, docs, endpoints
+from api.routes import device, docs, endpoints, invitation
 from api.settings import Settings
 from custody.chains.rpc import Rpc
 from custody.kit import db, models
 from custody.kit.callers import Origin
 from custody.kit.deployment import Deployment
+from custody.kit.dns_records import DnsRecords
 from custody.kit.errors import CustodyError, Invalid
 from custody.kit.logs import logger
+from custody.kit.outside import Fetcher, Outside
+from custody.kit.outside_urls import loopback_allowed
 from custody.kit.tasks import spawn
 from custody.notifications.mail import Mail
 from custody.notifications.sms import Sms
@@ -43,7 +46,7 @@ COUNTS_SECONDS = 1.0
 LAST_COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
 CONTRACT_PATH = "/openapi.json"
-ASSETS = device.ASSETS | docs.ASSETS
+ASSETS = device.ASSETS | invitation.ASSETS | docs.ASSETS | browser_pages.ASSETS | sign_in_pages.ASSETS
 
 
 async def build(settings: Settings) -> Sanic[Any, Any]:
@@ -62,7 +65,11 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         presets=settings.presets,
         prices=settings.prices,
         quotas=settings.quotas,
+        oauth_secrets=settings.oauth_secrets,
+        oidc_secrets=settings.oidc_secrets,
+        fetcher=Fetcher(Outside(loopback_allowed=loopback_allowed(settings.public_url))),
         deployment=_deployment(settings),
+        dns=DnsRecords(settings.dns_server),
     )
     await models.load("custody.accounts.models")
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False, request_class=CheckedRequest)

@@ -10,11 +10,25 @@ from urllib.parse import urlsplit
 import msgspec
 
 from custody.chains import prices, table
-from custody.kit import environment, quota_settings, quotas
+from custody.identity.oidc_provider import SECRET_PREFIX
+from custody.kit import dns_records, environment, oauth_endpoints, quota_settings, quotas
+from custody.kit.oauth_endpoints import OAuthName
 from custody.tenants import presets
 
 # Routes that anybody may call have a smaller limit of their own, for each address.
-Limit = Literal["nonce", "verify", "codes", "refresh", "device_code", "device_token"]
+Limit = Literal[
+    "nonce",
+    "verify",
+    "codes",
+    "refresh",
+    "device_code",
+    "device_token",
+    "discover",
+    "sso",
+    "callback",
+    "exchange",
+    "invitations",
+]
 SMALL_LIMITS: dict[Limit, int] = {
     "nonce": 30,
     "verify": 10,
@@ -22,6 +36,11 @@ SMALL_LIMITS: dict[Limit, int] = {
     "refresh": 60,
     "device_code": 20,
     "device_token": 60,
+    "invitations": 10,
+    "discover": 30,
+    "sso": 20,
+    "callback": 30,
+    "exchange": 30,
 }
 _STORES = ("memory", "redis", "rediss", "valkey", "valkeys")
 
@@ -64,6 +83,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     presets: dict[str, str]
     prices: prices.Prices
     quotas: quotas.Limits
+    # Our clients' secrets at Google, Discord and X, where we have an id there too.
+    oauth_secrets: dict[OAuthName, str]
+    # By the names of their variables.
+    oidc_secrets: dict[str, str]
+    # The name server for records of e-mail domains; None: the system's.
+    dns_server: tuple[str, int] | None
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -110,7 +135,22 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         presets=presets.load(source),
         prices=prices.load(source),
         quotas=quota_settings.load(source),
+        oauth_secrets=_oauth_secrets(source),
+        oidc_secrets=_oidc_secrets(source),
+        dns_server=dns_records.server(source),
     )
+
+
+def _oauth_secrets(source: Mapping[str, str]) -> dict[OAuthName, str]:
+    """Of the providers for which both variables are set."""
+    ids = oauth_endpoints.client_ids(source)
+    return {name: secret for name, secret in oauth_endpoints.client_secrets(source).items() if name in ids}
+
+
+def _oidc_secrets(source: Mapping[str, str]) -> dict[str, str]:
+    """Of our clients at tenants' providers; which of them a tenant may name is decided where one is used."""
+    found = {name: value.strip() for name, value in source.items() if name.startswith(SECRET_PREFIX)}
+    return {name: value for name, value in found.items() if value}
 
 
 def _store(source: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ transactions  what was asked, decided and signed
 secrets       tenants' secrets and credential routes
 agents        wallet holders and their balances
 tenants       the isolation boundary and its configuration
+sign_on       people who are proven by identity providers, as the api asks those
 people        sign-in, sessions and second factors, as the api requests them from the signer and shows them
 notifications  mail and text messages
 idempotency   figures of idempotency keys

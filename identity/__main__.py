@@ -23,6 +23,7 @@ from identity import key, settings
 from identity.administration import operator_key
 from identity.context import Identity
 from identity.settings import Settings
+from identity.sign_on import keys as provider_keys
 from identity.table import HANDLERS
 
 log = logger("identity")
@@ -81,7 +82,7 @@ async def _build(pool: db.Pool, given: Settings) -> Identity:
     )
     judging = JudgingSeals(sealer)
     read = Tokens(pool, sealer, SESSION_KEYS, minter)
-    return Identity(
+    identity = Identity(
         pool=pool,
         sealer=sealer,
         keys=keys,
@@ -91,8 +92,15 @@ async def _build(pool: db.Pool, given: Settings) -> Identity:
         chains=given.worker.chains,
         allow_self_registration=given.allow_self_registration,
         limits=given.worker.quotas,
+        oauth_endpoints=given.oauth_endpoints,
+        oauth_clients=given.oauth_clients,
+        oauth_key_sets=given.oauth_key_sets,
+        login_redirects=given.login_redirects,
         public_url=given.worker.issuer,
     )
+    async with pool.acquire() as connection, connection.transaction():
+        await provider_keys.register_own(connection, identity)
+    return identity
 
 
 def main() -> None:

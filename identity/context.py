@@ -1,8 +1,10 @@
 """What a running identity process consists of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from custody.chains.table import ChainTable
+from custody.kit.oauth_endpoints import OAuthEndpoints, OAuthName
 from custody.kit.quotas import Limits
 from custody.worker.keys import Keys
 from custody.worker.state import Worker
@@ -18,3 +20,9 @@ class Identity(Worker):
     chains: ChainTable
     allow_self_registration: bool
     limits: Limits
+    # Google, Discord and X: their addresses, and our client at each for which there is one.
+    oauth_endpoints: Mapping[OAuthName, OAuthEndpoints]
+    oauth_clients: Mapping[OAuthName, str]
+    oauth_key_sets: Mapping[str, str]
+    # Where the operator lets people go who sign in without naming a tenant.
+    login_redirects: tuple[str, ...]

@@ -16,6 +16,13 @@ from custody.protocol.identity.credentials import (
     RotateIdentity,
 )
 from custody.protocol.identity.devices import DecideDevice, LookAtDevice, NewDeviceCode, PollDeviceCode
+from custody.protocol.identity.domains import (
+    DeleteSsoDomain,
+    DiscoverSignOn,
+    DomainSeen,
+    PutSsoDomain,
+    VerifySsoDomain,
+)
 from custody.protocol.identity.factors import (
     ConfirmSms,
     ConfirmTotp,
@@ -29,6 +36,9 @@ from custody.protocol.identity.factors import (
     RemoveTotp,
     StepUp,
 )
+from custody.protocol.identity.identities import LinkIdentity, RemediateWallets, UnlinkIdentity
+from custody.protocol.identity.invitations import AcceptInvitation, PutInvitation, RevokeInvitation
+from custody.protocol.identity.oidc import PutOidcProviders, PutProviderKeys
 from custody.protocol.identity.origins import LookUpOrigin
 from custody.protocol.identity.sessions import EndSession, RefreshSession, SwitchTenant
 from custody.protocol.identity.sign_in import (
@@ -39,7 +49,18 @@ from custody.protocol.identity.sign_in import (
     SignInWithPasskey,
     SignInWithWallet,
 )
+from custody.protocol.identity.sign_on import (
+    BeginSignIn,
+    DeleteSaml,
+    ExchangeCode,
+    FinishOAuth,
+    FinishSaml,
+    OpenSignIn,
+    PutSaml,
+    TestSignOn,
+)
 from custody.protocol.identity.tenants import CreateTenant, PutConfig, PutMember, RemoveMember, Vouch
+from custody.protocol.identity.users import AssignExternalId, ConnectOrCreateUser, CreateUser
 from custody.protocol.identity.webhooks import (
     ChangeWebhook,
     CreateWebhook,
@@ -66,8 +87,34 @@ from identity.administration import (
     webhooks,
 )
 from identity.context import Identity
-from identity.people import devices, email_codes, members, passkeys, recovery, sessions, sign_in, sms, step_up, totp
+from identity.people import (
+    devices,
+    email_codes,
+    identities,
+    invitations,
+    members,
+    passkeys,
+    provisioning,
+    recovery,
+    sessions,
+    sign_in,
+    sms,
+    step_up,
+    totp,
+    wallet_policy,
+)
 from identity.rotation import rotate
+from identity.sign_on import (
+    begin,
+    domain_acts,
+    exchange,
+    keys,
+    oauth,
+    put_oidc_providers,
+    saml,
+    saml_configs,
+    trying,
+)
 
 HANDLERS: tuple[Handler[Identity], ...] = (
     # signing in
@@ -77,6 +124,18 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     on(SignInWithEmail, email_codes.sign_in),
     on(NewSignInChallenge, passkeys.new_sign_in_challenge),
     on(SignInWithPasskey, passkeys.sign_in),
+    # signing in at identity providers
+    on(BeginSignIn, begin.begin),
+    on(OpenSignIn, oauth.open_sign_in),
+    on(FinishOAuth, oauth.finish),
+    on(ExchangeCode, exchange.exchange),
+    on(FinishSaml, saml.finish),
+    on(TestSignOn, trying.begin),
+    on(PutSaml, saml_configs.put),
+    on(DeleteSaml, saml_configs.delete),
+    # tenants' OIDC providers
+    on(PutOidcProviders, put_oidc_providers.put),
+    on(PutProviderKeys, keys.put),
     # sessions
     on(RefreshSession, sessions.refresh),
     on(EndSession, sessions.end),
@@ -103,7 +162,18 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     on(PutConfig, config.put),
     on(PutMember, members.put),
     on(RemoveMember, members.remove),
+    on(PutInvitation, invitations.put),
+    on(RevokeInvitation, invitations.revoke),
+    on(AcceptInvitation, invitations.accept),
+    # what people sign in with
+    on(LinkIdentity, identities.link),
+    on(UnlinkIdentity, identities.unlink),
+    on(RemediateWallets, wallet_policy.remediate),
     on(Vouch, vouch.vouch),
+    # people whom the operator names
+    on(CreateUser, provisioning.create),
+    on(AssignExternalId, provisioning.assign),
+    on(ConnectOrCreateUser, provisioning.connect_or_create),
     # a tenant's API keys
     on(CreateApiKey, api_keys.create),
     on(RevokeApiKey, api_keys.revoke),
@@ -122,6 +192,12 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     on(ListPlatformKeys, platform_keys.list_all),
     on(CheckRequestSignature, request_signatures.check),
     on(RotateIdentity, rotate.rotate),
+    # single sign-on: e-mail domains
+    on(PutSsoDomain, domain_acts.put),
+    on(VerifySsoDomain, domain_acts.verify),
+    on(DeleteSsoDomain, domain_acts.delete),
+    on(DomainSeen, domain_acts.seen),
+    on(DiscoverSignOn, domain_acts.discover),
     # webhooks
     on(CreateWebhook, webhooks.create),
     on(ChangeWebhook, webhooks.change),

@@ -19,6 +19,13 @@ class Page(msgspec.Struct, frozen=True):
     origin: str
 
 
+class Bound(msgspec.Struct, frozen=True):
+    """A session that a tenant's sign-on began: it stays in that tenant, and ends then."""
+
+    tenant: str
+    until: datetime
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A person signed in to one tenant: what an access token says of it."""
 
@@ -32,6 +39,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     # The app client at whose page it began, and that page's origin.
     page: Page | None = None
+    bound: Bound | None = None
 
 
 def session_token(minter: Minter, session: Session) -> str:
@@ -51,5 +59,6 @@ def session_token(minter: Minter, session: Session) -> str:
             exp=issued + ACCESS_SECONDS,
             jti=ids.new_uuid(),
             page=session.page.client if session.page else None,
+            bound=session.bound is not None,
         )
     )

@@ -1,20 +1,19 @@
 """The page where a person lets a device in: HTML and no more, what it does it asks of other routes."""
 
 import html
-from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 
-from api.http import pages
+from api.http import pages, sign_in_pages
 from api.http.endpoint import Routes
 from api.http.who import public
 from custody.kit.answers import Document
 from custody.kit.described import described
 
 routes = Routes("/device", tag="Devices")
-_FOLDER = Path(__file__).parents[1] / "pages" / "device"
-_PAGE: Final = (_FOLDER / "page.html").read_text()
+_FOLDER = sign_in_pages.PAGES / "device"
+_PAGE: Final = sign_in_pages.composed(_FOLDER / "page.html", "Step 2 of 3")
 _SHOWN = 32
 ASSETS: Final = pages.assets("/device", _FOLDER)
 

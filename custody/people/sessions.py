@@ -25,6 +25,6 @@ async def current(ports: Ports, caller: SessionCaller) -> CurrentSession:
         user=await store.profile(ports.pool, caller.user),
         tenant=SessionTenant(here.tenant_id, here.name, here.role),
         mfa=Mfa(verified, await store.methods(ports.pool, caller.user)),
-        # Where else they are a member is no business of a tenant's page.
-        memberships=memberships if caller.page is None else [here],
+        # Where else they are a member is no business of a tenant's page, nor of its identity provider.
+        memberships=[here] if caller.page is not None or caller.bound else memberships,
     )

@@ -12,7 +12,7 @@ from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_in import NewEmailCode, SignInWithWallet
 
 # The signer's word that a message is right in everything but its signature, which only a contract could take.
-_CONTRACT_NEEDED = "contract_needed"
+CONTRACT_NEEDED = "contract_needed"
 
 
 class TenantNeeded(Invalid):
@@ -30,7 +30,7 @@ async def with_wallet(ports: Ports, origin: Origin, headers: PageHeaders, body: 
     try:
         return await ports.workers.tell(message, origin)
     except Unauthenticated as refusal:
-        if refusal.code != _CONTRACT_NEEDED:
+        if refusal.code != CONTRACT_NEEDED:
             raise
     await demand_agreement(ports, body.message, body.signature)
     agreed = msgspec.structs.replace(message, by_contract=True)

@@ -49,6 +49,9 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     # Also from a session that began at an app client's page, though it takes any role: what takes any role is about the
     # person, who is more than a member of that page's tenant.
     pages: bool
+    # Also from a session that a tenant's sign-on began, though it takes any role, for the same reason: whoever runs the
+    # identity provider of one tenant must not act for a person elsewhere.
+    bound: bool
     # What a platform key needs.
     scope: str | None
     # The client sends it again by itself when the connection broke before the answer came.
@@ -72,6 +75,7 @@ def command[C: type[Command[Any]]](  # noqa: PLR0913 - this is the declaration i
     roles: frozenset[Role] = ADMINS,
     mfa: Action | None = None,
     pages: bool = False,
+    bound: bool = False,
     scope: str | None = None,
     repeatable: bool = False,
     replays_itself: bool = False,
@@ -88,6 +92,7 @@ def command[C: type[Command[Any]]](  # noqa: PLR0913 - this is the declaration i
             roles=roles,
             mfa=mfa,
             pages=pages or roles != ANYBODY,
+            bound=bound or roles != ANYBODY,
             scope=scope,
             repeatable=repeatable,
             replays_itself=replays_itself,

@@ -47,6 +47,10 @@ class NotForPages(Forbidden):
     """A session that began at an app client's page cannot do this; sign in at this service's own address."""
 
 
+class SessionBound(Forbidden):
+    """This session stays in its tenant, whose sign-on or application began it; sign in at this service to do this."""
+
+
 class TokenRevoked(BadProof):
     """This token was revoked; ask the tenant for a new one."""
 

@@ -37,8 +37,9 @@ def _judging(body: TenantConfigBody) -> dict[str, Any]:
         "autoExpireSeconds": body.approval_config.auto_expire_seconds,
         "uncoveredEffects": body.approval_config.uncovered_effects,
     }
-    if body.auth_abuse_config is not UNSET and body.auth_abuse_config.mfa is not UNSET:
-        said["mfa"] = msgspec.to_builtins(body.auth_abuse_config.mfa)
+    if body.auth_abuse_config is not UNSET:
+        # Without what is unset: that part stays as it is.
+        said |= msgspec.to_builtins(body.auth_abuse_config)
     return said
 
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from custody.identity.app_clients import AppClient
+from custody.identity.joining import InvitationPolicy, WalletPolicy
 from custody.identity.mfa import MfaPolicy
 from custody.identity.theme import PolicyTemplates, SecretRoutePresets, Theme
 from custody.kit.described import Id, Instant, described
@@ -137,9 +138,11 @@ class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class AuthAbuseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How recent a second factor must be; without `mfa` it stays as it is."""
+    """What people must show, and how they join; a part that is omitted stays as it is."""
 
     mfa: Annotated[MfaPolicy | UnsetType, described("How recent a second factor must be.")] = UNSET
+    invitations: Annotated[InvitationPolicy | UnsetType, described("How people join.")] = UNSET
+    wallet: Annotated[WalletPolicy | UnsetType, described("Which wallets people may link.")] = UNSET
 
 
 class ShownConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -164,7 +167,9 @@ class TenantConfigBody(ShownConfig, frozen=True, forbid_unknown_fields=True, ren
 
     tenant_id: Annotated[TenantId | None, described("The tenant; must be the one in the path.")] = None
     approval_config: Annotated[ApprovalConfig, described("How approvals work.")] = ApprovalConfig()
-    auth_abuse_config: Annotated[AuthAbuseConfig | UnsetType, described("How recent a second factor must be.")] = UNSET
+    auth_abuse_config: Annotated[
+        AuthAbuseConfig | UnsetType, described("What people must show, and how they join.")
+    ] = UNSET
     app_clients: Annotated[
         Annotated[tuple[AppClient, ...], Meta(max_length=50)] | UnsetType,
         described("The app clients, replacing all of them."),
@@ -172,9 +177,11 @@ class TenantConfigBody(ShownConfig, frozen=True, forbid_unknown_fields=True, ren
 
 
 class PresentAuthAbuseConfig(msgspec.Struct, frozen=True):
-    """How recent a second factor must be."""
+    """What people must show, and how they join."""
 
     mfa: Annotated[MfaPolicy, described("How recent a second factor must be.")] = MfaPolicy()
+    invitations: Annotated[InvitationPolicy, described("How people join.")] = InvitationPolicy()
+    wallet: Annotated[WalletPolicy, described("Which wallets people may link.")] = WalletPolicy()
 
 
 class TenantConfig(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -188,7 +195,7 @@ class TenantConfig(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     approval_config: Annotated[ApprovalConfig, described("How approvals work.")] = ApprovalConfig()
     feature_flags: Annotated[dict[str, bool], described("What the tenant's pages show, by name.")] = {}
     theme: Annotated[Theme | None, described("How the tenant's pages look.")] = None
-    auth_abuse_config: Annotated[PresentAuthAbuseConfig, described("How recent a second factor must be.")] = (
+    auth_abuse_config: Annotated[PresentAuthAbuseConfig, described("What people must show, and how they join.")] = (
         PresentAuthAbuseConfig()
     )
     app_clients: Annotated[tuple[AppClient, ...], described("The app clients.")] = ()

@@ -26,6 +26,8 @@ _PUT = "SELECT put_config($1, $2, $3, $4, $5)"
 _CLIENTS = "SELECT document FROM app_clients WHERE tenant_id = $1 ORDER BY created_at DESC, id"
 # A longer answer is not kept: a repetition is then told what is there by that time.
 MAX_KEPT = 512 * 1024
+# The parts of `authAbuseConfig`: about people, so only people change them.
+_OF_PEOPLE = ("mfa", "invitations", "wallet")
 
 
 async def put(identity: Identity, message: PutConfig, call: Call[ProvenTenant]) -> SavedConfig:
@@ -52,6 +54,12 @@ async def put(identity: Identity, message: PutConfig, call: Call[ProvenTenant]) 
     return outcome
 
 
+async def judging_of(connection: Any, identity: Identity, tenant: str) -> Judging:
+    """What a tenant is judged by, read in the transaction that acts, which goes on in that tenant."""
+    row = await connection.fetchrow(_READ, tenant)
+    return identity.judging.open(tenant, row["version"], row["judging"], row["mac"])
+
+
 def _outcome(document: str, judging: str, clients: list[str]) -> SavedConfig:
     """The configuration as it is stored now, so that a repetition is told the same; without it where it is too long."""
     outcome = SavedConfig(StoredConfig(document, judging, clients))
@@ -66,11 +74,11 @@ async def _clients(
 
 def _after(caller: ProvenTenant, before: Judging, said: dict[str, Any]) -> Judging:
     """What is judged by from now on."""
-    kept = {} if "mfa" in said else {"mfa": msgspec.to_builtins(before.mfa)}
+    kept = {part: msgspec.to_builtins(getattr(before, part)) for part in _OF_PEOPLE if part not in said}
     try:
         after = msgspec.convert(said | kept, Judging)
     except msgspec.ValidationError as problem:
-        raise BadApprovalConfig(f"approvalConfig or authAbuseConfig.mfa: {problem}") from None
+        raise BadApprovalConfig(f"approvalConfig or authAbuseConfig: {problem}") from None
     if not isinstance(caller, ProvenSession) and _plain(before.mfa) == _plain(after.mfa):
         # The same today in other words; but what a person pinned to the default of today stays when that moves.
         return msgspec.structs.replace(after, mfa=before.mfa)
@@ -81,7 +89,8 @@ def _changed_by(
     stored: dict[str, AppClient], named: list[AppClient] | None, before: Judging, after: Judging
 ) -> list[str]:
     """Which of the two parts that only a person may change are not as they were."""
-    changed = ["authAbuseConfig"] if before.mfa != after.mfa else []
+    moved = any(getattr(before, part) != getattr(after, part) for part in _OF_PEOPLE)
+    changed = ["authAbuseConfig"] if moved else []
     if named is not None and {client.id: client for client in named} != stored:
         changed.append("appClients")
     return changed

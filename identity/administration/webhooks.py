@@ -13,7 +13,7 @@ import os
 import msgspec
 from msgspec import UNSET
 
-from custody.kit import clock, ids, quotas
+from custody.kit import clock, ids, outside_urls, quotas
 from custody.protocol.identity.refusals import TooManyWebhookSecrets, WebhookAbsent, WebhookDisabled
 from custody.protocol.identity.webhooks import (
     ChangeWebhook,
@@ -87,7 +87,7 @@ async def create(identity: Identity, message: CreateWebhook, call: Call[ProvenSe
             _ADD, tenant, webhook, url, events, message.description, message.max_retries, message.retry_backoff_ms
         )
         await connection.execute(_SEAL, tenant, webhook, place, identity.sealer.key_version, blob)
-        await tell(connection, call, "webhook.created", "webhook", webhook, host=targets.place(url), events=events)
+        await tell(connection, call, "webhook.created", "webhook", webhook, host=outside_urls.place(url), events=events)
         await remember(connection, call, None)
     return NewWebhook(**msgspec.structs.asdict(webhook_of(row)), secret=shown)
 
@@ -123,7 +123,7 @@ async def change(identity: Identity, message: ChangeWebhook, call: Call[ProvenSe
             new["retry_backoff_ms"],
         )
         outcome = webhook_of(row)
-        led = {"host": targets.place(given["url"])} if "url" in given else {}
+        led = {"host": outside_urls.place(given["url"])} if "url" in given else {}
         await tell(connection, call, "webhook.changed", "webhook", message.webhook, changed=sorted(given), **led)
         await remember(connection, call, outcome)
     return outcome

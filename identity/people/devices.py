@@ -29,7 +29,7 @@ from custody.protocol.identity.devices import (
     OAuthError,
     PollDeviceCode,
 )
-from custody.protocol.identity.refusals import DeviceCodeAbsent, DeviceDecided, NotAMember
+from custody.protocol.identity.refusals import DeviceCodeAbsent, DeviceDecided, NotAMember, SsoRequired
 from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.proofs import APP_CLIENT_MAC, ProvenSession
@@ -254,12 +254,24 @@ async def _exchanged(connection: Any, identity: Identity, row: Any, code: _Code,
     if row["deactivated_at"] is not None:
         raise _Refused("access_denied", "The person is no longer active.")
     await _become(connection, identity, msgspec.structs.replace(code, status="consumed"))
+    assert code.session is not None  # noqa: S101 - as anyone who approves
+    bound, methods = await sessions.letting_in(connection, identity, code.session)
     try:
         session = await sessions.begin(
-            connection, identity, call.origin, code.user, tenant=code.tenant, provider="device", amr=("device",)
+            connection,
+            identity,
+            call.origin,
+            code.user,
+            tenant=code.tenant,
+            provider="device",
+            amr=("device", *methods),
+            bound=bound,
         )
     except NotAMember:
         raise _Refused("access_denied", "The person is no longer a member of the tenant.") from None
+    except SsoRequired:
+        said = "The tenant requires single sign-on for the person's e-mail domain: sign on there, then approve again."
+        raise _Refused("access_denied", said) from None
     return DeviceSignedIn(session)
 
 
@@ -279,6 +291,9 @@ async def _undecided(
         to = await persons.membership(connection, identity, call.caller.user, code.tenant)
     except NotAMember:
         raise DeviceCodeAbsent from None
+    # A session that stays in its tenant lets nothing into another one.
+    if call.caller.bound and code.tenant != call.caller.tenant:
+        raise DeviceCodeAbsent
     if code.status != "pending":
         raise DeviceDecided
     return row, code, to

@@ -27,16 +27,21 @@ async def new_code(identity: Identity, message: NewEmailCode, call: Call[None]) 
 
 async def sign_in(identity: Identity, message: SignInWithEmail, call: Call[None]) -> SignedIn:
     """A session for anyone who reads this address. The first one makes a user and a tenant of their own."""
-    address = normalised_email(message.email)
-    subject = f"email:{address}"
-    await attempts.count(identity, subject, GUESSES_PER_HOUR, HOUR)
-    mac = await codes.look(identity, "email", address, message.code)
-    # For good, whatever becomes of the sign-in.
-    async with identity.pool.acquire() as connection, connection.transaction():
-        await codes.use(connection, "email", address, mac)
-        await attempts.forget(connection, subject)
+    address = await proven(identity, message.email, message.code)
     async with identity.pool.acquire() as connection, connection.transaction():
         user = await persons.find_or_make(connection, identity, "email", address)
         return await sessions.begin(
             connection, identity, call.origin, user, tenant=message.tenant, provider="email", amr=("email",)
         )
+
+
+async def proven(identity: Identity, email: str, code: str) -> str:
+    """The address, whose code this is; it is used up for good, whatever becomes of what follows."""
+    address = normalised_email(email)
+    subject = f"email:{address}"
+    await attempts.count(identity, subject, GUESSES_PER_HOUR, HOUR)
+    mac = await codes.look(identity, "email", address, code)
+    async with identity.pool.acquire() as connection, connection.transaction():
+        await codes.use(connection, "email", address, mac)
+        await attempts.forget(connection, subject)
+    return address

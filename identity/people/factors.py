@@ -13,13 +13,14 @@ import msgspec
 from custody.identity.roles import ANYBODY
 from custody.kit import clock
 from custody.protocol.identity.refusals import Deactivated, FactorAbsent
+from custody.protocol.refusals import SessionBound
 from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.proofs import PLATFORM, ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people import attempts
-from identity.people.persons import personal
+from identity.people.persons import hold, personal
 
 GUESSES, GUESS_SECONDS = 5, 900
 # Beside it, for who guesses on and on: wrong ones alone, and no right one clears them.
@@ -39,6 +40,7 @@ _CLEAR_CODES = (
     "DELETE FROM recovery_codes WHERE user_id = $1 AND NOT EXISTS (SELECT FROM factors WHERE user_id = $1) "
     "AND NOT EXISTS (SELECT FROM passkeys WHERE user_id = $1)"
 )
+_HAS_OTHER_WAYS = "SELECT EXISTS (SELECT FROM identities WHERE user_id = $1 AND tenant_id IS DISTINCT FROM $2)"
 _CHANGED = "UPDATE users SET factors_changed_at = $2 WHERE id = $1"
 _AUDIT = "SELECT audit_append('user', $1, $2, $3, $4, $5, $6)"
 
@@ -57,16 +59,35 @@ def need(call: Call[ProvenSession], methods: tuple[str, ...] | None = None) -> N
 
 
 @asynccontextmanager
-async def changing(identity: Identity, call: Call[ProvenSession]) -> AsyncIterator[Any]:
-    """A transaction that may change the factors of the person who asks; the tenant in scope is the session's."""
+async def changing(
+    identity: Identity, call: Call[ProvenSession], *, way_in: bool = False, held: tuple[str, str] | None = None
+) -> AsyncIterator[Any]:
+    """A transaction that may change the factors of the person who asks; the tenant in scope is the session's.
+
+    `way_in`: the factor signs in by itself, as a passkey does. `held`: kind and subject of an identity that changes.
+    """
     need(call)
     async with identity.pool.acquire() as connection, connection.transaction():
         caller = call.caller
+        if held is not None:
+            await hold(connection, *held)
         await lock(connection, caller.user, caller.tenant)
         row = await connection.fetchrow(_STANDS, caller.tenant, caller.standing, caller.user)
         # Again: a factor may have been added since the proof was checked.
         need(call, tuple(row["methods"]))
+        if caller.bound and (way_in or not row["methods"]):
+            await _spare_what_is_elsewhere(connection, caller)
         yield connection
+
+
+async def _spare_what_is_elsewhere(connection: Any, caller: ProvenSession) -> None:
+    """Raise SessionBound if the person has a way to sign in beside this tenant's sign-on.
+
+    Anyone who runs the tenant's identity provider could otherwise plant a factor on somebody who owns something
+    elsewhere.
+    """
+    if await connection.fetchval(_HAS_OTHER_WAYS, caller.user, caller.tenant):
+        raise SessionBound
 
 
 async def lock(connection: Any, user: str, tenant: str = PLATFORM) -> None:

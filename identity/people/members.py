@@ -3,17 +3,20 @@
 Who was removed and is added again is another member: what they held of before stays without worth.
 """
 
+from datetime import datetime
 from typing import Any
 
 import asyncpg
 
 from custody.kit import clock, quotas
+from custody.kit.shapes import Role
 from custody.protocol.identity.refusals import LastOwner, MemberAbsent, UserAbsent
 from custody.protocol.identity.tenants import Membership, PutMember, RemovedMember, RemoveMember, SavedMember
 from custody.worker.acts import operating_in, remember, tell
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenPlatform
 from identity.context import Identity
+from identity.people import persons
 from identity.people.persons import membership_mac
 
 WRITE_SCOPE = "platform:user:write"
@@ -29,6 +32,7 @@ _OTHER_OWNER = (
     "AND m.user_id <> $2 AND m.role = 'owner' AND u.deactivated_at IS NULL)"
 )
 _REMOVE = "DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2 RETURNING role"
+_NOT_BY_SIGN_ON = "DELETE FROM sso_memberships WHERE tenant_id = $1 AND user_id = $2"
 _END_SESSIONS = (
     "UPDATE sessions SET revoked_at = service_now() WHERE tenant_id = $1 AND user_id = $2 AND revoked_at IS NULL"
 )
@@ -44,11 +48,13 @@ async def put(identity: Identity, message: PutMember, call: Call[ProvenPlatform]
         before, since = (row["role"], row["created_at"]) if row else (None, clock.now())
         if before == "owner" and role != "owner":
             await _spare_last_owner(connection, tenant, user, force=message.force)
-        mac = membership_mac(identity, tenant, user, role, since)
         try:
-            await connection.execute(_PUT, tenant, user, role, mac, since)
+            await write(connection, identity, tenant, user, role, since)
         except asyncpg.ForeignKeyViolationError:
             raise UserAbsent from None
+        # From now on the operator's word counts, and no group of an identity provider changes it.
+        await connection.execute(_NOT_BY_SIGN_ON, tenant, user)
+        await persons.let_back(connection, identity, user, tenant)
         if before is None:
             await tell(connection, call, "membership.added", "user", user, role=role)
         elif before != role:
@@ -68,9 +74,22 @@ async def remove(identity: Identity, message: RemoveMember, call: Call[ProvenPla
         if role == "owner":
             await _spare_last_owner(connection, tenant, user, force=message.force)
         await connection.execute(_END_SESSIONS, tenant, user)
+        await persons.keep_out(connection, identity, user, tenant)
         await tell(connection, call, "membership.removed", "user", user, before=role)
         await remember(connection, call, outcome)
     return outcome
+
+
+async def write(connection: Any, identity: Identity, tenant: str, user: str, role: Role, since: datetime) -> None:
+    """Write a membership in the tenant that the transaction is in; `since` is kept by one that goes on."""
+    mac = membership_mac(identity, tenant, user, role, since)
+    await connection.execute(_PUT, tenant, user, role, mac, since)
+
+
+async def standing(connection: Any, tenant: str, user: str) -> tuple[Role, datetime]:
+    """The role of a member, and since when."""
+    row = await connection.fetchrow(_BEFORE, tenant, user)
+    return row["role"], row["created_at"]
 
 
 async def _spare_last_owner(connection: Any, tenant: str, user: str, *, force: bool) -> None:

@@ -18,6 +18,7 @@ from custody.protocol.identity.factors import (
 )
 from custody.protocol.identity.refusals import (
     FactorAbsent,
+    LastLoginMethod,
     PasskeyAbsent,
     PasskeyCloned,
     PasskeyTaken,
@@ -31,7 +32,7 @@ from custody.worker.call import Call
 from custody.worker.proofs import PLATFORM, ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
-from identity.people import challenges, factors, recovery, sessions
+from identity.people import challenges, factors, recovery, sessions, ways_in
 from identity.people.webauthn_answers import (
     Asserted,
     Assertion,
@@ -91,7 +92,7 @@ async def register(identity: Identity, message: RegisterPasskey, call: Call[Prov
     await challenges.take(identity, answer.challenge, "register", call.caller)
     made = answer.check(site_of(identity.public_url), answer.challenge)
     passkey, now, name = ids.new_uuid(), clock.now(), message.name or DEFAULT_NAME
-    async with factors.changing(identity, call) as connection:
+    async with factors.changing(identity, call, way_in=True) as connection:
         await _put(connection, identity, call.caller.user, made, (passkey, name, now))
         await factors.changed(connection, call, "passkey.added", "passkey", passkey, name=name)
         codes = await recovery.beside(connection, identity, call.caller.user)
@@ -101,9 +102,11 @@ async def register(identity: Identity, message: RegisterPasskey, call: Call[Prov
 async def remove(identity: Identity, message: RemovePasskey, call: Call[ProvenSession]) -> RemovedFactor:
     """A passkey of the person's own no longer counts."""
     user = call.caller.user
-    async with factors.changing(identity, call) as connection:
+    async with factors.changing(identity, call, way_in=True) as connection:
         if not await connection.fetchval(_REMOVE, message.passkey, user):
             raise PasskeyAbsent
+        if not await ways_in.has_any(connection, user):
+            raise LastLoginMethod
         await factors.clear_codes(connection, user)
         await factors.changed(connection, call, "passkey.removed", "passkey", message.passkey)
     return RemovedFactor(message.passkey)

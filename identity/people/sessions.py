@@ -26,7 +26,7 @@ from custody.protocol.identity.sessions import (
     SignedIn,
     SwitchTenant,
 )
-from custody.protocol.refusals import NotForPages
+from custody.protocol.refusals import NotForPages, SessionBound
 from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.proofs import PLATFORM, ProvenSession, SessionRevoked
@@ -35,16 +35,18 @@ from identity.administration import origins
 from identity.context import Identity
 from identity.people import persons
 from identity.people.persons import Membership
-from identity.tokens import ACCESS_SECONDS, Page, Session, session_token
+from identity.sign_on.domains import demand_sign_on
+from identity.tokens import ACCESS_SECONDS, Bound, Page, Session, session_token
 
 SESSION_DAYS = 30
-_SESSION_MAC = "session-mac"
+SESSION_MAC = "session-mac"
 _REFRESH_MAC = "refresh-token"
 _PREFIX = "rt_"
 _TOKEN_BYTES = 16 + 4 + 36
 _INSERT = (
     "INSERT INTO sessions (id, user_id, tenant_id, provider, amr, mfa_at, mac, created_at, used_at, expires_at, "
-    "ip_address, user_agent, client_id, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, $12, $13)"
+    "ip_address, user_agent, client_id, origin, bound_tenant, bound_until) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, $12, $13, $14, $15)"
 )
 # Anyone who signs in clears away what ended a month ago; never many at once.
 _CLEAR = (
@@ -52,10 +54,16 @@ _CLEAR = (
     "WHERE LEAST(revoked_at, expires_at) < service_now() - interval '30 days' LIMIT 20 FOR UPDATE SKIP LOCKED)"
 )
 _LOCK = (
-    "SELECT s.user_id, s.tenant_id, s.provider, s.amr, s.mfa_at, s.mac, s.generation, s.client_id, s.origin, "
+    "SELECT s.id, s.user_id, s.tenant_id, s.provider, s.amr, s.mfa_at, s.mac, s.generation, s.client_id, s.origin, "
+    "s.bound_tenant, s.bound_until, "
     "s.mfa_at < u.factors_changed_at AS outdated FROM sessions s "
     "JOIN users u ON u.id = s.user_id WHERE s.id = $1 AND s.revoked_at IS NULL AND s.expires_at > service_now() "
     "AND u.deactivated_at IS NULL FOR UPDATE OF s"
+)
+# It may have been signed out of since, as the device page does.
+_LETTING_IN = (
+    "SELECT id, user_id, tenant_id, provider, amr, mfa_at, mac, generation, client_id, origin, bound_tenant, "
+    "bound_until FROM sessions WHERE id = $1"
 )
 _NEXT = (
     "UPDATE sessions SET generation = $2, tenant_id = $3, amr = $4, mfa_at = $5, mac = $6, used_at = $7 WHERE id = $1"
@@ -84,6 +92,8 @@ async def begin(  # noqa: PLR0913 - what a session consists of
     amr: tuple[str, ...],
     mfa: bool = False,
     page: Page | None = None,
+    bound: Bound | None = None,
+    session_id: str | None = None,
 ) -> SignedIn:
     """Sign a person in and give their tokens. Call it in a transaction, after the nonce or code was used up."""
     now = clock.now()
@@ -92,8 +102,10 @@ async def begin(  # noqa: PLR0913 - what a session consists of
         if tenant is None
         else persons.membership(connection, identity, user, tenant)
     )
+    if not _signed_on(bound, amr, to.tenant):
+        await demand_sign_on(connection, identity, user, to.tenant, to.role)
     session = Session(
-        id=ids.new_uuid(),
+        id=session_id or ids.new_uuid(),
         user=user,
         tenant=to.tenant,
         role=to.role,
@@ -102,6 +114,7 @@ async def begin(  # noqa: PLR0913 - what a session consists of
         mfa_at=now if mfa else None,
         generation=1,
         page=page,
+        bound=bound,
     )
     await connection.execute(
         _INSERT,
@@ -113,11 +126,13 @@ async def begin(  # noqa: PLR0913 - what a session consists of
         session.mfa_at,
         _mac(identity, session),
         now,
-        now + timedelta(days=SESSION_DAYS),
+        min(now + timedelta(days=SESSION_DAYS), bound.until) if bound else now + timedelta(days=SESSION_DAYS),
         origin.ip,
         origin.user_agent,
         page.client if page else None,
         page.origin if page else None,
+        bound.tenant if bound else None,
+        bound.until if bound else None,
     )
     await connection.execute(_CLEAR)
     said = {"clientId": page.client, "page": page.origin} if page else {}
@@ -135,7 +150,7 @@ async def refresh(identity: Identity, message: RefreshSession, call: Call[None])
         if session.page and not await origins.is_page_of(identity, session.page, session.tenant):
             raise RefreshTokenInvalid
         if generation == session.generation:
-            to = await persons.membership(connection, identity, session.user, session.tenant)
+            to = await _let_in(connection, identity, session, session.tenant)
             return await step(connection, identity, session, to)
         # Raising here would roll back the end of the session, so the refusal is raised after the commit.
         await connection.execute(_END, session.id, session.user)
@@ -148,7 +163,7 @@ async def switch(identity: Identity, message: SwitchTenant, call: Call[ProvenSes
     """Continue the session in another tenant that the person belongs to."""
     async with identity.pool.acquire() as connection, connection.transaction():
         session = await own(connection, identity, call)
-        to = await persons.membership(connection, identity, session.user, message.tenant)
+        to = await _let_in(connection, identity, session, message.tenant)
         await note(connection, session, "session.switched", call.origin, to=to.tenant)
         return await step(connection, identity, session, to)
 
@@ -158,6 +173,8 @@ async def end(identity: Identity, message: EndSession, call: Call[ProvenSession]
     session = message.session or call.caller.session
     if call.caller.page is not None and session != call.caller.session:
         raise NotForPages
+    if call.caller.bound and session != call.caller.session:
+        raise SessionBound
     async with identity.pool.acquire() as connection, connection.transaction():
         if await connection.fetchval(_END, session, call.caller.user) is None:
             raise SessionAbsent
@@ -200,6 +217,31 @@ async def step(connection: Any, identity: Identity, session: Session, to: Member
     return await shown(connection, identity, after, to)
 
 
+async def _let_in(connection: Any, identity: Identity, session: Session, tenant: str) -> Membership:
+    """What the person is in a tenant in which a session goes on; SsoRequired if that takes the tenant's own sign-on."""
+    to = await persons.membership(connection, identity, session.user, tenant)
+    if not _signed_on(session.bound, session.amr, tenant):
+        await demand_sign_on(connection, identity, session.user, tenant, to.role)
+    return to
+
+
+def _signed_on(bound: Bound | None, amr: tuple[str, ...], tenant: str) -> bool:
+    """Whether the tenant's own sign-on began a session, or one that let in this device."""
+    return bound is not None and bound.tenant == tenant and not {"saml", "oidc"}.isdisjoint(amr)
+
+
+async def letting_in(connection: Any, identity: Identity, session_id: str) -> tuple[Bound | None, tuple[str, ...]]:
+    """Of the session in which a device was let in what that device's has too: where it stays, and by which sign-on."""
+    row = await connection.fetchrow(_LETTING_IN, session_id)
+    if row is None:
+        raise SessionRevoked
+    session = read(row)
+    identity.sealer.check_mac(row["mac"], SESSION_MAC, PLATFORM, content_of(session))
+    if session.bound is None:
+        return None, ()
+    return session.bound, tuple(method for method in session.amr if method in ("oauth", "saml", "oidc"))
+
+
 async def locked(connection: Any, identity: Identity, session_id: str) -> Session | None:
     """An active session, locked; Tampered if its row, the second factor above all, is not as identity wrote it.
 
@@ -208,18 +250,10 @@ async def locked(connection: Any, identity: Identity, session_id: str) -> Sessio
     row = await connection.fetchrow(_LOCK, session_id)
     if row is None:
         return None
-    session = Session(
-        id=session_id,
-        user=str(row["user_id"]),
-        tenant=row["tenant_id"],
-        role="member",
-        provider=row["provider"],
-        amr=tuple(row["amr"]),
-        mfa_at=row["mfa_at"],
-        generation=row["generation"],
-        page=Page(row["client_id"], row["origin"]) if row["client_id"] else None,
-    )
-    identity.sealer.check_mac(row["mac"], _SESSION_MAC, PLATFORM, _content(session))
+    session = read(row)
+    identity.sealer.check_mac(row["mac"], SESSION_MAC, PLATFORM, content_of(session))
+    if session.bound and session.bound.until <= clock.now():
+        return None
     return msgspec.structs.replace(session, mfa_at=None) if row["outdated"] else session
 
 
@@ -253,14 +287,32 @@ async def _record(
     )
 
 
-def _content(session: Session) -> bytes:
+def read(row: Any) -> Session:
+    """The row of a session, whose MAC nobody has looked at yet; the role is that of the membership, and not in it."""
+    return Session(
+        id=str(row["id"]),
+        user=str(row["user_id"]),
+        tenant=row["tenant_id"],
+        role="member",
+        provider=row["provider"],
+        amr=tuple(row["amr"]),
+        mfa_at=row["mfa_at"],
+        generation=row["generation"],
+        page=Page(row["client_id"], row["origin"]) if row["client_id"] else None,
+        bound=Bound(row["bound_tenant"], row["bound_until"]) if row["bound_tenant"] else None,
+    )
+
+
+def content_of(session: Session) -> bytes:
+    """What the MAC is of. What most sessions are not stands in none, so that those of before keep theirs."""
     moment = int(session.mfa_at.timestamp() * 1000) if session.mfa_at else 0
     page = (session.page.client, session.page.origin, session.tenant) if session.page else ()
-    return fields(session.id, session.user, session.provider, " ".join(session.amr), moment, *page)
+    bound = ("bound", session.bound.tenant, clock.unix_microseconds(session.bound.until)) if session.bound else ()
+    return fields(session.id, session.user, session.provider, " ".join(session.amr), moment, *page, *bound)
 
 
 def _mac(identity: Identity, session: Session) -> bytes:
-    return identity.sealer.mac(_SESSION_MAC, PLATFORM, _content(session))
+    return identity.sealer.mac(SESSION_MAC, PLATFORM, content_of(session))
 
 
 def _refresh_token(identity: Identity, session: Session) -> str:

@@ -1,12 +1,18 @@
-"""Sign-in with Ethereum: identity checks the signature itself, and uses up the nonce with it. EIP-4361."""
+"""Sign-in with a wallet: identity checks the signature itself, and uses up the nonce with it. EIP-4361."""
 
 from datetime import timedelta
+from typing import NamedTuple
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from custody.chains import base58
 from custody.chains.evm.personal_message import BadSignature, recover
 from custody.identity import siwe
 from custody.identity.siwe import SiweMessage
 from custody.kit import clock, tokens
 from custody.kit.errors import Unauthenticated
+from custody.protocol.identity.identities import WalletProof
 from custody.protocol.identity.refusals import NonceInvalid, SignatureInvalid, SiweChainUnknown
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_in import NewNonce, Nonce, SignInWithWallet
@@ -27,6 +33,13 @@ _LIVES = "SELECT expires_at > service_now() FROM sign_in_nonces WHERE nonce_hash
 _USE = "DELETE FROM sign_in_nonces WHERE nonce_hash = $1 RETURNING expires_at > service_now()"
 
 
+class Proven(NamedTuple):
+    """The kind and subject of a wallet that signed."""
+
+    kind: str
+    subject: str
+
+
 class ContractNeeded(Unauthenticated):
     """The signature is not the wallet key's; only a contract wallet could accept it."""
 
@@ -41,23 +54,10 @@ async def new_nonce(identity: Identity, message: NewNonce, call: Call[None]) -> 
 
 
 async def with_wallet(identity: Identity, message: SignInWithWallet, call: Call[None]) -> SignedIn:
-    """A session for the wallet that signed. Its first one makes a user and a tenant of their own.
-
-    A contract wallet has no key to recover; that its contract agreed is the api's word, so what signs in that way is
-    another identity than a wallet that signed itself, and no such word ever opens that one's account.
-    """
+    """A session for the wallet that signed. Its first one makes a user and a tenant of their own."""
     said = siwe.parse(message.message)
     page = await _page(identity, said, message)
-    chain = identity.chains.find(said.chain_id)
-    if chain is None or chain.family != "evm":
-        raise SiweChainUnknown
-    if message.by_contract:
-        kind, subject = "contract", f"{said.chain_id}:{said.address}"
-    elif _signed_by(said.address, message):
-        kind, subject = "wallet", said.address
-    else:
-        raise await _refusal(identity, tokens.digest(said.nonce))
-    await _use(identity, said.nonce)
+    kind, subject = await _proven(identity, said, message)
     async with identity.pool.acquire() as connection, connection.transaction():
         user = await persons.find_or_make(connection, identity, kind, subject)
         return await sessions.begin(
@@ -70,6 +70,36 @@ async def with_wallet(identity: Identity, message: SignInWithWallet, call: Call[
             amr=("wallet",),
             page=page,
         )
+
+
+async def proven(identity: Identity, shown: WalletProof) -> Proven:
+    """The wallet that signed a message for our own address just now; the nonce is used up."""
+    said = siwe.parse(shown.message)
+    siwe.check(said, domains=siwe.domains_of(identity.public_url), now=clock.now())
+    return await _proven(identity, said, shown)
+
+
+async def _proven(identity: Identity, said: SiweMessage, shown: SignInWithWallet | WalletProof) -> Proven:
+    """Whose the signature is.
+
+    A contract wallet has no key to recover; that its contract agreed is the api's word, so what signs in that way is
+    another identity than a wallet that signed itself, and no such word ever opens that one's account.
+    """
+    chain = identity.chains.find(said.chain_id)
+    if chain is None or chain.family != said.family:
+        raise SiweChainUnknown
+    if said.family == "solana":
+        if not _signed_by_solana(said.address, shown):
+            raise SignatureInvalid
+        found = Proven("solana", said.address)
+    elif shown.by_contract:
+        found = Proven("contract", f"{said.chain_id}:{said.address}")
+    elif _signed_by(said.address, shown):
+        found = Proven("wallet", said.address)
+    else:
+        raise await _refusal(identity, tokens.digest(said.nonce))
+    await _use(identity, said.nonce)
+    return found
 
 
 async def _page(identity: Identity, said: SiweMessage, message: SignInWithWallet) -> Page | None:
@@ -87,11 +117,21 @@ async def _page(identity: Identity, said: SiweMessage, message: SignInWithWallet
     return page
 
 
-def _signed_by(address: str, message: SignInWithWallet) -> bool:
+def _signed_by(address: str, shown: SignInWithWallet | WalletProof) -> bool:
     try:
-        return recover(message.message, message.signature) == address
+        return recover(shown.message, shown.signature) == address
     except BadSignature:
         return False
+
+
+def _signed_by_solana(address: str, shown: SignInWithWallet | WalletProof) -> bool:
+    """Ed25519 over the text as it is: what wallets do when a page asks them to sign a message."""
+    try:
+        public = Ed25519PublicKey.from_public_bytes(base58.decode(address) or b"")
+        public.verify(bytes.fromhex(shown.signature.removeprefix("0x")), shown.message.encode())
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 async def _refusal(identity: Identity, nonce: bytes) -> Unauthenticated:

@@ -22,7 +22,15 @@ from custody.worker.sealing import Context, Tampered, fields
 from custody.worker.token_keys import TOKEN_KEY_MAC, content_of, kid_of, public_of
 from identity.administration.signing_keys import SIGNING_KEY_MAC
 from identity.administration.webhooks import PLACES
-from identity.people.persons import IDENTITY_MAC
+from identity.people import invitations, provisioning, sessions
+from identity.people.persons import IDENTITY_MAC, known
+from identity.sign_on import keys
+from identity.sign_on.domains import SSO_DOMAIN_MAC
+from identity.sign_on.domains import read as domain_of_row
+from identity.sign_on.keys import PROVIDER_KEYS_MAC
+from identity.sign_on.oidc_providers import OIDC_PROVIDER_MAC
+from identity.sign_on.people import SSO_MEMBERSHIP_MAC
+from identity.sign_on.saml_configs import SAML_CONFIG_MAC
 
 # Each owner kind of a sealed value, with its purposes.
 PURPOSES: dict[str, tuple[str, ...]] = {
@@ -126,6 +134,54 @@ KINDS: tuple[Sealed | Maced, ...] = (
         content=lambda row: membership_content(row["tenant_id"], str(row["user_id"]), row["role"], row["created_at"]),
     ),
     Maced(
+        table="invitations",
+        what=IDENTITY_TABLES["invitations"],
+        keys=(("tenant_id", "text"), ("id", "uuid")),
+        columns="t.token_hash, t.email, t.role, t.status, t.accepted_by, t.expires_at",
+        purpose=invitations.INVITATION_MAC,
+        content=invitations.content_of,
+    ),
+    Maced(
+        table="saml_configs",
+        what=IDENTITY_TABLES["saml_configs"],
+        keys=(("tenant_id", "text"),),
+        columns="t.document",
+        purpose=SAML_CONFIG_MAC,
+        content=lambda row: fields(row["tenant_id"], row["document"]),
+    ),
+    Maced(
+        table="sso_memberships",
+        what=IDENTITY_TABLES["sso_memberships"],
+        keys=(("tenant_id", "text"), ("user_id", "uuid")),
+        columns="",
+        purpose=SSO_MEMBERSHIP_MAC,
+        content=lambda row: fields(row["tenant_id"], str(row["user_id"])),
+    ),
+    Maced(
+        table="oidc_providers",
+        what=IDENTITY_TABLES["oidc_providers"],
+        keys=(("tenant_id", "text"), ("id", "text")),
+        columns="t.document",
+        purpose=OIDC_PROVIDER_MAC,
+        content=lambda row: fields(row["tenant_id"], row["id"], row["document"]),
+    ),
+    Maced(
+        table="provider_keys",
+        what=IDENTITY_TABLES["provider_keys"],
+        keys=(("tenant_id", "text"), ("provider", "text")),
+        columns="t.jwks_uri, t.keys, t.previous, t.fetched_at, t.replaced_at, t.problem",
+        purpose=PROVIDER_KEYS_MAC,
+        content=lambda row: keys.read(row).content,
+    ),
+    Maced(
+        table="wallet_external_ids",
+        what=IDENTITY_TABLES["wallet_external_ids"],
+        keys=(("tenant_id", "text"), ("external_id", "text")),
+        columns="t.user_id",
+        purpose=provisioning.EXTERNAL_ID_MAC,
+        content=lambda row: provisioning.external_id_content(row["tenant_id"], row["external_id"], str(row["user_id"])),
+    ),
+    Maced(
         table="platform_keys",
         what=IDENTITY_TABLES["platform_keys"],
         keys=(("key_hash", "bytea"),),
@@ -137,24 +193,26 @@ KINDS: tuple[Sealed | Maced, ...] = (
         table="identities",
         what=IDENTITY_TABLES["identities"],
         keys=(("kind", "text"), ("subject", "text")),
-        columns="t.user_id",
+        columns="t.user_id, t.tenant_id, t.verified, t.blocked_at",
         purpose=IDENTITY_MAC,
-        content=lambda row: fields(row["kind"], row["subject"], str(row["user_id"])),
+        content=lambda row: known(row).content,
     ),
     Maced(
         table="sessions",
         what=IDENTITY_TABLES["sessions"],
         keys=(("id", "uuid"),),
-        columns="t.user_id, t.provider, t.amr, t.mfa_at, t.client_id, t.origin, t.tenant_id",
-        purpose="session-mac",
-        content=lambda row: fields(
-            str(row["id"]),
-            str(row["user_id"]),
-            row["provider"],
-            " ".join(row["amr"]),
-            int(row["mfa_at"].timestamp() * 1000) if row["mfa_at"] else 0,
-            *((row["client_id"], row["origin"], row["tenant_id"]) if row["client_id"] else ()),
-        ),
+        columns="t.user_id, t.provider, t.amr, t.mfa_at, t.client_id, t.origin, t.tenant_id, t.bound_tenant, "
+        "t.bound_until, t.generation",
+        purpose=sessions.SESSION_MAC,
+        content=lambda row: sessions.content_of(sessions.read(row)),
+    ),
+    Maced(
+        table="sso_domains",
+        what=IDENTITY_TABLES["sso_domains"],
+        keys=(("tenant_id", "text"), ("domain", "text")),
+        columns="t.sso_required, t.token, t.verified_at, t.checked_at, t.missing_since, t.absences, t.created_at",
+        purpose=SSO_DOMAIN_MAC,
+        content=lambda row: domain_of_row(row).content,
     ),
     Maced(
         table="factors",

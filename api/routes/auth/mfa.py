@@ -46,7 +46,7 @@ from custody.protocol.identity.refusals import (
     UserUnverified,
 )
 from custody.protocol.identity.sessions import SignedIn
-from custody.protocol.refusals import MfaRequired
+from custody.protocol.refusals import MfaRequired, SessionBound
 
 routes = Routes("/auth/mfa", tag="Second factors", hardened=False)
 
@@ -60,7 +60,7 @@ async def list_factors(ports: Ports, caller: SessionCaller) -> Factors:
 @routes.post(
     "/totp/enroll",
     who=asking(EnrolTotp),
-    fails=(MfaRequired, FactorExists, Deactivated),
+    fails=(MfaRequired, FactorExists, Deactivated, SessionBound),
     private=True,
     shows_secret=True,
 )
@@ -72,7 +72,7 @@ async def enroll_totp(ports: Ports, caller: SessionCaller) -> Answered[TotpEnrol
 @routes.post(
     "/totp/verify",
     who=asking(ConfirmTotp),
-    fails=(MfaRequired, CodeInvalid, EnrolmentAbsent, TooManyAttempts, Deactivated, NotAMember),
+    fails=(MfaRequired, CodeInvalid, EnrolmentAbsent, TooManyAttempts, Deactivated, NotAMember, SessionBound),
     private=True,
     shows_secret=True,
 )
@@ -96,7 +96,7 @@ async def step_up_with_totp(ports: Ports, caller: SessionCaller, body: CodeBody)
     return await ports.workers.ask(StepUp("totp", body.code), caller)
 
 
-@routes.delete("/totp", who=asking(RemoveTotp), fails=(MfaRequired, FactorAbsent, Deactivated))
+@routes.delete("/totp", who=asking(RemoveTotp), fails=(MfaRequired, FactorAbsent, Deactivated, SessionBound))
 async def remove_totp(ports: Ports, caller: SessionCaller) -> Answered[RemovedFactor]:
     """Remove the authenticator; removing the last factor also removes the recovery codes."""
     return await ports.workers.ask(RemoveTotp(), caller)
@@ -105,7 +105,7 @@ async def remove_totp(ports: Ports, caller: SessionCaller) -> Answered[RemovedFa
 @routes.post(
     "/recovery-codes",
     who=asking(NewRecoveryCodes),
-    fails=(MfaRequired, NoFactor, Deactivated),
+    fails=(MfaRequired, NoFactor, Deactivated, SessionBound),
     private=True,
     shows_secret=True,
 )
@@ -159,7 +159,7 @@ async def step_up_with_passkey(ports: Ports, caller: SessionCaller, body: Creden
     "/sms/enroll",
     who=asking(EnrolSms),
     limit="codes",
-    fails=(MfaRequired, BadPhoneNumber, TooManyAttempts, TooManyMessages, SmsNotConfigured, Deactivated),
+    fails=(MfaRequired, BadPhoneNumber, TooManyAttempts, TooManyMessages, SmsNotConfigured, Deactivated, SessionBound),
     private=True,
 )
 async def enroll_sms(ports: Ports, caller: SessionCaller, body: PhoneBody) -> CodeSent:
@@ -170,7 +170,16 @@ async def enroll_sms(ports: Ports, caller: SessionCaller, body: PhoneBody) -> Co
 @routes.post(
     "/sms/verify",
     who=asking(ConfirmSms),
-    fails=(MfaRequired, CodeInvalid, EnrolmentAbsent, TooManyAttempts, SmsNotConfigured, Deactivated, NotAMember),
+    fails=(
+        MfaRequired,
+        CodeInvalid,
+        EnrolmentAbsent,
+        TooManyAttempts,
+        SmsNotConfigured,
+        Deactivated,
+        NotAMember,
+        SessionBound,
+    ),
     private=True,
     shows_secret=True,
 )

@@ -18,6 +18,7 @@ from custody.protocol.identity.factors import (
 from custody.protocol.identity.refusals import (
     ChallengeInvalid,
     Deactivated,
+    LastLoginMethod,
     NotAMember,
     PasskeyAbsent,
     PasskeyCloned,
@@ -27,11 +28,12 @@ from custody.protocol.identity.refusals import (
     PasskeyTaken,
     PasskeyUnknown,
     RegistrationClosed,
+    SsoRequired,
     TooManyPasskeys,
 )
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_in import NewSignInChallenge, SignInWithPasskey
-from custody.protocol.refusals import MfaRequired
+from custody.protocol.refusals import MfaRequired, SessionBound
 
 routes = Routes("/auth/passkeys", tag="Passkeys", hardened=False)
 
@@ -47,6 +49,7 @@ async def begin_passkey_registration(ports: Ports, caller: SessionCaller) -> Ans
     who=asking(RegisterPasskey),
     max_body=MAX_PASSKEY_BODY,
     fails=(
+        SessionBound,
         MfaRequired,
         PasskeyMalformed,
         PasskeyInvalid,
@@ -84,6 +87,7 @@ async def begin_passkey_sign_in(ports: Ports, origin: Origin) -> Options:
         Deactivated,
         NotAMember,
         RegistrationClosed,
+        SsoRequired,
     ),
     private=True,
     shows_secret=True,
@@ -99,7 +103,11 @@ async def list_passkeys(ports: Ports, caller: SessionCaller) -> list[Passkey]:
     return await factor_store.passkeys(ports.pool, caller.user)
 
 
-@routes.delete("/<passkey_id>", who=asking(RemovePasskey), fails=(MfaRequired, PasskeyAbsent, Deactivated))
+@routes.delete(
+    "/<passkey_id>",
+    who=asking(RemovePasskey),
+    fails=(Deactivated, LastLoginMethod, MfaRequired, PasskeyAbsent, SessionBound),
+)
 async def remove_passkey(ports: Ports, caller: SessionCaller, passkey_id: str) -> Answered[RemovedFactor]:
-    """Remove one of your passkeys."""
+    """Remove one of your passkeys, but never your last way to sign in."""
     return await ports.workers.ask(RemovePasskey(passkey_id), caller)

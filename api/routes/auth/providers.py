@@ -7,6 +7,7 @@ import msgspec
 from api.http.endpoint import Routes
 from api.http.who import public
 from custody.kit.described import described
+from custody.kit.oauth_endpoints import OAuthName
 from custody.ports import Ports
 
 routes = Routes("/auth", tag="Sign-in", hardened=False)
@@ -23,20 +24,20 @@ class Providers(msgspec.Struct, frozen=True):
     """Sign-in methods; `oauth` names the providers for which this deployment has a client."""
 
     methods: Annotated[list[SignInMethod], described("The methods, whether they are enabled or not.")]
-    oauth: Annotated[list[str], described("OAuth providers; empty if there are none.")]
+    oauth: Annotated[list[OAuthName], described("OAuth providers; empty if there are none.")]
 
 
 @routes.get("/providers", who=public)
 async def list_sign_in_methods(ports: Ports) -> Providers:
     """List the sign-in methods and whether each is enabled."""
-    return _providers(sends_mail=ports.mail is not None)
+    return _providers(sends_mail=ports.mail is not None, oauth=sorted(ports.oauth_secrets))
 
 
-def _providers(*, sends_mail: bool) -> Providers:
+def _providers(*, sends_mail: bool, oauth: list[OAuthName]) -> Providers:
     given: dict[Literal["siwe", "email", "passkey", "device"], bool] = {
         "siwe": True,
         "email": sends_mail,
         "passkey": True,
         "device": True,
     }
-    return Providers([SignInMethod(name, enabled) for name, enabled in given.items()], [])
+    return Providers([SignInMethod(name, enabled) for name, enabled in given.items()], oauth)

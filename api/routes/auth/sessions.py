@@ -7,9 +7,15 @@ from custody.kit.callers import Origin, SessionCaller
 from custody.people import sessions, store
 from custody.people.types import CurrentSession, OwnSession, RefreshBody, TenantBody
 from custody.ports import Ports
-from custody.protocol.identity.refusals import NotAMember, RefreshTokenInvalid, RefreshTokenReused, SessionAbsent
+from custody.protocol.identity.refusals import (
+    NotAMember,
+    RefreshTokenInvalid,
+    RefreshTokenReused,
+    SessionAbsent,
+    SsoRequired,
+)
 from custody.protocol.identity.sessions import EndedSession, EndSession, RefreshSession, SignedIn, SwitchTenant
-from custody.protocol.refusals import NotForPages
+from custody.protocol.refusals import NotForPages, SessionBound
 
 routes = Routes("/auth", tag="Sessions", hardened=False)
 
@@ -18,7 +24,7 @@ routes = Routes("/auth", tag="Sessions", hardened=False)
     "/refresh",
     who=asking(RefreshSession),
     limit="refresh",
-    fails=(RefreshTokenInvalid, RefreshTokenReused, NotAMember),
+    fails=(RefreshTokenInvalid, RefreshTokenReused, NotAMember, SsoRequired),
     private=True,
     shows_secret=True,
 )
@@ -51,13 +57,15 @@ async def list_sessions(ports: Ports, caller: SessionCaller) -> list[OwnSession]
     return await store.sessions(ports.pool, caller.user, caller.session)
 
 
-@routes.delete("/sessions/<session_id>", who=asking(EndSession), fails=(NotForPages, SessionAbsent))
+@routes.delete("/sessions/<session_id>", who=asking(EndSession), fails=(NotForPages, SessionAbsent, SessionBound))
 async def end_session(ports: Ports, caller: SessionCaller, session_id: str) -> Answered[EndedSession]:
     """End one of your sessions at once."""
     return await ports.workers.ask(EndSession(session_id), caller)
 
 
-@routes.post("/session/tenant", who=asking(SwitchTenant), fails=(NotAMember,), private=True, shows_secret=True)
+@routes.post(
+    "/session/tenant", who=asking(SwitchTenant), fails=(NotAMember, SsoRequired), private=True, shows_secret=True
+)
 async def switch_tenant(ports: Ports, caller: SessionCaller, body: TenantBody) -> Answered[SignedIn]:
     """Switch the session to another tenant of which you are a member."""
     return await ports.workers.ask(SwitchTenant(body.tenant_id), caller)

@@ -21,6 +21,7 @@ from custody.protocol.identity.refusals import (
     RegistrationClosed,
     SignatureInvalid,
     SiweChainUnknown,
+    SsoRequired,
     TooManyAttempts,
 )
 from custody.protocol.identity.sessions import SignedIn
@@ -53,6 +54,7 @@ async def create_nonce(ports: Ports, origin: Origin) -> Nonce:
         RegistrationClosed,
         ContractsBusy,
         RpcUnavailable,
+        SsoRequired,
         TenantNeeded,
     ),
     private=True,
@@ -81,7 +83,7 @@ async def send_email_code(ports: Ports, origin: Origin, body: EmailBody) -> Code
     "/email/verify",
     who=asking(SignInWithEmail),
     limit="codes",
-    fails=(BadEmailAddress, CodeInvalid, TooManyAttempts, Deactivated, NotAMember, RegistrationClosed),
+    fails=(BadEmailAddress, CodeInvalid, TooManyAttempts, Deactivated, NotAMember, RegistrationClosed, SsoRequired),
     private=True,
     shows_secret=True,
 )

@@ -168,7 +168,7 @@ class RevokeSigningKey(Command[Deleted], frozen=True):
     key: Uuid
 
 
-@command("identity", proofs=TENANT | AGENT | PLATFORM_KEY, roles=ANYBODY, replays_itself=True)
+@command("identity", proofs=TENANT | AGENT | PLATFORM_KEY, roles=ANYBODY, bound=True, replays_itself=True)
 class CheckRequestSignature(Command[SignedBy], frozen=True):
     """Check that `X-Service-Signature` fits the request and was not used before; this uses it up."""
 

@@ -96,14 +96,14 @@ class PollDeviceCode(Command[DeviceSignedIn | DeviceRefused], frozen=True):
         return "PollDeviceCode()"
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY)
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True)
 class LookAtDevice(Command[DeviceRequest], frozen=True):
     """Show what a device that displays this code asks for."""
 
     user_code: Annotated[str, Meta(max_length=32)]
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, audit=("device.approved", "device.denied"))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("device.approved", "device.denied"))
 class DecideDevice(Command[DeviceDecision], frozen=True):
     """Let the device that displays this code in, or not."""
 

@@ -77,12 +77,12 @@ class PhoneCode(msgspec.Struct, frozen=True):
         return "PhoneCode()"
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY)
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True)
 class EnrolTotp(Command[TotpEnrolment], frozen=True):
     """Make a new authenticator seed; it counts once a code of it was shown."""
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, audit=("factor.enrolled", "session.stepped_up"))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.enrolled", "session.stepped_up"))
 class ConfirmTotp(Command[Confirmed], frozen=True):
     """Show the first code of the new seed. The answer is a session, with recovery codes if there were none."""
 
@@ -92,24 +92,24 @@ class ConfirmTotp(Command[Confirmed], frozen=True):
         return "ConfirmTotp()"
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, audit=("factor.removed",))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.removed",))
 class RemoveTotp(Command[RemovedFactor], frozen=True):
     """Remove the authenticator."""
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, audit=("factor.codes_made",))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.codes_made",))
 class NewRecoveryCodes(Command[RecoveryCodes], frozen=True):
     """Make ten new recovery codes; the older ones are gone."""
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY)
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True)
 class EnrolSms(Command[PhoneCode], frozen=True):
     """Begin with a phone number; the answer has the code that the api sends to it."""
 
     phone: Annotated[str, Meta(max_length=16)]
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, audit=("factor.enrolled", "session.stepped_up"))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.enrolled", "session.stepped_up"))
 class ConfirmSms(Command[Confirmed], frozen=True):
     """Show the code that was sent to the new number; the answer is a session."""
 
@@ -119,19 +119,19 @@ class ConfirmSms(Command[Confirmed], frozen=True):
         return "ConfirmSms()"
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, pages=True)
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, pages=True)
 class NewSmsCode(Command[PhoneCode], frozen=True):
     """Make a code for the enrolled number; the answer has it, and the number, for the api to send."""
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY)
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True)
 class NewPasskeyChallenge(Command[dict[str, Any]], frozen=True):
     """Make what a passkey signs to be registered, or to step up; the answer is WebAuthn's JSON."""
 
     purpose: Literal["register", "step_up"]
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, audit=("passkey.added",))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("passkey.added",))
 class RegisterPasskey(Command[NewPasskey], frozen=True):
     """Register a new passkey with its attestation."""
 
@@ -142,14 +142,16 @@ class RegisterPasskey(Command[NewPasskey], frozen=True):
         return "RegisterPasskey()"
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, audit=("passkey.removed",))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("passkey.removed",))
 class RemovePasskey(Command[RemovedFactor], frozen=True):
     """Remove one of the person's own passkeys."""
 
     passkey: Uuid
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, pages=True, audit=("session.stepped_up", "factor.refused"))
+@command(
+    "identity", proofs=SESSION, roles=ANYBODY, bound=True, pages=True, audit=("session.stepped_up", "factor.refused")
+)
 class StepUp(Command[SignedIn], frozen=True):
     """Show a second factor: a code, or a passkey's assertion. The answer is a session with fresh MFA."""
 

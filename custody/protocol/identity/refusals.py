@@ -1,10 +1,18 @@
 """Refusals of identity that the api raises too, or names in the contract: one definition for both."""
 
-from custody.kit.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
+from custody.kit.errors import Conflict, Forbidden, Gone, Invalid, NotFound, TooMany, Unauthenticated, Unavailable
+
+
+class AccountUnknown(Forbidden):
+    """Nobody of this tenant has this account, and the tenant lets nobody in by sign-on alone; ask for an invitation."""
 
 
 class ApiKeyAbsent(NotFound):
     """No such active API key."""
+
+
+class AlreadyMember(Conflict):
+    """You are already a member of this tenant; the invitation changes nothing."""
 
 
 class AppClientAbsent(NotFound):
@@ -24,7 +32,19 @@ class BadApiKey(Invalid):
 
 
 class BadApprovalConfig(Invalid):
-    """approvalConfig or authAbuseConfig.mfa is not valid."""
+    """approvalConfig or authAbuseConfig is not valid."""
+
+
+class BadClientState(Invalid):
+    """state: it must be at most 512 printable ASCII characters."""
+
+
+class BadCodeChallenge(Invalid):
+    """code_challenge must be 43 characters in base64url, and code_challenge_method S256."""
+
+
+class BadRedirectUri(Invalid):
+    """redirect_uri: it is not on the list of this app client; add it to allowedRedirectUrls, character by character."""
 
 
 class ChallengeInvalid(Unauthenticated):
@@ -33,6 +53,18 @@ class ChallengeInvalid(Unauthenticated):
 
 class CodeInvalid(Unauthenticated):
     """The code is wrong, used, or older than ten minutes."""
+
+
+class CodeRedirectMismatch(Unauthenticated):
+    """redirect_uri is not the one that this code was sent to; begin again."""
+
+
+class CodeTenantMismatch(Unauthenticated):
+    """The code belongs to another tenant or provider; begin again."""
+
+
+class CodeVerifierMismatch(Unauthenticated):
+    """code_verifier does not belong to this code; begin again."""
 
 
 class Deactivated(Unauthenticated):
@@ -63,12 +95,47 @@ class DeviceDecided(Conflict):
     """This code was already approved or denied."""
 
 
+class EmailMismatch(Forbidden):
+    """The invitation is for another address than those that you have proven; add that one to your account first."""
+
+
+class EmailUnverified(Forbidden):
+    """The invitation is for an address that you have not proven; sign in with a code sent to it, or add it."""
+
+
+class DnsRecordMissing(Conflict):
+    """The TXT record is not there, or says something else; publish exactly `expected` at `name`, then verify again."""
+
+
+class DomainTaken(Conflict):
+    """Another tenant has verified this domain and its record is still published; remove that record, then verify."""
+
+
 class EnrolmentAbsent(Conflict):
     """No enrolment is waiting for its first code; start the enrolment again."""
 
 
 class EventForgotten(Conflict):
     """The event of this delivery is older than 30 days and has been deleted."""
+
+
+class ExchangeCodeInvalid(Unauthenticated):
+    """The code is unknown, used, or older than a minute; begin again."""
+
+    def __init__(self) -> None:
+        super().__init__(code="code_invalid")
+
+
+class ExternalIdNeedsTenant(Invalid):
+    """walletExternalId belongs to a tenant: send tenantId with it."""
+
+
+class ExternalIdSet(Conflict):
+    """This user already has another walletExternalId in this tenant; it is never changed."""
+
+
+class ExternalIdTaken(Conflict):
+    """This walletExternalId is another user's in this tenant; find them with GET /platform/users/lookup."""
 
 
 class FactorAbsent(NotFound):
@@ -79,8 +146,52 @@ class FactorExists(Conflict):
     """You already have an authenticator; remove it before you enrol another."""
 
 
+class IdentityAbsent(NotFound):
+    """No such linked identity."""
+
+
+class IdentityChoice(Invalid):
+    """Send exactly one of `wallet`, `email` and `oauth`."""
+
+
+class IdentityTaken(Conflict):
+    """This identity belongs to another account; sign in with it and unlink it there first."""
+
+
+class InvitationAbsent(NotFound):
+    """No such pending invitation."""
+
+
+class InvitationAccepted(Conflict):
+    """This invitation was already accepted; it works once."""
+
+
+class InvitationExpired(Gone):
+    """This invitation has expired; ask for a new one."""
+
+
+class InvitationInvalid(NotFound):
+    """No invitation to this tenant has this token; compare it with the one you were sent."""
+
+
+class InvitationRevoked(Gone):
+    """This invitation was revoked or replaced by a newer one; use the newest, or ask for one."""
+
+
+class InvitationTokenRequired(Invalid):
+    """Send the invitation's `token`: this tenant lets nobody join by their address alone."""
+
+
+class KeysWanted(Unavailable):
+    """The keys of the identity provider are being fetched; retry shortly."""
+
+
 class LastApiKey(Conflict):
     """Without this key the tenant has no active API key: make a new one first, or repeat with {"force": true}."""
+
+
+class LastLoginMethod(Conflict):
+    """This is the account's last way to sign in: link or register another first."""
 
 
 class LastOwner(Conflict):
@@ -89,6 +200,14 @@ class LastOwner(Conflict):
 
 class MemberAbsent(NotFound):
     """This user is not a member of this tenant."""
+
+
+class MemberElsewhere(Conflict):
+    """This person is a member of another tenant, which may rely on this wallet; only they can unlink it."""
+
+
+class MembershipRemoved(Forbidden):
+    """You were removed from this tenant; an administrator must invite you again."""
 
 
 class NoFactor(Conflict):
@@ -106,8 +225,28 @@ class NotAMember(Forbidden):
         super().__init__(code="not_a_member")
 
 
+class NotLinkable(Conflict):
+    """A tenant's own provider signs people in to that tenant alone; link Google, Discord, X, a wallet or an address."""
+
+
+class NotWallet(Conflict):
+    """This linked account is no wallet; the wallet policy removes wallets only."""
+
+
 class NotSubscribed(Conflict):
     """The webhook is no longer subscribed to this event."""
+
+
+class OneWalletOnly(Conflict):
+    """This tenant allows one linked wallet for each person; unlink the other first."""
+
+
+class OwnAccount(Conflict):
+    """This is your own account; unlink its wallets with DELETE /auth/identities/{id}."""
+
+
+class OwnerOnly(Forbidden):
+    """Only an owner may do this to an owner."""
 
 
 class PasskeyAbsent(NotFound):
@@ -142,6 +281,10 @@ class PersonRequired(Forbidden):
     """Only a signed-in owner or admin may change authAbuseConfig or appClients; omit them."""
 
 
+class ProviderAbsent(NotFound):
+    """No such provider, or it is switched off here."""
+
+
 class RefreshTokenInvalid(Unauthenticated):
     """The refresh token is not valid; sign in again."""
 
@@ -158,8 +301,20 @@ class RetryBudgetUsed(Conflict):
     """This delivery has used all attempts that its webhook allows; replay it to send its event again."""
 
 
+class SamlConfigAbsent(NotFound):
+    """This tenant has no SAML configuration."""
+
+
+class SamlUnsolicited(Invalid):
+    """This answer belongs to no sign-in that began here: start in your application, not at the identity provider."""
+
+
 class SessionAbsent(NotFound):
     """No such session."""
+
+
+class SignInStateInvalid(Invalid):
+    """This sign-in is unknown, used, older than ten minutes, or was begun in another browser; begin again."""
 
 
 class SignatureInvalid(Unauthenticated):
@@ -184,6 +339,14 @@ class SigningKeyAbsent(NotFound):
 
 class SiweChainUnknown(Unauthenticated):
     """The message names a chain that is not configured here."""
+
+
+class SsoDomainAbsent(NotFound):
+    """This tenant has no such domain."""
+
+
+class SsoRequired(Forbidden):
+    """This tenant requires single sign-on for your e-mail domain; sign in by one of `methods`."""
 
 
 class TenantIdReserved(Invalid):
@@ -218,6 +381,10 @@ class TooManyAttempts(TooMany):
     """Too many attempts; wait before the next one."""
 
 
+class TooManyInvitations(Conflict):
+    """A tenant may have at most 500 pending invitations; revoke one first."""
+
+
 class TooManyPasskeys(Conflict):
     """You already have 20 passkeys; remove one that you do not use."""
 
@@ -230,8 +397,16 @@ class TooManySigningKeys(Conflict):
     """A tenant may have at most 10 active request-signing keys; revoke one first."""
 
 
+class TooManySsoDomains(Conflict):
+    """A tenant may have at most 20 domains; delete one that it does not use."""
+
+
 class TooManyWebhookSecrets(Conflict):
     """Four secrets of this webhook are in use: wait until one ends, or end them all with {"overlapSeconds": 0}."""
+
+
+class UnknownAppClient(Invalid):
+    """client_id: the tenant has no such app client, or it is switched off."""
 
 
 class UserAbsent(NotFound):

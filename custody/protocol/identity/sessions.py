@@ -71,7 +71,7 @@ class RefreshSession(Command[SignedIn], frozen=True):
         return "RefreshSession()"
 
 
-@command("identity", proofs=SESSION, roles=ANYBODY, pages=True, audit=("session.ended",))
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, pages=True, audit=("session.ended",))
 class EndSession(Command[EndedSession], frozen=True):
     """Revoke one of the person's own sessions; None: this one, the only one that a page's session may end."""
 

@@ -117,7 +117,8 @@ class CreateTenant(Command[MadeTenant], frozen=True):
 class PutConfig(Command[SavedConfig], frozen=True):
     """Replace the configuration: the whole document, and apart from it the part that is judged by, which is sealed.
 
-    `judging["mfa"]` absent and `app_clients` None: they stay as they are. Only a person may change them.
+    A part of `authAbuseConfig` absent in `judging`, and `app_clients` None: they stay as they are. Only a person may
+    change them.
     """
 
     document: str
@@ -144,6 +145,6 @@ class RemoveMember(Command[RemovedMember], frozen=True):
     force: bool = False
 
 
-@command("identity", proofs=TENANT | PLATFORM_KEY, roles=ANYBODY, pages=True, repeatable=True)
+@command("identity", proofs=TENANT | PLATFORM_KEY, roles=ANYBODY, bound=True, pages=True, repeatable=True)
 class Vouch(Command[Vouched], frozen=True):
     """Tell what is proven of the caller; nothing is done but noting that a tenant's API key is used."""

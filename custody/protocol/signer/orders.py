@@ -262,6 +262,7 @@ class ChainOutcome(Command[Moved], frozen=True):
     """Note what became of a signed order, as a node showed it at final depth.
 
     `block` and `block_hash` (on Solana: the slot alone) say where; `by` is the hash that took the nonce, if it is ours.
+    `fee_paid`: what the network took for it, in the smallest unit; nothing is decided by it.
     """
 
     tenant: TenantId
@@ -270,3 +271,4 @@ class ChainOutcome(Command[Moved], frozen=True):
     block: Annotated[int, Meta(ge=0)] | None = None
     block_hash: HashOrAddress | None = None
     by: HashOrAddress | None = None
+    fee_paid: DecimalAmount | None = None

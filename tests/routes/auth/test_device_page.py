@@ -1,4 +1,4 @@
-"""The device page as a document: what it is made of and what guards it."""
+"""The pages on which people sign in, as documents: what they are made of and what guards them."""
 
 import re
 
@@ -7,10 +7,13 @@ import pytest
 from tests.fixtures.callers import Client
 
 ASSETS = {
-    "/device/page.css": "text/css; charset=utf-8",
+    "/sign-in/page.css": "text/css; charset=utf-8",
+    "/sign-in/sign-in.js": "text/javascript; charset=utf-8",
+    "/sign-in/checksum.js": "text/javascript; charset=utf-8",
     "/device/page.js": "text/javascript; charset=utf-8",
-    "/device/checksum.js": "text/javascript; charset=utf-8",
+    "/invitation/page.js": "text/javascript; charset=utf-8",
 }
+PAGES = ("/device", "/invitation")
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -25,7 +28,7 @@ POLICY = {
 }
 
 
-@pytest.mark.parametrize(("path", "kind"), [("/device", "text/html; charset=utf-8"), *ASSETS.items()])
+@pytest.mark.parametrize(("path", "kind"), [*((page, "text/html; charset=utf-8") for page in PAGES), *ASSETS.items()])
 def test_the_page_and_its_parts_are_guarded(as_nobody: Client, path: str, kind: str) -> None:
     answer = as_nobody.get(path)
 
@@ -42,15 +45,17 @@ def test_the_page_and_its_parts_are_guarded(as_nobody: Client, path: str, kind: 
     assert headers["X-Request-Id"]
 
 
-def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(as_nobody: Client) -> None:
-    page = as_nobody.get("/device").text
+@pytest.mark.parametrize("path", PAGES)
+def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(as_nobody: Client, path: str) -> None:
+    page = as_nobody.get(path).text
 
     assert re.findall(r"<script\b[^>]*>[^<]", page) == []
     assert re.findall(r"<style|\sstyle=|\son\w+=|javascript:|https?:|//", page) == []
+    assert "{{" not in page
     assert {f"/{path}" for path in re.findall(r'(?:src|href)="([^"]*)"', page)} <= set(ASSETS)
 
 
-@pytest.mark.parametrize("path", ["/device", *ASSETS])
+@pytest.mark.parametrize("path", [*PAGES, *ASSETS])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_a_wrong_method_is_refused_with_the_envelope(as_nobody: Client, path: str, method: str) -> None:
     answer = as_nobody.request(method, path)
@@ -59,7 +64,10 @@ def test_a_wrong_method_is_refused_with_the_envelope(as_nobody: Client, path: st
     assert answer.json()["data"]["code"] == "wrong_method"
 
 
-@pytest.mark.parametrize("path", ["/device/", "/device/page.html", "/device/%252e%252e", "/device/nothing.js"])
+@pytest.mark.parametrize(
+    "path",
+    ["/device/", "/device/page.html", "/device/%252e%252e", "/device/nothing.js", "/sign-in", "/sign-in/made.html"],
+)
 def test_there_is_nothing_else_below(as_nobody: Client, path: str) -> None:
     assert as_nobody.get(path).status_code == 404
 

@@ -8,7 +8,7 @@ def test_anybody_is_told_which_ways_of_signing_in_are_on(as_nobody: Client) -> N
 
     assert [one["id"] for one in found["methods"]] == ["siwe", "email", "passkey", "device"]
     assert {one["id"] for one in found["methods"] if one["enabled"]} >= {"siwe", "passkey", "device"}
-    assert found["oauth"] == []
+    assert found["oauth"] == ["discord", "google", "twitter"]
 
 
 def test_a_deployment_that_sends_no_mail_says_so(as_nobody: Client) -> None:

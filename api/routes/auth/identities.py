@@ -1,0 +1,93 @@
+"""What a person signs in with, beside passkeys."""
+
+from api.http.bodies import MAX_WALLET_BODY
+from api.http.endpoint import Routes
+from api.http.who import asking, person
+from custody.chains.rpc import RpcUnavailable
+from custody.identity.addresses import BadEmailAddress
+from custody.identity.siwe import SiweDomainMismatch, SiweMalformed, SiweNotValidNow
+from custody.kit.answers import Answered, Created
+from custody.kit.callers import SessionCaller
+from custody.people import identities, identity_store
+from custody.people.contract_wallets import ContractsBusy
+from custody.people.identity_types import LinkBody
+from custody.ports import Ports
+from custody.protocol.identity.identities import LinkedIdentity, LinkIdentity, UnlinkedIdentity, UnlinkIdentity
+from custody.protocol.identity.refusals import (
+    CodeInvalid,
+    CodeRedirectMismatch,
+    CodeVerifierMismatch,
+    Deactivated,
+    ExchangeCodeInvalid,
+    IdentityAbsent,
+    IdentityChoice,
+    IdentityTaken,
+    LastLoginMethod,
+    NonceInvalid,
+    NotLinkable,
+    OneWalletOnly,
+    SignatureInvalid,
+    SiweChainUnknown,
+    TooManyAttempts,
+)
+from custody.protocol.refusals import MfaRequired
+
+routes = Routes("/auth/identities", tag="Linked identities", hardened=False)
+
+
+@routes.get("", who=person, private=True)
+async def list_identities(ports: Ports, caller: SessionCaller) -> list[LinkedIdentity]:
+    """List what you sign in with, beside passkeys, oldest first."""
+    return await identity_store.all_of(ports.pool, caller.user)
+
+
+@routes.post(
+    "",
+    who=asking(LinkIdentity),
+    limit="verify",
+    max_body=MAX_WALLET_BODY,
+    fails=(
+        BadEmailAddress,
+        CodeInvalid,
+        CodeRedirectMismatch,
+        CodeVerifierMismatch,
+        ContractsBusy,
+        Deactivated,
+        ExchangeCodeInvalid,
+        IdentityChoice,
+        IdentityTaken,
+        MfaRequired,
+        NonceInvalid,
+        NotLinkable,
+        OneWalletOnly,
+        RpcUnavailable,
+        SignatureInvalid,
+        SiweChainUnknown,
+        SiweDomainMismatch,
+        SiweMalformed,
+        SiweNotValidNow,
+        TooManyAttempts,
+    ),
+    private=True,
+)
+async def link_identity(
+    ports: Ports, caller: SessionCaller, body: LinkBody
+) -> Answered[Created[LinkedIdentity] | LinkedIdentity]:
+    """Link a wallet, an address, or an account at Google, Discord or X that you prove to have.
+
+    From then on it signs you in.
+
+    Once you have a second factor, a recent one is needed. What belongs to another account is 409 `identity_taken`.
+    """
+    return await identities.link(ports, caller, body)
+
+
+@routes.delete(
+    "/<identity_id>", who=asking(UnlinkIdentity), fails=(Deactivated, IdentityAbsent, LastLoginMethod, MfaRequired)
+)
+async def unlink_identity(ports: Ports, caller: SessionCaller, identity_id: str) -> Answered[UnlinkedIdentity]:
+    """Unlink one of them, but never your last way to sign in; passkeys count as one.
+
+    Your other sessions that began in the same way end.
+    """
+    return await ports.workers.ask(UnlinkIdentity(identity_id), caller)

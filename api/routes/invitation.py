@@ -1,0 +1,19 @@
+"""The page where a person accepts an invitation: HTML and no more, what it does it asks of other routes."""
+
+from typing import Final
+
+from api.http import pages, sign_in_pages
+from api.http.endpoint import Routes
+from api.http.who import public
+from custody.kit.answers import Document
+
+routes = Routes("/invitation", tag="Invitations")
+_FOLDER = sign_in_pages.PAGES / "invitation"
+_PAGE: Final = sign_in_pages.composed(_FOLDER / "page.html", "Step 1 of 2")
+ASSETS: Final = pages.assets("/invitation", _FOLDER)
+
+
+@routes.get("", who=public, private=True, media="text/html")
+async def show_invitation_page() -> Document:
+    """Show the page where a person signs in and accepts the invitation in the link's fragment."""
+    return Document(_PAGE, "text/html", pages.HEADERS)

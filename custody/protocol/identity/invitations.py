@@ -1,0 +1,100 @@
+"""Invitations into a tenant."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from custody.identity.roles import ANYBODY
+from custody.identity.scopes import USER_WRITE
+from custody.kit.described import Id, Instant, described
+from custody.kit.shapes import InvitedRole, Role, TenantId, Uuid
+from custody.protocol.command import PLATFORM_KEY, SESSION, Command, command
+
+LEAST_SECONDS, MOST_SECONDS = 300, 30 * 86_400
+Seconds = Annotated[int, Meta(ge=LEAST_SECONDS, le=MOST_SECONDS)]
+# As `custody/kit/tokens.py` makes one, after the tenant's id.
+TokenText = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+\Z")]
+Status = Literal["pending", "accepted", "revoked", "expired"]
+
+
+class Invitation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An invitation without its token, which is returned only at creation."""
+
+    id: Annotated[Id, described("The invitation's id.")]
+    tenant_id: Annotated[str, described("The tenant.")]
+    email: Annotated[str, described("The invited address.")]
+    role: Annotated[InvitedRole, described("The role that it gives.")]
+    status: Annotated[Status, described("What became of it.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+    expires_at: Annotated[Instant, described("When it expires.")]
+    accepted_by: Annotated[Id | None, described("The user who accepted it.")] = None
+    ended_at: Annotated[Instant | None, described("When it was accepted, revoked or replaced.")] = None
+
+
+class MadeInvitation(msgspec.Struct, frozen=True):
+    """A new invitation, its token, which is shown only here, and the tenant's name for the mail."""
+
+    invitation: Invitation
+    token: str
+    tenant_name: str
+
+    def __repr__(self) -> str:
+        return "MadeInvitation()"
+
+
+class RevokedInvitation(msgspec.Struct, frozen=True):
+    """The revoked invitation."""
+
+    id: Annotated[Id, described("The invitation's id.")]
+    status: Annotated[Literal["revoked"], described("Its state from now on.")] = "revoked"
+
+
+class AcceptedInvitation(msgspec.Struct, frozen=True, rename="camel"):
+    """The membership that an invitation gave."""
+
+    tenant_id: Annotated[str, described("The tenant.")]
+    user_id: Annotated[Id, described("The user who joined.")]
+    role: Annotated[Role, described("What they may do.")]
+    accepted_at: Annotated[Instant, described("When they joined.")]
+
+
+class Joined(msgspec.Struct, frozen=True):
+    """Who joined, and the owners to be told of it; none at a repetition."""
+
+    accepted: AcceptedInvitation
+    email: str
+    tenant_name: str
+    owners: list[str]
+
+
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("invitation.created", "invitation.revoked"))
+class PutInvitation(Command[MadeInvitation], frozen=True):
+    """Invite an address, in place of an invitation that it has; the token is shown once."""
+
+    tenant: TenantId
+    email: Annotated[str, Meta(max_length=254)]
+    role: InvitedRole
+    seconds: Seconds
+
+
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("invitation.revoked",))
+class RevokeInvitation(Command[RevokedInvitation], frozen=True):
+    """Revoke a pending invitation at once."""
+
+    tenant: TenantId
+    invitation: Uuid
+
+
+@command("identity", proofs=SESSION, roles=ANYBODY, audit=("invitation.accepted", "membership.added"))
+class AcceptInvitation(Command[Joined], frozen=True):
+    """Join a tenant by an invitation to a proven address of the person who asks.
+
+    Without a token the address decides, where the tenant lets it.
+    """
+
+    tenant: TenantId
+    token: TokenText | None = None
+
+    def __repr__(self) -> str:
+        return f"AcceptInvitation({self.tenant})"
