@@ -246,7 +246,7 @@ def test_addresses_are_spelled_as_the_standard_has_it(service: Service) -> None:
     wallets = [Wallet().address for _ in range(30)]
     with visited(service) as visit:
         spelled = visit.page.evaluate(
-            "async (all) => { const {checksum} = await import('/device/checksum.js'); return all.map(checksum); }",
+            "async (all) => { const {checksum} = await import('/sign-in/checksum.js'); return all.map(checksum); }",
             [address.lower() for address in wallets],
         )
 
