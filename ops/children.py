@@ -78,7 +78,10 @@ def _may_know(process: str, name: str) -> bool:
     for prefix, processes in _RESERVED_PREFIXES.items():
         if name.startswith(prefix):
             return process in processes
-    if name.endswith(("_CLIENT_ID", "_CLIENT_SECRET")):
+    if name.endswith("_CLIENT_ID"):
+        # Identity, too: a token that was made for another client proves nothing.
+        return process in ("api", "identity")
+    if name.endswith("_CLIENT_SECRET"):
         return process == "api"
     return name in _COMMON or name.startswith("SERVICE_")
 

@@ -18,7 +18,16 @@ from cryptography import x509
 from custody.database.texts import read
 from custody.kit import clock, environment, quota_settings
 from custody.kit.schema_version import NewerDatabase
-from ops import doctor_database, doctor_quotas, doctor_work, production, rate_limit_store, running, variables
+from ops import (
+    doctor_database,
+    doctor_quotas,
+    doctor_sign_on,
+    doctor_work,
+    production,
+    rate_limit_store,
+    running,
+    variables,
+)
 from ops.doctor_audit import sealed_logs
 from ops.findings import Finding
 from ops.migrate import MIGRATIONS, missing, names
@@ -213,6 +222,7 @@ async def of_the_database(settings: Settings) -> list[Finding]:
         return []
     try:
         asked = [await check(connection) for check in (*doctor_database.ASKING, *doctor_work.ASKING)]
+        asked += [await doctor_sign_on.keys(connection), await doctor_sign_on.client_secrets(connection, settings)]
         asked.append(await doctor_quotas.near(connection, quota_settings.load(settings.environment)))
     except environment.BadSetting:
         # The check of the variables says so.
@@ -322,6 +332,7 @@ _AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
     proxy_port,
     proxy_authority,
     shared_counts,
+    doctor_sign_on.own_clients,
 )
 _ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (
     database,

@@ -13,8 +13,9 @@ from cryptography import x509
 from custody.chains import prices, table
 from custody.credentials.aliases import parse_aliases
 from custody.credentials.patterns import InvalidPattern, compile_host
+from custody.identity import login_redirects
 from custody.kit import environment as read
-from custody.kit import quota_settings
+from custody.kit import oauth_endpoints, quota_settings
 from custody.kit.environment import BadSetting
 from custody.policies import user_wallets
 from custody.tenants import presets
@@ -110,6 +111,14 @@ def _prices(environment: Mapping[str, str], name: str) -> None:
     prices.load(environment)
 
 
+def _redirects(environment: Mapping[str, str], name: str) -> None:
+    login_redirects.load(environment)
+
+
+def _oauth_endpoints(environment: Mapping[str, str], name: str) -> None:
+    oauth_endpoints.load(environment)
+
+
 def _public_url(environment: Mapping[str, str], name: str) -> None:
     """Over plain http what is sent can be read on its way; only a first look on this machine may."""
     parts = urlsplit(read.public_url(environment))
@@ -194,6 +203,11 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_RATE_LIMIT_REFRESH": _number(0),
     "SERVICE_RATE_LIMIT_DEVICE_CODE": _number(0),
     "SERVICE_RATE_LIMIT_DEVICE_TOKEN": _number(0),
+    "SERVICE_RATE_LIMIT_INVITATIONS": _number(0),
+    "SERVICE_RATE_LIMIT_DISCOVER": _number(0),
+    "SERVICE_RATE_LIMIT_SSO": _number(0),
+    "SERVICE_RATE_LIMIT_CALLBACK": _number(0),
+    "SERVICE_RATE_LIMIT_EXCHANGE": _number(0),
     "SERVICE_RATE_LIMIT_STORE": _rate_limit_store,
     "SERVICE_TRUSTED_PROXIES": _networks,
     "SERVICE_SCOPED_PLATFORM_KEYS": _flag,
@@ -213,6 +227,8 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_QUOTA_EVENT_STREAMS_PER_PERSON": _quotas,
     "SERVICE_TENANT_PRESETS_FILE": _presets,
     "SERVICE_PRICES_FILE": _prices,
+    "SERVICE_LOGIN_REDIRECT_URLS": _redirects,
+    oauth_endpoints.FILE: _oauth_endpoints,
     "SERVICE_REQUIRE_REQUEST_EXPIRY": _flag,
     "SERVICE_REQUIRE_AUTH_SIGNATURE": _flag,
     "SERVICE_SMTP_URL": _address("smtp", "smtps"),
@@ -232,7 +248,7 @@ _KNOWN: dict[str, _Reader] = {
 }
 # Of effect where a process runs alone; `custody up` sets them itself.
 SET_BY_SUPERVISOR = ("SERVICE_SIGN_SOCKET", "SERVICE_REVEAL_SOCKET", "SERVICE_IDENTITY_SOCKET", "SERVICE_PEER_UIDS")
-_KNOWN_PREFIXES = ("SERVICE_RPC_URL_",)
+_KNOWN_PREFIXES = ("SERVICE_RPC_URL_", "SERVICE_TENANT_OIDC_SECRET_")
 
 
 def check(environment: Mapping[str, str]) -> list[str]:

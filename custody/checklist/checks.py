@@ -8,8 +8,11 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
+from custody.checklist.sign_on_checks import idp_certificates, idp_keys, idp_newcomers
 from custody.checklist.types import Facts, Item, Status
+from custody.identity.domains import NotCounting, why_not_counting
 from custody.identity.mfa import Action
+from custody.kit import clock
 
 LONGEST_FRESHNESS: Final = 900
 SIGNING_KEY_DAYS: Final = 180
@@ -24,6 +27,11 @@ _WEIGHTY: Final[tuple[Action, ...]] = (
     "tenantAdmin",
     "approvals",
 )
+_NOT_COUNTING: Final[dict[NotCounting, str]] = {
+    "not_required": "not asked for",
+    "domain_pending": "not verified",
+    "no_provider": "no identity provider is enabled",
+}
 _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -165,6 +173,33 @@ def approver_keys(facts: Facts) -> Item:
     return _item("approver-keys", "Keys of approvers", "warning" if count else "pass", found, cure)
 
 
+def sso_domain_records(facts: Facts) -> Item:
+    """Whether the record of a domain is missing."""
+    missing = [
+        f"{one.domain} (since {clock.iso(one.missing_since)})"
+        for one in facts.sso_domains
+        if one.missing_since is not None
+    ]
+    found = f"The TXT record is missing for: {', '.join(missing)}." if missing else "No record is missing."
+    cure = "Publish `record` of GET /tenants/:id/sso-domains: after seven days the domain is pending."
+    return _item("sso-domains", "Records of e-mail domains", "warning" if missing else "pass", found, cure)
+
+
+def forced_sign_on(facts: Facts) -> Item:
+    """Whether sign-on is asked for, and does not count."""
+    demanding = [one for one in facts.sso_domains if one.sso_required]
+    idle = [
+        f"{one.domain} ({_NOT_COUNTING[why]})"
+        for one in demanding
+        if (why := why_not_counting(required=True, verified=one.verified, provided=facts.signs_on)) is not None
+    ]
+    found = (
+        f"ssoRequired does not count yet for: {', '.join(idle)}." if idle else "ssoRequired counts wherever it is set."
+    )
+    cure = "Verify the domain (POST /tenants/:id/sso-domains/:domain/verify), and enable an identity provider."
+    return _item("sso-required", "Forced single sign-on", "warning" if idle else "pass", found, cure)
+
+
 def public_url(facts: Facts) -> Item:
     """Whether people and programs come over https."""
     parts = urlsplit(facts.deployment.public_url)
@@ -205,9 +240,14 @@ CHECKS: Final[tuple[Callable[[Facts], Item], ...]] = (
     uncovered_effects,
     tenant_key,
     approver_keys,
+    sso_domain_records,
+    forced_sign_on,
     public_url,
     secret_routes,
     platform_scopes,
+    idp_certificates,
+    idp_newcomers,
+    idp_keys,
 )
 
 

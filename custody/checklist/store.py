@@ -1,9 +1,12 @@
 """The one query of the security checklist."""
 
+from datetime import datetime
+
 import msgspec
 
-from custody.checklist.types import Facts, Judging
+from custody.checklist.types import DomainFact, Facts, Judging
 from custody.identity.app_clients import AppClient
+from custody.identity.saml_config import SamlConfig
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.deployment import Deployment
@@ -29,7 +32,16 @@ SELECT (SELECT c.judging FROM tenant_config c WHERE c.tenant_id = $1) AS judging
            AND k.revoked_at IS NULL AND k.retires_at IS NULL) AS oldest_tenant_key,
        (SELECT count(*) FROM approver_keys k WHERE k.tenant_id = $1 AND k.rp_id = 'localhost' AND k.revoked_at IS NULL
            AND EXISTS (SELECT FROM policy_rules r WHERE r.tenant_id = $1 AND r.enabled
-              AND r.type LIKE 'approval-quorum%' AND strpos(r.config, k.fingerprint) > 0)) AS loose_approver_keys
+              AND r.type LIKE 'approval-quorum%' AND strpos(r.config, k.fingerprint) > 0)) AS loose_approver_keys,
+       (SELECT array_agg((d.domain, d.sso_required, d.verified_at IS NOT NULL, d.missing_since) ORDER BY d.domain)
+          FROM sso_domains d WHERE d.tenant_id = $1) AS sso_domains,
+       EXISTS (SELECT FROM saml_configs c WHERE c.tenant_id = $1 AND c.document::jsonb @> '{"enabled": true}')
+         OR EXISTS (SELECT FROM oidc_providers p WHERE p.tenant_id = $1 AND p.document::jsonb @> '{"enabled": true}')
+         AS signs_on,
+       (SELECT s.document FROM saml_configs s WHERE s.tenant_id = $1) AS saml,
+       (SELECT jsonb_object_agg(p.id, k.fetched_at) FROM oidc_providers p
+          LEFT JOIN provider_key_states($1) k ON k.provider = p.id
+         WHERE p.tenant_id = $1 AND (p.document::jsonb -> 'enabled')::boolean) AS oidc_keys
 """
 
 
@@ -50,4 +62,11 @@ async def facts(pool: Pool, tenant: str, deployment: Deployment) -> Facts:
         oldest_app_secret=row["oldest_app_secret"],
         oldest_tenant_key=row["oldest_tenant_key"],
         loose_approver_keys=row["loose_approver_keys"],
+        sso_domains=tuple(
+            DomainFact(domain=domain, sso_required=required, verified=verified, missing_since=missing)
+            for domain, required, verified, missing in row["sso_domains"] or ()
+        ),
+        signs_on=row["signs_on"],
+        saml=msgspec.json.decode(row["saml"], type=SamlConfig) if row["saml"] else None,
+        oidc_keys=msgspec.json.decode(row["oidc_keys"] or "{}", type=dict[str, datetime | None]),
     )

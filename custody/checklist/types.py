@@ -1,5 +1,6 @@
 """What the checklist looks at, and what it says."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -7,6 +8,7 @@ import msgspec
 
 from custody.identity.app_clients import AppClient
 from custody.identity.mfa import MfaPolicy
+from custody.identity.saml_config import SamlConfig
 from custody.kit.deployment import Deployment
 from custody.kit.described import Instant, described
 
@@ -19,6 +21,15 @@ class Judging(msgspec.Struct, frozen=True, rename="camel"):
     auto_expire_seconds: int = 86_400
     uncovered_effects: Literal["queue", "allow", "refuse"] = "queue"
     mfa: MfaPolicy = MfaPolicy()
+
+
+class DomainFact(msgspec.Struct, frozen=True, kw_only=True):
+    """An e-mail domain of the tenant."""
+
+    domain: str
+    sso_required: bool = False
+    verified: bool = False
+    missing_since: datetime | None = None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +50,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     oldest_tenant_key: datetime | None = None
     # Of the origin `localhost`, and pinned by an enabled rule `approval-quorum`.
     loose_approver_keys: int = 0
+    sso_domains: tuple[DomainFact, ...] = ()
+    # Whether an identity provider is enabled.
+    signs_on: bool = False
+    saml: SamlConfig | None = None
+    # When the keys of each enabled OIDC provider were last fetched.
+    oidc_keys: Mapping[str, datetime | None] = {}
 
 
 class Item(msgspec.Struct, frozen=True):

@@ -221,6 +221,8 @@ async def test_the_command_asks_a_database_that_answers(
         "transactions",
         "pooler",
         "quotas",
+        "keys of identity providers",
+        "secrets of identity providers",
     }
     assert subjects() - without == asked
 

@@ -8,10 +8,13 @@ import pytest
 
 from custody.checklist import checks
 from custody.checklist.run import told
-from custody.checklist.types import Facts, Judging
+from custody.checklist.types import DomainFact, Facts, Judging
 from custody.identity.app_clients import AppClient
 from custody.identity.mfa import MfaPolicy
+from custody.identity.saml_config import SamlConfig
+from custody.identity.saml_groups import GroupMapping
 from custody.kit.deployment import Deployment
+from tests.outside.saml_answers import key
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 GOOD = Facts(
@@ -39,6 +42,23 @@ def policy(**changed: Any) -> Judging:
 
 def client(url: str, **changed: Any) -> tuple[AppClient, ...]:
     return (AppClient(id="web-app", name="Web", allowed_origins=(url,), **changed),)
+
+
+def domain(**changed: Any) -> tuple[DomainFact, ...]:
+    return (DomainFact(domain="example.com", **changed),)
+
+
+ENDS = datetime(2040, 1, 1, tzinfo=UTC)
+SAML = SamlConfig(
+    idp_entity_id="https://idp.example.com",
+    idp_sso_url="https://idp.example.com/sso",
+    idp_cert_pems=(key("rsa", ends=ENDS).certificate,),
+    group_role_mappings=(GroupMapping(group="admins", role="admin"),),
+)
+
+
+def saml(**changed: Any) -> SamlConfig:
+    return msgspec.structs.replace(SAML, **changed)
 
 
 CASES: list[tuple[str, dict[str, Any], str]] = [
@@ -72,6 +92,21 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("uncovered-effects", {"judging": Judging(uncovered_effects="refuse")}, "pass"),
     ("tenant-key", {"oldest_tenant_key": ago(366)}, "warning"),
     ("approver-keys", {"loose_approver_keys": 1}, "warning"),
+    ("sso-domains", {"sso_domains": domain(verified=True, missing_since=ago(3))}, "warning"),
+    ("sso-domains", {"sso_domains": domain(verified=True)}, "pass"),
+    ("sso-required", {"sso_domains": domain(sso_required=True, verified=True), "signs_on": True}, "pass"),
+    ("sso-required", {"sso_domains": domain(sso_required=True, verified=True)}, "warning"),
+    ("sso-required", {"sso_domains": domain(sso_required=True), "signs_on": True}, "warning"),
+    ("sso-required", {"sso_domains": domain()}, "pass"),
+    ("idp-certificates", {"saml": SAML}, "pass"),
+    ("idp-certificates", {"saml": SAML, "now": ENDS - timedelta(days=29)}, "warning"),
+    ("idp-certificates", {"saml": SAML, "now": ENDS - timedelta(days=31)}, "pass"),
+    ("idp-newcomers", {"saml": saml(allow_jit_provisioning=True)}, "warning"),
+    ("idp-newcomers", {"saml": saml(allow_jit_provisioning=False)}, "pass"),
+    ("idp-newcomers", {"saml": saml(allow_jit_provisioning=True, enabled=False)}, "pass"),
+    ("idp-keys", {"oidc_keys": {"idp": None}}, "warning"),
+    ("idp-keys", {"oidc_keys": {"idp": ago(1)}}, "pass"),
+    ("idp-keys", {"oidc_keys": {"idp": ago(2)}}, "warning"),
     ("public-url", {"deployment": Deployment(public_url="http://localhost:3200")}, "warning"),
     ("public-url", {"deployment": Deployment(public_url="http://custody.example.com")}, "fail"),
     ("secret-routes", {"deployment": Deployment(allow_broad_routes=True)}, "warning"),
