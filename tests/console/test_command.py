@@ -125,7 +125,9 @@ def _packages() -> str:
 
 
 def test_make_runs_it() -> None:
-    asked = subprocess.run(["make", "-n", "console"], cwd=PROJECT, capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        ["make", "--no-print-directory", "-n", "console"], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
 
     assert asked.stdout.splitlines()[-1] == "exec .venv/bin/custody console"
 

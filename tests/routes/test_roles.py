@@ -142,9 +142,19 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         PUT /tenants/{id}/app-clients
         POST /tenants/{id}/app-clients
         DELETE /tenants/{id}/app-clients/{clientId}
+        PUT /tenants/{id}/oidc-providers
+        PUT /tenants/{id}/saml-sso
+        DELETE /tenants/{id}/saml-sso
+        POST /tenants/{id}/sign-on/test
+        GET /user/me/tenants/{tenantId}/users/wallet-policy/violations
+        DELETE /user/me/tenants/{tenantId}/users/{userId}/wallet-policy/wallets/{accountId}
+        POST /user/me/tenants/{tenantId}/users/wallet-policy/remediations
         GET /tenants/{id}/app-clients/{clientId}/secrets
         POST /tenants/{id}/app-clients/{clientId}/secrets
         DELETE /tenants/{id}/app-clients/{clientId}/secrets/{secretId}
+        POST /tenants/{id}/sso-domains
+        POST /tenants/{id}/sso-domains/{domain}/verify
+        DELETE /tenants/{id}/sso-domains/{domain}
         GET /tenants/{id}/api-keys
         POST /tenants/{id}/api-keys
         DELETE /tenants/{id}/api-keys/{keyId}
@@ -152,6 +162,7 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /tenants/{id}/request-signing-keys
         DELETE /tenants/{id}/request-signing-keys/{keyId}
         GET /tenants/{id}/security-checklist
+        GET /user/me/tenants/{id}/users
         GET /tenants/{id}/idempotency-metrics
         GET /tenants/{id}/idempotency-metrics/export
         POST /accounts
@@ -241,6 +252,9 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         None,
         """
         GET /tenants/{id}/app-clients
+        GET /tenants/{id}/sso-domains
+        GET /tenants/{id}/oidc-providers
+        GET /tenants/{id}/saml-sso
         GET /tenants/{id}/usage
     """,
     ),
@@ -251,6 +265,10 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         """
         POST /tenants
         GET /me
+        POST /user/me/tenants/{tenantId}/invitations/accept
+        GET /auth/identities
+        POST /auth/identities
+        DELETE /auth/identities/{id}
         GET /auth/session
         GET /auth/sessions
         DELETE /auth/sessions/{id}

@@ -108,6 +108,8 @@ def filled(cast: Cast, message: Any) -> dict[str, Any]:
         "id": cast.victim.id,
         "user_id": cast.owner.id,
         "role": "owner",
+        "seconds": 300,
+        "wallets": [{"user": cast.owner.id, "account": cast.owner.id}],
     }
     found = {}
     for field in msgspec.structs.fields(message):

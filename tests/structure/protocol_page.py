@@ -14,11 +14,17 @@ from custody.protocol.identity import (
     api_keys,
     credentials,
     devices,
+    domains,
     factors,
+    identities,
+    invitations,
+    oidc,
     origins,
     sessions,
     sign_in,
+    sign_on,
     tenants,
+    users,
     webhooks,
 )
 from custody.protocol.signer import (
@@ -64,6 +70,18 @@ PAGES: dict[Path, dict[str, ModuleType]] = {
         "API keys": api_keys,
         "Credentials": credentials,
         "Webhooks": webhooks,
+    },
+    _DOCS / "protocol-joining.md": {
+        "Linked identities": identities,
+        "Invitations": invitations,
+    },
+    _DOCS / "protocol-sign-on.md": {
+        "Signing in at identity providers": sign_on,
+        "OIDC providers": oidc,
+        "E-mail domains": domains,
+    },
+    _DOCS / "protocol-operator.md": {
+        "People whom the operator names": users,
     },
 }
 _HEAD = "| Message | Fields | Proof | From | Session | Answer |\n|---|---|---|---|---|---|\n"

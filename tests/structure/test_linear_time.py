@@ -26,8 +26,9 @@ from api.http import addresses, forms
 from custody.chains.evm import address as evm_address
 from custody.chains.evm import typed_data
 from custody.chains.orders import TypedDataField, TypedDataOrder
-from custody.identity import siwe
+from custody.identity import siwe, strict_xml
 from custody.identity.request_signature import check_times
+from custody.identity.saml_response import decode_response
 from custody.kit import clock, json_bodies
 from custody.kit.jwt import TokenKeys
 from custody.policies.kinds import PolicyRule
@@ -139,6 +140,12 @@ def rules_of(kind: str, config: dict[str, Any]) -> Callable[[], object]:
 LONG: dict[str, Callable[[int], Callable[[], object]]] = {
     "sign-in message, lines": lambda n: lambda: siwe.parse("\n" * n),
     "sign-in message, one line": lambda n: lambda: siwe.parse("a" * n),
+    "XML, tags": lambda n: lambda: strict_xml.read(b"<" * n),
+    "XML, texts": lambda n: lambda: strict_xml.read(b"<a>" + b"&amp;]" * ((n - 8) // 6) + b"</a>"),
+    "XML, a value": lambda n: lambda: strict_xml.read(b"<a b='" + b"\t&#10;" * (n // 6 - 2) + b"'/>"),
+    "XML, blanks": lambda n: lambda: strict_xml.read(b"<a b" + b" " * (n - 8) + b"x"),
+    "XML, elements": lambda n: lambda: strict_xml.read(b"<a>" + b"<b c='d'/>" * (n // 40) + b"</a>"),
+    "form value of SAML": lambda n: lambda: decode_response("AA\r\n" * (n // 4) + "!"),
     "token, dots": lambda n: lambda: TokenKeys({}).read("." * n),
     "token, head": lambda n: lambda: TokenKeys({}).read("e" * n + ".a.a"),
     "X-Forwarded-For, commas": lambda n: lambda: addresses.client_of("127.0.0.1", ["," * n], TRUSTED),

@@ -43,6 +43,8 @@ NAMES = frozenset(
 HARMLESS = {
     "AuditPage.data",
     "Pending.code",
+    "RemediationResult.code",
+    "WalletOutcome.code",
     "PolicyRateLimited.code",
     "PolicyRefused.code",
     "ApprovalRefused.code",
@@ -50,6 +52,8 @@ HARMLESS = {
     "PolicyViolation.value",
     "OrderEvent.value",
     "_Emitted.data",
+    "DnsRecord.value",
+    "Domain.token",
     "Approval.value",
     "EvmOrder.value",
     "EvmOrder.data",

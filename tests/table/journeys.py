@@ -17,7 +17,8 @@ from tests.fixtures.callers import ADDRESS, Client, Tenant, new_tenant
 from tests.fixtures.envelopes import sealed
 from tests.fixtures.eventually import eventually
 from tests.fixtures.forgery import claims_of
-from tests.fixtures.people import Person, fresh_address, member, says, sign_in
+from tests.fixtures.linking import evm_proof, second_wallet
+from tests.fixtures.people import Person, by_mail, fresh_address, member, says, sign_in
 from tests.fixtures.signers import new_quorum, new_signer, quorum_body, signer_body
 from tests.outside.authenticator import Authenticator
 from tests.outside.wallet import Wallet
@@ -28,6 +29,7 @@ from tests.routes.intents.makers import act, proposed
 from tests.routes.intents.makers import transfer as intent_of_transfer
 from tests.routes.vault.bitcoin import SCOPE, asked, payment
 from tests.routes.vault.transfers import fields, transfer
+from tests.table import sign_on_journeys
 
 if TYPE_CHECKING:
     from tests.table.world import World
@@ -44,6 +46,92 @@ class Journey(msgspec.Struct):
     path: dict[str, str] = {}
     body: Any = None
     query: str = ""
+
+
+def _invitation(world: "World", address: str | None = None) -> dict[str, Any]:
+    """One into the tenant."""
+    body = {"email": address or fresh_address(), "role": "viewer"}
+    made: dict[str, Any] = world.platform.ok("POST", f"/platform/tenants/{world.tenant.id}/invitations", body)
+    return made
+
+
+def _revoke_invitation(world: "World") -> Journey:
+    made = _invitation(world)["invitation"]
+    return Journey(world.platform, {"tenant_id": made["tenantId"], "invitation_id": made["id"]})
+
+
+def _accept_invitation(world: "World") -> Journey:
+    person = by_mail(world.service, world.mailbox)
+    token = _invitation(world, person.address)["token"]
+    return Journey(person, {"joined_tenant_id": world.tenant.id}, {"token": token})
+
+
+def _link(world: "World") -> Journey:
+    person = sign_in(world.service)
+    return Journey(person, body={"wallet": evm_proof(world.service, person)})
+
+
+def _unlink(world: "World") -> Journey:
+    person = sign_in(world.service)
+    return Journey(person, {"identity_id": second_wallet(world.service, person)})
+
+
+def _two_wallets(world: "World") -> tuple[str, str]:
+    """A member with a wallet more than one, and that wallet."""
+    with closing(member(world.service, world.tenant, "viewer")) as person:
+        return person.id, second_wallet(world.service, person)
+
+
+def _remediate(world: "World") -> Journey:
+    user, account = _two_wallets(world)
+    path = {"own_tenant_id": world.tenant.id, "user_id": user, "linked_account_id": account}
+    return Journey(world.owner, path)
+
+
+def _remediate_several(world: "World") -> Journey:
+    user, account = _two_wallets(world)
+    return Journey(
+        world.owner, {"own_tenant_id": world.tenant.id}, {"wallets": [{"userId": user, "accountId": account}]}
+    )
+
+
+def _wallet_of(world: "World") -> str:
+    return world.owner.wallet.address
+
+
+def _external_id(tenant: Tenant) -> dict[str, Any]:
+    return {"tenantId": tenant.id, "walletExternalId": f"x-{secrets.token_hex(6)}"}
+
+
+def _by_email(world: "World") -> Journey:
+    address = fresh_address()
+    world.platform.ok("POST", "/platform/users", {"email": address})
+    return Journey(world.platform, body={"email": address})
+
+
+def _by_phone(world: "World") -> Journey:
+    with closing(_enrolled(world)) as person:
+        phone = world.phone()
+        person.ok("POST", "/auth/mfa/sms/enroll", {"phone": phone})
+        person.ok("POST", "/auth/mfa/sms/verify", {"code": world.sms_gateway.code_for(phone)})
+    return Journey(world.platform, body={"phone": phone})
+
+
+def _by_contract(world: "World") -> Journey:
+    return Journey(world.platform, body={"smartWalletId": world.contract_wallet})
+
+
+def _by_external_id(world: "World") -> Journey:
+    body = _external_id(world.fresh_tenant())
+    world.platform.ok("POST", "/platform/users", {"email": fresh_address(), **body})
+    return Journey(world.platform, body=body)
+
+
+def _new_external_id(world: "World") -> Journey:
+    body = _external_id(world.fresh_tenant())
+    member = {"email": fresh_address(), "tenantId": body["tenantId"]}
+    user = world.platform.ok("POST", "/platform/users", member)["userId"]
+    return Journey(world.platform, {"user_id": user}, body)
 
 
 def _verify(world: "World") -> Journey:
@@ -214,6 +302,21 @@ def _app_secret(world: "World") -> Journey:
     journey = _app_client(world)
     made = world.owner.ok("POST", f"/tenants/{world.tenant.id}/app-clients/{APP_CLIENT['id']}/secrets", {})
     return Journey(journey.client, {**journey.path, "app_secret_id": made["id"]})
+
+
+def _new_domain(world: "World") -> Journey:
+    path = f"/tenants/{world.tenant.id}/sso-domains"
+    # A tenant has few of them.
+    for one in world.owner.ok("GET", path):
+        world.owner.delete(f"{path}/{one['domain']}")
+    return Journey(world.owner, {"tenant_id": world.tenant.id}, {"domain": f"d-{secrets.token_hex(6)}.example"})
+
+
+def _domain(world: "World") -> Journey:
+    journey = _new_domain(world)
+    made = world.owner.ok("POST", f"/tenants/{world.tenant.id}/sso-domains", journey.body)
+    world.dns_server.txt(made["record"]["name"], made["record"]["value"])
+    return Journey(journey.client, {**journey.path, "domain": made["domain"]})
 
 
 def _no_signing_key(world: "World") -> Journey:
@@ -462,6 +565,15 @@ def _of_accounts(at: str) -> dict[str, Callable[["World"], Journey]]:
     }
 
 
+def _step(make: Callable[["World"], sign_on_journeys.Step]) -> Callable[["World"], Journey]:
+    return lambda world: Journey(*make(world))
+
+
+def _with_saml(world: "World") -> Journey:
+    sign_on_journeys.saved_saml(world)
+    return Journey(world.owner, {"tenant_id": world.tenant.id})
+
+
 JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     **_of_accounts("/accounts"),
     **_of_accounts("/v1/accounts"),
@@ -483,6 +595,22 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "POST /agents/{agentId}/key-quorums": _new_quorum,
     "PATCH /agents/{agentId}/key-quorums/{quorumId}": lambda world: _quorum(world, name="another"),
     "DELETE /agents/{agentId}/key-quorums/{quorumId}": _quorum,
+    "GET /auth/oauth/{provider}/authorize": _step(sign_on_journeys.begin_oauth),
+    "GET /auth/oauth/{provider}/callback": _step(sign_on_journeys.finish_oauth),
+    "POST /auth/oauth/{provider}/token": _step(sign_on_journeys.exchange_of_google),
+    "POST /auth/oauth/exchange": _step(sign_on_journeys.exchange),
+    "GET /auth/oidc/{provider}/authorize": _step(sign_on_journeys.begin_oidc),
+    "GET /auth/oidc/{provider}/callback": _step(sign_on_journeys.finish_oidc),
+    "GET /auth/saml/{tenantId}/login": _step(sign_on_journeys.begin_saml),
+    "POST /auth/saml/{tenantId}/acs": _step(sign_on_journeys.finish_saml),
+    "GET /auth/saml/{tenantId}/metadata": lambda world: Journey(world.nobody, {"sign_on_tenant": world.tenant.id}),
+    "PUT /tenants/{id}/saml-sso": lambda world: Journey(
+        world.owner, {"tenant_id": world.tenant.id}, sign_on_journeys.saml_config(world)
+    ),
+    "DELETE /tenants/{id}/saml-sso": _with_saml,
+    "POST /tenants/{id}/sign-on/test": lambda world: msgspec.structs.replace(
+        _with_saml(world), body={"provider": "saml"}
+    ),
     "POST /auth/verify": _verify,
     "POST /auth/email/send": lambda world: Journey(world.nobody, body={"email": fresh_address()}),
     "POST /auth/email/verify": _email,
@@ -519,14 +647,43 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "GET /tenants/{id}/app-clients/{clientId}/secrets": _app_client,
     "POST /tenants/{id}/app-clients/{clientId}/secrets": _app_client,
     "DELETE /tenants/{id}/app-clients/{clientId}/secrets/{secretId}": _app_secret,
+    "POST /tenants/{id}/sso-domains": _new_domain,
+    "POST /tenants/{id}/sso-domains/{domain}/verify": _domain,
+    "DELETE /tenants/{id}/sso-domains/{domain}": _domain,
     "POST /tenants/{id}/request-signing-keys": _no_signing_key,
     "DELETE /tenants/{id}/request-signing-keys/{keyId}": _signing_key,
     "POST /tenants/{id}/api-keys": _few_api_keys,
     "DELETE /tenants/{id}/api-keys/{keyId}": _replaced_api_key,
     "POST /platform/tenants/{id}/api-keys": lambda world: _by_operator(world, _few_api_keys(world)),
     "DELETE /platform/tenants/{id}/api-keys/{keyId}": lambda world: _by_operator(world, _replaced_api_key(world)),
+    "POST /auth/identities": _link,
+    "DELETE /auth/identities/{id}": _unlink,
+    "GET /user/me/tenants/{tenantId}/users/wallet-policy/violations": lambda world: Journey(
+        world.owner, {"own_tenant_id": world.tenant.id}
+    ),
+    "DELETE /user/me/tenants/{tenantId}/users/{userId}/wallet-policy/wallets/{accountId}": _remediate,
+    "POST /user/me/tenants/{tenantId}/users/wallet-policy/remediations": _remediate_several,
+    "POST /platform/tenants/{id}/invitations": lambda world: Journey(
+        world.platform, {"tenant_id": world.tenant.id}, {"email": fresh_address(), "role": "viewer"}
+    ),
+    "DELETE /platform/tenants/{id}/invitations/{invitationId}": _revoke_invitation,
+    "POST /user/me/tenants/{tenantId}/invitations/accept": _accept_invitation,
     "POST /platform/tenants/{id}/members": _new_member,
     "DELETE /platform/tenants/{id}/members/{userId}": _member,
+    "POST /platform/users": lambda world: Journey(world.platform, body={"email": fresh_address()}),
+    "GET /platform/users/lookup": lambda world: Journey(world.platform, query=f"walletAddress={_wallet_of(world)}"),
+    "POST /platform/users/email/address": _by_email,
+    "POST /platform/users/phone/number": _by_phone,
+    "POST /platform/users/wallet/address": lambda world: Journey(
+        world.platform, body={"walletAddress": _wallet_of(world), "tenantId": world.tenant.id}
+    ),
+    "POST /platform/users/smart-wallet/address": _by_contract,
+    "POST /platform/users/wallet/external-id": _by_external_id,
+    "POST /platform/users/{userId}/wallet/external-id": _new_external_id,
+    "POST /platform/users/wallet/external-id/connect-or-create": lambda world: Journey(
+        world.platform, body=_external_id(world.fresh_tenant())
+    ),
+    "GET /platform/apps/gas_spend": lambda world: Journey(world.platform, query=f"tenant_id={world.tenant.id}"),
     "POST /agents/{agentId}/unfreeze": _unfreeze_agent,
     "POST /vault/{agentId}/actions/transfer": _transfer,
     "GET /vault/{agentId}/actions/{actionId}": _action,

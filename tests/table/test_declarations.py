@@ -53,12 +53,17 @@ def test_a_route_that_changes_something_takes_whom_its_command_takes() -> None:
     }
 
     accounts = {one for one in others if "/accounts" in one}
-    # What the api writes itself; the operator's own form of `CreateTenant`; two questions that change nothing.
+    # What the api writes itself; the operator's own form of `CreateTenant`; questions that change nothing.
     assert len(accounts) == 12
     assert others - accounts == {
         "POST /platform/tenants",
         "POST /secrets/routes/explain",
         "POST /agents/{agentId}/policies/backtest",
+        "POST /platform/users/email/address",
+        "POST /platform/users/phone/number",
+        "POST /platform/users/wallet/address",
+        "POST /platform/users/smart-wallet/address",
+        "POST /platform/users/wallet/external-id",
     }
 
 

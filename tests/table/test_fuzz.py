@@ -72,6 +72,21 @@ MEANT: dict[str, str] = {
         ("getDigitalAssetAccountBalance", "getDigitalAssetAccountBalanceV1"),
         "the chain is one of the deployment's, and a token is an address",
     ),
+    "putOidcProviders": "addresses are public, an issuer's own document agrees, a variable is the tenant's",
+    "putSamlSso": "certificates are ones, the address is public, and mappings agree",
+    **dict.fromkeys(
+        ("beginOauth", "beginOidc", "beginSaml"),
+        "a challenge is of the one method, a redirect URL is on a list, and a tenant is named once",
+    ),
+    **dict.fromkeys(("finishOidc", "finishSaml"), "a state is one with which this browser left"),
+    "linkIdentity": "exactly one proof is sent, and it is one",
+    "acceptInvitation": "without a token the address decides, where the tenant lets it",
+    "lookUpUser": "exactly one thing says who is meant",
+    "findUserByWallet": "an address in base58 has 32 bytes",
+    "getGasSpend": "the timestamps make a range of 30 days",
+    **dict.fromkeys(
+        ("createUser", "connectOrCreateUser"), "metadata has 16 KiB, 8 levels and no reserved keys, and ids a tenant"
+    ),
     "failIntent": "both spellings of a field agree",
     "createAgentToken": "a lifetime is at most 30 days",
     "listApprovals": "an asset has its own spelling",

@@ -21,6 +21,11 @@ UNAUDITED = {
     "POST /secrets/routes/explain": "a question: nothing is sent and nothing is written",
     "POST /vault/{agentId}/simulate": "a question: nothing is signed and nothing is written",
     "POST /vault/{agentId}/actions/transfer/quote": "a question: nothing is signed and nothing is written",
+    "POST /platform/users/email/address": "a question in a body, so that no address stands in a log of URLs",
+    "POST /platform/users/phone/number": "the same",
+    "POST /platform/users/wallet/address": "the same",
+    "POST /platform/users/smart-wallet/address": "the same",
+    "POST /platform/users/wallet/external-id": "the same",
     "POST /agents/{agentId}/policies/backtest": "a question: past requests are read and nothing is written",
 }
 

@@ -57,6 +57,10 @@ def sent(world: World, endpoint: Endpoint, name: str, value: str) -> httpx.Respo
     return caller.request(call.method, f"{path}?{'&'.join([*others, f'{name}={value}'])}", json=call.json)
 
 
+# Beside the selector of a good request it is one too many.
+OWN_CODES = {"bad_email_address", "bad_phone_number", "one_identity"}
+
+
 @pytest.mark.parametrize(("endpoint", "parameter"), parameters())
 def test_a_text_that_stands_for_none_is_a_value_or_is_refused(
     world: World, endpoint: Endpoint, parameter: dict[str, Any]
@@ -74,6 +78,8 @@ def test_a_text_that_stands_for_none_is_a_value_or_is_refused(
                 assert _counted(answer) == _counted(other), (text, answer.text)
         else:
             assert answer.status_code == 400, (text, answer.text)
+            if answer.json()["data"]["code"] in OWN_CODES:
+                continue
             assert answer.json()["data"]["fields"] == [name]
             assert parameter["required"] or answer.json()["error"].endswith(f"leave {name} out if you mean none.")
 

@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import msgspec
@@ -15,8 +15,13 @@ from tests.fixtures.callers import ADDRESS, Agent, Client, Tenant, new_tenant, p
 from tests.fixtures.forgery import claims_of
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
+from tests.outside.dns_server import DnsServer
+from tests.outside.evm_node import EvmNode
+from tests.outside.oauth_providers import OAuthProviders
+from tests.outside.oidc_server import OidcServer
 from tests.outside.sms_gateway import SmsGateway
 from tests.outside.smtp_server import Mailbox
+from tests.routes.auth.test_wallet import AGREES, as_contract
 from tests.routes.orders import note, solana_payment
 from tests.routes.secrets.makers import keep_route, keep_secret, route_fields
 from tests.routes.vault.bitcoin import LISTED
@@ -35,20 +40,38 @@ class Call(msgspec.Struct, frozen=True):
     method: str
     path: str
     json: Any
+    form: bool = False
 
     def sent(self, client: Client, *, headers: dict[str, str] | None = None, **changed: Any) -> httpx.Response:
         """Send it as a client; `content` or `json` replace the body, `path` the path."""
         path = changed.pop("path", self.path)
         if not changed and self.json is not None:
-            changed = {"json": self.json}
+            changed = {"data" if self.form else "json": self.json}
         return client.request(self.method, path, headers=headers, **changed)
+
+
+class SignOnWorld(NamedTuple):
+    """Where people sign on, and what the DNS says."""
+
+    dns_server: DnsServer
+    oauth: OAuthProviders
+    oidc: OidcServer
 
 
 class World:
     """Two tenants with an agent each, and their callers."""
 
-    def __init__(self, service: Service, mailbox: Mailbox, sms_gateway: SmsGateway) -> None:
+    def __init__(
+        self,
+        service: Service,
+        mailbox: Mailbox,
+        sms_gateway: SmsGateway,
+        sign_on: SignOnWorld,
+        evm_node: EvmNode,
+    ) -> None:
+        self._evm_node = evm_node
         self.service, self.mailbox, self.sms_gateway = service, mailbox, sms_gateway
+        self.dns_server, self.oauth, self.oidc = sign_on
         self.platform = platform_client(service)
         self.nobody = Client(base_url=service.url, timeout=30)
         self.tenant, self.other = new_tenant(service), new_tenant(service)
@@ -119,13 +142,14 @@ class World:
             before.close()
         self._ready[_name(endpoint)] = journey.client
         query = f"?{journey.query}" if journey.query else ""
-        return Call(endpoint.method, _filled(endpoint, journey.path) + query, journey.body)
+        return Call(endpoint.method, _filled(endpoint, journey.path) + query, journey.body, endpoint.form_only)
 
     def foreign_call(self, endpoint: Endpoint) -> Call:
         """The same, on what belongs to the other tenant."""
         theirs: dict[str, Callable[[], str]] = {
             "agent": lambda: self.foreign.id,
             "tenant_id": lambda: self.other.id,
+            "own_tenant_id": lambda: self.other.id,
             "tx_id": lambda: queued(self.foreign)["txId"],
             "approval_id": lambda: queued(self.foreign)["approvalId"],
             "secret_id": lambda: keep_secret(self.other)["id"],
@@ -172,6 +196,14 @@ class World:
         self._ready["batches"] = agent
         agent.headers.update(authorised(self.owner, agent, "send_calls").signer)
         return agent
+
+    @cached_property
+    def contract_wallet(self) -> str:
+        """A contract that somebody signed in with."""
+        contract = self._evm_node.deploy(AGREES)
+        signed = as_contract(self.service, self.nobody, contract)
+        self.nobody.ok("POST", "/auth/verify", {"message": signed.message, "signature": signed.signature})
+        return contract
 
     @cached_property
     def route(self) -> dict[str, Any]:
@@ -223,6 +255,15 @@ def fresh() -> str:
     return f"x-{uuid.uuid4().hex[:12]}"
 
 
+# Nobody is there, so nobody is asked for what is left out.
+OIDC_PROVIDER = {
+    "id": "idp",
+    "issuer": "http://127.0.0.1:1",
+    "clientId": "custody",
+    "jwksUri": "http://127.0.0.1:1/keys",
+    "authorizationUrl": "http://127.0.0.1:1/authorize",
+    "tokenUrl": "http://127.0.0.1:1/token",
+}
 BODIES: dict[str, Callable[[World], Any]] = {
     "POST /agents": lambda world: {"id": fresh(), "name": "An agent"},
     "POST /agents/batch": lambda world: {"agents": [{"id": fresh(), "name": "An agent"}]},
@@ -254,6 +295,8 @@ BODIES: dict[str, Callable[[World], Any]] = {
         "url": "https://api.example.com/v1",
     },
     "POST /tenants": lambda world: {"id": fresh(), "name": "A tenant", "apiKeyHash": uuid.uuid4().hex * 2},
+    "PUT /tenants/{id}/oidc-providers": lambda world: {"providers": [OIDC_PROVIDER]},
+    "POST /auth/sso/discover": lambda world: {"email": "somebody@example.com"},
     "PUT /tenants/{id}/config": lambda world: {"displayName": "Shown"},
     "POST /agents/{agentId}/freeze": lambda world: {"reason": "tried"},
     "POST /platform/tenants": lambda world: {"id": fresh(), "name": "A tenant"},

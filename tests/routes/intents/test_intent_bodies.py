@@ -40,7 +40,7 @@ def rpc(**changed: Any) -> dict[str, Any]:
         (rpc(ttlSeconds=5, expiresAt="2999-01-01T00:00:00Z"), "two_expiries"),
         (rpc(ttlSeconds=7 * DAY + 1), "ttl_too_long"),
         (rpc(ttlSeconds=0), "bad_body"),
-        (rpc(expiresAt=(datetime.now(UTC) + timedelta(days=7, minutes=5)).isoformat()), "ttl_too_long"),
+        (rpc(expiresAt=(datetime.now(UTC) + timedelta(days=7, hours=2)).isoformat()), "ttl_too_long"),
         (rpc(expires_at=2**53), "ttl_too_long"),
         (rpc(expiresAt="2001-01-01T00:00:00Z"), "bad_intent_expiry"),
         (rpc(expiresAt="2999-01-01T00:00:00.000"), "bad_intent_expiry"),
