@@ -70,7 +70,7 @@ bench: set-up ## measure side by side with the bare database
 	@exec $(python) -m bench
 
 reliability: set-up ## kill, stop, tamper and draw for a long time, and look for what was lost
-	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/rules/policies tests/rules/identity/test_quorums.py tests/table/test_fuzz.py
+	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/rules/policies tests/rules/identity/test_quorums.py tests/rules/identity/test_strict_xml.py tests/rules/identity/test_saml_mutations.py tests/table/test_fuzz.py
 	@$(python) -m bench.reliability
 	@exec $(python) -m bench.reliability.attacks
 
