@@ -52,8 +52,6 @@ KEYS_SECONDS, KEYS_LOOK_SECONDS = 5.0, 0.25
 _RANDOM = re.compile(r"[A-Za-z0-9_-]{43}")
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _MOST_SAID = 200
-# A tenant's id, a slash and a client's.
-_MOST_CLIENT = 129
 
 
 class _Way(msgspec.Struct, frozen=True):
@@ -72,7 +70,8 @@ async def begin_oauth(ports: Ports, origin: Origin, provider: str, cookies: Flow
     if client is not None and tenant is None and "/" in client:
         # From the right: the id of a tenant may not have a slash, nor may a client's.
         tenant = client.rpartition("/")[0]
-    if client is not None and not (len(client) <= _MOST_CLIENT and _is_tenant(tenant)):
+    # A tenant's id, a slash and a client's.
+    if client is not None and not (len(client) <= 129 and _is_tenant(tenant)):
         raise UnknownAppClient
     return await _begun(ports, origin, _Way("oauth", name, tenant), cookies, query, client)
 
