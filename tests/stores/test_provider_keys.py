@@ -4,7 +4,7 @@ import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,7 @@ class Identity:
     owner: asyncpg.Connection
     scheduler: Pool
     tenant: str
+    oauth_key_sets: dict[str, str] = field(default_factory=dict)
 
     async def save(self, provider: str = "idp", address: str = ADDRESS) -> None:
         """A provider whose keys are there, as an administrator saves it."""
@@ -222,12 +223,12 @@ async def test_keys_are_due_at_once_then_every_quarter_of_an_hour_or_when_wanted
     assert await identity.due() == ["idp"]
     assert await identity.due() == []
     await identity.put(ONE)
-    await keys.want(identity.pool, identity.tenant, "idp")
+    await keys.want(identity, identity.tenant, "idp")
 
     assert await identity.due() == [], "it was asked for less than a minute ago"
     await identity.change("asked_at = asked_at - interval '2 minutes'")
     assert await identity.due() == []
-    await keys.want(identity.pool, identity.tenant, "idp")
+    await keys.want(identity, identity.tenant, "idp")
     assert await identity.due() == ["idp"]
     await identity.put(ONE)
     await identity.change("due_at = due_at - interval '15 minutes'")
@@ -249,15 +250,17 @@ async def test_two_schedulers_take_up_a_set_once(identity: Identity) -> None:
 
 
 async def test_the_deployments_own_providers_are_those_it_has_now(identity: Identity) -> None:
+    identity.oauth_key_sets = {"google": ADDRESS, "discord": ADDRESS}
     async with identity.pool.acquire() as connection, connection.transaction():
-        await keys.register_own(connection, identity, {"google": ADDRESS, "discord": ADDRESS})
+        await keys.register_own(connection, identity)
     content = msgspec.json.encode({"keys": [ONE.jwk]})
     message = PutProviderKeys(tenant=None, provider="google", jwks_uri=ADDRESS, keys=content)
     assert (await keys.put(identity, message, CALL)).problem is None
     assert await identity.kids("google", "platform") == [ONE.kid]
 
+    identity.oauth_key_sets = {"google": ADDRESS}
     async with identity.pool.acquire() as connection, connection.transaction():
-        await keys.register_own(connection, identity, {"google": ADDRESS})
+        await keys.register_own(connection, identity)
 
     assert await identity.kids("google", "platform") == [ONE.kid]
     assert await identity.owner.fetchval("SELECT count(*) FROM provider_keys WHERE tenant_id = 'platform'") == 1
