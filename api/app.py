@@ -12,7 +12,7 @@ from sanic import Request, Sanic
 from sanic.exceptions import SanicException
 from sanic.response import HTTPResponse
 
-from api.http import bodies, browser_pages, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
+from api.http import bodies, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
 from api.http.cors import Preflights, is_preflight
 from api.http.paths import Methods, shadowed
 from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id_of
@@ -46,7 +46,7 @@ COUNTS_SECONDS = 1.0
 LAST_COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
 CONTRACT_PATH = "/openapi.json"
-ASSETS = device.ASSETS | invitation.ASSETS | docs.ASSETS | browser_pages.ASSETS | sign_in_pages.ASSETS
+ASSETS = device.ASSETS | invitation.ASSETS | docs.ASSETS | sign_in_pages.ASSETS
 
 
 async def build(settings: Settings) -> Sanic[Any, Any]:

@@ -13,7 +13,6 @@ from custody.kit.errors import CustodyError
 
 _FOLDER = Path(__file__).parents[1] / "pages" / "sign-on"
 _PAGE: Final = (_FOLDER / "page.html").read_text()
-ASSETS: Final = pages.assets("/sign-on", _FOLDER)
 
 
 def asks_for_page(request: Request) -> bool:
