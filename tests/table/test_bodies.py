@@ -40,7 +40,8 @@ def name(endpoint: Endpoint) -> str:
 
 def refused(world: World, endpoint: Endpoint, content: bytes, content_type: str = "application/json") -> Any:
     """Send raw bytes as one who may call; give status and data."""
-    answer = world.call(endpoint).sent(world.caller(endpoint), content=content, headers={"Content-Type": content_type})
+    call = world.refusable(endpoint)
+    answer = call.sent(world.caller(endpoint), content=content, headers={"Content-Type": content_type})
     assert answer.json()["ok"] is False, answer.text
     assert in_plain_words(answer.json()["error"])
     return answer.status_code, answer.json()["data"]
@@ -48,7 +49,7 @@ def refused(world: World, endpoint: Endpoint, content: bytes, content_type: str 
 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
 def test_an_unknown_field_is_400_and_named(world: World, endpoint: Endpoint) -> None:
-    body = world.call(endpoint).json
+    body = world.refusable(endpoint).json
     if isinstance(body, list):
         body = [{"type": "rate-limit", "enabled": True, "config": {"maxTxPerHour": 1}, "surplus": 1}]
     else:
@@ -62,7 +63,7 @@ def test_an_unknown_field_is_400_and_named(world: World, endpoint: Endpoint) -> 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
 def test_a_field_of_another_kind_is_400_in_plain_words(world: World, endpoint: Endpoint) -> None:
     for field in getattr(endpoint.body, "__struct_encode_fields__", ()):
-        content = json.dumps({**world.call(endpoint).json, field: [[5]]}).encode()
+        content = json.dumps({**world.refusable(endpoint).json, field: [[5]]}).encode()
         if (name(endpoint), field) == ("POST /agents/batch", "agents"):
             # Each is answered for itself.
             answer = world.call(endpoint).sent(world.caller(endpoint), content=content, headers=JSON).json()
@@ -84,7 +85,7 @@ def twice(endpoint: Endpoint, body: Any) -> tuple[bytes, str]:
 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
 def test_a_key_given_twice_is_400_and_named(world: World, endpoint: Endpoint) -> None:
-    content, key = twice(endpoint, world.call(endpoint).json)
+    content, key = twice(endpoint, world.refusable(endpoint).json)
 
     status, data = refused(world, endpoint, content)
 
@@ -253,7 +254,7 @@ def test_a_malformed_id_in_the_path_is_400(world: World, endpoint: Endpoint, suf
                 ),
             )
 
-        answer = world.call(endpoint).sent(world.caller(endpoint), path=path)
+        answer = world.refusable(endpoint).sent(world.caller(endpoint), path=path)
 
         # A slash makes another path, which may be none at all.
         assert answer.status_code in ((400, 404) if suffix == "%2f" else (400,)), (path, answer.text)
@@ -285,7 +286,7 @@ OUT_OF_RANGE = (
     ],
 )
 def test_a_page_out_of_range_is_400(world: World, endpoint: Endpoint, query: str) -> None:
-    call = world.call(endpoint)
+    call = world.refusable(endpoint)
 
     answer = call.sent(world.caller(endpoint), path=f"{call.path}{'&' if '?' in call.path else '?'}{query}")
 

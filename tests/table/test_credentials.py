@@ -30,7 +30,7 @@ def name(endpoint: Endpoint) -> str:
 
 @pytest.mark.parametrize("endpoint", CLOSED, ids=name)
 def test_without_a_valid_credential_a_route_answers_401(world: World, endpoint: Endpoint) -> None:
-    call = world.call(endpoint)
+    call = world.refusable(endpoint)
 
     answers = [call.sent(world.nobody, headers=headers) for headers in ({}, *BAD)]
 
@@ -42,7 +42,7 @@ def test_without_a_valid_credential_a_route_answers_401(world: World, endpoint: 
 
 @pytest.mark.parametrize("endpoint", CLOSED, ids=name)
 def test_a_valid_credential_of_another_kind_is_403(world: World, endpoint: Endpoint) -> None:
-    call = world.call(endpoint)
+    call = world.refusable(endpoint)
 
     answers = {kind: call.sent(world.client(kind)) for kind in KINDS if kind not in endpoint.who.kinds}
 
@@ -52,7 +52,7 @@ def test_a_valid_credential_of_another_kind_is_403(world: World, endpoint: Endpo
 
 @pytest.mark.parametrize("endpoint", CLOSED, ids=name)
 def test_two_credentials_together_are_ambiguous(world: World, endpoint: Endpoint) -> None:
-    call = world.call(endpoint)
+    call = world.refusable(endpoint)
     second = {"Authorization": world.agent.headers["Authorization"], "X-Service-Key": world.tenant.key}
 
     answer = call.sent(world.nobody, headers=second)
@@ -88,7 +88,7 @@ def test_resources_of_another_tenant_are_404_as_if_absent(world: World, endpoint
 
 @pytest.mark.parametrize("endpoint", [one for one in BY_AGENT if "agent_token" in one.who.kinds], ids=name)
 def test_an_agents_token_on_another_agent_is_403_whether_that_exists_or_not(world: World, endpoint: Endpoint) -> None:
-    call = world.call(endpoint)
+    call = world.refusable(endpoint)
 
     answers = [
         call.sent(world.agent, path=call.path.replace(world.agent.id, other))

@@ -97,12 +97,13 @@ def test_no_field_causes_an_internal_error(world: World, endpoint: Endpoint) -> 
     places = dict(leaves(given)) | (dict(optional(endpoint)) if isinstance(given, dict) else {})
     tries = [(path, value) for path, values in places.items() for value in values if -(2**63) <= _size(value) < 2**64]
 
-    statuses = {
-        f"{path} {value}": world.call(endpoint)
-        .sent(world.caller(endpoint), json=changed(given, path, value))
-        .status_code
-        for path, value in tries
-    }
+    statuses, call = {}, world.call(endpoint)
+    for path, value in tries:
+        answer = call.sent(world.caller(endpoint), json=changed(given, path, value))
+        statuses[f"{path} {value}"] = answer.status_code
+        if answer.is_success:
+            # It may have used up what the request was about.
+            call = world.call(endpoint)
 
     assert {sent: status for sent, status in statuses.items() if status >= 500} == {}
 

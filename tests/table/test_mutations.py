@@ -70,7 +70,7 @@ async def test_a_refused_caller_leaves_no_audit_row(
 ) -> None:
     request_id = str(uuid.uuid4())
 
-    answer = world.call(endpoint).sent(world.nobody, headers={"X-Request-Id": request_id})
+    answer = world.refusable(endpoint).sent(world.nobody, headers={"X-Request-Id": request_id})
 
     assert answer.status_code == 401
     assert await owner.fetchval("SELECT count(*) FROM audit WHERE request_id = $1", request_id) == 0
