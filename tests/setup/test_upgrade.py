@@ -45,6 +45,7 @@ RELEASED: dict[str, dict[str, str]] = {
         "0024_sign_on": "0569ef87c3f6ff2b3d848a6d967715d26ba519df2de84420dc2a60571a96b7bb",
         "0025_people": "83c665781fd22f367ddb0a0fd271c9e3b1d45c9c3456885e87e987a3827d434d",
         "0026_invitations": "c3226f2ff0b92770e4be7287fc4a0050ea5495919cc1a574d4b1000ab5f3c3a0",
+        "0027_storage": "f29732b846e39a5650aa7bf729e96f579143d2a458b65755d4333ed438751e94",
     },
 }
 # A later version, as it might come: a table that gains a column and an index, and a migration that says so.

@@ -12,7 +12,10 @@ from ops import places
 from tests.fixtures.deployments import database_apart, owner_of
 from tests.fixtures.postgres import Database
 
-APPEND = "SELECT set_config('custody.tenant', $1, true), outbox_append($2, NULL, $3)"
+APPEND = """
+SELECT set_config('custody.tenant', $1, true),
+       outbox_append(NULL, json_build_array(json_build_object('event', $2::text, 'data', $3::text::json)))
+"""
 CLAIM = "SELECT * FROM claim_deliveries($1, $2, $3, $4, $5)"
 ENDED = "SELECT deliveries_ended($1, $2, $3, $4, $5, $6, $7)"
 EVENTS = "SELECT number, event, data FROM events WHERE tenant_id = $1 ORDER BY number"

@@ -375,7 +375,7 @@ async def test_only_the_signer_tells_of_acts_and_emits_events(apart: Database, n
         await connection.execute(_NAME_A_TENANT)
         for statement in (
             "SELECT audit_append('system', 'me', 'page.seen', 'r', 'i', '{}', '{}')",
-            "SELECT outbox_append('tx.confirmed', NULL, '{}')",
+            "SELECT outbox_append(NULL, '[]')",
         ):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.execute(statement)
