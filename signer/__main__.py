@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections import Counter
 
 from custody.kit import db, logs
 from custody.kit.logs import logger
@@ -31,6 +32,7 @@ from signer.rollback_journal import Heads
 from signer.rotation.keys import MasterKeys
 from signer.settings import Settings
 from signer.table import HANDLERS
+from signer.write_batches import WriteBatches
 
 log = logger("signer")
 DATABASE_SECONDS = 30.0
@@ -94,6 +96,7 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
     journal.load()
     judging = JudgingSeals(identity.sealer)
     read = Tokens(pool, identity.sealer, AGENT_KEYS, minter)
+    counters: Counter[str] = Counter()
     return Signer(
         pool=pool,
         sealer=sealer,
@@ -115,6 +118,8 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         imports=given.imports,
         user_wallet_policies=given.user_wallet_policies,
         quotas=TenantQuotas(pool, given.worker.quotas),
+        counters=counters,
+        writes=WriteBatches(pool, counters),
         public_url=given.worker.issuer,
     )
 

@@ -43,14 +43,18 @@ class CpuThrottle:
 
     async def run[T](self, tenant: str, agent: str, work: Callable[[], T]) -> T:
         """Do the work when its share allows it; TooManyWaiting where too many of the tenant's wait."""
-        if self._until.get((tenant, ""), 0.0) <= self._now():
-            return self._counted(tenant, agent, work)
+        if not self.is_used_up(tenant):
+            return self.run_now(tenant, agent, work)
         # Its own first: an agent that waits for itself holds up no other agent of its tenant.
         await self._wait((tenant, agent))
         async with self._turns.turn_of(tenant, READING):
             await self._wait((tenant, ""))
             await self._wait(_ALL)
-            return self._counted(tenant, agent, work)
+            return self.run_now(tenant, agent, work)
+
+    def is_used_up(self, tenant: str) -> bool:
+        """Whether work of this tenant might wait."""
+        return self._until.get((tenant, ""), 0.0) > self._now()
 
     async def run_in_thread[T](self, tenant: str, agent: str, work: Callable[[], T]) -> T:
         """The same for work that may take longer than the loop may be held; one thread does all of it."""
@@ -77,7 +81,8 @@ class CpuThrottle:
         while (seconds := self._until.get(who, 0.0) - BURST_SECONDS - self._now()) > 0:
             await self._sleep(seconds)
 
-    def _counted[T](self, tenant: str, agent: str, work: Callable[[], T]) -> T:
+    def run_now[T](self, tenant: str, agent: str, work: Callable[[], T]) -> T:
+        """Do the work at once, and count it all the same."""
         begun = self._spent()
         try:
             return work()

@@ -5,8 +5,8 @@ changed. A crash before it leaves no trace; a crash after it leaves the signatur
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import asyncpg
@@ -20,24 +20,29 @@ from custody.kit.refs import AgentRef
 from custody.protocol.identity.refusals import SignatureReplayed
 from custody.protocol.refusals import IdempotencyMismatch
 from custody.protocol.signer.intents import Proposed
-from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Refused, SignOrder
+from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Refused, Signed, SignOrder
 from custody.protocol.signer.refusals import Busy, SignerRequired
 from custody.transactions import ledger
-from custody.transactions.ledger import Facts, Guard, ProposalRecord, Question, UsedSignatures, VoteRecord
+from custody.transactions.ledger import Facts, Guard, ProposalRecord, Question, Record, UsedSignatures, VoteRecord
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
 from signer import authority, signed_request, votes
 from signer.evaluate import Outcome, ToWrite, decode_outcome, evaluate
+from signer.kept_state import Since, State, is_plain
 from signer.orders import kind_of, second_reader
 from signer.orders.kind import Inputs
 from signer.quotas import Held
 from signer.signing_attempt import SigningAttempt
 from signer.signing_state import SigningState
+from signer.together import signs, taken_along
+from signer.waiting import Waiter
 
 log = logger(__name__)
 OPTIMISTIC_TRIES = 3
 SETTLE_SECONDS = 8.0
+# An order that takes longer is worth a line, with the time of its stages.
+SLOW_MS = 1000.0
 _SAME_ORDER = "transactions_pkey"
 _USED_BEFORE = "CU003"
 _SAME_REFERENCE = ("transactions_action_reference", "intents_action_reference")
@@ -65,7 +70,7 @@ async def decide(
         evidence = signed_request.read(call, ref, message)
         return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=kind, draft=draft, call=call, evidence=evidence)
 
-    return decided(await settle(signer, ref, attempt))
+    return decided(await settle(signer, ref, attempt, Waiter(attempt)))
 
 
 def decided(answered: Answered[Outcome]) -> Answered[Decided]:
@@ -82,18 +87,26 @@ def acting_for(call: Call[ProvenAgent] | Call[ProvenSession], agent: str) -> Age
     return AgentRef(call.caller.tenant, agent)
 
 
-async def settle(signer: SigningState, ref: AgentRef, make_attempt: Callable[[], SigningAttempt]) -> Answered[Outcome]:
+async def settle(
+    signer: SigningState, ref: AgentRef, make_attempt: Callable[[], SigningAttempt], waiter: Waiter | None = None
+) -> Answered[Outcome]:
     """Bring one attempt to its end; the second value says that the answer is an earlier one.
 
-    The attempt is made in its turn: reading a large order is work too, and one agent may not do it all at once.
+    The attempt is made in its turn: reading a large order is work too, and one agent may not do it all at once. A
+    `waiter` may be taken along by an order that has the turn before.
     """
     taken = stages.begin()
     await signer.quotas.know(ref.tenant)
     try:
-        async with signer.queues.turn_of(ref.tenant, ref.agent):
-            attempt = await signer.throttle.run(ref.tenant, ref.agent, make_attempt)
-            await second_reader.confirm(signer, ref, attempt.kind, attempt.draft)
-            return _logged(attempt, await _answered(signer, attempt), taken)
+        with signer.waiting.join(ref, waiter) if waiter is not None else nullcontext():
+            async with signer.queues.turn_of(ref.tenant, ref.agent):
+                if waiter is not None and waiter.answer is not None:
+                    return waiter.answer
+                if waiter is not None:
+                    signer.waiting.leave(ref, waiter)
+                attempt = await signer.throttle.run(ref.tenant, ref.agent, make_attempt)
+                await second_reader.confirm(signer, ref, attempt.kind, attempt.draft)
+                return _logged(attempt, await _answered(signer, attempt), taken)
     except TooManyWaiting:
         raise Busy from None
 
@@ -119,8 +132,9 @@ async def _answered(signer: SigningState, attempt: SigningAttempt) -> Answered[O
 
 
 async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
-    for _ in range(OPTIMISTIC_TRIES):
-        if (done := await _attempt(signer, attempt)) is not None:
+    for number in range(OPTIMISTIC_TRIES):
+        # The first try may be judged on kept state and take others along; what spoils it spoils no later one.
+        if (done := await _attempt(signer, attempt, first=number == 0)) is not None:
             return done
         signer.counters["stale"] += 1
     # Somebody else keeps changing this agent. Wait for the row instead of racing for it.
@@ -140,7 +154,9 @@ async def _written(signer: SigningState, attempt: SigningAttempt) -> Answered[Ou
 
 
 def _logged(attempt: SigningAttempt, done: Answered[Outcome], taken: dict[str, float]) -> Answered[Outcome]:
-    """Log one line about the order, without anything of its content."""
+    """Log one line about an order that was slow or not signed, without anything of its content."""
+    if isinstance(done.answer, Signed) and sum(taken.values()) < SLOW_MS:
+        return done
     said: dict[str, object] = {
         "request_id": attempt.call.origin.request_id,
         "tx_id": attempt.tx_id,
@@ -180,20 +196,26 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
     return _settled(step, result)
 
 
-async def _attempt(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
+async def _attempt(signer: SigningState, attempt: SigningAttempt, *, first: bool) -> Answered[Outcome] | None:
     """One optimistic try; None when something changed between the read and the write."""
+    if first and (kept := signer.kept.of(attempt)) is not None:
+        return await _on_kept_state(signer, attempt, kept)
     with stages.timed("read"):
+        began = signer.kept.now()
         async with signer.pool.acquire() as connection:
             facts = await ledger.read(connection, question_of(attempt))
             quorum = await read_quorum(connection, attempt, facts)
+        ended = signer.kept.now()
     with stages.timed("judge_and_sign"):
         step = evaluate(signer, attempt, facts, quorum, locked=False)
     if not isinstance(step, ToWrite):
         return step
+    state = State(step.facts, Since(step.facts.now, began, ended), quorum)
+    if first and is_plain(attempt) and signs(step):
+        return await _signed_together(signer, attempt, step, state)
     try:
         with stages.timed("write"), _counted(signer, attempt, step) as held:
-            async with signer.pool.acquire() as connection:
-                result = await _claimed_write(signer, connection, attempt, step)
+            result = await _written_now(signer, attempt, step)
             if result == "done":
                 held.keep()
     except DatabaseAway:
@@ -215,6 +237,57 @@ async def _attempt(signer: SigningState, attempt: SigningAttempt) -> Answered[Ou
     return _settled(step, result)
 
 
+async def _on_kept_state(signer: SigningState, attempt: SigningAttempt, kept: State) -> Answered[Outcome] | None:
+    """A try without a read: signed, or nothing is said and it is judged again on what is read."""
+    try:
+        with stages.timed("judge_and_sign"):
+            step = evaluate(signer, attempt, kept.facts, None, locked=False)
+    except CustodyError:
+        step = None
+    if isinstance(step, ToWrite) and signs(step):
+        signer.counters["orders_on_kept_state"] += 1
+        return await _signed_together(signer, attempt, step, kept)
+    signer.kept.forget(attempt.ref)
+    return None
+
+
+async def _signed_together(
+    signer: SigningState, attempt: SigningAttempt, step: ToWrite, state: State
+) -> Answered[Outcome] | None:
+    """Write a signature, and in the same commit those of orders that wait; None where any of it failed."""
+    if not isinstance(step.record, Record):
+        raise TypeError("a signature has a record")
+    taken = await taken_along(signer, attempt, step.record, state.facts, state.quorum)
+    records = (step.record, *(one.record for one in taken))
+    what = ledger.to_write(attempt.ref, state.facts, records, guard_of(attempt, step))
+    # Of their idempotency keys nothing was read, so the write may meet one: then it is in no batch with other agents.
+    blind = bool(taken) or (state.facts.kept and attempt.call.key is not None)
+    result = "failed"
+    try:
+        with stages.timed("write"), _held(signer, attempt.ref.tenant, records) as held:
+            result = await (signer.writes.alone(what) if blind else signer.writes.write(what))
+            if result == "done":
+                held.keep()
+    except DatabaseAway:
+        signer.kept.forget(attempt.ref)
+        if await _after_broken_commit(signer, attempt, step) is None:
+            return None
+        # All of it is one transaction.
+        result = "found"
+    except (asyncpg.PostgresError, CustodyError):
+        # Whose fault it was, each finds out alone.
+        pass
+    if result not in ("done", "found"):
+        signer.kept.moved(attempt.ref) if state.facts.kept else signer.kept.forget(attempt.ref)
+        return None
+    if result == "done":
+        signer.kept.keep(attempt, state, records)
+    for one in taken:
+        one.waiter.answer = Answered(one.outcome)
+    signer.counters["orders_taken_along"] += len(taken)
+    return Answered(step.outcome)
+
+
 async def _replayed(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     """The answer of this very order, which used its signatures up itself; SignatureReplayed where another did."""
     if (written := await _written(signer, attempt)) is None:
@@ -229,6 +302,12 @@ async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | N
     claim, ref = attempt.claim, attempt.ref
     subject = None if claim is None else ("approval", claim.approval_id)
     return await votes.read(connection, ref.tenant, ref.agent, subject, claim.vote if claim else None)
+
+
+async def _written_now(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> str:
+    signer.kept.forget(attempt.ref)
+    async with signer.pool.acquire() as connection:
+        return await _claimed_write(signer, connection, attempt, step)
 
 
 async def _claimed_write(signer: SigningState, connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
@@ -255,9 +334,12 @@ def _counted(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> Ab
         return signer.quotas.hold(attempt.ref.tenant)
     if isinstance(step.record, ProposalRecord):
         return signer.quotas.hold(attempt.ref.tenant, bytes_per_day=step.record.stored_bytes)
-    orders = (step.record, *step.more)
+    return _held(signer, attempt.ref.tenant, (step.record, *step.more))
+
+
+def _held(signer: SigningState, tenant: str, orders: Sequence[Record]) -> AbstractContextManager[Held]:
     stored = sum(record.stored_bytes for record in orders)
-    return signer.quotas.hold(attempt.ref.tenant, orders=len(orders), orders_per_day=len(orders), bytes_per_day=stored)
+    return signer.quotas.hold(tenant, orders=len(orders), orders_per_day=len(orders), bytes_per_day=stored)
 
 
 def _settled(step: ToWrite, result: str) -> Answered[Outcome] | None:
@@ -342,9 +424,10 @@ def _action_of(attempt: SigningAttempt) -> tuple[str, str] | None:
     return None if attempt.intent is not None and action.type == "send_calls" else (action.type, reference)
 
 
-async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
+def guard_of(attempt: SigningAttempt, step: ToWrite) -> Guard:
+    """What must still be so when an attempt is written."""
     caller = attempt.call.caller
-    guard = Guard(
+    return Guard(
         epoch=caller.epoch if isinstance(caller, ProvenAgent) else None,
         credential=caller.standing if isinstance(caller, ProvenTenant) else None,
         claim=attempt.claim.approval_id if attempt.claim else None,
@@ -353,12 +436,17 @@ async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str
         used=_used(attempt, step),
         voters=step.tally.voters() if step.tally else None,
         step=step.step,
+        family=attempt.kind.keys.family,
     )
+
+
+async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
+    guard = guard_of(attempt, step)
     if isinstance(step.record, VoteRecord):
         return await ledger.write_vote(connection, attempt.ref, step.facts, step.record, guard)
     if isinstance(step.record, ProposalRecord):
         return await ledger.write_proposal(connection, attempt.ref, step.facts, step.record, guard)
-    return await ledger.write(connection, attempt.ref, step.facts, (step.record, *step.more), guard)
+    return await ledger.write(connection, ledger.to_write(attempt.ref, step.facts, (step.record, *step.more), guard))
 
 
 def _used(attempt: SigningAttempt, step: ToWrite) -> UsedSignatures | None:

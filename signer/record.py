@@ -76,7 +76,7 @@ def in_window(now: datetime, hour: datetime, *, hours: int) -> bool:
 
 def counted_rates(now: datetime, queued_at: datetime) -> tuple[bool, bool]:
     """Whether an order is among those of the last hour and of the last day, with the edges of that same statement."""
-    last_hour = (now - timedelta(hours=1)).replace(second=0, microsecond=0)
+    last_hour = clock.minute_of(now - timedelta(hours=1))
     return queued_at >= last_hour, queued_at >= hour_of(now - timedelta(hours=24))
 
 

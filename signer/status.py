@@ -18,7 +18,12 @@ async def status(signer: Signer, _message: Status, _ask: Call[None]) -> Health:
     """Liveness and counters."""
     return Health(
         version=VERSION,
-        counters=dict(signer.counters),
+        counters={
+            **signer.counters,
+            "orders_waiting": len(signer.waiting),
+            "writes_waiting": len(signer.writes),
+            "states_kept": len(signer.kept),
+        },
         waiting=len(signer.tasks),
         room=await signer.room.there(signer.pool),
         stopped_logs=sorted(signer.audit_log.stopped)[:MOST_NAMED],

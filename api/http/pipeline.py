@@ -36,6 +36,8 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9_\-.:]{1,128}")
 _MAX_USER_AGENT = 256
 # Responses that clients without a credential or a remaining share can request without limit.
 _COUNTED_ONLY = (401, 429)
+# What takes longer than this is worth a line, with the time of its stages.
+SLOW_SECONDS = 1.0
 
 
 class DatabaseUnavailable(Unavailable):
@@ -98,8 +100,10 @@ class Pipeline:
             idempotency.count(self._ports.counts, endpoint, request, response)
             seconds = time.perf_counter() - started
             observe(endpoint.method, endpoint.contract_path, response.status, seconds)
-            # Those are counted: a line for each would be a stranger's way to fill the disk.
-            if response.status >= 500 or (endpoint.hardened and response.status not in _COUNTED_ONLY):
+            # Those are counted: a line for each would be a stranger's way to fill the disk. A signature made in time is
+            # routine: it has its audit row, and the figures have its time.
+            routine = endpoint.queues and response.status < 400 and seconds < SLOW_SECONDS
+            if response.status >= 500 or (endpoint.hardened and response.status not in _COUNTED_ONLY and not routine):
                 log.info(
                     "request",
                     extra={

@@ -24,6 +24,11 @@ def unix_microseconds(moment: datetime) -> int:
     return (moment - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
 
 
+def minute_of(moment: datetime) -> datetime:
+    """The start of its minute."""
+    return moment.replace(second=0, microsecond=0)
+
+
 def of_unix(seconds: int) -> datetime:
     """The moment of a Unix time."""
     return datetime.fromtimestamp(seconds, UTC)

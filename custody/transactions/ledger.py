@@ -13,6 +13,7 @@ import asyncpg
 import msgspec
 
 from custody.intents.steps import NO_STEP, NewRow, StepRow
+from custody.kit import clock
 from custody.kit.act import Act, Credential
 from custody.kit.callers import IdempotencyKey
 from custody.kit.refs import AgentRef
@@ -23,6 +24,7 @@ _PSBT = "SELECT * FROM psbt_read($1, $2, $3, $4, $5, $6)"
 _ACTION = "SELECT * FROM action_read($1, $2, $3, $4)"
 _WRITE_VOTE = "SELECT vote_write($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7, $8)"
+_WRITE_BATCH = "SELECT sign_write_batch($1, $2, $3, $4, $5, $6)"
 _PROPOSE = "SELECT propose_write($1, $2, $3, $4, $5, $6)"
 
 
@@ -94,6 +96,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     action: tuple[bytes, bytes] | None = None
     # Of a PSBT whose account has addresses.
     psbt: PsbtFacts | None = None
+    # Which versions of rows this was read from; None where it may not be kept for a later order.
+    stamp: str | None = None
+    # Whether it was kept: then the write compares the stamp.
+    kept: bool = False
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,6 +190,7 @@ async def read(connection: Any, question: Question) -> Facts | None:
         authority=row["authority"],
         action=(action["digest"], action["answer"]) if action is not None else None,
         psbt=_psbt(psbt) if psbt is not None else None,
+        stamp=row["stamp"],
     )
 
 
@@ -281,6 +288,10 @@ class GuardRow(NamedTuple):
     voter_keys: list[str] | None
     # What is stored for the order, which the agent's row counts.
     stored_bytes: int
+    # Of state that was kept: whose rows it was read from, in which versions, and the minute of its rates.
+    family: str | None
+    stamp: str | None
+    minute: datetime | None
 
 
 class UsedSignatures(msgspec.Struct, frozen=True):
@@ -350,6 +361,8 @@ class Guard(msgspec.Struct, frozen=True):
     voters: Voters | None = None
     # Of what carries out an intent: its last step.
     step: StepRow = NO_STEP
+    # Whose wallet signs.
+    family: str | None = None
 
 
 def guard_row(facts: Facts, guard: Guard, stored_bytes: int = 0) -> GuardRow:
@@ -371,23 +384,61 @@ def guard_row(facts: Facts, guard: Guard, stored_bytes: int = 0) -> GuardRow:
         guard.voters.macs if guard.voters else None,
         guard.voters.keys if guard.voters else None,
         stored_bytes,
+        guard.family if facts.kept else None,
+        facts.stamp if facts.kept else None,
+        clock.minute_of(facts.now) if facts.kept else None,
     )
 
 
-async def write(connection: Any, ref: AgentRef, facts: Facts, records: Sequence[Record], guard: Guard) -> str:
+class Write(msgspec.Struct, frozen=True):
+    """What was judged together of one agent, mostly one order, as SQL takes it."""
+
+    ref: AgentRef
+    row: GuardRow
+    guard: Guard
+    acts: list[Act]
+    rows: list[tuple[Any, ...]]
+
+    def __repr__(self) -> str:
+        return "Write()"
+
+
+def to_write(ref: AgentRef, facts: Facts, records: Sequence[Record], guard: Guard) -> Write:
+    """Records of one agent's orders, under what must still be so."""
+    row = guard_row(facts, guard, sum(record.stored_bytes for record in records))
+    rows = [msgspec.structs.astuple(record)[: len(RECORD_FIELDS)] for record in records]
+    return Write(ref, row, guard, [record.act for record in records], rows)
+
+
+async def write(connection: Any, what: Write) -> str:
     """Write what was judged together: `done`, `stale` (nothing written, read again) or `unclaimed` (the approval or
     the intent is gone).
 
     The reply to this statement is the commit: only after it may a signature leave the signer.
     """
-    row = guard_row(facts, guard, sum(record.stored_bytes for record in records))
-    rows = [msgspec.structs.astuple(record)[: len(RECORD_FIELDS)] for record in records]
-    acts = [record.act for record in records]
+    ref, guard = what.ref, what.guard
     vote = guard.voters.vote if guard.voters else None
     result = await connection.fetchval(
-        _WRITE, ref.tenant, ref.agent, row, guard.credential, acts, rows, vote, guard.step
+        _WRITE, ref.tenant, ref.agent, what.row, guard.credential, what.acts, what.rows, vote, guard.step
     )
     return str(result)
+
+
+async def write_batch(connection: Any, batch: Sequence[Write]) -> list[str]:
+    """Write plain orders of different agents in one commit; of each its answer, as `write` gives it, or `skipped`.
+
+    `skipped`: somebody holds the agent's row, and nothing of this one was written.
+    """
+    found = await connection.fetchval(
+        _WRITE_BATCH,
+        [one.ref.tenant for one in batch],
+        [one.ref.agent for one in batch],
+        [one.row for one in batch],
+        [len(one.rows) for one in batch],
+        [act for one in batch for act in one.acts],
+        [row for one in batch for row in one.rows],
+    )
+    return [str(result) for result in found]
 
 
 async def write_proposal(connection: Any, ref: AgentRef, facts: Facts, record: ProposalRecord, guard: Guard) -> str:

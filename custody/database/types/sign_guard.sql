@@ -1,5 +1,5 @@
 -- Promises: What must still be so when sign_write writes: everything that the order was judged on, and the approval
---   that it claims. A null epoch, claim or list of voters is not compared. The fields of `GuardRow`
+--   that it claims. A null epoch, claim, stamp or list of voters is not compared. The fields of `GuardRow`
 --   (custody/transactions/ledger.py) stand in this order.
 
 CREATE TYPE sign_guard AS (
@@ -18,5 +18,8 @@ CREATE TYPE sign_guard AS (
   voters         uuid[],
   voter_macs     bytea[],
   voter_keys     uuid[],
-  stored_bytes   bigint
+  stored_bytes   bigint,
+  family         text,
+  stamp          text,
+  minute         timestamptz
 );

@@ -10,12 +10,14 @@ RETURNS TABLE (now timestamptz, incarnation uuid, token_epoch integer, ledger_ve
                key_version integer, blob bytea, config_version bigint, judging text, judging_mac bytea,
                spend text, minutes bigint[], hours bigint[],
                highest_nonce bigint, slot_nonce bigint, slot_state text, slot_tx uuid, slot_charges text,
-               idem_fingerprint bytea, idem_answer bytea, authority_version bigint, authority text)
+               idem_fingerprint bytea, idem_answer bytea, authority_version bigint, authority text, stamp text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   now := service_now();
+  -- Before the rows that it speaks of: a row that is written in between makes it older than what was read.
+  IF NOT p_authority THEN stamp := row_stamp(p_tenant, p_agent, p_family); END IF;
   -- The version is read first, with what stands in one row for each agent or tenant, and everything that is summed
   -- after it: what changes in between moves the version, and the write refuses. (The other way round, a sum could be
   -- older than the version that vouches for it.) Most of a statement's cost is starting it, so what is always needed

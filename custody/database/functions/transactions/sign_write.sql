@@ -16,8 +16,14 @@ DECLARE
   v_today date := utc_day();
   v_new   integer := CASE WHEN g.claim IS NULL THEN cardinality(p_records) ELSE 0 END;
   v_place integer;
+  v_rated integer := 0;
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
+  -- Judged on state that was kept. Its rows must be those that were read, and its rates are those of one minute.
+  IF g.stamp IS NOT NULL AND (g.stamp IS DISTINCT FROM row_stamp(p_tenant, p_agent, g.family)
+                              OR g.minute <> date_trunc('minute', service_now())) THEN
+    RETURN 'stale';
+  END IF;
   -- The guard. Of two writers the second finds another version, writes nothing and reads again.
   UPDATE agents SET ledger_version = ledger_version + 1, orders = orders + v_new,
          day_orders = CASE WHEN day = v_today THEN day_orders ELSE 0 END + v_new,
@@ -120,12 +126,7 @@ BEGIN
       INSERT INTO outpoints (tenant_id, agent_id, txid, vout, tx_id)
       SELECT p_tenant, p_agent, c.txid, c.vout, r.tx FROM unnest(r.spent_txids, r.spent_vouts) AS c (txid, vout);
     END IF;
-    IF r.counts_rate THEN
-      INSERT INTO rate AS q (tenant_id, agent_id, incarnation, grain, bucket, orders)
-      VALUES (p_tenant, p_agent, g.incarnation, 'minute', date_trunc('minute', v_now), 1),
-             (p_tenant, p_agent, g.incarnation, 'hour', date_trunc('hour', v_now), 1)
-      ON CONFLICT (tenant_id, agent_id, incarnation, grain, bucket) DO UPDATE SET orders = q.orders + 1;
-    END IF;
+    v_rated := v_rated + r.counts_rate::integer;
     IF r.approval IS NOT NULL THEN
       INSERT INTO approvals (tenant_id, id, tx_id, agent_id, digest, mac, requested_at, expires_at)
       VALUES (p_tenant, r.approval, r.tx, p_agent, r.digest, r.approval_mac, v_now,
@@ -134,6 +135,12 @@ BEGIN
     PERFORM finish_act(p_tenant, p_acts[v_place], r.action, 'transaction', r.tx::text, r.tx);
     PERFORM emit(p_agent, r.events);
   END LOOP;
+  IF v_rated > 0 THEN
+    INSERT INTO rate AS q (tenant_id, agent_id, incarnation, grain, bucket, orders)
+    VALUES (p_tenant, p_agent, g.incarnation, 'minute', date_trunc('minute', v_now), v_rated),
+           (p_tenant, p_agent, g.incarnation, 'hour', date_trunc('hour', v_now), v_rated)
+    ON CONFLICT (tenant_id, agent_id, incarnation, grain, bucket) DO UPDATE SET orders = q.orders + excluded.orders;
+  END IF;
   IF p_step.id IS NOT NULL THEN
     PERFORM audit_append(p_acts[1].actor_type, p_acts[1].actor_id, 'intent.' || p_step.status, 'intent',
                          p_step.id::text, p_step.told, p_acts[1].origin);

@@ -1,0 +1,71 @@
+"""Several orders of one agent in one commit: each judged on the state that the one before it leaves.
+
+Who has the agent's turn takes along what waits for it. All of it becomes true with one write or none of it does, and
+only then is anything released. An order that would not be signed is left to its own turn, and so is all the rest when
+the write is refused: nobody is told anything for somebody else's order.
+"""
+
+import asyncio
+from typing import Final, NamedTuple
+
+from custody.protocol.signer.orders import Signed
+from custody.transactions.ledger import Facts, Record
+from signer import votes
+from signer.evaluate import ToWrite, evaluate
+from signer.kept_state import after, goes_with
+from signer.signing_attempt import SigningAttempt
+from signer.signing_state import SigningState
+from signer.waiting import Waiter
+
+MAX_TOGETHER: Final = 16
+MAX_BYTES: Final = 64 * 1024
+
+
+class Taken(NamedTuple):
+    """An order that goes along, and how it was judged."""
+
+    waiter: Waiter
+    record: Record
+    outcome: Signed
+
+
+def signs(step: object) -> bool:
+    """Whether this writes one signature and nothing else."""
+    return isinstance(step, ToWrite) and isinstance(step.outcome, Signed) and not step.more and step.tally is None
+
+
+async def taken_along(
+    signer: SigningState, first: SigningAttempt, record: Record, facts: Facts, quorum: votes.Read | None
+) -> list[Taken]:
+    """The orders that are signed with the first one, in their turn; what they were judged on is not written yet."""
+    taken: list[Taken] = []
+    stored = record.stored_bytes
+    facts = after(facts, [record])
+    for waiter in signer.waiting.of(first.ref)[: MAX_TOGETHER - 1]:
+        if signer.throttle.is_used_up(first.ref.tenant):
+            break
+        one = _judged(signer, first, waiter, facts, quorum)
+        if one is None:
+            continue
+        stored += one.record.stored_bytes
+        if stored > MAX_BYTES:
+            break
+        taken.append(one)
+        facts = after(facts, [one.record])
+        # Other agents have the loop in between.
+        await asyncio.sleep(0)
+    return taken
+
+
+def _judged(
+    signer: SigningState, first: SigningAttempt, waiter: Waiter, facts: Facts, quorum: votes.Read | None
+) -> Taken | None:
+    ref = first.ref
+    try:
+        attempt = signer.throttle.run_now(ref.tenant, ref.agent, waiter.make_attempt)
+        step = evaluate(signer, attempt, facts, quorum, locked=False) if goes_with(first, attempt) else None
+    except Exception:
+        return None
+    if isinstance(step, ToWrite) and isinstance(step.record, Record) and isinstance(step.outcome, Signed):
+        return Taken(waiter, step.record, step.outcome) if signs(step) else None
+    return None

@@ -1,0 +1,115 @@
+"""Writes of several agents in one commit, while earlier ones are under way.
+
+Nobody waits for company: a write goes at once while fewer than `UNDER_WAY` statements run, and what arrives meanwhile
+goes with the next. A batch is bounded in orders and bytes and never waits for an agent's row. Whatever goes wrong in it
+is nobody else's: what it did not write, and all of a batch that failed, is written alone by who asked. That a
+connection broke is told to each, and each finds out for itself what became of its own.
+"""
+
+import asyncio
+from collections import Counter, deque
+from typing import Final
+
+import asyncpg
+import msgspec
+
+from custody.kit.db import DatabaseAway, Pool
+from custody.kit.tasks import spawn
+from custody.transactions import ledger
+from custody.transactions.ledger import Write
+
+UNDER_WAY: Final = 2
+MAX_ORDERS: Final = 8
+MAX_BYTES: Final = 64 * 1024
+# A heavier one goes alone, so that no light one waits for its bytes.
+MAX_EACH: Final = 16 * 1024
+# Answers that mean: write it alone.
+_ALONE: Final = "skipped"
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    what: Write
+    answer: asyncio.Future[str]
+
+
+class WriteBatches:
+    """The writes that are under way, and those that wait for one of them to end."""
+
+    def __init__(self, pool: Pool, counters: Counter[str]) -> None:
+        self._pool, self._counters = pool, counters
+        self._running = 0
+        self._waiting: deque[_Waiting] = deque()
+
+    def __len__(self) -> int:
+        """How many wait for a statement to end."""
+        return len(self._waiting)
+
+    async def write(self, what: Write) -> str:
+        """Write an agent's plain orders as `ledger.write` does; DatabaseAway where nobody knows whether that was done.
+
+        They must be judged on facts that were read for them: what meets an earlier request fails its whole batch.
+        """
+        if what.row.stored_bytes > MAX_EACH:
+            return await self.alone(what)
+        waiting = _Waiting(what, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._running < UNDER_WAY:
+            self._running += 1
+            self._begin_next()
+        result = await waiting.answer
+        return await self.alone(what) if result == _ALONE else result
+
+    async def alone(self, what: Write) -> str:
+        """The same in a statement of its own."""
+        async with self._pool.acquire() as connection:
+            return await ledger.write(connection, what)
+
+    def _begin_next(self) -> None:
+        """Begin a statement where one may run: with what waits, or none."""
+        if batch := self._next():
+            spawn(self._together(batch), "write batch", eager=True)
+        else:
+            self._running -= 1
+
+    def _next(self) -> list[_Waiting]:
+        batch: list[_Waiting] = []
+        orders = stored = 0
+        while self._waiting:
+            one = self._waiting[0]
+            orders, stored = orders + len(one.what.rows), stored + one.what.row.stored_bytes
+            if batch and (orders > MAX_ORDERS or stored > MAX_BYTES):
+                break
+            self._waiting.popleft()
+            if not one.answer.done():  # else its caller is gone
+                batch.append(one)
+        # In one order, so that two batches never hold what the other waits for.
+        return sorted(batch, key=lambda one: (one.what.ref.tenant, one.what.ref.agent))
+
+    async def _together(self, batch: list[_Waiting]) -> None:
+        try:
+            async with self._pool.acquire() as connection:
+                results = await ledger.write_batch(connection, [one.what for one in batch])
+            self._counters["batched_writes"] += 1
+            self._counters["batched_orders"] += sum(len(one.what.rows) for one in batch)
+        except DatabaseAway as problem:
+            for one in batch:
+                _fail(one, problem)
+            return
+        except asyncpg.PostgresError:
+            # Postgres answered, so nothing was written: each finds out by itself whether it was the reason.
+            self._counters["refused_batches"] += 1
+            results = [_ALONE] * len(batch)
+        except BaseException as problem:
+            for one in batch:
+                _fail(one, problem)
+            raise
+        finally:
+            self._begin_next()
+        for one, result in zip(batch, results, strict=True):
+            if not one.answer.done():
+                one.answer.set_result(result)
+
+
+def _fail(one: _Waiting, problem: BaseException) -> None:
+    if not one.answer.done():
+        one.answer.set_exception(problem)
