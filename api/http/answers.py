@@ -25,7 +25,7 @@ from custody.kit.answers import (
     Throttled,
 )
 from custody.kit.cursors import NEXT_CURSOR
-from custody.kit.paging import Listed
+from custody.kit.paging import Listed, Total, total_headers
 
 # Where a browser was sent is nobody else's: the address may have a code in it.
 PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
@@ -107,9 +107,10 @@ def response_of(answer: object, *, status: int, raw: bool, public_url: str) -> H
         case Page():
             response = browser_pages.response(browser_pages.written(answer.title, answer.body, public_url), 200)
         case Listed():
-            beside = {} if answer.next_cursor is UNSET else {"nextCursor": answer.next_cursor}
+            beside: dict[str, object] = {} if answer.next_cursor is UNSET else {"nextCursor": answer.next_cursor}
+            beside |= {"totalIsEstimate": True} if answer.total_is_estimate else {}
             response = envelope.succeeded(200, answer.rows, **beside)
-            response.headers["X-Total-Count"] = str(answer.total)
+            response.headers.update(total_headers(Total(answer.total, answer.total_is_estimate)))
         case _:
             response = envelope.raw(status, answer) if raw else envelope.succeeded(status, answer)
     if onwards := getattr(answer, "next_cursor", None):

@@ -23,6 +23,7 @@ from api.http.contract.schemas import REF, Schemas, other_spellings
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
 from custody.kit.answers import Redirect
 from custody.kit.cursors import NextCursor
+from custody.kit.paging import TotalIsEstimate
 from custody.version import VERSION
 from custody.webhooks.events import PAYLOADS
 
@@ -289,13 +290,17 @@ def _answer(endpoint: Endpoint, status: int, kind: Any, schemas: Schemas) -> dic
     if endpoint.listed and "cursor" in getattr(endpoint.query, "__struct_fields__", ()):
         # A list has no other place for it than beside the data.
         properties["nextCursor"] = msgspec.json.schema(NextCursor)
+    required = list(properties)
+    if endpoint.listed and good:
+        properties["totalIsEstimate"] = msgspec.json.schema(TotalIsEstimate)
     if not good:
+        required.append("error")
         properties["error"] = {"type": "string", "description": "Why it was not done, for people."}
     name = _name_of(endpoint, kind)
     body = {
         "type": "object",
         "description": f"{name} in its envelope.",
-        "required": list(properties),
+        "required": required,
         "properties": properties,
     }
     if not good and kind == endpoint.returns.get(endpoint.status):

@@ -8,7 +8,7 @@ from custody.agents.types import AgentQuery
 from custody.chains.families import WALLETS
 from custody.kit import clock
 from custody.kit.db import Pool
-from custody.kit.paging import Listed
+from custody.kit.paging import Listed, bound, listed
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.agents import Agent, PreviousWallet, WalletAddresses
 from custody.protocol.signer.refusals import AgentAbsent
@@ -38,10 +38,17 @@ async def token_standing(pool: Pool, ref: AgentRef) -> tuple[str, int] | None:
 
 async def all_of(pool: Pool, tenant: str, query: AgentQuery) -> Listed[Agent]:
     """A tenant's agents, newest first, in one round trip."""
+    to_count = bound(query.offset, query.limit)
     rows = await pool.fetch(
-        "SELECT * FROM agents_page($1, $2, $3, $4)", tenant, query.platform_id, query.limit, query.offset
+        "SELECT * FROM agents_page($1, $2, $3, $4, $5)",
+        tenant,
+        query.platform_id,
+        query.limit,
+        query.offset,
+        to_count.most + 1,
     )
-    return Listed([_agent(tenant, row) for row in rows if row["id"] is not None], rows[0]["total"])
+    total = to_count.total(rows[0]["total"])
+    return listed([_agent(tenant, row) for row in rows if row["id"] is not None], total)
 
 
 def _addresses(text: str | None) -> WalletAddresses:

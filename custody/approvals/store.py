@@ -15,7 +15,7 @@ from custody.approvals.types import (
 )
 from custody.kit import clock, cursors
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed
+from custody.kit.paging import Listed, bound, listed
 from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
 from custody.kit.tenant_semaphore import TenantSemaphore
@@ -86,7 +86,9 @@ async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: Approva
     where = " AND ".join([_WHERE[query.status], *_filters(query, arguments)])
     of_order = (query.kind, query.reference_id, query.asset) != (None, None, None)
     source = _WITH_ORDER if of_order else _OF_TENANT
-    counted = f"{_CLOCK} SELECT count(*) {source} {where}", *arguments
+    to_count = bound(query.offset, query.limit)
+    # In order, so that no more is read than is counted.
+    counted = f"{_CLOCK} {to_count.query(f'{source} {where} {_ORDER}')}", *arguments
     if place is not None:
         where += " AND " + _BEHIND.format(at=len(arguments) + 1, id=len(arguments) + 2)
         arguments += [place.at, place.id]
@@ -96,13 +98,14 @@ async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: Approva
     )
     async with reading(pool, share, tenant) if of_order else tenant_scope(pool, tenant) as connection:
         found = await connection.fetch(page, *arguments)
-        total = await connection.fetchval(*counted) if place is None else place.total
-    rows, before = found[: query.limit], place.before if place else query.offset
-    return Listed(
-        [_approval(row) for row in rows],
-        total,
-        cursors.onwards(walk, "requested_at", rows, more=len(found) > len(rows), before=before, total=total),
-    )
+        rows, more = found[: query.limit], len(found) > query.limit
+        if place is not None:
+            total = place.total_at(len(rows), more=more)
+        else:
+            total = to_count.total(await connection.fetchval(*counted))
+    before = place.before if place else query.offset
+    onwards = cursors.onwards(walk, "requested_at", rows, more=more, before=before, total=total)
+    return listed([_approval(row) for row in rows], total, onwards)
 
 
 async def get(pool: Pool, tenant: str, approval_id: str) -> ApprovalInFull:

@@ -10,7 +10,7 @@ from custody.kit import clock, cursors
 from custody.kit.alone import Alone
 from custody.kit.cursors import Place
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page
+from custody.kit.paging import Listed, Page, Total, bound, listed
 from custody.kit.reading import reading
 from custody.kit.tenant_semaphore import TenantSemaphore
 
@@ -41,14 +41,12 @@ async def _page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQue
             found = await store.page(connection, tenant, wanted, skipped, query.limit, below=below)
         except store.TooWide:
             raise TooWide from None
-        counted = await store.count(
-            connection, tenant, wanted, skipped + query.limit + store.COUNTED_BEHIND, below=below
-        )
+        counted = await store.count(connection, tenant, wanted, bound(skipped, query.limit).most, below=below)
     total = counted.rows if place is None or counted.everything else before + counted.rows
     pages = -(-total // query.limit)
     onwards = None
     if found.more and found.rows:
-        behind = Place(found.rows[-1].row.seq, before=before + len(found.rows), total=total)
+        behind = Place(found.rows[-1].row.seq, before=before + len(found.rows), total=Total(total, not counted.exact))
         onwards = cursors.written(walk, behind)
     pagination = Pagination(
         before // query.limit + 1,
@@ -69,8 +67,8 @@ async def checkpoints(pool: Pool, tenant: str, query: Page) -> Listed[AuditCheck
         if first is None:
             return Listed([], 0)
         rows = await store.checkpoints(connection, tenant, first, query.limit, query.offset)
-        total = await store.count_checkpoints(connection, tenant, first)
-    return Listed([_checkpoint(row) for row in rows], total)
+        total = await store.count_checkpoints(connection, tenant, first, bound(query.offset, query.limit))
+    return listed([_checkpoint(row) for row in rows], total)
 
 
 def _checkpoint(stored: store.Stored) -> AuditCheckpoint:

@@ -9,11 +9,11 @@ from custody.audit import columns, leaf
 from custody.audit.filters import Wanted
 from custody.audit.tree import Place
 from custody.kit.db import Connection
+from custody.kit.paging import Bound, Total
 
 # Metadata is not indexed, so that acting stays cheap: so many of the newest rows that the other filters leave are read.
 MOST_READ = 100_000
 # How far behind a page rows are counted.
-COUNTED_BEHIND = 1_000
 # Of one file or page: half of what answers of one tenant may hold. A row is bounded, so a page never comes near; a
 # file goes on at its cursor.
 MAX_BYTES = 8 * 1024 * 1024
@@ -197,11 +197,10 @@ async def checkpoints(connection: Connection, tenant: str, above: int, limit: in
     return [Stored(**row) for row in rows]
 
 
-async def count_checkpoints(connection: Connection, tenant: str, above: int) -> int:
+async def count_checkpoints(connection: Connection, tenant: str, above: int, bound: Bound) -> Total:
     """How many of them there are."""
-    return await connection.fetchval(  # type: ignore[no-any-return]
-        "SELECT count(*) FROM audit_checkpoints WHERE tenant_id = $1 AND size > $2", tenant, above
-    )
+    counted = bound.query("FROM audit_checkpoints WHERE tenant_id = $1 AND size > $2")
+    return bound.total(await connection.fetchval(counted, tenant, above))
 
 
 async def newest_seq(connection: Connection, tenant: str) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 from custody.authority.types import AuthorityQuery
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed
+from custody.kit.paging import Listed, Total, bound, listed
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.authority import AgentSigner, KeyQuorum
 from custody.protocol.signer.refusals import AgentAbsent
@@ -17,19 +17,20 @@ _PAGE = f"{_OF_AGENT} ORDER BY created_at DESC, id LIMIT $4 OFFSET $5"
 async def signers(pool: Pool, ref: AgentRef, query: AuthorityQuery) -> Listed[AgentSigner]:
     """Signers of an agent, newest first; AgentAbsent if there is no such agent."""
     rows, total = await _page(pool, ref, query, "signers")
-    return Listed([AgentSigner.of(row) for row in rows], total)
+    return listed([AgentSigner.of(row) for row in rows], total)
 
 
 async def quorums(pool: Pool, ref: AgentRef, query: AuthorityQuery) -> Listed[KeyQuorum]:
     """Key quorums of an agent, newest first; AgentAbsent if there is no such agent."""
     rows, total = await _page(pool, ref, query, "key_quorums")
-    return Listed([KeyQuorum.of(row) for row in rows], total)
+    return listed([KeyQuorum.of(row) for row in rows], total)
 
 
-async def _page(pool: Pool, ref: AgentRef, query: AuthorityQuery, table: str) -> tuple[list[Any], int]:
+async def _page(pool: Pool, ref: AgentRef, query: AuthorityQuery, table: str) -> tuple[list[Any], Total]:
     async with tenant_scope(pool, ref.tenant) as connection:
         if not await connection.fetchval(_AGENT, ref.tenant, ref.agent):
             raise AgentAbsent
         asked = (ref.tenant, ref.agent, query.status)
         rows = await connection.fetch(f"SELECT * FROM {table} {_PAGE}", *asked, query.limit, query.offset)
-        return rows, await connection.fetchval(f"SELECT count(*) FROM {table} {_OF_AGENT}", *asked)
+        to_count = bound(query.offset, query.limit)
+        return rows, to_count.total(await connection.fetchval(to_count.query(f"FROM {table} {_OF_AGENT}"), *asked))

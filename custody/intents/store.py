@@ -7,6 +7,7 @@ import msgspec
 from custody.intents.types import Intent, IntentList, IntentQuery
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
+from custody.kit.paging import bound
 from custody.policies.types import decode_results
 from custody.protocol.signer.refusals import IntentAbsent
 
@@ -16,7 +17,6 @@ _STATUS: Final = f"CASE WHEN {_DUE} THEN 'expired' ELSE i.status END AS shown_st
 _CLOCK: Final = "WITH clock AS MATERIALIZED (SELECT service_now() AS now)"
 _FROM: Final = "FROM intents i, clock WHERE i.tenant_id = $1"
 # Counted beyond the page: who has a million intents waits no longer for a page than who has a thousand.
-COUNTED_BEYOND: Final = 1_000
 # Of one that signs: what has become of its transactions since.
 _TRANSACTIONS: Final = "SELECT id, status, tx_hash FROM transactions WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -49,17 +49,17 @@ async def all_of(pool: Pool, tenant: str, query: IntentQuery) -> IntentList:
         if value is not None:
             arguments.append(value)
             where += f" AND i.{column} = ${len(arguments)}"
-    rows_of = f"{_FROM}{where} ORDER BY i.created_at DESC, i.id LIMIT"
-    page = f"{_CLOCK} SELECT i.*, {_STATUS} {rows_of} {int(query.limit)} OFFSET {int(query.offset)}"
-    most = query.offset + query.limit + COUNTED_BEYOND
+    ordered = f"{_FROM}{where} ORDER BY i.created_at DESC, i.id"
+    page = f"{_CLOCK} SELECT i.*, {_STATUS} {ordered} LIMIT {int(query.limit)} OFFSET {int(query.offset)}"
+    to_count = bound(query.offset, query.limit)
     # In order, so by an index of the tenant's own: who has few would wait for a walk over the rows of all others.
-    counted = f"{_CLOCK} SELECT count(*) FROM (SELECT 1 {rows_of} {int(most) + 1}) c"
+    counted = f"{_CLOCK} {to_count.query(ordered)}"
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(page, *arguments)
-        total: int = await connection.fetchval(counted, *arguments)
+        total = to_count.total(await connection.fetchval(counted, *arguments))
         orders = await _orders(connection, tenant, rows)
     intents = [_intent(row, orders) for row in rows]
-    return IntentList(intents, min(total, most), total > most, query.limit, query.offset)
+    return IntentList(intents, total.rows, total.is_estimate, query.limit, query.offset)
 
 
 def _where(status: str) -> str:

@@ -18,13 +18,17 @@ import msgspec
 from msgspec import Meta
 
 from custody.kit.errors import Invalid
+from custody.kit.paging import Total
 
-# Version, list, rows before the place, rows in all, then the last row: its time or number, and its id.
+# Version, list, rows before the place, rows in all (and whether that is an estimate), then the last row: its time or
+# number, and its id.
 _FORM: Final = struct.Struct(">B15sIIq16s")
 _VERSION: Final = 1
 # The form's size is a multiple of three, so nothing is padded and each cursor has one spelling.
 LENGTH: Final = _FORM.size // 3 * 4
 _MOST: Final = 2**32 - 1
+# The highest bit of the total says that it is an estimate.
+_ESTIMATE: Final = 2**31
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # The year 9999 in microseconds: later ones no reader can hold, and no number of a row is as high.
 _TOO_FAR: Final = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
@@ -76,12 +80,22 @@ class Place(msgspec.Struct, frozen=True):
     id: uuid.UUID = uuid.UUID(int=0)
     # Rows of the walk that come before, and rows there were in all when it began.
     before: int = 0
-    total: int = 0
+    total: Total = Total(0)
 
     @property
     def at(self) -> datetime:
         """The number as a time."""
         return _EPOCH + timedelta(microseconds=self.number)
+
+    def total_at(self, rows: int, *, more: bool) -> Total:
+        """The total of the walk on its next page, which has so many rows.
+
+        Nothing is counted again: an estimate grows with the rows that were given, and the last page ends it.
+        """
+        seen = self.before + rows
+        if not self.total.is_estimate:
+            return self.total
+        return Total(max(self.total.rows, seen + 1), is_estimate=True) if more else Total(seen)
 
 
 def walk(tenant: str, path: tuple[str, ...], query: msgspec.Struct) -> Walk:
@@ -91,7 +105,7 @@ def walk(tenant: str, path: tuple[str, ...], query: msgspec.Struct) -> Walk:
     return Walk(hashlib.sha256(content).digest()[:15])
 
 
-def onwards(of: Walk, column: str, rows: Sequence[Any], *, more: bool, before: int, total: int) -> str | None:
+def onwards(of: Walk, column: str, rows: Sequence[Any], *, more: bool, before: int, total: Total) -> str | None:
     """The cursor behind a page of rows whose time is in a column, or None where there are no more."""
     if not more or not rows:
         return None
@@ -102,7 +116,8 @@ def onwards(of: Walk, column: str, rows: Sequence[Any], *, more: bool, before: i
 
 def written(of: Walk, place: Place) -> str:
     """The cursor of a place."""
-    before, total = min(place.before, _MOST), min(place.total, _MOST)
+    before, total = min(place.before, _MOST), min(place.total.rows, _ESTIMATE - 1)
+    total |= _ESTIMATE if place.total.is_estimate else 0
     return _text(_FORM.pack(_VERSION, of.name, before, total, place.number, place.id.bytes))
 
 
@@ -126,7 +141,8 @@ def read(of: Walk, cursor: str) -> Place:
         raise BadCursor(fields=["cursor"])
     if name != of.name:
         raise OtherCursor(fields=["cursor"])
-    return Place(number, uuid.UUID(bytes=row_id), before, total)
+    counted = Total(total & ~_ESTIMATE, is_estimate=total >= _ESTIMATE)
+    return Place(number, uuid.UUID(bytes=row_id), before, counted)
 
 
 def _text(content: bytes) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Page
+from custody.kit.paging import Page, bound
 from custody.people.invitation_types import InvitationList
 from custody.protocol.identity.invitations import Invitation
 from custody.protocol.refusals import TenantAbsent
@@ -14,7 +14,6 @@ _PAGE = (
     "CASE WHEN status = 'pending' AND expires_at <= service_now() THEN 'expired' ELSE status END AS status "
     "FROM invitations WHERE tenant_id = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
 )
-_COUNT = "SELECT count(*) FROM invitations WHERE tenant_id = $1"
 _HAS_TENANT = "SELECT EXISTS (SELECT FROM tenants WHERE id = $1)"
 
 
@@ -22,10 +21,12 @@ async def page(pool: Pool, tenant: str, page: Page) -> InvitationList:
     """A tenant's invitations, the newest first; TenantAbsent if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_PAGE, tenant, page.limit, page.offset)
-        total = await connection.fetchval(_COUNT, tenant)
-        if not total and not await connection.fetchval(_HAS_TENANT, tenant):
+        to_count = bound(page.offset, page.limit)
+        counted = to_count.query("FROM invitations WHERE tenant_id = $1")
+        total = to_count.total(await connection.fetchval(counted, tenant))
+        if not total.rows and not await connection.fetchval(_HAS_TENANT, tenant):
             raise TenantAbsent
-    return InvitationList([_invitation(row) for row in rows], total, page.limit, page.offset)
+    return InvitationList([_invitation(row) for row in rows], total.rows, total.is_estimate, page.limit, page.offset)
 
 
 def _invitation(row: Any) -> Invitation:

@@ -32,11 +32,15 @@ class CreatedInvitation(msgspec.Struct, frozen=True, rename="camel"):
         return "CreatedInvitation()"
 
 
-class InvitationList(msgspec.Struct, frozen=True):
+class InvitationList(msgspec.Struct, frozen=True, rename="camel"):
     """A page of invitations, newest first."""
 
     invitations: Annotated[list[Invitation], described("The invitations.")]
-    total: Annotated[int, described("How many there are; ended ones are kept for 90 days.")]
+    total: Annotated[
+        int,
+        described("How many there are, counted up to a thousand beyond the page; ended ones are kept for 90 days."),
+    ]
+    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
     limit: Annotated[int, described("How many a page has at most.")]
     offset: Annotated[int, described("How many were skipped.")]
 

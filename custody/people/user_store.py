@@ -6,16 +6,16 @@ import msgspec
 
 from custody.kit import clock
 from custody.kit.db import Pool
-from custody.kit.paging import Listed
+from custody.kit.paging import Listed, Total, bound, listed
 from custody.people import linked
 from custody.people.linked import Selector
 from custody.people.user_types import LinkedAccount, PlatformUser, TenantUser, WalletExternalId
 
 _FIND = "SELECT * FROM find_platform_users($1, $2, $3, $4)"
 _GET = "SELECT * FROM platform_user($1)"
-_MEMBERS = "SELECT * FROM tenant_users($1, $2, $3, $4)"
+_MEMBERS = "SELECT * FROM tenant_users($1, $2, $3, $4, $5)"
 _HAS_TENANT = "SELECT EXISTS (SELECT FROM platform_tenant($1))"
-_COUNT = "SELECT total FROM tenant_users($1, NULL, 1, 0)"
+_COUNT = "SELECT total FROM tenant_users($1, NULL, 1, 0, $2)"
 _identities = msgspec.json.Decoder(list[tuple[str, str, str]]).decode
 _pairs = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
@@ -35,13 +35,13 @@ async def get(pool: Pool, user: str) -> PlatformUser | None:
 async def members(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> Listed[PlatformUser]:
     """Members of a tenant as the operator sees them, the newest first."""
     rows, total = await _members(pool, tenant, external_id, limit, offset)
-    return Listed([_person(row["person"]) for row in rows], total)
+    return listed([_person(row["person"]) for row in rows], total)
 
 
 async def team(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> Listed[TenantUser]:
     """Members of a tenant as its admins see them, the newest first."""
     rows, total = await _members(pool, tenant, external_id, limit, offset)
-    return Listed([_member(tenant, row) for row in rows], total)
+    return listed([_member(tenant, row) for row in rows], total)
 
 
 async def has_tenant(pool: Pool, tenant: str) -> bool:
@@ -49,12 +49,17 @@ async def has_tenant(pool: Pool, tenant: str) -> bool:
     return bool(await pool.fetchval(_HAS_TENANT, tenant))
 
 
-async def _members(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> tuple[list[Any], int]:
-    rows = await pool.fetch(_MEMBERS, tenant, external_id, limit, offset)
+async def _members(
+    pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int
+) -> tuple[list[Any], Total]:
+    to_count = bound(offset, limit)
+    rows = await pool.fetch(_MEMBERS, tenant, external_id, limit, offset, to_count.most + 1)
     if rows:
-        return rows, rows[0]["total"]
+        return rows, to_count.total(rows[0]["total"])
     # Beyond the last page there is no row to tell how many there are.
-    return rows, (await pool.fetchval(_COUNT, tenant) or 0) if offset and external_id is None else 0
+    alone = offset and external_id is None
+    counted = (await pool.fetchval(_COUNT, tenant, to_count.most + 1) or 0) if alone else 0
+    return rows, to_count.total(counted)
 
 
 def _person(row: Any) -> PlatformUser:

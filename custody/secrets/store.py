@@ -9,7 +9,7 @@ import msgspec
 from custody.credentials import types as credentials
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page
+from custody.kit.paging import Listed, Page, bound, listed
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.refusals import AgentAbsent, CredentialRouteAbsent, SecretAbsent
 from custody.protocol.signer.secrets import CredentialRoute, Secret
@@ -58,8 +58,9 @@ async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[Secret]:
         rows = await connection.fetch(
             f"{_READ} {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3", tenant, page.limit, page.offset
         )
-        total = await connection.fetchval(f"SELECT count(*) FROM secrets {_LIVING}", tenant)
-    return Listed([_secret(row) for row in rows], total)
+        to_count = bound(page.offset, page.limit)
+        total = to_count.total(await connection.fetchval(to_count.query(f"FROM secrets {_LIVING}"), tenant))
+    return listed([_secret(row) for row in rows], total)
 
 
 async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed[CredentialRoute]:
@@ -72,9 +73,11 @@ async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed[CredentialRou
             page.limit,
             page.offset,
         )
-        total = await connection.fetchval("SELECT count(*) FROM credential_routes WHERE tenant_id = $1", tenant)
+        to_count = bound(page.offset, page.limit)
+        counted = to_count.query("FROM credential_routes WHERE tenant_id = $1")
+        total = to_count.total(await connection.fetchval(counted, tenant))
     shown = [_shown(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"]) for row in rows]
-    return Listed(shown, total)
+    return listed(shown, total)
 
 
 async def route(pool: Pool, tenant: str, route_id: str) -> CredentialRoute:

@@ -7,8 +7,8 @@ import msgspec
 
 from custody.identity.app_clients import AppClient
 from custody.kit import clock
-from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page
+from custody.kit.db import Connection, Pool, tenant_scope
+from custody.kit.paging import Listed, Page, Total, bound, listed
 from custody.protocol.identity.api_keys import ApiKey
 from custody.protocol.identity.credentials import AppSecret, SigningKey
 from custody.protocol.identity.refusals import AppClientAbsent
@@ -30,7 +30,7 @@ _SECRETS = (
     "SELECT id, prefix, created_at, retires_at, revoked_at FROM app_secrets WHERE tenant_id = $1 AND client_id = $2 "
     "ORDER BY created_at DESC, id LIMIT $3 OFFSET $4"
 )
-_COUNT_SECRETS = "SELECT count(*) FROM app_secrets WHERE tenant_id = $1 AND client_id = $2"
+_OF_CLIENT = "FROM app_secrets WHERE tenant_id = $1 AND client_id = $2"
 _KEYS = (
     "SELECT id, prefix, created_at, retires_at, revoked_at FROM signing_keys WHERE tenant_id = $1 "
     "ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
@@ -85,7 +85,7 @@ async def app_clients(pool: Pool, tenant: str, page: Page) -> Listed[StoredAppCl
     """A tenant's app clients, the newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_CLIENTS, tenant, page.limit, page.offset)
-        total = await connection.fetchval("SELECT count(*) FROM app_clients WHERE tenant_id = $1", tenant)
+        total = await _total(connection, page, "FROM app_clients WHERE tenant_id = $1", tenant)
     found = [
         StoredAppClient.of(
             tenant,
@@ -95,35 +95,35 @@ async def app_clients(pool: Pool, tenant: str, page: Page) -> Listed[StoredAppCl
         )
         for row in rows
     ]
-    return Listed(found, total)
+    return listed(found, total)
 
 
 async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Listed[AppSecret]:
     """What is told of an app client's secrets, the newest first; AppClientAbsent if there is no such client."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_SECRETS, tenant, client, page.limit, page.offset)
-        total = await connection.fetchval(_COUNT_SECRETS, tenant, client)
-        if not total and not await connection.fetchval(_HAS_CLIENT, tenant, client):
+        total = await _total(connection, page, _OF_CLIENT, tenant, client)
+        if not total.rows and not await connection.fetchval(_HAS_CLIENT, tenant, client):
             raise AppClientAbsent
-    return Listed([AppSecret(app_id=f"{tenant}/{client}", **_life(row)) for row in rows], total)
+    return listed([AppSecret(app_id=f"{tenant}/{client}", **_life(row)) for row in rows], total)
 
 
 async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed[SigningKey]:
     """What is told of a tenant's request-signing keys, the newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_KEYS, tenant, page.limit, page.offset)
-        total = await connection.fetchval("SELECT count(*) FROM signing_keys WHERE tenant_id = $1", tenant)
-    return Listed([SigningKey(**_life(row)) for row in rows], total)
+        total = await _total(connection, page, "FROM signing_keys WHERE tenant_id = $1", tenant)
+    return listed([SigningKey(**_life(row)) for row in rows], total)
 
 
 async def api_keys(pool: Pool, tenant: str, page: Page) -> Listed[ApiKey]:
     """What is told of a tenant's API keys, the newest first; TenantAbsent if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_API_KEYS, tenant, page.limit, page.offset)
-        total = await connection.fetchval("SELECT count(*) FROM tenant_keys WHERE tenant_id = $1", tenant)
-        if not total and not await connection.fetchval(_HAS_TENANT, tenant):
+        total = await _total(connection, page, "FROM tenant_keys WHERE tenant_id = $1", tenant)
+        if not total.rows and not await connection.fetchval(_HAS_TENANT, tenant):
             raise TenantAbsent
-    return Listed([_api_key(row) for row in rows], total)
+    return listed([_api_key(row) for row in rows], total)
 
 
 def _api_key(row: Any) -> ApiKey:
@@ -135,14 +135,19 @@ async def members(pool: Pool, tenant: str, page: Page) -> Listed[Member]:
     """A tenant's members, the newest first; TenantAbsent if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_MEMBERS, tenant, page.limit, page.offset)
-        total = await connection.fetchval("SELECT count(*) FROM memberships WHERE tenant_id = $1", tenant)
-        if not total and not await connection.fetchval(_HAS_TENANT, tenant):
+        total = await _total(connection, page, "FROM memberships WHERE tenant_id = $1", tenant)
+        if not total.rows and not await connection.fetchval(_HAS_TENANT, tenant):
             raise TenantAbsent
     found = [
         Member(str(row["user_id"]), row["role"], row["email"], row["wallet"], clock.iso(row["created_at"]))
         for row in rows
     ]
-    return Listed(found, total)
+    return listed(found, total)
+
+
+async def _total(connection: Connection, page: Page, rows_of: str, *arguments: str) -> Total:
+    to_count = bound(page.offset, page.limit)
+    return to_count.total(await connection.fetchval(to_count.query(rows_of), *arguments))
 
 
 def _life(row: Any) -> dict[str, Any]:
@@ -167,7 +172,8 @@ async def platform_get(pool: Pool, tenant: str) -> Tenant:
 
 async def platform_all(pool: Pool, page: Page) -> Listed[Tenant]:
     """Every tenant, newest first."""
-    rows = await pool.fetch("SELECT * FROM platform_tenants($1, $2)", page.limit, page.offset)
+    to_count = bound(page.offset, page.limit)
+    rows = await pool.fetch("SELECT * FROM platform_tenants($1, $2, $3)", page.limit, page.offset, to_count.most + 1)
     found = [
         Tenant(
             row["id"],
@@ -177,8 +183,8 @@ async def platform_all(pool: Pool, page: Page) -> Listed[Tenant]:
         )
         for row in rows
     ]
-    total = rows[0]["total"] if rows else (await platform_stats(pool)).tenants
-    return Listed(found, total)
+    total = to_count.total(rows[0]["total"]) if rows else Total((await platform_stats(pool)).tenants)
+    return listed(found, total)
 
 
 async def platform_stats(pool: Pool) -> Stats:

@@ -10,6 +10,7 @@ from custody.kit.answers import Document, file_name
 from custody.kit.callers import TenantCaller
 from custody.kit.cursors import NEXT_CURSOR
 from custody.kit.db import Pool
+from custody.kit.paging import Total, total_headers
 from custody.kit.spreadsheet import as_csv
 from custody.kit.tenant_semaphore import TenantSemaphore
 from custody.transactions import store
@@ -30,11 +31,11 @@ async def export(pool: Pool, share: TenantSemaphore, caller: TenantCaller, query
     with _alone.of(caller.tenant):
         most = query.limit or ROWS
         texts = [as_csv([field.encode_name for field in _FIELDS], ())]
-        total = rows = size = 0
+        total, rows, size = Total(0), 0, 0
         while True:
             piece = msgspec.structs.replace(query, limit=min(PIECE, most - rows))
             found = await store.search_tenant(pool, share, caller.tenant, piece)
-            shown = shown_to(caller, TransactionPage(found.rows, found.total, PIECE, found.before, None))
+            shown = shown_to(caller, TransactionPage(found.rows, 0, False, PIECE, found.before, None))
             text = await asyncio.to_thread(_written, shown.transactions)
             if rows and size + len(text) > MAX_BYTES:
                 # Read once more by the next file: its cursor is still the one in front of this piece.
@@ -44,7 +45,7 @@ async def export(pool: Pool, share: TenantSemaphore, caller: TenantCaller, query
             query = msgspec.structs.replace(query, offset=0, cursor=found.next_cursor)
             if found.next_cursor is None or rows >= most:
                 break
-    headers = {"X-Total-Count": str(total)} | ({NEXT_CURSOR: query.cursor} if query.cursor else {})
+    headers = total_headers(total) | ({NEXT_CURSOR: query.cursor} if query.cursor else {})
     return Document("".join(texts), "text/csv", headers, file_name("transactions", "csv"))
 
 

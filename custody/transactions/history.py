@@ -7,6 +7,7 @@ from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.transactions import export, store
 from custody.transactions.redaction import shown_to
+from custody.transactions.store import Found
 from custody.transactions.types import MAX_PAGE, USUAL_PAGE, TenantTransactionQuery, TransactionPage, TransactionQuery
 
 
@@ -17,7 +18,7 @@ class BadPart(Invalid):
 async def search(ports: Ports, ref: AgentRef, query: TransactionQuery) -> TransactionPage:
     """Newest first, with the page it is."""
     found = await store.search(ports.pool, ref, query)
-    return TransactionPage(found.rows, found.total, query.limit, found.before, found.next_cursor)
+    return _page(found, query.limit)
 
 
 async def search_all(ports: Ports, caller: TenantCaller, query: TenantTransactionQuery) -> TransactionPage | Document:
@@ -30,4 +31,10 @@ async def search_all(ports: Ports, caller: TenantCaller, query: TenantTransactio
     if limit > MAX_PAGE:
         raise BadPart(fields=["limit"])
     found = await store.search_tenant(ports.pool, ports.search_share, caller.tenant, query)
-    return shown_to(caller, TransactionPage(found.rows, found.total, limit, found.before, found.next_cursor))
+    return shown_to(caller, _page(found, limit))
+
+
+def _page(found: Found, limit: int) -> TransactionPage:
+    return TransactionPage(
+        found.rows, found.total.rows, found.total.is_estimate, limit, found.before, found.next_cursor
+    )

@@ -1,17 +1,19 @@
 """Queries of transactions. The hot read and the one write are in `ledger.py`."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from custody.chains.evm.address import checksum
 from custody.chains.families import of_kind
 from custody.identity.authority import Authorized
 from custody.kit import clock, cursors
 from custody.kit.cursors import Place, Walk
 from custody.kit.db import Connection, Pool, tenant_scope
 from custody.kit.instants import first_moment, last_moment
-from custody.kit.paging import Listed
+from custody.kit.paging import Listed, Total, bound, listed
 from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
 from custody.kit.tenant_semaphore import TenantSemaphore
@@ -54,6 +56,8 @@ _ORDER = "ORDER BY created_at DESC, id"
 ONE = f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND id = $2"
 
 
+_EVM = re.compile(r"0[xX][0-9a-fA-F]{40}")
+
 # A column, an operator, a value.
 _Filter = tuple[str, str, Any]
 _Query = HistoryQuery | TransactionQuery | TenantTransactionQuery
@@ -63,7 +67,7 @@ class Found(msgspec.Struct, frozen=True):
     """One page: its rows, how many there are in all and before it, and the cursor of the next."""
 
     rows: list[ListedTransaction]
-    total: int
+    total: Total
     before: int
     next_cursor: str | None
 
@@ -85,7 +89,7 @@ async def search(pool: Pool, ref: AgentRef, query: TransactionQuery) -> Found:
 async def history(pool: Pool, ref: AgentRef, query: HistoryQuery) -> Listed[ListedTransaction]:
     """All transactions of an agent, newest first."""
     found = await _of_agent(pool, ref, query, "history", [])
-    return Listed(found.rows, found.total, found.next_cursor)
+    return listed(found.rows, found.total, found.next_cursor)
 
 
 async def search_tenant(pool: Pool, share: TenantSemaphore, tenant: str, query: TenantTransactionQuery) -> Found:
@@ -110,15 +114,15 @@ async def _of_agent(
     where = _Where(ref.tenant, [("agent_id", "=", ref.agent), *filters])
     async with tenant_scope(pool, ref.tenant) as connection:
         found = await _page(connection, where, query, walk, place)
-        await _must_exist(connection, ref, len(found.rows) or (0 if place else found.total))
+        await _must_exist(connection, ref, len(found.rows) or (0 if place else found.total.rows))
     return found
 
 
 async def _page(connection: Connection, where: "_Where", query: _Query, walk: Walk, place: Place | None) -> Found:
     limit = int(query.limit or USUAL_PAGE)
     columns, long = (_COLUMNS, _LONG_DATA) if query.include else (_SUMMARY, _LONG)
-    # Counting is as slow as reading all rows, so it happens once: the cursor carries the total of the first page.
-    total = place.total if place else await connection.fetchval(where.counted(), *where.values)
+    to_count = bound(query.offset, limit)
+    counted = to_count.query(where.ordered()), *where.values
     if place is not None:
         where.behind(place)
     # Only names from this file enter the text; every value is a parameter.
@@ -129,8 +133,10 @@ async def _page(connection: Connection, where: "_Where", query: _Query, walk: Wa
         f"WHERE nth <= {limit} AND (so_far <= {MAX_PAGE_BYTES} OR so_far = long) {_ORDER}",
         *where.values,
     )
-    before = place.before if place else query.offset
     more = bool(rows) and rows[0]["found"] > len(rows)
+    before = place.before if place else query.offset
+    # Counted once: the cursor carries the total of the first page.
+    total = place.total_at(len(rows), more=more) if place else to_count.total(await connection.fetchval(*counted))
     onwards = cursors.onwards(walk, "created_at", rows, more=more, before=before, total=total)
     shown = [ListedTransaction(**_summary(row), **(_data(row) if query.include else {})) for row in rows]
     return Found(shown, total, before, onwards)
@@ -152,9 +158,9 @@ class _Where:
         at, row_id = len(self.values) - 1, len(self.values)
         self.text += f" AND created_at <= ${at} AND (created_at < ${at} OR id > ${row_id})"
 
-    def counted(self) -> str:
-        """The query that counts them."""
-        return f"SELECT count(*) FROM transactions WHERE {self.text}"
+    def ordered(self) -> str:
+        """Them, newest first: in this order they are counted by the index that pages are read by."""
+        return f"FROM transactions WHERE {self.text} {_ORDER}"
 
 
 async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed[PendingItem]:
@@ -174,9 +180,11 @@ async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed[
             limit,
             offset,
         )
-        total = await connection.fetchval(f"SELECT count(*) FROM approvals p WHERE {condition}", ref.tenant, ref.agent)
-        await _must_exist(connection, ref, total)
-    return Listed([_pending(row) for row in rows], total)
+        to_count = bound(offset, limit)
+        counted = to_count.query(f"FROM approvals p WHERE {condition}")
+        total = to_count.total(await connection.fetchval(counted, ref.tenant, ref.agent))
+        await _must_exist(connection, ref, total.rows)
+    return listed([_pending(row) for row in rows], total)
 
 
 async def _must_exist(connection: Connection, ref: AgentRef, found: int) -> None:
@@ -195,11 +203,16 @@ def _filters(query: TransactionFilter) -> list[_Filter]:
         ("reference_id", "=", query.reference_id),
         ("tx_hash", "=", query.tx_hash),
         ("id", "=", query.tx_id),
-        ("lower(to_address)", "=", query.to_address and query.to_address.lower()),
+        ("to_address", "=", query.to_address and _spelled(query.to_address)),
         ("created_at", ">=", first_moment("from", query.from_)),
         ("created_at", "<=", last_moment("to", query.to)),
     ]
     return [(column, operator, value) for column, operator, value in given if value is not None]
+
+
+def _spelled(address: str) -> str:
+    """An address as rows have it: EVM's in its checksum, others exactly as they are."""
+    return checksum(address) if _EVM.fullmatch(address) else address
 
 
 def _transaction(row: Any) -> Transaction:

@@ -77,11 +77,14 @@ class TransactionPage(msgspec.Struct, frozen=True, rename="camel"):
     """A page of transactions; it ends before its limit where it reaches 4 MiB.
 
     On a page that a cursor names, `total` is what was counted when the walk began, and `offset` how many rows of it
-    came before.
+    came before. An estimate grows with the walk, and its last page knows the number.
     """
 
     transactions: Annotated[list[ListedTransaction], described("The transactions, newest first.")]
-    total: Annotated[int, described("How many there are in all.")]
+    total: Annotated[
+        int, described("How many there are, counted up to a thousand beyond the page; see `totalIsEstimate`.")
+    ]
+    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
     limit: Annotated[int, described("How many were asked for.")]
     offset: Annotated[int, described("How many were skipped.")]
     next_cursor: Annotated[NextCursor, described("Where the next page begins, for `cursor`; null on the last one.")]

@@ -7,7 +7,7 @@ import msgspec
 
 from custody.kit import clock, cursors
 from custody.kit.db import Connection, Pool, tenant_scope
-from custody.kit.paging import Listed, Page
+from custody.kit.paging import Listed, Page, bound, listed
 from custody.protocol.identity.refusals import WebhookAbsent
 from custody.protocol.identity.webhooks import Delivery, Webhook
 from custody.webhooks.envelope import envelope
@@ -23,7 +23,8 @@ _SHOWN = (
     "SELECT id, event, status, attempts, max_attempts, next_retry_at, error IS NOT NULL AS has_error, created_at, "
     f"delivered_at, replayed_from {_FILTERED}"
 )
-_ORDER = "ORDER BY created_at DESC, id LIMIT $6 OFFSET $7"
+_ORDER = "ORDER BY created_at DESC, id"
+_PAGE = f"{_ORDER} LIMIT $6 OFFSET $7"
 # The first condition is the one that an index serves.
 _BEHIND = "AND created_at <= $8 AND (created_at < $8 OR id > $9)"
 _EVENTS = (
@@ -62,8 +63,10 @@ async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[Webhook]:
             page.limit,
             page.offset,
         )
-        total = await connection.fetchval(f"SELECT count(*) FROM webhook_endpoints {_LIVING}", tenant)
-    return Listed([webhook_of(row) for row in rows], total)
+        to_count = bound(page.offset, page.limit)
+        counted = to_count.query(f"FROM webhook_endpoints {_LIVING}")
+        total = to_count.total(await connection.fetchval(counted, tenant))
+    return listed([webhook_of(row) for row in rows], total)
 
 
 async def deliveries_of(pool: Pool, tenant: str, webhook: str, query: DeliveryQuery | ExportQuery) -> Listed[Delivery]:
@@ -76,17 +79,15 @@ async def deliveries_of(pool: Pool, tenant: str, webhook: str, query: DeliveryQu
             raise WebhookAbsent
         page = (*which, query.limit + 1, query.offset)
         if place is not None:
-            found = await connection.fetch(f"{_SHOWN} {_BEHIND} {_ORDER}", *page, place.at, place.id)
-            total = place.total
+            found = await connection.fetch(f"{_SHOWN} {_BEHIND} {_PAGE}", *page, place.at, place.id)
+            total = place.total_at(min(len(found), query.limit), more=len(found) > query.limit)
         else:
-            found = await connection.fetch(f"{_SHOWN} {_ORDER}", *page)
-            total = await connection.fetchval(f"SELECT count(*) {_FILTERED}", *which)
+            found = await connection.fetch(f"{_SHOWN} {_PAGE}", *page)
+            to_count = bound(query.offset, query.limit)
+            total = to_count.total(await connection.fetchval(to_count.query(f"{_FILTERED} {_ORDER}"), *which))
     rows, before = found[: query.limit], place.before if place else query.offset
-    return Listed(
-        [delivery_of(row) for row in rows],
-        total,
-        cursors.onwards(walk, "created_at", rows, more=len(found) > len(rows), before=before, total=total),
-    )
+    onwards = cursors.onwards(walk, "created_at", rows, more=len(found) > len(rows), before=before, total=total)
+    return listed([delivery_of(row) for row in rows], total, onwards)
 
 
 async def events_after(pool: Pool, tenant: str, number: int, limit: int) -> list[Published]:

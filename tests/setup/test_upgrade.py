@@ -46,6 +46,7 @@ RELEASED: dict[str, dict[str, str]] = {
         "0025_people": "83c665781fd22f367ddb0a0fd271c9e3b1d45c9c3456885e87e987a3827d434d",
         "0026_invitations": "c3226f2ff0b92770e4be7287fc4a0050ea5495919cc1a574d4b1000ab5f3c3a0",
         "0027_storage": "f29732b846e39a5650aa7bf729e96f579143d2a458b65755d4333ed438751e94",
+        "0030_searches": "2fd6de8e2b77c95c8564ab7763f2485e9928b950db466a36ab84dbd29bbe6e65",
     },
 }
 # A later version, as it might come: a table that gains a column and an index, and a migration that says so.

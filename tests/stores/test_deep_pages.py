@@ -1,4 +1,4 @@
-"""What a page in the depth of a list reads: its own rows, however many come before and behind it."""
+"""What a page of a list reads: its own rows, however many come before and behind it; and what a search reads."""
 
 import asyncio
 import uuid
@@ -13,9 +13,10 @@ import pytest
 from custody.approvals import store as approvals
 from custody.approvals.types import ApprovalQuery
 from custody.kit.db import Pool
+from custody.kit.paging import COUNTED_BEYOND, Total
 from custody.kit.tenant_semaphore import TenantSemaphore
 from custody.transactions import store
-from custody.transactions.types import HistoryQuery, TenantTransactionQuery
+from custody.transactions.types import HistoryQuery, TenantTransactionQuery, TransactionQuery
 from custody.webhooks import store as deliveries
 from custody.webhooks.types import DeliveryQuery
 from tests.fixtures.postgres import Database, in_database
@@ -95,5 +96,48 @@ async def test_a_deep_page_reads_its_own_rows_and_no_others(
 
         # One behind the page tells whether there are more, and sorting those of one moment takes a few.
         assert PAGE < await rows_read(connection, lambda: read(pool, cursor), table) < 2 * PAGE
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("read", "table"),
+    [
+        # The tenant's own list is two thirds of this table: reading the whole is as cheap.
+        (_history, "transactions"),
+        (_approvals, "approvals"),
+        (_pending, "approvals"),
+        (_deliveries, "deliveries"),
+    ],
+)
+async def test_a_first_page_counts_no_further_than_a_thousand_rows(
+    long: Database, read: Callable[..., Awaitable[Any]], table: str
+) -> None:
+    connection = await asyncpg.connect(long.urls["api"])
+    pool = SimpleNamespace(acquire=lambda: nullcontext(connection))
+    try:
+        # The page, what is counted, and one more of each; sorting those of one moment takes a few.
+        assert await rows_read(connection, lambda: read(pool), table) < PAGE + (PAGE + COUNTED_BEYOND) + PAGE
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (TransactionQuery(status="failed"), 0),
+        (TransactionQuery(to_address="0xAb77"), 1),
+    ],
+    ids=str,
+)
+async def test_a_search_reads_what_it_finds(long: Database, query: TransactionQuery, rows: int) -> None:
+    connection = await asyncpg.connect(long.urls["api"])
+    pool = SimpleNamespace(acquire=lambda: nullcontext(connection))
+    try:
+        found = await store.search(pool, BUSY, query)
+
+        assert (len(found.rows), found.total) == (rows, Total(rows))
+        # What is found is read for the page and for the count.
+        assert await rows_read(connection, lambda: store.search(pool, BUSY, query)) <= 2 * rows + 1
     finally:
         await connection.close()

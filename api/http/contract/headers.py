@@ -5,6 +5,7 @@ from typing import Any
 from api.http.authorization import MAX_SIGNATURES, takes_one
 from api.http.endpoint import Endpoint
 from custody.kit.answers import Redirect
+from custody.kit.paging import TOTAL_IS_ESTIMATE
 
 
 def _header(text: str, **schema: Any) -> dict[str, Any]:
@@ -25,7 +26,8 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-RateLimit-Remaining": _number("The same as `RateLimit-Remaining`."),
     "X-RateLimit-Reset": _number("The same as `RateLimit-Reset`."),
     "Retry-After": _number("Seconds to wait before the next request."),
-    "X-Total-Count": _number("How many items there are in all, beyond this page."),
+    "X-Total-Count": _number("How many items there are in all, counted up to a thousand beyond this page."),
+    TOTAL_IS_ESTIMATE: _header("`true`: `X-Total-Count` is the least there are; absent otherwise.", const="true"),
     "X-Next-Cursor": _header("The `cursor` of the next page or file; absent on the last one."),
     "Content-Disposition": _header("The name of a file; JSON has none."),
     "Idempotency-Replayed": _header("`true`: the answer was stored under this Idempotency-Key.", const="true"),
@@ -120,7 +122,7 @@ def headers_of(endpoint: Endpoint, status: int) -> dict[str, Any]:
     if status in endpoint.returns and not endpoint.unlimited:
         names += _LIMITED
     if status == 200 and endpoint.listed:
-        names.append("X-Total-Count")
+        names += ("X-Total-Count", TOTAL_IS_ESTIMATE)
     if status == 200 and "cursor" in getattr(endpoint.query, "__struct_fields__", ()):
         names.append("X-Next-Cursor")
     if status == 200 and not _FILES.isdisjoint({endpoint.media, endpoint.media_too}):

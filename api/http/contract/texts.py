@@ -36,9 +36,11 @@ with `Idempotency-Replayed: true`; another body under the same key is 409 `idemp
 
 # Paging
 
-Lists take `limit` and `offset`, and give `X-Total-Count`. While rows are added, an offset shows some of them twice.
-Lists that take a `cursor` name the next one in `nextCursor`, null on the last page, and in the header `X-Next-Cursor`:
-send it with the same filters, and no row comes twice and none is left out. Exports have the header alone.
+Lists take `limit` and `offset`, and give `X-Total-Count`: exact up to a thousand rows beyond the page, else the least
+there are, and `X-Total-Is-Estimate: true` and `totalIsEstimate: true` say so. While rows are added, an offset shows
+some of them twice. Lists that take a `cursor` name the next one in `nextCursor`, null on the last page, and in the
+header `X-Next-Cursor`: send it with the same filters, and no row comes twice and none is left out. Exports have the
+header alone.
 
 Leave out a parameter that has no value: `null` and empty texts are values like others. Bounds of time are RFC 3339 with
 a zone, or a date, which is that whole day in UTC; both are inclusive.

@@ -1,9 +1,9 @@
 -- Promises: A page of a tenant's agents as the api shows them, newest first, those with one platform id or all, and
---   how many there are: one row with nothing but that where the page is empty.
+--   how many there are, counted up to a bound: one row with nothing but that where the page is empty.
 -- Runs as: caller
 -- Execute: api
 
-CREATE FUNCTION agents_page(p_tenant text, p_platform_id text, p_limit integer, p_offset integer)
+CREATE FUNCTION agents_page(p_tenant text, p_platform_id text, p_limit integer, p_offset integer, p_counted bigint)
 RETURNS TABLE (total bigint, id text, name text, platform_id text, erc8004_token_id text, wallets text,
                previous text, created_at timestamptz, frozen_at timestamptz, frozen_reason text)
 LANGUAGE plpgsql AS $$
@@ -19,8 +19,10 @@ BEGIN
                          FROM wallets w
                         WHERE w.tenant_id = p_tenant AND w.agent_id = p.id AND w.scope LIKE 'before:%'),
                       p.created_at, p.frozen_at, p.frozen_reason
-    FROM (SELECT count(*) AS total FROM agents a
-           WHERE a.tenant_id = p_tenant AND (p_platform_id IS NULL OR a.platform_id = p_platform_id)) n
+    FROM (SELECT count(*) AS total FROM (
+            SELECT FROM agents a
+             WHERE a.tenant_id = p_tenant AND (p_platform_id IS NULL OR a.platform_id = p_platform_id)
+             ORDER BY a.created_at DESC LIMIT p_counted) c) n
     LEFT JOIN (SELECT a.id, a.name, a.platform_id, a.erc8004_token_id, a.created_at, a.frozen_at, a.frozen_reason
                  FROM agents a
                 WHERE a.tenant_id = p_tenant AND (p_platform_id IS NULL OR a.platform_id = p_platform_id)
