@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from custody.credentials.anchors import Anchors
 from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, PathPattern, compile_host, compile_path
 from custody.credentials.target import Target
 from custody.credentials.types import CredentialRoute
@@ -42,6 +43,10 @@ class RouteTable:
                 continue
             if route.fields.enabled:
                 self._paths_for(host).add(_Entry(rank, route, host, path))
+        # Labels from the last on: a first star stands for any number of them.
+        self._anchored = Anchors((host.labels[::-1], (host, paths)) for host, paths in self._by_pattern.items())
+        for paths in (*self._by_name.values(), *self._by_tail.values(), *self._by_pattern.values()):
+            paths.settle()
 
     def find(self, target: Target, method: str) -> CredentialRoute | None:
         """The route that a request falls to, or None."""
@@ -82,9 +87,9 @@ class RouteTable:
                 _, _, tail = tail.partition(".")
                 if below := self._by_tail.get((tail, port)):
                     yield below
-        for pattern, paths in self._by_pattern.items():
-            if pattern.matches(host, port):
-                yield paths
+        if self._by_pattern:
+            for candidates in self._anchored.of(host.split(".")[::-1]):
+                yield from (paths for pattern, paths in candidates if pattern.matches(host, port))
 
 
 class _Paths:
@@ -94,6 +99,7 @@ class _Paths:
         self._by_name: dict[tuple[str, str], _Entry] = {}
         self._by_start: dict[tuple[str, str], _Entry] = {}
         self._by_pattern: dict[tuple[str, str], _Entry] = {}
+        self._anchored: Anchors[_Entry] | None = None
         # In segments; a longer start need not be looked up.
         self._longest_start = 0
 
@@ -108,17 +114,21 @@ class _Paths:
         else:
             self._by_pattern.setdefault((path.text, method), entry)
 
+    def settle(self) -> None:
+        """All routes are here."""
+        if self._by_pattern:
+            self._anchored = Anchors((entry.path.segments, entry) for entry in self._by_pattern.values())
+
     def better(self, best: _Entry | None, path: str, method: str) -> _Entry | None:
         """The lowest rank among these and `best`."""
         for known in (method, STAR):
             best = _lower(best, self._by_name.get((path, known)))
             for start in self._starts(path):
                 best = _lower(best, self._by_start.get((start, known)))
-        for (_, wanted), entry in self._by_pattern.items():
-            if best is not None and best.rank < entry.rank:
-                break
-            if wanted in (method, STAR) and entry.path.matches(path):
-                return entry
+        if self._anchored is None:
+            return best
+        for candidates in self._anchored.of(path.split("/", self._anchored.deepest + 1)):
+            best = _first(candidates, best, path, method)
         return best
 
     def _starts(self, path: str) -> Iterator[str]:
@@ -136,6 +146,16 @@ class _Paths:
 
 def _lower(best: _Entry | None, other: _Entry | None) -> _Entry | None:
     return best if other is None or (best is not None and best.rank < other.rank) else other
+
+
+def _first(candidates: list[_Entry], best: _Entry | None, path: str, method: str) -> _Entry | None:
+    """The first of these that the request falls to, or `best`; they are in the order of their ranks."""
+    for entry in candidates:
+        if best is not None and best.rank < entry.rank:
+            break
+        if entry.route.fields.method in (method, STAR) and entry.path.matches(path):
+            return entry
+    return best
 
 
 def _reason(route: CredentialRoute, target: Target, method: str) -> Reason:

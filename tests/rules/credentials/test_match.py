@@ -1,7 +1,9 @@
 """Which route a request falls to."""
 
+import sys
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +28,22 @@ drawn_targets = st.builds(
     parse_target,
     st.sampled_from(["a.com", "x.a.com", "y.a.com", "z.x.a.com", "b.com", "a.com:8443", "x.a.com:8443", "com"]),
     st.sampled_from(["/", "/v1", "/v1/", "/v1/a", "/v1/a/b", "/v2/a", "/b", "/v1/b"]),
+)
+
+# Stars anywhere, over few letters: many patterns share their texts, and many match.
+labels = st.text("ab*", min_size=1, max_size=4).filter(lambda label: "**" not in label)
+globs = st.tuples(
+    st.lists(labels, min_size=1, max_size=4).map(".".join),
+    st.lists(labels, max_size=4).map(lambda parts: "/" + "/".join(parts)),
+    st.sampled_from(["*", "GET"]),
+    st.integers(-1, 1),
+    st.booleans(),
+)
+names = st.text("ab", min_size=1, max_size=5)
+glob_targets = st.builds(
+    parse_target,
+    st.lists(names, min_size=1, max_size=5).map(".".join),
+    st.lists(names, max_size=5).map(lambda parts: "/" + "/".join(parts)),
 )
 
 
@@ -134,9 +152,7 @@ def test_every_route_is_explained_in_the_order_of_asking():
     ]
 
 
-@settings(max_examples=300)
-@given(drawn_routes, drawn_targets, st.sampled_from(["GET", "POST", "PUT"]))
-def test_the_index_finds_what_asking_every_route_finds(drawn, target, method):
+def holds_what_asking_every_route_finds(drawn, target, method):
     routes = [route(position, *fields) for position, fields in enumerate(drawn)]
     table = RouteTable(routes)
     explained = table.explain(target, method)
@@ -146,6 +162,44 @@ def test_the_index_finds_what_asking_every_route_finds(drawn, target, method):
     assert table.knows_host(target.host, target.port) == any(
         reason in ("path", "method", "matched", "lower_priority") for _, reason in explained
     )
+
+
+@settings(max_examples=300)
+@given(drawn_routes, drawn_targets, st.sampled_from(["GET", "POST", "PUT"]))
+def test_the_index_finds_what_asking_every_route_finds(drawn, target, method):
+    holds_what_asking_every_route_finds(drawn, target, method)
+
+
+@settings(max_examples=500)
+@given(st.lists(globs, min_size=1, max_size=30), glob_targets)
+def test_the_index_finds_what_asking_every_glob_finds(drawn, target):
+    holds_what_asking_every_route_finds(drawn, target, "GET")
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "asked"),
+    [
+        ("api-{}-*.example.com", "/*", ("api-77-x.example.com", "/v1")),
+        ("*-{}.example.com", "/*", ("x-77.example.com", "/v1")),
+        ("x*-{}-*.example.com", "/*", ("xy-77-z.example.com", "/v1")),
+        ("*.a*.t{}.example.com", "/*", ("x.ab.t77.example.com", "/v1")),
+        ("a.com", "/v*/t{}/*", ("a.com", "/v1/t77/x/y")),
+        ("a.com", "/v1/t{}-*", ("a.com", "/v1/t77-x")),
+        ("a.com", "/v1/*-{}", ("a.com", "/v1/x-77")),
+        ("a.com", "/v1/x*.{}.*/*", ("a.com", "/v1/xy.77.z")),
+    ],
+)
+def test_of_ten_thousand_globs_a_request_looks_at_few(host, path, asked):
+    table = RouteTable([route(number, host.format(number), path.format(number)) for number in range(10_000)])
+    target = parse_target(*asked)
+    calls = []
+
+    sys.setprofile(lambda _frame, event, _argument: calls.append(event))
+    match = table.find(target, "GET")
+    sys.setprofile(None)
+
+    assert match == route(77, host.format(77), path.format(77))
+    assert len(calls) < 400
 
 
 def test_ten_thousand_routes_are_no_slower_than_a_few():
