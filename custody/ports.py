@@ -12,6 +12,7 @@ from custody.kit.cache import Cache
 from custody.kit.db import Pool
 from custody.kit.deployment import Deployment
 from custody.kit.dns_records import DnsRecords
+from custody.kit.gathered import Gathered
 from custody.kit.notifier import Notifier
 from custody.kit.oauth_endpoints import OAuthName
 from custody.kit.outside import Fetcher, Outside
@@ -19,6 +20,7 @@ from custody.kit.quotas import Limits
 from custody.kit.tenant_semaphore import TenantSemaphore
 from custody.notifications.mail import Mail
 from custody.notifications.sms import Sms
+from custody.protocol.signer.agents import Agent
 from custody.protocol.workers import Workers
 
 # Of all tenants together; one that is forgotten is asked for again.
@@ -66,6 +68,8 @@ class Ports:
     dns_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(seats=DNS_AT_ONCE))
     # Addresses of agents that the signer vouched for, with their tenants; an address never changes.
     known_addresses: Cache[object, bool] = field(default_factory=lambda: Cache(MAX_KNOWN_ADDRESSES))
+    # Agents whose rows are read under way together.
+    agents_read: Gathered[Agent] = field(default_factory=Gathered)
     # The way to servers that others name.
     fetcher: Fetcher = field(default_factory=lambda: Fetcher(Outside(loopback_allowed=False)))
     # Who waits for events of a tenant.

@@ -4,6 +4,7 @@ An address is a row that an attacker who writes the database can change; funding
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from custody.agents import store
 from custody.agents.types import AgentQuery
@@ -13,12 +14,14 @@ from custody.kit.paging import Listed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.agents import MAX_ADDRESSES, Agent, ClaimedAddresses, HaveKeys
-from custody.protocol.signer.refusals import KeyTampered
+from custody.protocol.signer.refusals import AgentAbsent, KeyTampered
 
 
 async def get(ports: Ports, ref: AgentRef) -> Agent:
     """One agent; AgentAbsent if there is none, KeyTampered if an address is not its own."""
-    agent = await store.get(ports.pool, ref)
+    agent = await ports.agents_read.get(partial(store.named, ports.pool), ref.tenant, ref.agent)
+    if agent is None:
+        raise AgentAbsent
     await _check(ports, ref.tenant, [agent])
     return agent
 

@@ -5,6 +5,7 @@ from contextlib import closing
 from typing import Any
 
 import asyncpg
+import httpx
 import pytest
 
 from tests.fixtures.callers import Agent, Tenant, rule
@@ -13,6 +14,7 @@ from tests.fixtures.people import member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted
+from tests.routes.tenants.makers import held
 
 
 def test_an_agent_is_created_with_two_wallets(tenant: Tenant) -> None:
@@ -268,3 +270,32 @@ def test_other_fields_of_an_agent_cannot_be_changed(tenant: Tenant, body: dict[s
 
 def test_an_agent_that_is_absent_cannot_be_changed(tenant: Tenant) -> None:
     assert tenant.request("PATCH", "/agents/absent", json={"name": "N"}).json()["data"]["code"] == "agent_absent"
+
+
+async def test_reads_under_way_together_each_get_their_own_answer(
+    tenant: Tenant, other_tenant: Tenant, owner: asyncpg.Connection, database: Database
+) -> None:
+    ids = [tenant.agent().id for _ in range(6)]
+    tenant.agent(agent_id="same")
+    other_tenant.agent(agent_id="same")
+    asked = [*((tenant, one) for one in [*ids, "absent", "same"]), (other_tenant, "same"), (other_tenant, ids[0])]
+    reading = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "
+        "AND query LIKE '%agents_named%'"
+    )
+
+    async with (
+        held(database, "LOCK TABLE wallets IN ACCESS EXCLUSIVE MODE") as meanwhile,
+        httpx.AsyncClient(base_url=tenant.base_url, timeout=30) as client,
+    ):
+        answers = [
+            asyncio.create_task(client.get(f"/agents/{one}", headers={"X-Service-Key": who.key})) for who, one in asked
+        ]
+        # Two of each tenant begin; the others wait for them and not for a connection.
+        await soon(lambda: owner.fetchval(reading), 4)
+        await meanwhile.execute("ROLLBACK")
+        found = await asyncio.gather(*answers)
+
+    assert [answer.status_code for answer in found] == [200] * 6 + [404, 200, 200, 404]
+    assert [answer.json()["data"]["id"] for answer in found[:6]] == ids
+    assert [answer.json()["data"]["tenantId"] for answer in found[7:9]] == [tenant.id, other_tenant.id]
