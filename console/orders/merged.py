@@ -14,6 +14,7 @@ from console.wire.shapes import Transaction, TransactionPage
 class _Loaded:
     rows: dict[str, Transaction] = field(default_factory=dict)
     total: int = 0
+    at_least: bool = False
 
     @property
     def has_more(self) -> bool:
@@ -40,6 +41,11 @@ class Merged:
         """How many there are in all."""
         return sum(loaded.total for loaded in self._loaded.values())
 
+    @property
+    def at_least(self) -> bool:
+        """Whether there may be more than that."""
+        return any(loaded.at_least for loaded in self._loaded.values())
+
     def take(self, agent: str, page: TransactionPage, offset: int) -> None:
         """A page of one agent came. A newest page that does not reach what is loaded replaces it: there is a gap."""
         loaded = self._loaded[agent]
@@ -48,7 +54,7 @@ class Merged:
             loaded.rows = {}
         loaded.rows |= fresh
         # An empty page behind the end says that there is no more, whatever was counted.
-        loaded.total = page.total if fresh else len(loaded.rows)
+        loaded.total, loaded.at_least = (page.total, page.at_least) if fresh else (len(loaded.rows), False)
 
     def rows(self) -> list[Transaction]:
         """Newest first, as far down as nothing is missing."""

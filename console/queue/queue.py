@@ -1,8 +1,7 @@
 """What waits for a person, kept true against a list that changes while it is read. Pure.
 
-The API pages by offset, and between two pages items come in front and others leave. So a sweep overlaps its pages, and
-goes a page back when nothing of the next one is known: only then has it seen everything that waited all the time, and
-may conclude that what it did not see waits no more.
+Between two pages items come in front and others leave. A sweep reads page by page with the service's cursors, which
+give everything that waited all the time, so it may conclude that what it did not see waits no more.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,8 +20,6 @@ from console.texts.moments import clock, moment, span
 from console.wire.shapes import Approval
 
 PAGE: Final = 200
-# So many may leave between two pages before a sweep has to go back.
-OVERLAP: Final = 20
 # A list without an end is not read for ever, and a console that stays open does not remember all that ever ended.
 MOST_WAITING: Final = 100_000
 MOST_ENDED: Final = 10_000
@@ -192,9 +189,10 @@ class Queue:
 
     items: dict[str, Item] = field(default_factory=dict)
     ended: dict[str, Outcome] = field(default_factory=dict)
-    # Whether everything was seen at least once, and how many the API said there are.
+    # Whether everything was seen at least once, and how many the API said there are, or are at least.
     whole: bool = False
     total: int = 0
+    at_least: bool = False
     # Whether there are more than this console reads.
     more: bool = False
     # One item that is shown stays in its place after its end, until the person has moved on.
@@ -224,9 +222,9 @@ class Queue:
         before, self.kept = self.kept, None if item is None else self.latest(item)
         return before is not None and before.id not in self.items and (item is None or item.id != before.id)
 
-    def merge_first(self, page: Sequence[Approval], total: int, now: datetime) -> list[Item]:
+    def merge_first(self, page: Sequence[Approval], total: int, now: datetime, *, at_least: bool = False) -> list[Item]:
         """Take the newest items as the API has them; gives those that are new to a person who was watching."""
-        self.total = total
+        self.total, self.at_least = total, at_least
         came = self._take(page, now)
         ids = {one.id for one in page}
         everything = len(page) < PAGE
@@ -255,7 +253,7 @@ class Queue:
     @property
     def differs(self) -> bool:
         """Whether the API counts otherwise, so that something further down must have changed."""
-        return len(self.items) != self.total
+        return len(self.items) < self.total if self.at_least else len(self.items) != self.total
 
     def end(self, key: str, outcome: Outcome) -> bool:
         """Something became of an item. True if that is news."""
@@ -311,30 +309,24 @@ class Queue:
 
 
 class Sweep:
-    """One way through all pages: which one to ask for next, and what was met."""
+    """One way through all pages: where the next one begins, and what was met."""
 
     def __init__(self, before: Collection[str] = (), most: int = MOST_WAITING) -> None:
         self._most = most
         self._before = frozenset(before)
         self._met: set[str] = set()
         self._pages = 0
-        self.offset = 0
+        self.cursor: str | None = None
         self.done = False
         # Whether it ended before the list did.
         self.cut = False
 
-    def take(self, ids: Sequence[str]) -> None:
-        """The page at `offset` has these."""
+    def take(self, ids: Sequence[str], cursor: str | None) -> None:
+        """The page at `cursor` has these, and names where the next begins."""
         self._pages += 1
-        joined = self.offset == 0 or any(key in self._met for key in ids)
-        if joined:
-            self._met.update(ids)
-            self.done = len(ids) < PAGE
-            self.offset += PAGE - OVERLAP
-        else:
-            # More have left than pages overlap: between the last page and this one something may have slipped by.
-            self.offset = max(0, self.offset - PAGE)
-        if not self.done and self._pages >= self._most // (PAGE - OVERLAP):
+        self._met.update(ids)
+        self.cursor, self.done = cursor, cursor is None
+        if not self.done and self._pages >= self._most // PAGE:
             self.done = self.cut = True
 
     def missed(self) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """Keeps the queue current, wherever in the console one is: the stream of events is the bell, the list is the truth.
 
 A stream that is open may still be deaf, when nobody publishes to it. So beside it, too, the list is glanced at every
-second: its newest item and its length, which no change of what waits leaves as they were.
+second: its newest item and its length, which no change of what waits leaves as they were while the service counts all
+of it.
 """
 
 import asyncio
@@ -41,6 +42,8 @@ class Rests:
     least: float = 0.2
     # A sweep that finds the count still different is not begun again before this.
     sweep: float = 10.0
+    # A list that is longer than the service counts is swept so often, whatever its count says.
+    uncounted: float = 60.0
 
 
 class Watch:
@@ -154,16 +157,20 @@ class Watch:
         self._read_at = self._looked_at = time.monotonic()
         self._glance = (page.items[0].id if page.items else None, page.total)
         self._seen.set()
-        came = self.queue.merge_first(page.items, page.total, self._now())
-        rested = self._read_at - self._swept_at >= (_CUT_SECONDS if self.queue.more else self._rests.sweep)
-        if len(page.items) == PAGE and self._sweep is None and rested and (self.queue.differs or not self.queue.whole):
+        came = self.queue.merge_first(page.items, page.total, self._now(), at_least=page.at_least)
+        since = self._read_at - self._swept_at
+        rested = since >= (_CUT_SECONDS if self.queue.more else self._rests.sweep)
+        wanted = rested and (self.queue.differs or not self.queue.whole)
+        # What the service does not count it does not tell apart either.
+        unsure = page.at_least and not self.queue.more and since >= self._rests.uncounted
+        if len(page.items) == PAGE and self._sweep is None and (wanted or unsure):
             self._sweep = Sweep(self.queue.items.keys(), self.queue.most)
         self._changed(came)
 
     async def _next_page(self, sweep: Sweep) -> None:
-        page = await self._client.get_page("/approvals", Approval, limit=PAGE, offset=sweep.offset)
+        page = await self._client.get_page("/approvals", Approval, limit=PAGE, cursor=sweep.cursor)
         self.queue.merge_sweep(page.items, self._now())
-        sweep.take([one.id for one in page.items])
+        sweep.take([one.id for one in page.items], page.cursor)
         if sweep.done:
             self.queue.conclude(sweep)
             self._sweep, self._swept_at = None, time.monotonic()

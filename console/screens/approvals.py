@@ -67,9 +67,9 @@ class Approvals(Page):
         if (history := self._history) is None:
             await self.app.queue_monitor.watch.looked()
         else:
-            await self._read_history(history, 0)
+            await self._read_newest(history)
             if self._more:
-                await self._read_history(history, history.next_offset)
+                await self._read_on(history)
                 self._more = False
 
     @property
@@ -228,9 +228,16 @@ class Approvals(Page):
         self.redraw()
         self._look_at(self.queue.listing.row)
 
-    async def _read_history(self, history: History, offset: int) -> None:
-        page = await self.app.client.get_page("/approvals", Approval, status=history.status, limit=PAGE, offset=offset)
-        history.take(page.items, page.total)
+    async def _read_newest(self, history: History) -> None:
+        page = await self.app.client.get_page("/approvals", Approval, status=history.status, limit=PAGE)
+        history.take_newest(page.items, page.total, page.cursor, at_least=page.at_least)
+        self.redraw()
+
+    async def _read_on(self, history: History) -> None:
+        if (cursor := history.cursor) is None:
+            return
+        page = await self.app.client.get_page("/approvals", Approval, status=history.status, limit=PAGE, cursor=cursor)
+        history.take_more(page.items, page.cursor)
         self.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -183,6 +183,7 @@ class Transactions(Page):
         chosen = self.app.chosen_agent
         whose = f"of {short(self._called(chosen), 32)} ({chosen})" if chosen else "of all agents"
         count = "1 transaction" if self._merged.total == 1 else f"{self._merged.total:,} transactions"
+        count = f"at least {count}" if self._merged.at_least else count
         self.query_one("#caption", PlainText).update(f"{count} {whose}, newest first")
 
     def _look_ahead(self, *_: Any) -> None:

@@ -66,6 +66,7 @@ class Webhooks(GuardedPage):
         self._refused = False
         self._most = PAGE
         self._total = 0
+        self._at_least = False
 
     def inside(self) -> ComposeResult:
         yield Listing[Endpoint](
@@ -112,7 +113,7 @@ class Webhooks(GuardedPage):
             # What cannot be filtered by stands at the line; what was found before is not shown as its answer.
             self._refused = True
             self.query_one(FilterLine).trouble(refusal.sentence)
-            deliveries, self._total = [], 0
+            deliveries, self._total, self._at_least = [], 0, False
         else:
             if self._refused:
                 self._refused = False
@@ -123,16 +124,15 @@ class Webhooks(GuardedPage):
         self._draw_caption()
 
     async def _read(self, endpoint: Endpoint | None) -> list[Delivery]:
-        client, deliveries, self._total = self.app.client, dict[str, Delivery](), 0
+        client, deliveries, cursor, self._total = self.app.client, dict[str, Delivery](), None, 0
         while endpoint is not None and len(deliveries) < self._most:
             page = await client.get_page(
-                f"/webhooks/{endpoint.id}/deliveries", Delivery, limit=PAGE, offset=len(deliveries), **self._query
+                f"/webhooks/{endpoint.id}/deliveries", Delivery, limit=PAGE, cursor=cursor, **self._query
             )
-            self._total = page.total
+            self._total, self._at_least, cursor = page.total, page.at_least, page.cursor
             before = len(deliveries)
-            # What is made between two pages moves the second one down; nothing is shown twice.
             deliveries |= {one.id: one for one in page.items}
-            if len(deliveries) == before or len(deliveries) >= page.total:
+            if len(deliveries) == before or cursor is None:
                 break
         return list(deliveries.values())
 
@@ -212,6 +212,7 @@ class Webhooks(GuardedPage):
 
     def _draw_caption(self) -> None:
         shown, count = len(self._deliveries.rows), counted(self._total, "delivery", "deliveries")
+        count = f"at least {count}" if self._at_least else count
         count = count if shown == self._total else f"the newest {shown:,} of {count}"
         where = f" to {self._endpoint.url}" if self._endpoint else ""
         self.query_one("#caption", PlainText).update(f"{count}{where}" if self._endpoint else NO_ENDPOINTS)

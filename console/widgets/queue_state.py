@@ -14,12 +14,13 @@ class QueueState(PlainText):
 
     def of_waiting(self, view: View, queue: Queue, watch: Watch, *, shown: int, marked: int, above: int) -> None:
         """What waits."""
-        reading = f" · {len(queue.items):,} of {queue.waiting:,} read" if queue.total and not queue.whole else ""
+        waiting = f"{'at least ' if queue.at_least else ''}{queue.waiting:,}"
+        reading = f" · {len(queue.items):,} of {waiting} read" if queue.total and not queue.whole else ""
         current = "live" if watch.current else "NOT live: no response" if watch.live else "polled every second"
         new = f" · {above:,} new above" if above else ""
         self.update(f"{view.sentence(shown, marked)}{new}{reading} · {current}")
 
     def of_history(self, view: View, history: History, *, shown: int) -> None:
         """What was decided."""
-        more = f" · {history.read:,} of {history.total:,} read" if history.read < history.total else ""
+        more = f" · {history.progress}" if history.progress else ""
         self.update(f"{view.sentence(shown)}{more}")

@@ -12,6 +12,7 @@ from console.wire.failures import AnswerLost, Away, Failure, Malformed, answered
 
 _SENTENCE_CHARACTERS: Final = 500
 _REQUEST_ID_CHARACTERS: Final = 128
+_CURSOR_CHARACTERS: Final = 256
 # A longer Retry-After than this is cut to it.
 _LONGEST_WAIT_SECONDS: Final = 900
 # Behind a gateway the service is away, whatever page the gateway shows meanwhile.
@@ -68,6 +69,17 @@ def typed[Shape](data: Any, shape: type[Shape]) -> Shape:
 def total_of(headers: Mapping[str, str], at_least: int) -> int:
     """How many there are in all, as the header says."""
     return _number(headers.get("X-Total-Count", ""), at_least)
+
+
+def is_least(headers: Mapping[str, str]) -> bool:
+    """Whether there may be more than that."""
+    return headers.get("X-Total-Is-Estimate") == "true"
+
+
+def cursor_of(headers: Mapping[str, str]) -> str | None:
+    """Where the next page begins; None where there is none."""
+    cursor = headers.get("X-Next-Cursor", "")
+    return cursor if 0 < len(cursor) <= _CURSOR_CHARACTERS and cursor.isascii() and cursor.isprintable() else None
 
 
 def wait_of(headers: Mapping[str, str]) -> int:

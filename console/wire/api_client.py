@@ -18,7 +18,7 @@ from console.entry.credentials import Credential, Session
 from console.entry.settings import is_loopback
 from console.entry.tokens import Tokens
 from console.texts.moments import local_now
-from console.wire.answers import FURTHEST_CLOCK, Answer, ahead_of, data_of, total_of, typed
+from console.wire.answers import FURTHEST_CLOCK, Answer, ahead_of, cursor_of, data_of, is_least, total_of, typed
 from console.wire.connections import Connections
 from console.wire.event_stream import Event, EventReader
 from console.wire.failures import AnswerLost, Away, Malformed, Patience, ReadOnly, SignedOut
@@ -39,10 +39,12 @@ _CONNECTIONS: Final = httpx.Limits(max_connections=8, max_keepalive_connections=
 
 @dataclass(frozen=True)
 class Page[Item]:
-    """Some items of a list, and how many there are in all."""
+    """Some items of a list, how many there are in all (or at least), and where the next ones begin."""
 
     items: list[Item]
     total: int
+    at_least: bool = False
+    cursor: str | None = None
 
 
 class ApiClient:
@@ -111,7 +113,7 @@ class ApiClient:
     async def get_page[Shape](self, path: str, shape: type[Shape], **query: Any) -> Page[Shape]:
         """Ask for some of a list."""
         items, headers = await self._asked("GET", path, list[shape], query=query)  # type: ignore[valid-type]
-        return Page(items, total_of(headers, len(items)))
+        return Page(items, total_of(headers, len(items)), is_least(headers), cursor_of(headers))
 
     async def send[Shape](
         self, method: str, path: str, shape: type[Shape], body: Any = None, *, key: str | None = None

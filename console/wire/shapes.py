@@ -110,6 +110,7 @@ class TransactionPage(msgspec.Struct, frozen=True):
 
     transactions: list[Transaction]
     total: int
+    at_least: bool = msgspec.field(default=False, name="totalIsEstimate")
 
 
 class Addresses(msgspec.Struct, frozen=True):

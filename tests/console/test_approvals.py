@@ -264,14 +264,15 @@ async def test_a_history_that_could_not_be_read_on_is_read_on_once_the_service_a
     found = [item(tenant, denied) | {"id": f"a-{number}"} for number in range(300)]
 
     async def pages(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
-        start = int(request.path.rpartition("offset=")[2])
+        start = int(request.path.rpartition("cursor=")[2]) if "cursor=" in request.path else 0
+        onwards = {"X_Next_Cursor": str(start + 200)} if start + 200 < len(found) else {}
         data = {"ok": True, "data": found[start : start + 200]}
-        await answers(200, data, X_Total_Count=str(len(found)))(api, request, writer)
+        await answers(200, data, X_Total_Count=str(len(found)), **onwards)(api, request, writer)
 
     history = "/approvals?status=rejected"
     async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
         api.does(pages, history)
-        api.does(hangs_up, f"{history}&limit=200&offset=180")
+        api.does(hangs_up, f"{history}&limit=200&cursor=200")
         await console.sees("0 waiting", "live")
         await console.press("f", "home", "down", "down", "enter")
         await console.sees("200 of 300 read")

@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
+from console.queue.history import History
 from console.queue.queue import (
     LATE,
     MOST_ENDED,
     MOST_WAITING,
-    OVERLAP,
     PAGE,
     Item,
     Outcome,
@@ -64,8 +64,12 @@ class Service:
     def leave(self, place: int, count: int) -> None:
         del self.waiting[place : place + count]
 
-    def page(self, offset: int = 0) -> list[Approval]:
-        return self.waiting[offset : offset + PAGE]
+    def page(self, cursor: str | None = None) -> list[Approval]:
+        """The newest behind a place, which is the id of the last one before it."""
+        return [one for one in self.waiting if cursor is None or one.id < cursor][:PAGE]
+
+    def cursor_behind(self, page: list[Approval]) -> str | None:
+        return page[-1].id if page and self.page(page[-1].id) else None
 
     @property
     def ids(self) -> set[str]:
@@ -80,9 +84,9 @@ def read_all(queue: Queue, service: Service, shifts: list[tuple[int, int, int]] 
     """A sweep, with these arrivals and departures between its pages."""
     sweep, coming = Sweep(queue.items.keys()), iter(shifts)
     while not sweep.done:
-        page = service.page(sweep.offset)
+        page = service.page(sweep.cursor)
         queue.merge_sweep(page, NOON)
-        sweep.take([one.id for one in page])
+        sweep.take([one.id for one in page], service.cursor_behind(page))
         arriving, place, leaving = next(coming, (0, 0, 0))
         service.arrive(arriving)
         service.leave(place, leaving)
@@ -90,7 +94,7 @@ def read_all(queue: Queue, service: Service, shifts: list[tuple[int, int, int]] 
 
 
 SHIFTS = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(0, 900), st.sampled_from([0, 1, OVERLAP - 1, OVERLAP, 150, 400])),
+    st.tuples(st.integers(0, 30), st.integers(0, 900), st.sampled_from([0, 1, 19, 150, 400])),
     max_size=8,
 )
 
@@ -361,10 +365,10 @@ def test_of_what_has_ended_the_newest_are_remembered_and_no_more() -> None:
     assert kept == []
 
 
-ENDLESS: dict[str, Callable[[int, int], list[str]]] = {
-    "deeper and deeper": lambda offset, read: [f"a{number}" for number in range(offset, offset + PAGE)],
-    "never the same": lambda offset, read: [f"a{read}-{number}" for number in range(PAGE)],
-    "nothing further down": lambda offset, read: [] if offset else [f"a{number}" for number in range(PAGE)],
+ENDLESS: dict[str, Callable[[int], list[str]]] = {
+    "deeper and deeper": lambda read: [f"a{number}" for number in range(read * PAGE, (read + 1) * PAGE)],
+    "always the same": lambda read: [f"a{number}" for number in range(PAGE)],
+    "nothing, and more of it": lambda read: [],
 }
 
 
@@ -374,10 +378,10 @@ def test_a_list_without_an_end_is_not_read_for_ever(kind: str) -> None:
     queue.merge_first([approval(number) for number in range(PAGE, 0, -1)], PAGE, NOON)
     sweep, read = Sweep(queue.items.keys()), 0
     while not sweep.done and read < 1_000:
-        sweep.take(ENDLESS[kind](sweep.offset, read))
+        sweep.take(ENDLESS[kind](read), "on")
         read += 1
 
-    assert (sweep.done, sweep.cut, (read - 1) * (PAGE - OVERLAP) + PAGE <= MOST_WAITING) == (True, True, True)
+    assert (sweep.done, sweep.cut, read * PAGE) == (True, True, MOST_WAITING)
     queue.conclude(sweep)
     # What was not met may wait still, and that there is more is said.
     assert (len(queue.items), queue.whole, queue.more) == (PAGE, False, True)
@@ -387,8 +391,8 @@ def test_a_list_without_an_end_is_not_read_for_ever(kind: str) -> None:
 def test_a_queue_that_is_full_takes_no_more_and_says_so() -> None:
     service, queue = Service(3 * PAGE), Queue(most=2 * PAGE)
     read_first(queue, service)
-    for offset in (PAGE, 2 * PAGE):
-        queue.merge_sweep(service.page(offset), NOON)
+    for place in (PAGE, 2 * PAGE):
+        queue.merge_sweep(service.page(service.waiting[place - 1].id), NOON)
     queue.conclude(Sweep())
 
     assert (len(queue.items), queue.whole, queue.waiting) == (2 * PAGE, False, 3 * PAGE)
@@ -399,16 +403,26 @@ def test_a_queue_that_is_full_takes_no_more_and_says_so() -> None:
     assert (queue.items.keys(), queue.whole, queue.more) == (service.ids, True, False)
 
 
+def test_a_count_that_is_the_least_differs_only_from_less() -> None:
+    service, queue = Service(3 * PAGE), Queue()
+    queue.merge_first(service.page(), 2 * PAGE, NOON, at_least=True)
+    assert queue.differs
+
+    read_all(queue, service)
+
+    assert (queue.differs, queue.whole, queue.waiting) == (False, True, 3 * PAGE)
+
+
 def swept_of(odd: OddApi) -> list[Request]:
     """What a sweep has asked for."""
-    return [one for one in odd.heard if "offset=" in one.path]
+    return [one for one in odd.heard if "cursor=" in one.path]
 
 
 async def test_a_truncated_list_is_not_swept_again_and_again() -> None:
     async def goes_on(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
-        offset = int(dict(parse_qsl(urlsplit(request.path).query)).get("offset", 0))
-        page = [to_builtins(approval(number)) for number in range(10**6 - offset, 10**6 - offset - PAGE, -1)]
-        await succeeds(page, X_Total_Count="900")(api, request, writer)
+        begin = int(dict(parse_qsl(urlsplit(request.path).query)).get("cursor", 10**6))
+        page = [to_builtins(approval(number)) for number in range(begin, begin - PAGE, -1)]
+        await succeeds(page, X_Total_Count="900", X_Next_Cursor=str(begin - PAGE))(api, request, writer)
 
     async with odd_api("http://127.0.0.1:9") as odd:
         odd.does(says_nothing, "/events")
@@ -513,3 +527,34 @@ def test_outcomes_of_items_in_words(resolved: dict[str, Any], sentence: str) -> 
 
     assert outcome is not None
     assert outcome.sentence == sentence
+
+
+def test_a_history_is_read_on_from_its_last_page_whatever_comes_in_front() -> None:
+    service, history = Service(3 * PAGE), History("approved", None)
+    first = service.page()
+    history.take_newest(first, 3 * PAGE, service.cursor_behind(first))
+    service.arrive(5)
+    first = service.page()
+    history.take_newest(first, 3 * PAGE + 5, service.cursor_behind(first))
+
+    while history.cursor is not None:
+        assert history.wants_more(history.read - 1)
+        page = service.page(history.cursor)
+        history.take_more(page, service.cursor_behind(page))
+
+    assert {item.id for item in history.listed({})} == service.ids
+    assert (history.progress, history.wants_more(history.read - 1)) == ("", False)
+
+
+def test_a_history_with_a_gap_begins_again() -> None:
+    service, history = Service(3 * PAGE), History("approved", None)
+    first = service.page()
+    history.take_newest(first, 2 * PAGE, service.cursor_behind(first), at_least=True)
+    assert history.progress == "200 of at least 400 read"
+    service.arrive(2 * PAGE)
+
+    first = service.page()
+    history.take_newest(first, 5 * PAGE, service.cursor_behind(first))
+
+    assert [item.id for item in history.listed({})] == [one.id for one in first]
+    assert (history.cursor, history.progress) == (first[-1].id, "200 of 1,000 read")
