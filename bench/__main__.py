@@ -55,7 +55,7 @@ def many_agents(deployment: Deployment, signs: list[bytes]) -> None:
     """Signing, spread over all agents."""
     for clients in (1, 4, 16, 64):
         figures = load.run(deployment.port, signs, clients=clients, seconds=SECONDS)
-        limit = bare.rate(deployment, agents=AGENTS, clients=clients, seconds=int(SECONDS))
+        limit = bare.orders(deployment.signer_url, agents=AGENTS, clients=clients, seconds=int(SECONDS)).rate
         say(
             f"sign, {AGENTS} agents, {clients:2} clients      {figures}   pgbench {limit:6.0f}/s   ratio {figures.rate / limit:.2f}"
         )
@@ -63,7 +63,7 @@ def many_agents(deployment: Deployment, signs: list[bytes]) -> None:
 
 def hot_agent(deployment: Deployment, signs: list[bytes]) -> None:
     """Signing with one agent only, and what the others have left beside it."""
-    limit = bare.rate(deployment, agents=1, clients=1, seconds=int(SECONDS))
+    limit = bare.orders(deployment.signer_url, agents=1, seconds=int(SECONDS)).rate
     for clients in (1, 4, 16):
         figures = load.run(deployment.port, signs[:1], clients=clients, seconds=SECONDS)
         say(

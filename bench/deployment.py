@@ -150,6 +150,11 @@ class Deployment:
             for n in range(count)
         }
 
+    @property
+    def signer_url(self) -> str:
+        """The database's address as the signer has it."""
+        return self.home.file("db", "signer.url").read_text().strip()
+
     def memory(self) -> dict[str, int]:
         """Resident memory of each process in MiB."""
         found = {}
