@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi protocol bench reliability attacks lock
+.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi protocol bench bench-compare bench-figures reliability attacks lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -68,6 +68,12 @@ protocol: set-up ## write the tables of the workers' messages from their declara
 
 bench: set-up ## measure side by side with the bare database
 	@exec $(python) -m bench
+
+bench-compare: set-up ## measure this tree and another revision side by side: make bench-compare REV=...
+	@exec $(python) -m bench.compare $(REV)
+
+bench-figures: set-up ## measure, keep the line of this revision, and write docs/growing.md's tables
+	@exec $(python) -m bench.figures
 
 reliability: set-up ## kill, stop, tamper and draw for a long time, and look for what was lost
 	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/rules/policies tests/rules/identity/test_quorums.py tests/rules/identity/test_strict_xml.py tests/rules/identity/test_saml_mutations.py tests/table/test_fuzz.py

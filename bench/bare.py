@@ -7,6 +7,8 @@ databases of older revisions too.
 import asyncio
 import os
 import re
+import resource
+import statistics
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -91,22 +93,24 @@ _COMMIT = "SELECT pg_logical_emit_message(true, 'bench', 'x');\n"
 
 
 class Bare(msgspec.Struct, frozen=True):
-    """What one run of pgbench did: transactions, a second, and milliseconds of one."""
+    """What one run of pgbench did: transactions, a second, milliseconds of one, and microseconds of its own processor."""
 
     count: int
     rate: float
     milliseconds: float
+    cpu: float
 
 
 def orders(signer_url: str, *, agents: int, clients: int = 1, seconds: int = 0) -> Bare:
     """Read and guarded write of orders of the tenant `bench`, without any of our processes; without `seconds` one order."""
-    script = f"\\set a random(0, {agents - 1})\n{asyncio.run(_statements(signer_url))}"
-    return _run(signer_url, script, clients, ["-T", str(seconds)] if seconds else ["-t", "1"])
+    return _run(
+        signer_url, f"\\set a random(0, {agents - 1})\n{asyncio.run(_statements(signer_url))}", clients, seconds
+    )
 
 
 def commits(signer_url: str, seconds: int) -> Bare:
     """Commits of next to nothing, one after the other: what the disk alone costs each."""
-    return _run(signer_url, _COMMIT, 1, ["-T", str(seconds)])
+    return _run(signer_url, _COMMIT, 1, seconds)
 
 
 async def _statements(url: str) -> str:
@@ -136,17 +140,24 @@ def _value(name: str, kind: str, values: dict[str, str]) -> str:
     return f"({values.get(name, 'NULL')})::{kind}"
 
 
-def _run(url: str, script: str, clients: int, long: list[str]) -> Bare:
+def _run(url: str, script: str, clients: int, seconds: int) -> Bare:
+    # As in our own runs the first second is a warm-up: each connection compiles the functions once.
+    long = ["-T", str(seconds + 1), "-P", "1"] if seconds else ["-t", "1"]
     with _written(script) as file:
         command = [programs() / "pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-f", file, *long]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, env=_environment(url), capture_output=True, text=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode or " ERROR: " in done.stderr:
         raise RuntimeError(f"pgbench: {done.stderr[-1000:]}")
-    count, rate, milliseconds = (
-        float(_said(done.stdout, name))
-        for name in ("number of transactions actually processed", "tps", "latency average")
-    )
-    return Bare(int(count), rate, milliseconds)
+    own = (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1e6
+    count = int(_said(done.stdout, "number of transactions actually processed"))
+    if not count:
+        raise RuntimeError(f"pgbench ended not one transaction of {clients} clients in {seconds + 1} s")
+    rates = [float(rate) for rate in re.findall(r"^progress: .* s, ([\d.]+) tps", done.stderr, re.MULTILINE)][1:]
+    rate = (statistics.fmean(rates) if rates else 0) or float(_said(done.stdout, "tps"))
+    # Every client waits for its own transaction and begins the next at once.
+    return Bare(count, rate, clients / rate * 1000, own)
 
 
 def _said(output: str, name: str) -> str:

@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,13 +12,12 @@ from typing import Any
 
 import httpx
 
+from bench import cpu
+from bench.installed import Tree, here
 from custody.kit.quotas import People, Quotas
 from ops import places
-from ops.migrate import migrate
 from ops.postgres import EmbeddedPostgres
-from ops.settings import MODULES
 
-PROJECT = Path(__file__).parents[1]
 RATE_LIMIT = 100_000_000
 POLICIES = [
     {
@@ -34,9 +32,13 @@ POLICIES = [
 
 
 class Deployment:
-    """Started and stopped with `with`: signer, identity and api, and whatever else is started then."""
+    """Started and stopped with `with`: signer, identity and api, and whatever else is started then.
 
-    def __init__(self, **environment: str) -> None:
+    Processes and database are those of `tree`; the server is always this tree's Postgres.
+    """
+
+    def __init__(self, tree: Tree | None = None, **environment: str) -> None:
+        self.tree = tree or here()
         self.folder = Path(tempfile.mkdtemp(prefix="cb-"))
         self.folder.chmod(0o755)
         self.home = places.open_home(self.folder / "home")
@@ -51,7 +53,7 @@ class Deployment:
     def __enter__(self) -> "Deployment":
         self.owner_url = asyncio.run(self._database())
         self.home.file("run").mkdir(exist_ok=True)
-        self.start("signer", "identity", "api")
+        self.start(*self.tree.started)
         platform = (self.home.path / "platform.key").read_text().strip()
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
         made = self.call(
@@ -70,7 +72,7 @@ class Deployment:
 
     async def _database(self) -> str:
         url = await self.postgres.start()
-        await migrate(url, self.home)
+        await asyncio.to_thread(self.tree.migrate, url, self.home.path)
         return url
 
     def start(self, *names: str) -> float:
@@ -81,7 +83,7 @@ class Deployment:
             with self.home.file("log", f"{name}.log").open("ab") as log:
                 self._logged[name] = log.tell()
                 self.processes[name] = subprocess.Popen(
-                    [sys.executable, "-P", "-m", MODULES[process]],
+                    [self.tree.python, "-P", "-m", self.tree.modules[process]],
                     env=self._environment_of(process, worker),
                     cwd="/",
                     stdout=log,
@@ -103,7 +105,7 @@ class Deployment:
     def _environment_of(self, process: str, worker: str) -> dict[str, str]:
         found = {
             **os.environ,
-            "PYTHONPATH": str(PROJECT),
+            "PYTHONPATH": str(self.tree.path),
             "SERVICE_HOME": str(self.home.path),
             "SERVICE_API_PORT": str(self.port),
             "SERVICE_METRICS_PORT_API": str(self.metrics),
@@ -154,6 +156,12 @@ class Deployment:
     def signer_url(self) -> str:
         """The database's address as the signer has it."""
         return self.home.file("db", "signer.url").read_text().strip()
+
+    def cpu(self) -> dict[str, float]:
+        """Microseconds that each process has used of the processor so far, Postgres with all its own."""
+        assert self.postgres.process
+        found = {name: cpu.used(process.pid) for name, process in self.processes.items()}
+        return found | {"postgres": cpu.used_by_family(self.postgres.process.pid)}
 
     def memory(self) -> dict[str, int]:
         """Resident memory of each process in MiB."""
