@@ -17,6 +17,7 @@ from api import settings
 from api.http import openapi
 from api.routes import endpoints
 from custody.kit import logs
+from custody.kit.poolers import ForgetfulPooler
 
 log = logs.logger("api")
 # Requests under way have this long when we are told to stop; a signature takes a hundredth of it.
@@ -101,7 +102,10 @@ def main() -> None:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
-    uvloop.run(serve(given))
+    try:
+        uvloop.run(serve(given))
+    except ForgetfulPooler as problem:
+        sys.exit(f"api: {problem}")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from custody.kit.errors import CustodyError, Invalid
 from custody.kit.logs import logger
 from custody.kit.outside import Fetcher, Outside
 from custody.kit.outside_urls import loopback_allowed
+from custody.kit.poolers import refuse_forgetful
 from custody.kit.tasks import spawn
 from custody.notifications.mail import Mail
 from custody.notifications.sms import Sms
@@ -71,6 +72,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         deployment=_deployment(settings),
         dns=DnsRecords(settings.dns_server),
     )
+    await refuse_forgetful(settings.database_url)
     await models.load("custody.accounts.models")
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False, request_class=CheckedRequest)
     app.config.update(

@@ -7,6 +7,7 @@ import asyncpg
 
 from custody.kit import clock, environment
 from custody.kit.db import DatabaseAway
+from custody.kit.poolers import CURE, Pooler, found
 from ops.findings import Finding
 from ops.settings import PROCESSES, Settings
 
@@ -56,28 +57,24 @@ ASKING: tuple[Callable[[asyncpg.Connection], Awaitable[Finding]], ...] = (durabi
 
 
 async def poolers(settings: Settings) -> Finding:
-    """Every process reaches Postgres itself, as far as we may read its address."""
-    behind, looked = [], 0
+    """Every process whose address we may read reaches Postgres itself, or by a pooler that it can work behind."""
+    behind: dict[Pooler, list[str]] = {kind: [] for kind in Pooler}
     for process in PROCESSES:
         try:
             url = environment.url_from_home(settings.environment, process)
-        except environment.BadSetting:
-            continue
-        try:
-            connection = await asyncpg.connect(url, timeout=5)
-        except (*DatabaseAway, asyncpg.PostgresError, ValueError):
+            behind[await found(url)].append(process)
+        except (environment.BadSetting, *DatabaseAway, asyncpg.PostgresError, ValueError):
             # Whether the database answers is another check's; that a role cannot sign in, its process says.
             continue
-        looked += 1
-        try:
-            # A pooler makes up the number with which a client may cancel; Postgres gives its own process'.
-            if await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid():
-                behind.append(process)
-        finally:
-            await connection.close(timeout=5)
-    if behind:
+    between = "between Postgres and"
+    if forgetful := behind[Pooler.FORGETFUL]:
+        return Finding("pooler", f"one {between} {', '.join(forgetful)} forgets prepared statements", CURE)
+    if dropping := behind[Pooler.TRANSACTION]:
         cure = "connect directly, or in session mode: a pooler in transaction mode drops notifications"
-        return Finding("pooler", f"between Postgres and {', '.join(behind)}", cure)
+        return Finding("pooler", f"in transaction mode {between} {', '.join(dropping)}", cure)
+    if passing := behind[Pooler.SESSION]:
+        return Finding("pooler", f"in session mode {between} {', '.join(passing)}")
+    looked = len(behind[Pooler.NONE])
     return Finding(
         "pooler", f"none in front of {looked} of {len(PROCESSES)} processes whose database URL is readable here"
     )

@@ -12,6 +12,7 @@ from prometheus_client import start_http_server
 from custody.kit import authority, db, logs
 from custody.kit.errors import Unavailable
 from custody.kit.fair_slots import FairSlots
+from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.resolver import Lookup, system_lookup
 from custody.kit.schema_version import NewerDatabase, refuse_newer
 from custody.kit.tasks import spawn
@@ -40,6 +41,7 @@ _OPTIONS = SimpleNamespace(tcp_timeout=0, proxy_debug=False)
 async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> None:
     """Run until SIGTERM or SIGINT; what runs then is allowed to end. `lookup` resolves the names of upstreams."""
     pool = await db.open_pool_when_there(given.database_url, size=3, seconds=DATABASE_SECONDS)
+    await refuse_forgetful(given.database_url)
     await refuse_newer(pool)
     signer = SignerClient(str(given.reveal_socket), "proxy")
     keys, lookups, trail = Keys(signer), LookupCache(pool, signer), AuditTrail(pool)
@@ -128,7 +130,7 @@ def main() -> None:
         authority.ensure(given.ca_file, given.ca_key_file, None)
         # Plain asyncio: with this work uvloop is no faster, and its slowest answers are seven times slower.
         asyncio.run(serve(given))
-    except (ValueError, OSError, NewerDatabase) as problem:
+    except (ValueError, OSError, NewerDatabase, ForgetfulPooler) as problem:
         sys.exit(f"proxy: {problem}")
 
 

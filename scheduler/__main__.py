@@ -13,6 +13,7 @@ from custody.chains.rpc import Rpc
 from custody.kit import db, logs, outside_urls
 from custody.kit.dns_records import DnsRecords
 from custody.kit.outside import Fetcher, Outside
+from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.resolver import Lookup, system_lookup
 from custody.kit.schema_version import NewerDatabase, refuse_newer
 from custody.ports import Ports
@@ -40,6 +41,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     """Run until SIGTERM or SIGINT; what runs then is allowed to end."""
     # Two for each job that runs alone, for one holds its lock; mostly two are enough for all of them.
     pool = await db.open_pool_when_there(given.database_url, size=8, least=2, seconds=DATABASE_SECONDS)
+    await refuse_forgetful(given.database_url)
     await refuse_newer(pool)
     workers = Workers(
         SignerClient(str(given.sign_socket), "scheduler"), SignerClient(str(given.identity_socket), "scheduler")
@@ -86,7 +88,7 @@ def main() -> None:
         sys.exit(str(problem))
     try:
         uvloop.run(serve(given, outside(given)))
-    except NewerDatabase as problem:
+    except (NewerDatabase, ForgetfulPooler) as problem:
         sys.exit(f"scheduler: {problem}")
 
 

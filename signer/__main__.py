@@ -8,6 +8,7 @@ from collections import Counter
 
 from custody.kit import db, logs
 from custody.kit.logs import logger
+from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.schema_version import NewerDatabase, refuse_newer
 from custody.kit.tasks import spawn
 from custody.worker import harden, peers
@@ -44,6 +45,7 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
         given.worker.database_url, size=given.worker.pool_size, seconds=DATABASE_SECONDS
     )
     try:
+        await refuse_forgetful(given.worker.database_url)
         await refuse_newer(pool)
         signer = await _build(pool, given)
         table = table_of(HANDLERS, "signer")
@@ -142,7 +144,7 @@ def main() -> None:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
-    run("signer", serve(given, protections), (KeyFileProblem, NewerDatabase))
+    run("signer", serve(given, protections), (KeyFileProblem, NewerDatabase, ForgetfulPooler))
 
 
 if __name__ == "__main__":

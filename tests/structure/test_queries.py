@@ -8,8 +8,8 @@ import pytest
 from tests.outside.processes import PROJECT
 
 _CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_records_to_table"}
-# The connection itself, a bound on one, and what every worker does in the transaction of a command.
-_BESIDE = {"custody/kit/db.py", "custody/kit/models.py", "custody/kit/schema_version.py", "custody/kit/reading.py"}
+# The connection itself, what stands before it, a bound on one, and what every worker does in a command's transaction.
+_BESIDE = {f"custody/kit/{name}.py" for name in ("db", "models", "poolers", "reading", "schema_version")}
 FILES = [
     path.relative_to(PROJECT)
     for package in ("api", "custody")
