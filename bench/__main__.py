@@ -11,33 +11,33 @@ from collections.abc import Callable
 import httpx
 import msgspec
 
-from bench import bare, console, history, load, people, proxy, signers
+from bench import console, history, load, people, proxy, scale_out, signers, works
 from bench.deployment import RATE_LIMIT, Deployment
 
-AGENTS = 1000
 SECONDS = 4.0
-ORDER = msgspec.json.encode({"to": f"0x{1:040x}", "value": "1", "broadcast": False})
+TURNS = 5
 
 
 def main() -> None:
     """Measure everything, one line each."""
     say(
-        f"Limiter on, SERVICE_RATE_LIMIT_MAX={RATE_LIMIT}; {AGENTS} agents with 4 policies, broadcast off; load, Postgres and service share this machine."
+        f"Limiter on, SERVICE_RATE_LIMIT_MAX={RATE_LIMIT}; {works.AGENTS} agents with 4 policies, broadcast off; load, Postgres and service share this machine."
     )
     began = time.perf_counter()
     with Deployment() as deployment:
         say(f"start to ready, first time (database made)    {time.perf_counter() - began:6.2f} s")
-        tokens = deployment.agents(AGENTS)
-        signs = [sign(agent, token) for agent, token in tokens.items()]
-        many_agents(deployment, signs)
-        hot_agent(deployment, signs)
+        tokens = deployment.agents(works.AGENTS)
+        stage = works.prepared(deployment, tokens)
+        in_turn(stage)
+        beside_a_hot_agent(deployment, stage.signs)
         reads_and_creates(deployment, list(tokens))
         histories(deployment)
         restarts(deployment, next(iter(tokens.items())))
-        memory(deployment, signs)
+        memory(deployment, stage.signs)
     people.measure()
     signers.measure()
     proxy.measure()
+    scale_out.measure()
     console.measure()
 
 
@@ -48,27 +48,31 @@ def say(text: str) -> None:
 
 def sign(agent: str, token: str) -> bytes:
     """A request for a signature."""
-    return load.request("POST", f"/vault/{agent}/sign", ORDER, Authorization=f"Bearer {token}")
+    return load.request("POST", f"/vault/{agent}/sign", works.ORDER, Authorization=f"Bearer {token}")
 
 
-def many_agents(deployment: Deployment, signs: list[bytes]) -> None:
-    """Signing, spread over all agents."""
-    for clients in (1, 4, 16, 64):
-        figures = load.run(deployment.port, signs, clients=clients, seconds=SECONDS)
-        limit = bare.orders(deployment.signer_url, agents=AGENTS, clients=clients, seconds=int(SECONDS)).rate
-        say(
-            f"sign, {AGENTS} agents, {clients:2} clients      {figures}   pgbench {limit:6.0f}/s   ratio {figures.rate / limit:.2f}"
+def in_turn(stage: works.Stage) -> None:
+    """What revisions are compared by: each work as often as the others, so that a slow minute is in all of them."""
+    found: dict[str, list[works.Measured]] = {work.name: [] for work in works.WORKS}
+    for _ in range(TURNS):
+        for work in works.WORKS:
+            found[work.name].append(stage.turn(work, SECONDS))
+    say(f"Medians of {TURNS} turns (least to most); us of processor an act, pgbench in the same turn:")
+    for work in works.WORKS:
+        turns = found[work.name]
+        rate, p50, p99, cpu = (
+            works.Spread.of(getattr(turn, name) for turn in turns) for name in ("rate", "p50", "p99", "service_cpu")
         )
+        shares = [turn.of_bare for turn in turns if turn.of_bare is not None]
+        said = f"{work.says:<34}{rate:.0f}/s   p50 {p50:.1f} ms   p99 {p99:.1f} ms   CPU {cpu:.0f} us"
+        say(said + (f"   of pgbench {works.Spread.of(shares):.2f}" if shares else ""))
+        wrong = {status for turn in turns for status in turn.statuses} - {200}
+        if wrong:
+            say(f"  also answered {wrong}")
 
 
-def hot_agent(deployment: Deployment, signs: list[bytes]) -> None:
-    """Signing with one agent only, and what the others have left beside it."""
-    limit = bare.orders(deployment.signer_url, agents=1, seconds=int(SECONDS)).rate
-    for clients in (1, 4, 16):
-        figures = load.run(deployment.port, signs[:1], clients=clients, seconds=SECONDS)
-        say(
-            f"sign, one hot agent, {clients:2} clients   {figures}   pgbench, 1 client {limit:6.0f}/s   ratio {figures.rate / limit:.2f}"
-        )
+def beside_a_hot_agent(deployment: Deployment, signs: list[bytes]) -> None:
+    """What the others have left beside one agent that many use."""
     alone = load.run(deployment.port, signs[1:], clients=4, seconds=SECONDS)
     hot, others = load.together(deployment.port, [(signs[:1], 64), (signs[1:], 4)], seconds=SECONDS)
     say(f"others, 4 clients, alone          {alone}")
@@ -81,7 +85,7 @@ def reads_and_creates(deployment: Deployment, agents: list[str]) -> None:
     """What consoles repeat, and what tenants do in bulk."""
     key = {"X_Service_Key": deployment.tenant_key}
     gets = [load.request("GET", f"/agents/{agent}", **key) for agent in agents]
-    for clients in (1, 4, 16):
+    for clients in (1, 4):
         say(
             f"GET /agents/:id, {clients:2} clients       {load.run(deployment.port, gets, clients=clients, seconds=SECONDS)}"
         )
@@ -134,7 +138,7 @@ def signed(deployment: Deployment, agent: str, token: str) -> bool:
     try:
         answer = deployment.http.post(
             f"/vault/{agent}/sign",
-            content=ORDER,
+            content=works.ORDER,
             headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
         )
     except httpx.HTTPError:

@@ -89,7 +89,7 @@ def line(name: str, turns: Turns, number: Callable[[Measured], float | None]) ->
     if not theirs and not ours:
         return
     ratios = [mine / other for other, mine in pairs if mine is not None and other]
-    ratio = f"{Spread.of(ratios).median:.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else "-"
+    ratio = f"{Spread.of(ratios):.2f}" if ratios else "-"
     yield f"  {name:<30}{shown(theirs):>26}{shown(ours):>26}   {ratio}"
 
 
@@ -98,8 +98,7 @@ def shown(numbers: list[float]) -> str:
     if not numbers:
         return "-"
     spread = Spread.of(numbers)
-    digits = 0 if spread.median >= 100 else 2
-    return f"{spread.median:.{digits}f} ({spread.least:.{digits}f} to {spread.most:.{digits}f})"
+    return f"{spread:.0f}" if spread.median >= 100 else f"{spread:.2f}"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
@@ -44,22 +44,20 @@ class Deployment:
         self.home = places.open_home(self.folder / "home")
         self.postgres = EmbeddedPostgres(self.home.file("postgres"), self.home.file("log", "postgres.log"))
         self.port, self.metrics, self.proxy_port, self.proxy_metrics = (_free_port() for _ in range(4))
-        self._environment = environment
+        self.environment = environment
         # How long the log of a process was when it was started.
         self._logged: dict[str, int] = {}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.owner_url = ""
-
-    def __enter__(self) -> "Deployment":
-        self.owner_url = asyncio.run(self._database())
-        self.home.file("run").mkdir(exist_ok=True)
-        self.start(*self.tree.started)
-        platform = (self.home.path / "platform.key").read_text().strip()
+        self.owner_url = self.tenant_key = ""
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
-        made = self.call(
-            "POST", "/platform/tenants", {"id": "bench", "name": "Bench"}, **{"X-Service-Platform-Key": platform}
-        )
-        self.tenant_key = made["apiKey"]
+
+    def __enter__(self) -> Self:
+        try:
+            self.home.file("run").mkdir(exist_ok=True)
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -67,8 +65,20 @@ class Deployment:
         for process in reversed(self.processes.values()):
             process.terminate()
             process.wait(20)
-        asyncio.run(self.postgres.stop())
+        self._end()
         shutil.rmtree(self.folder)
+
+    def _begin(self) -> None:
+        self.owner_url = asyncio.run(self._database())
+        self.start(*self.tree.started)
+        platform = (self.home.path / "platform.key").read_text().strip()
+        made = self.call(
+            "POST", "/platform/tenants", {"id": "bench", "name": "Bench"}, **{"X-Service-Platform-Key": platform}
+        )
+        self.tenant_key = made["apiKey"]
+
+    def _end(self) -> None:
+        asyncio.run(self.postgres.stop())
 
     async def _database(self) -> str:
         url = await self.postgres.start()
@@ -116,7 +126,7 @@ class Deployment:
             "SERVICE_METRICS_PORT_PROXY": str(self.proxy_metrics),
             # It does in an hour what a tenant may do in a day.
             **{f"SERVICE_QUOTA_{name.upper()}": "0" for kind in (Quotas, People) for name in kind.__struct_fields__},
-            **self._environment,
+            **self.environment,
         }
         if process == "proxy":
             # As `custody up` starts it.
@@ -170,6 +180,27 @@ class Deployment:
             status = Path(f"/proc/{process.pid}/status").read_text()
             found[name] = int(status.split("VmRSS:")[1].split()[0]) // 1024
         return found
+
+
+class Partner(Deployment):
+    """A second set of processes on a deployment's database and with its keys, as on another machine."""
+
+    def __init__(self, first: Deployment, **environment: str) -> None:
+        urls = {file.stem: file.read_text().strip() for file in first.home.file("db").glob("*.url")}
+        given = {f"SERVICE_DATABASE_URL_{process.upper()}": url for process, url in urls.items()} | {
+            "SERVICE_MASTER_KEY_FILE": str(first.home.file("master.key")),
+            "SERVICE_PLATFORM_KEY_FILE": str(first.home.file("platform.key")),
+            # The issuer of every token; what the first has when nobody says another.
+            "SERVICE_PUBLIC_URL": f"http://localhost:{first.port}",
+        }
+        super().__init__(first.tree, **first.environment | given | environment)
+        self.postgres, self.owner_url, self.tenant_key = first.postgres, first.owner_url, first.tenant_key
+
+    def _begin(self) -> None:
+        self.start(*self.tree.started)
+
+    def _end(self) -> None:
+        """The database is the first one's."""
 
 
 def _free_port() -> int:

@@ -58,7 +58,7 @@ def request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
 
 
 def run(
-    port: int,
+    port: int | Sequence[int],
     requests: Sequence[bytes],
     *,
     clients: int,
@@ -66,7 +66,7 @@ def run(
     warm_up: float = 1.0,
     way: Way = IN_CLEAR,
 ) -> Figures:
-    """Send requests in turn from `clients` connections; the warm-up is not counted."""
+    """Send requests in turn from `clients` connections, which several ports share; the warm-up is not counted."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_run, (port, list(requests), clients, seconds, warm_up, way))
 
@@ -112,7 +112,9 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=ca_file)
 
 
-def _run(port: int, requests: list[bytes], clients: int, seconds: float, warm_up: float, way: Way) -> Figures:
+def _run(
+    port: int | Sequence[int], requests: list[bytes], clients: int, seconds: float, warm_up: float, way: Way
+) -> Figures:
     begins = time.perf_counter() + warm_up
     turn = _Turn(port, way, itertools.cycle(requests), begins, begins + seconds)
     return uvloop.run(_loop(turn, clients))
@@ -143,8 +145,11 @@ def _together(port: int, loads: list[tuple[list[bytes], int]], seconds: float) -
 class _Turn:
     """What the clients of one run share: whom to ask, what, from when it counts and until when."""
 
-    def __init__(self, port: int, way: Way, requests: Iterator[bytes], begins: float, ends: float) -> None:
-        self.port, self.way, self.requests, self.begins, self.ends = port, way, requests, begins, ends
+    def __init__(
+        self, port: int | Sequence[int], way: Way, requests: Iterator[bytes], begins: float, ends: float
+    ) -> None:
+        self.ports = itertools.cycle([port] if isinstance(port, int) else port)
+        self.way, self.requests, self.begins, self.ends = way, requests, begins, ends
         self.asked = 0
         self.times: list[float] = []
         self.statuses: dict[int, int] = {}
@@ -154,7 +159,7 @@ class _Client(asyncio.Protocol):
     """One keep-alive connection in a closed loop. Callbacks, because streams would cost as much as the service."""
 
     def __init__(self, turn: _Turn) -> None:
-        self._turn = turn
+        self._turn, self._port = turn, next(turn.ports)
         self._head = b""
         # What is still to come of a body; 0 while a head is awaited.
         self._missing = 0
@@ -165,7 +170,7 @@ class _Client(asyncio.Protocol):
 
     async def serve(self) -> None:
         """Ask until the run is over."""
-        await connected(self._turn.port, self._turn.way, self)
+        await connected(self._port, self._turn.way, self)
         await self.done
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -195,7 +200,7 @@ class _Client(asyncio.Protocol):
         if self._asking:
             self.done.set_exception(problem or ConnectionResetError("the service closed the connection"))
         else:
-            self._opening = asyncio.ensure_future(connected(self._turn.port, self._turn.way, self))
+            self._opening = asyncio.ensure_future(connected(self._port, self._turn.way, self))
             self._opening.add_done_callback(self._opened)
 
     def _opened(self, opening: "asyncio.Future[_Client]") -> None:

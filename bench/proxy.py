@@ -122,7 +122,7 @@ def measure(pace: Pace = FULL) -> None:
         f"Proxy: one worker unless said otherwise. Stock: mitmdump -q {_version()}, an addon that sets host and port, bodies streamed.\n"
         f"load: the machine's average over the last minute, this bench included; {loaded()} before it on {os.cpu_count()} processors."
     )
-    with _stage(pace) as (bench, direct, ca_file):
+    with staged(pace) as (bench, direct, ca_file):
         with stock.started(bench.upstream, ca_file) as (port, pid, stock_ca):
             proxy = bench.proxy()
             plain = msgspec.structs.replace(proxy, name="stock", port=port, pids=[pid])
@@ -258,7 +258,7 @@ def loaded() -> str:
 
 
 @contextmanager
-def _stage(pace: Pace) -> Iterator[tuple[Bench, Side, Path]]:
+def staged(pace: Pace) -> Iterator[tuple[Bench, Side, Path]]:
     """A deployment with an upstream, and a route to it with a secret."""
     with tempfile.TemporaryDirectory(prefix="cb-") as folder:
         certificate = Authority(Path(folder)).leaf("upstream", HOST)

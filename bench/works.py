@@ -70,6 +70,10 @@ class Spread(msgspec.Struct, frozen=True):
         found = sorted(numbers)
         return cls(statistics.median(found), found[0], found[-1])
 
+    def __format__(self, form: str) -> str:
+        """The median, and in parentheses the others, each in the form of a number."""
+        return f"{self.median:{form}} ({self.least:{form}} to {self.most:{form}})"
+
 
 class Stage(msgspec.Struct, frozen=True):
     """A deployment and what is sent to it."""
@@ -107,19 +111,19 @@ class Stage(msgspec.Struct, frozen=True):
 def staged(tree: Tree, agents: int = AGENTS) -> Iterator[Stage]:
     """A deployment of some sources with agents that have policies and tokens."""
     with Deployment(tree) as deployment:
-        tokens = deployment.agents(agents)
-        key = {"X_Service_Key": deployment.tenant_key}
-        stage = Stage(
-            deployment,
-            [
-                load.request("POST", f"/vault/{agent}/sign", ORDER, Authorization=f"Bearer {tokens[agent]}")
-                for agent in tokens
-            ],
-            [load.request("GET", f"/agents/{agent}", **key) for agent in tokens],
-        )
-        # The first request for an agent checks what later ones find checked.
-        load.run_each(deployment.port, stage.signs + stage.gets, clients=8)
-        yield stage
+        yield prepared(deployment, deployment.agents(agents))
+
+
+def prepared(deployment: Deployment, tokens: dict[str, str]) -> Stage:
+    """What is sent to a deployment for its agents, each of them asked once: a first request checks what later ones find checked."""
+    key = {"X_Service_Key": deployment.tenant_key}
+    signs = [
+        load.request("POST", f"/vault/{agent}/sign", ORDER, Authorization=f"Bearer {token}")
+        for agent, token in tokens.items()
+    ]
+    gets = [load.request("GET", f"/agents/{agent}", **key) for agent in tokens]
+    load.run_each(deployment.port, signs + gets, clients=8)
+    return Stage(deployment, signs, gets)
 
 
 def chosen(names: str | None) -> tuple[Work, ...]:
