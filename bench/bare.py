@@ -33,7 +33,9 @@ SELECT regexp_replace(p.proargnames[u.place], '^p_', '') AS name, format_type(u.
 _KEPT = "incarnation, token_epoch, ledger_version, policy_version, config_version, COALESCE(highest_nonce, -1) AS highest, address"
 # Composites that a plain order fills; what is not named here or below is null.
 _FILLED = {"nonce_request", "sign_guard", "act", "sign_record"}
-_WHOSE = {"tenant": "'bench'", "agent": "'agent-' || :a::text", "principal": "'agent' || chr(58) || :a::text"}
+# Agents of its own: a signer keeps the state of those that it signs for, and would find them moved by somebody else.
+PREFIX = "bare"
+_WHOSE = {"tenant": "'bench'", "agent": f"'{PREFIX}-' || :a::text", "principal": "'agent' || chr(58) || :a::text"}
 _READ = _WHOSE | {
     "family": "'evm'",
     "purpose": "'evm'",
@@ -50,7 +52,7 @@ _WRITE = _WHOSE | {
     "policy_version": ":policy_version",
     "config_version": ":config_version",
     "actor_type": "'agent'",
-    "actor_id": "'agent-' || :a::text",
+    "actor_id": f"'{PREFIX}-' || :a::text",
     "metadata": "json_build_object('m', repeat('m', 190))",
     "origin": "ARRAY['request', '127.0.0.1', NULL]",
     "tx": "gen_random_uuid()",
@@ -102,7 +104,7 @@ class Bare(msgspec.Struct, frozen=True):
 
 
 def orders(signer_url: str, *, agents: int, clients: int = 1, seconds: int = 0) -> Bare:
-    """Read and guarded write of orders of the tenant `bench`, without any of our processes; without `seconds` one order."""
+    """Read and guarded write of orders of the agents `bare-0` and on of the tenant `bench`, without any of our processes; without `seconds` one order."""
     return _run(
         signer_url, f"\\set a random(0, {agents - 1})\n{asyncio.run(_statements(signer_url))}", clients, seconds
     )

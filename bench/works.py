@@ -123,6 +123,7 @@ def prepared(deployment: Deployment, tokens: dict[str, str]) -> Stage:
     ]
     gets = [load.request("GET", f"/agents/{agent}", **key) for agent in tokens]
     load.run_each(deployment.port, signs + gets, clients=8)
+    deployment.make_agents(len(tokens), bare.PREFIX)
     return Stage(deployment, signs, gets)
 
 

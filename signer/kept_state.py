@@ -28,8 +28,10 @@ KEPT_SECONDS: Final = 60.0
 MAX_AGENTS: Final = 4_096
 # A larger set of rules is read each time, so that what is kept has a bound in bytes too.
 MAX_RULES: Final = 16 * 1024
-# How long nothing is kept of an agent whose state somebody else moved: several signers would spoil each other's.
+# How long nothing is kept of an agent whose state somebody else moved, at first and at most: several signers would
+# spoil each other's, so each time it is twice as long, until a signature on kept state went through.
 SHARED_SECONDS: Final = 10.0
+MOST_SHARED_SECONDS: Final = 600.0
 # The family of the wallet, and the chain whose nonces were read.
 type _Place = tuple[str, int | None]
 
@@ -65,7 +67,8 @@ class KeptStates:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self._kept: Cache[AgentRef, tuple[State, _Place]] = Cache(MAX_AGENTS, KEPT_SECONDS, now)
-        self._shared: Cache[AgentRef, bool] = Cache(MAX_AGENTS, SHARED_SECONDS, now)
+        # Until when nothing is kept of an agent, and how long that was.
+        self._shared: Cache[AgentRef, tuple[float, float]] = Cache(MAX_AGENTS, 2 * MOST_SHARED_SECONDS, now)
 
     def __len__(self) -> int:
         """Of how many agents something is kept."""
@@ -84,7 +87,10 @@ class KeptStates:
     def keep(self, attempt: "SigningAttempt", state: State, records: Sequence[Record]) -> None:
         """A write of these records, judged on this state, is committed, and nothing else moved the agent's version."""
         facts, latest = state.facts, state.since.most(self.now())
-        known = facts.stamp is not None and len(facts.rules) <= MAX_RULES and attempt.ref not in self._shared
+        if facts.kept:
+            self._shared.drop(attempt.ref)
+        until, _ = self._shared.get(attempt.ref) or (0.0, 0.0)
+        known = facts.stamp is not None and len(facts.rules) <= MAX_RULES and until <= self.now()
         known = known and is_plain(attempt) and state.quorum is None
         # Of a write over the turn of a minute nobody here knows in which of the two its orders count.
         if not known or clock.minute_of(facts.now) != clock.minute_of(latest):
@@ -95,7 +101,9 @@ class KeptStates:
 
     def moved(self, ref: AgentRef) -> None:
         """Somebody else wrote what was kept of this agent."""
-        self._shared.put(ref, value=True)
+        _, before = self._shared.get(ref) or (0.0, 0.0)
+        seconds = min(max(2 * before, SHARED_SECONDS), MOST_SHARED_SECONDS)
+        self._shared.put(ref, (self.now() + seconds, seconds))
         self.forget(ref)
 
     def forget(self, ref: AgentRef) -> None:

@@ -12,13 +12,13 @@ from tests.fixtures.server import Service
 
 async def test_the_script_writes_a_whole_order(service: Service, database: Database, owner: asyncpg.Connection) -> None:
     with new_tenant(service, "bench") as tenant:
-        tenant.agent(agent_id="agent-0")
+        tenant.agent(agent_id="bare-0")
 
     done = await asyncio.to_thread(bare.orders, database.urls["signer"], agents=1)
 
     assert done.count == 1
     rows = await owner.fetch("SELECT agent_id, family, status, nonce FROM transactions WHERE tenant_id = 'bench'")
-    assert [tuple(row) for row in rows] == [("agent-0", "evm", "signed", 0)]
+    assert [tuple(row) for row in rows] == [("bare-0", "evm", "signed", 0)]
     written = await owner.fetchrow(
         "SELECT (SELECT count(*) FROM nonces WHERE tenant_id = 'bench') AS slots,"
         " (SELECT count(*) FROM spend WHERE tenant_id = 'bench') AS spends,"
