@@ -1,8 +1,6 @@
 """How long each stage of a request took, for the one line that is logged about it."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 _stages: ContextVar[dict[str, float] | None] = ContextVar("stages", default=None)
@@ -15,12 +13,22 @@ def begin() -> dict[str, float]:
     return stages
 
 
-@contextmanager
-def timed(name: str) -> Iterator[None]:
-    """Add the milliseconds of what happens inside to the stage of that name."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
+class _Timed:
+    __slots__ = ("_began", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
         if (stages := _stages.get()) is not None:
-            stages[f"{name}_ms"] = round(stages.get(f"{name}_ms", 0.0) + (time.perf_counter() - began) * 1000, 2)
+            taken = (time.perf_counter() - self._began) * 1000
+            stages[f"{self._name}_ms"] = round(stages.get(f"{self._name}_ms", 0.0) + taken, 2)
+
+
+def timed(name: str) -> _Timed:
+    """Add the milliseconds of what happens inside to the stage of that name."""
+    # Several for each order: a generator takes four times as long.
+    return _Timed(name)
