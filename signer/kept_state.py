@@ -18,7 +18,7 @@ from custody.kit.refs import AgentRef
 from custody.policies.parts import counted
 from custody.transactions.ledger import Facts, Record
 from custody.worker.proofs import ProvenAgent
-from signer.record import counted_rates, hour_of
+from signer.record import hour_of, last_hour
 
 if TYPE_CHECKING:
     from signer import votes
@@ -169,5 +169,5 @@ def _place(attempt: "SigningAttempt") -> _Place:
 
 def _at(facts: Facts, now: datetime) -> Facts:
     """The same state later in the same hour: minutes leave the window, hours don't."""
-    minutes = [(at, orders) for at, orders in facts.minutes if counted_rates(now, clock.of_unix(at))[0]]
-    return msgspec.structs.replace(facts, now=now, minutes=minutes)
+    first = last_hour(now).timestamp()
+    return msgspec.structs.replace(facts, now=now, minutes=[one for one in facts.minutes if one[0] >= first])

@@ -76,8 +76,12 @@ def in_window(now: datetime, hour: datetime, *, hours: int) -> bool:
 
 def counted_rates(now: datetime, queued_at: datetime) -> tuple[bool, bool]:
     """Whether an order is among those of the last hour and of the last day, with the edges of that same statement."""
-    last_hour = clock.minute_of(now - timedelta(hours=1))
-    return queued_at >= last_hour, queued_at >= hour_of(now - timedelta(hours=24))
+    return queued_at >= last_hour(now), queued_at >= hour_of(now - timedelta(hours=24))
+
+
+def last_hour(now: datetime) -> datetime:
+    """The first minute that counts in the last hour."""
+    return clock.minute_of(now - timedelta(hours=1))
 
 
 class Judged(msgspec.Struct, frozen=True):

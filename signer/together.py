@@ -39,9 +39,12 @@ async def taken_along(
 ) -> list[Taken]:
     """The orders that are signed with the first one, in their turn; what they were judged on is not written yet."""
     taken: list[Taken] = []
+    waiters = signer.waiting.of(first.ref)[: MAX_TOGETHER - 1]
+    if not waiters:
+        return taken
     stored = record.stored_bytes
     facts = after(facts, [record])
-    for waiter in signer.waiting.of(first.ref)[: MAX_TOGETHER - 1]:
+    for waiter in waiters:
         if signer.throttle.is_used_up(first.ref.tenant):
             break
         one = _judged(signer, first, waiter, facts, quorum)
