@@ -7,7 +7,6 @@ import pytest
 
 from bench.installed import PROJECT
 
-
 # Sources that were unpacked from an archive have no revisions.
 pytestmark = pytest.mark.skipif(
     subprocess.run(["git", "-C", PROJECT, "rev-parse", "HEAD"], capture_output=True, check=False).returncode != 0,
