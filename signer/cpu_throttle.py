@@ -52,6 +52,14 @@ class CpuThrottle:
             await self._wait(_ALL)
             return self.run_now(tenant, agent, work)
 
+    def run_or_count[T](self, tenant: str, agent: str, work: Callable[[], T | None]) -> T | None:
+        """Do the work at once; where nothing comes of it all of it is counted, however short."""
+        begun = self._spent()
+        done = work()
+        if done is None:
+            self._charge_all(tenant, agent, self._spent() - begun)
+        return done
+
     def is_used_up(self, tenant: str) -> bool:
         """Whether work of this tenant might wait."""
         return self._until.get((tenant, ""), 0.0) > self._now()
@@ -91,9 +99,12 @@ class CpuThrottle:
 
     def _count(self, tenant: str, agent: str, seconds: float) -> None:
         if seconds > FREE_SECONDS:
-            self._charge((tenant, agent), seconds / AGENT_SHARE)
-            self._charge((tenant, ""), seconds / TENANT_SHARE)
-            self._charge(_ALL, seconds / SHARE_OF_ALL)
+            self._charge_all(tenant, agent, seconds)
+
+    def _charge_all(self, tenant: str, agent: str, seconds: float) -> None:
+        self._charge((tenant, agent), seconds / AGENT_SHARE)
+        self._charge((tenant, ""), seconds / TENANT_SHARE)
+        self._charge(_ALL, seconds / SHARE_OF_ALL)
 
     def _charge(self, who: tuple[str, str], seconds: float) -> None:
         now = self._now()

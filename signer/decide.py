@@ -70,7 +70,15 @@ async def decide(
         evidence = signed_request.read(call, ref, message)
         return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=kind, draft=draft, call=call, evidence=evidence)
 
-    return decided(await settle(signer, ref, attempt, Waiter(attempt)))
+    return decided(await settle(signer, ref, attempt, _waiter(call, message, attempt)))
+
+
+def _waiter(
+    call: Call[ProvenAgent] | Call[ProvenSession], message: SignOrder, attempt: Callable[[], SigningAttempt]
+) -> Waiter | None:
+    """What may be taken along by an order that has the turn before; the rest is not even read for it."""
+    plain = isinstance(call.caller, ProvenAgent) and call.authorization is None
+    return Waiter(attempt) if plain and kind_of(message.question.request).second_reader is None else None
 
 
 def decided(answered: Answered[Outcome]) -> Answered[Decided]:
@@ -270,18 +278,16 @@ async def _signed_together(
                 held.keep()
     except DatabaseAway:
         signer.kept.forget(attempt.ref)
-        if await _after_broken_commit(signer, attempt, step) is None:
-            return None
-        # All of it is one transaction.
-        result = "found"
+        # Of this order alone: its row may be from an earlier try, and says nothing of those that it took along. Each of
+        # them meets its own row in its own turn.
+        return await _after_broken_commit(signer, attempt, step)
     except (asyncpg.PostgresError, CustodyError):
         # Whose fault it was, each finds out alone.
         pass
-    if result not in ("done", "found"):
-        signer.kept.moved(attempt.ref) if state.facts.kept else signer.kept.forget(attempt.ref)
+    if result != "done":
+        signer.kept.refused(attempt.ref, state, stale=result == "stale")
         return None
-    if result == "done":
-        signer.kept.keep(attempt, state, records)
+    signer.kept.keep(attempt, state, records)
     for one in taken:
         one.waiter.answer = Answered(one.outcome)
     signer.counters["orders_taken_along"] += len(taken)

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 KEPT_SECONDS: Final = 60.0
 MAX_AGENTS: Final = 4_096
-# A larger set of rules is read each time, so that what is kept has a bound in bytes too.
+# What is larger is read each time, so that all that is kept has a bound in bytes too.
 MAX_RULES: Final = 16 * 1024
+MAX_ASSETS: Final = 64
 # How long nothing is kept of an agent whose state somebody else moved, at first and at most: several signers would
 # spoil each other's, so each time it is twice as long, until a signature on kept state went through.
 SHARED_SECONDS: Final = 10.0
@@ -69,6 +70,7 @@ class KeptStates:
         self._kept: Cache[AgentRef, tuple[State, _Place]] = Cache(MAX_AGENTS, KEPT_SECONDS, now)
         # Until when nothing is kept of an agent, and how long that was.
         self._shared: Cache[AgentRef, tuple[float, float]] = Cache(MAX_AGENTS, 2 * MOST_SHARED_SECONDS, now)
+        self._swept = now()
 
     def __len__(self) -> int:
         """Of how many agents something is kept."""
@@ -90,21 +92,33 @@ class KeptStates:
         if facts.kept:
             self._shared.drop(attempt.ref)
         until, _ = self._shared.get(attempt.ref) or (0.0, 0.0)
-        known = facts.stamp is not None and len(facts.rules) <= MAX_RULES and until <= self.now()
-        known = known and is_plain(attempt) and state.quorum is None
+        known = facts.stamp is not None and is_plain(attempt) and state.quorum is None and until <= self.now()
+        known = known and len(facts.rules) + len(facts.judging or "") <= MAX_RULES and len(facts.spend) <= MAX_ASSETS
         # Of a write over the turn of a minute nobody here knows in which of the two its orders count.
         if not known or clock.minute_of(facts.now) != clock.minute_of(latest):
             self.forget(attempt.ref)
             return
         left = msgspec.structs.replace(after(facts, records), ledger_version=facts.ledger_version + 1, kept=True)
         self._kept.put(attempt.ref, (msgspec.structs.replace(state, facts=left), _place(attempt)))
+        self._sweep()
 
-    def moved(self, ref: AgentRef) -> None:
+    def refused(self, ref: AgentRef, state: State, *, stale: bool) -> None:
+        """A write of what was judged on this state was refused; `stale`: something in the database had changed."""
+        same_minute = clock.minute_of(state.since.most(self.now())) == clock.minute_of(state.facts.now)
+        if stale and state.facts.kept and same_minute:
+            self._moved(ref)
+        self.forget(ref)
+
+    def _sweep(self) -> None:
+        if self.now() - self._swept > KEPT_SECONDS:
+            self._swept = self.now()
+            self._kept.drop_ended()
+
+    def _moved(self, ref: AgentRef) -> None:
         """Somebody else wrote what was kept of this agent."""
         _, before = self._shared.get(ref) or (0.0, 0.0)
         seconds = min(max(2 * before, SHARED_SECONDS), MOST_SHARED_SECONDS)
         self._shared.put(ref, (self.now() + seconds, seconds))
-        self.forget(ref)
 
     def forget(self, ref: AgentRef) -> None:
         """Have the next order read."""

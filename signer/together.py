@@ -6,6 +6,7 @@ the write is refused: nobody is told anything for somebody else's order.
 """
 
 import asyncio
+from functools import partial
 from typing import Final, NamedTuple
 
 from custody.protocol.signer.orders import Signed
@@ -39,15 +40,21 @@ async def taken_along(
 ) -> list[Taken]:
     """The orders that are signed with the first one, in their turn; what they were judged on is not written yet."""
     taken: list[Taken] = []
-    waiters = signer.waiting.of(first.ref)[: MAX_TOGETHER - 1]
+    waiters = [waiter for waiter in signer.waiting.of(first.ref) if waiter.answer is None][: MAX_TOGETHER - 1]
     if not waiters:
         return taken
+    ref = first.ref
     stored = record.stored_bytes
     facts = after(facts, [record])
     for waiter in waiters:
-        if signer.throttle.is_used_up(first.ref.tenant):
+        # What was read and judged in vain counts: orders that are not signed would take the loop again and again.
+        if signer.throttle.is_used_up(ref.tenant):
             break
-        one = _judged(signer, first, waiter, facts, quorum)
+        one = signer.throttle.run_or_count(
+            ref.tenant, ref.agent, partial(_judged, signer, first, waiter, facts, quorum)
+        )
+        # Other agents have the loop in between.
+        await asyncio.sleep(0)
         if one is None:
             continue
         stored += one.record.stored_bytes
@@ -55,17 +62,14 @@ async def taken_along(
             break
         taken.append(one)
         facts = after(facts, [one.record])
-        # Other agents have the loop in between.
-        await asyncio.sleep(0)
     return taken
 
 
 def _judged(
     signer: SigningState, first: SigningAttempt, waiter: Waiter, facts: Facts, quorum: votes.Read | None
 ) -> Taken | None:
-    ref = first.ref
     try:
-        attempt = signer.throttle.run_now(ref.tenant, ref.agent, waiter.make_attempt)
+        attempt = waiter.make_attempt()
         step = evaluate(signer, attempt, facts, quorum, locked=False) if goes_with(first, attempt) else None
     except Exception:
         return None

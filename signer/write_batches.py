@@ -55,7 +55,7 @@ class WriteBatches:
         self._waiting.append(waiting)
         if self._running < UNDER_WAY:
             self._running += 1
-            self._begin_next()
+            self._begin_next(eager=True)
         result = await waiting.answer
         return await self.alone(what) if result == _ALONE else result
 
@@ -64,10 +64,10 @@ class WriteBatches:
         async with self._pool.acquire() as connection:
             return await ledger.write(connection, what)
 
-    def _begin_next(self) -> None:
+    def _begin_next(self, *, eager: bool = False) -> None:
         """Begin a statement where one may run: with what waits, or none."""
         if batch := self._next():
-            spawn(self._together(batch), "write batch", eager=True)
+            spawn(self._together(batch), "write batch", eager=eager)
         else:
             self._running -= 1
 
@@ -87,27 +87,35 @@ class WriteBatches:
 
     async def _together(self, batch: list[_Waiting]) -> None:
         try:
-            async with self._pool.acquire() as connection:
-                results = await ledger.write_batch(connection, [one.what for one in batch])
-            self._counters["batched_writes"] += 1
-            self._counters["batched_orders"] += sum(len(one.what.rows) for one in batch)
-        except DatabaseAway as problem:
-            for one in batch:
-                _fail(one, problem)
-            return
-        except asyncpg.PostgresError:
-            # Postgres answered, so nothing was written: each finds out by itself whether it was the reason.
-            self._counters["refused_batches"] += 1
-            results = [_ALONE] * len(batch)
+            results = await self._written(batch)
         except BaseException as problem:
             for one in batch:
                 _fail(one, problem)
-            raise
+            if not isinstance(problem, DatabaseAway):
+                raise
+        else:
+            for one, result in zip(batch, results, strict=True):
+                if not one.answer.done():
+                    one.answer.set_result(result)
         finally:
             self._begin_next()
-        for one, result in zip(batch, results, strict=True):
-            if not one.answer.done():
-                one.answer.set_result(result)
+
+    async def _written(self, batch: list[_Waiting]) -> list[str]:
+        try:
+            async with self._pool.acquire() as connection:
+                results = await ledger.write_batch(connection, [one.what for one in batch])
+        except asyncpg.DataError:
+            # Of this library: one of them can't be encoded, and nothing was sent.
+            return [_ALONE] * len(batch)
+        except DatabaseAway:
+            raise
+        except asyncpg.PostgresError:
+            # Postgres answered, so nothing was written: each finds out by itself whether it was the reason.
+            self._counters["refused_batches"] += 1
+            return [_ALONE] * len(batch)
+        self._counters["batched_writes"] += 1
+        self._counters["batched_orders"] += sum(len(one.what.rows) for one in batch)
+        return results
 
 
 def _fail(one: _Waiting, problem: BaseException) -> None:

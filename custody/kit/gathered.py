@@ -59,6 +59,8 @@ class Gathered[Value]:
             lane.under_way -= 1
             if not lane.under_way:
                 del self._lanes[tenant]
+                for _, found in lane.waiting:
+                    found.cancel()
 
 
 async def _answer[Value](read: Read[Value], tenant: str, asked: list[tuple[str, asyncio.Future[Value | None]]]) -> None:
@@ -76,8 +78,9 @@ async def _answer[Value](read: Read[Value], tenant: str, asked: list[tuple[str, 
         if len(asked) == 1:
             _fail(asked[0][1], problem)
             return
-        # The failure of one is nobody else's.
-        await asyncio.gather(*(_answer(read, tenant, [one]) for one in asked))
+        # The failure of one is nobody else's. One after the other, for a tenant has two connections and no more.
+        for one in asked:
+            await _answer(read, tenant, [one])
     else:
         for name, found in asked:
             if not found.done():

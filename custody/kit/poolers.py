@@ -8,6 +8,8 @@ import enum
 
 import asyncpg
 
+from custody.kit import ids
+
 _TRIES, _SECONDS = 5, 5.0
 _WHERE = "SELECT pg_backend_pid()"
 CURE = "set max_prepared_statements = 500 in PgBouncer 1.21 or newer, use its session mode, or connect without it"
@@ -49,7 +51,8 @@ async def _connected(url: str) -> asyncpg.Connection:
 
 async def _between(first: asyncpg.Connection, second: asyncpg.Connection) -> Pooler:
     try:
-        prepared = await first.prepare(_WHERE, name="custody_looks_for_poolers")
+        # A name of its own: one from an earlier look may still be known to some connection.
+        prepared = await first.prepare(_WHERE, name=f"custody_{ids.new_uuid()}")
         seen = {await prepared.fetchval()}
         for _ in range(_TRIES):
             # The second takes the connection that the first has just given back, if the pooler takes it back at all.

@@ -1,15 +1,16 @@
 """Behind a pooler that forgets prepared statements no process starts, and each says what to do."""
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from custody.kit import poolers
 from custody.kit.poolers import Pooler
-from ops import doctor_database
+from ops import doctor_database, places
 from ops.settings import MODULES, PROCESSES, load
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import deployed
+from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.pgbouncer import KEEPS_STATEMENTS, running_pgbouncer, version
@@ -53,19 +54,25 @@ async def test_the_doctor_names_the_processes_and_the_cure(forgetful: Database) 
     assert "max_prepared_statements" in str(said.cure)
 
 
+@pytest.fixture
+def apart(postgres_home: places.Home, worker_id: str) -> Database:
+    """A database without keys: a deployment makes its own."""
+    return database_apart(postgres_home, f"{worker_id}_pooled_{uuid.uuid4().hex[:8]}")
+
+
 def _signs(database: Database) -> None:
     with deployed(database) as service, new_tenant(service) as tenant:
         agent = tenant.agent()
         assert [agent.sign().status_code for _ in range(30)] == [200] * 30
 
 
-def test_orders_are_signed_behind_session_mode(database: Database) -> None:
-    with running_pgbouncer(database.urls, mode="session") as urls:
-        _signs(Database(database.owner_url, urls))
+def test_orders_are_signed_behind_session_mode(apart: Database) -> None:
+    with running_pgbouncer(apart.urls, mode="session") as urls:
+        _signs(Database(apart.owner_url, urls))
 
 
-def test_orders_are_signed_behind_transaction_mode_that_keeps_statements(database: Database) -> None:
+def test_orders_are_signed_behind_transaction_mode_that_keeps_statements(apart: Database) -> None:
     if version() < KEEPS_STATEMENTS:
         pytest.skip("this PgBouncer cannot keep prepared statements")
-    with running_pgbouncer(database.urls, mode="transaction", statements=500) as urls:
-        _signs(Database(database.owner_url, urls))
+    with running_pgbouncer(apart.urls, mode="transaction", statements=500) as urls:
+        _signs(Database(apart.owner_url, urls))

@@ -13,11 +13,17 @@ from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.eventually import soon
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import Wire, greeted, outcome_of
+from tests.routes.orders import solana_payment
 
-# Signatures of agents with such names wait at their write until the gate opens: statements that are under way.
+# Signatures of agents with such names wait at their write until the gate opens: statements that are under way. Orders
+# whose reference is a number have a gate of that number.
 GATE = """
 CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-BEGIN PERFORM pg_advisory_xact_lock_shared(4712); RETURN NEW; END $$;
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(
+    CASE WHEN NEW.reference_id ~ '^[0-9]+$' THEN NEW.reference_id::int ELSE 4712 END);
+  RETURN NEW;
+END $$;
 CREATE TRIGGER gate BEFORE INSERT ON transactions FOR EACH ROW WHEN (NEW.agent_id LIKE 'slow-%') EXECUTE FUNCTION gate()
 """
 NO_GATE = "DROP TRIGGER gate ON transactions; DROP FUNCTION gate"
@@ -53,7 +59,8 @@ def ask(
 ) -> str:
     """Send one order and wait for no answer."""
     tx_id = tx_id or str(uuid.uuid4())
-    told = {"to": ADDRESS, "value": "1", "broadcast": False, "chainId": 31337, **order}
+    kind = "solana" if "transaction" in order else "evm"
+    told = order if kind == "solana" else {"to": ADDRESS, "value": "1", "broadcast": False, "chainId": 31337, **order}
     body = {"type": "SignOrder", "agent": agent.id, "tx_id": tx_id, "prepared": None}
     token = agent.headers["authorization"].removeprefix("Bearer ")
     wire.say(
@@ -62,7 +69,7 @@ def ask(
             "n": number,
             "deadline_ms": 20_000,
             "origin": {"request_id": "test"},
-            "body": body | {"question": {"kind": "evm", "request": told}},
+            "body": body | {"question": {"kind": kind, "request": told}},
             "proof": {"kind": "agent", "value": token},
             "idempotency": key,
         }
@@ -88,10 +95,10 @@ def grown(service: Service, before: dict[str, int], name: str) -> int:
     return figures(service).get(name, 0) - before.get(name, 0)
 
 
-async def under_way(gate: asyncpg.Connection, count: int) -> None:
-    """Wait until so many statements stand at the gate."""
-    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4712 AND NOT granted"
-    await soon(lambda: gate.fetchval(waiting), count)
+async def under_way(gate: asyncpg.Connection, count: int, number: int = 4712) -> None:
+    """Wait until so many statements stand at a gate."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted"
+    await soon(lambda: gate.fetchval(waiting, number), count)
 
 
 async def test_writes_of_several_agents_share_a_commit(
@@ -206,6 +213,42 @@ async def test_a_key_that_was_used_before_spoils_no_order_that_is_taken_along(
     assert found.pop(3) == earlier
     assert [one["type"] for one in found.values()] == ["Signed"] * 3
     assert len(tenant.ok("GET", f"/vault/{agent.id}/history")) == 4
+
+
+async def test_a_broken_commit_releases_nothing_that_was_taken_along(
+    service: Service, tenant: Tenant, gate: asyncpg.Connection, wire: Wire
+) -> None:
+    """The first was signed before under the same id: its old row vouches for nobody else."""
+    limit = rule("spending-limit", asset="solana:native", maxPerDay="15")
+    agent = tenant.agent(limit, agent_id=f"slow-{uuid.uuid4().hex}")
+    again = {**solana_payment(agent, 1), "broadcast": False, "referenceId": "4713"}
+    sent_before = ask(wire, agent, 0, **again)
+    signed = {0: 1} if answers(wire, 1)[0]["type"] == "Signed" else {}
+
+    await gate.execute("SELECT pg_advisory_lock(4713)")
+    async with closed(gate):
+        ask(wire, agent, 1, **solana_payment(agent, 1) | {"broadcast": False})
+        await under_way(gate, 1)
+        ask(wire, agent, 2, sent_before, **again)
+        for number, lamports in ((3, 5), (4, 6)):
+            ask(wire, agent, number, **solana_payment(agent, lamports) | {"broadcast": False})
+        await soon(lambda: figures(service)["orders_waiting"], 3)
+    await under_way(gate, 1, 4713)
+    await gate.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4713 AND NOT granted"
+    )
+    await gate.execute("SELECT pg_advisory_unlock(4713)")
+    found = answers(wire, 4)
+    ask(wire, agent, 5, **solana_payment(agent, 12) | {"broadcast": False})
+    found |= answers(wire, 1)
+
+    lamports = {1: 1, 3: 5, 4: 6, 5: 12}
+    signed |= {number: amount for number, amount in lamports.items() if found[number]["type"] == "Signed"}
+    assert sum(signed.values()) <= 15
+    of = "WHERE tenant_id = $1 AND agent_id = $2"
+    assert await gate.fetchval(f"SELECT sum(amount) FROM spend {of}", tenant.id, agent.id) == sum(signed.values())
+    rows = f"SELECT count(*) FROM transactions {of} AND status = 'signed'"
+    assert await gate.fetchval(rows, tenant.id, agent.id) == len(signed)
 
 
 @pytest.mark.parametrize(
