@@ -26,7 +26,7 @@ from custody.kit.shapes import AccountId, AgentId, ClientId, DomainInPath, Provi
 from custody.ports import Ports
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Media = Literal["text/html", "text/csv", "text/event-stream", "application/x-ndjson", "application/samlmetadata+xml"]
+Media = Literal["text/html", "text/csv", "text/event-stream", "application/x-ndjson", "text/xml"]
 Handler = Callable[..., Awaitable[Any]]
 PATH_SHAPES: dict[str, Any] = {
     "agent": Annotated[AgentId, described("The agent.")],

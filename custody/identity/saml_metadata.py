@@ -9,7 +9,6 @@ from typing import Final
 from custody.identity.saml_request import POST
 from custody.identity.saml_shape import PROTOCOL
 
-MEDIA_TYPE: Final = "application/samlmetadata+xml"
 _METADATA: Final = "urn:oasis:names:tc:SAML:2.0:metadata"
 _FORMATS: Final = (
     "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent",

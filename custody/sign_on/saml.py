@@ -16,7 +16,8 @@ from custody.sign_on.saml_types import AcsForm, IdpCertificate, SamlSso, Service
 from custody.sign_on.sign_in import COOKIE_SECONDS, browser_of, check_challenge_method, ended
 from custody.sign_on.types import SamlCookies, SignOnQuery
 
-METADATA = "application/samlmetadata+xml"
+# Not the registered samlmetadata+xml: generators of clients know no such type, and every identity provider reads this.
+METADATA = "text/xml"
 
 
 async def begin(ports: Ports, origin: Origin, tenant: str, cookies: SamlCookies, query: SignOnQuery) -> Redirect:

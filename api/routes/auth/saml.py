@@ -33,7 +33,7 @@ async def begin_saml(
     return await saml.begin(ports, origin, sign_on_tenant, cookies, query)
 
 
-@routes.get("/metadata", who=public, media="application/samlmetadata+xml")
+@routes.get("/metadata", who=public, media="text/xml")
 async def get_saml_metadata(ports: Ports, sign_on_tenant: str) -> Document:
     """Get what a tenant's identity provider must know of this service, as SAML metadata."""
     return await saml.metadata(ports, sign_on_tenant)

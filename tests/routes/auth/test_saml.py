@@ -51,7 +51,7 @@ def test_the_metadata_names_the_two_addresses_and_wants_signed_assertions(saml: 
         answer = provider.get(f"/auth/saml/{saml.tenant}/metadata")
     document = etree.fromstring(answer.content)
 
-    assert answer.headers["content-type"].startswith("application/samlmetadata+xml")
+    assert answer.headers["content-type"].startswith("text/xml")
     assert document.get("entityID") == str(answer.url).replace("127.0.0.1", "localhost")
     assert document[0].get("WantAssertionsSigned") == "true"
     assert b"Logout" not in answer.content
