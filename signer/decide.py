@@ -359,14 +359,16 @@ async def _after_broken_commit(
 ) -> Answered[Outcome] | None:
     """The connection died at the commit: find out whether it happened, never guess.
 
-    The row lock waits until the old backend is gone; after that the order is there or it never will be.
+    The row lock waits for a backend that is at work on it. One that has yet to begin finds another version then, and
+    writes nothing: what is not there now never will be.
     """
     deadline = asyncio.get_running_loop().time() + SETTLE_SECONDS
     while True:
         try:
             async with signer.pool.acquire() as connection, connection.transaction():
                 await ledger.lock(connection, attempt.ref)
-                found = await _found(connection, attempt, step)
+                if not (found := await _found(connection, attempt, step)):
+                    await ledger.outdate(connection, attempt.ref)
             signer.counters["broken_commits"] += 1
             if not found and attempt.claim is not None and signer.claims.is_claimed(attempt.claim.approval_id):
                 signer.claims.release(attempt.claim.approval_id)

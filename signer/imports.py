@@ -16,6 +16,7 @@ from custody.imports.plaintext import NoKey, secret_of
 from custody.kit import clock, ids
 from custody.kit.errors import CustodyError, Frozen
 from custody.kit.logs import logger
+from custody.kit.refs import AgentRef
 from custody.policies.quorum import enabled_quorums
 from custody.protocol.signer.imports import (
     BeginImport,
@@ -42,6 +43,7 @@ from custody.protocol.signer.refusals import (
 )
 from custody.protocol.signer.user_wallets import PREFIX
 from custody.receipts.canonical import canonical
+from custody.transactions import ledger
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
 from custody.worker.idempotency import IdempotencyRace, earlier
@@ -97,7 +99,6 @@ _REPLACE = (
     "UPDATE sealed SET key_version = $4, blob = $5 "
     "WHERE tenant_id = $1 AND owner_kind = 'agent' AND owner = $2 AND purpose = $3"
 )
-_MOVED = "UPDATE agents SET ledger_version = ledger_version + 1 WHERE tenant_id = $1 AND id = $2"
 
 
 async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) -> ImportSession:
@@ -296,5 +297,5 @@ async def _put(signer: Signer, connection: Any, bound: Bound, incarnation: str, 
     await connection.execute(_SET_ASIDE, *place, scope)
     await connection.execute(_ADDRESS, *place, address)
     await connection.execute(_REPLACE, *place, sealer.key_version, sealer.seal(secret, own))
-    await connection.execute(_MOVED, bound.tenant, bound.agent)
+    await ledger.outdate(connection, AgentRef(bound.tenant, bound.agent))
     await connection.execute(_FORGET, bound.tenant, bound.session)

@@ -1,6 +1,8 @@
 """A wire between a process and Postgres that breaks exactly at the statement which commits a signature.
 
-It reads the client's messages as far as it must: which prepared statements are `sign_write`, and when one is bound.
+It reads the client's messages as far as it must: which prepared statements are `sign_write`, and when one is bound. A
+statement that "arrives late" stays on the way: it reaches Postgres once the next transaction of anybody is committed,
+who hears of that commit only when the statement has run.
 """
 
 import asyncio
@@ -9,10 +11,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-Cut = Literal["before it is sent", "while it runs", "before its reply"]
+Cut = Literal["before it is sent", "arrives late", "while it runs", "before its reply"]
 STATEMENT = b"sign_write"
 _SOCKET = ".s.PGSQL.5432"
 
@@ -28,6 +30,7 @@ class CuttingProxy:
         self._stop = asyncio.Event()
         self._listening = threading.Event()
         self._clients: set[asyncio.StreamWriter] = set()
+        self._late: _Late | None = None
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
 
     def start(self) -> None:
@@ -52,6 +55,8 @@ class CuttingProxy:
         server.close()
         for writer in list(self._clients):
             writer.close()
+        if self._late is not None:
+            self._late.writer.close()
         await server.wait_closed()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -66,7 +71,8 @@ class CuttingProxy:
         finally:
             self._clients.discard(writer)
             writer.close()
-            up_writer.close()
+            if self._late is None or self._late.writer is not up_writer:
+                up_writer.close()
             await asyncio.gather(answers, return_exceptions=True)
 
     def take_cut(self) -> Cut | None:
@@ -74,6 +80,25 @@ class CuttingProxy:
         due, self._next = self._next, None
         self.cuts += due is not None
         return due
+
+    def hold(self, statement: bytes, up_writer: asyncio.StreamWriter) -> asyncio.Event:
+        """Keep a statement back; the event says that Postgres has answered it."""
+        self._late = _Late(statement, up_writer, asyncio.Event())
+        return self._late.answered
+
+    async def let_go(self) -> None:
+        """Send what was kept back, and wait for its answer."""
+        if (late := self._late) is not None:
+            late.writer.write(late.statement)
+            await asyncio.wait_for(late.answered.wait(), 10)
+            self._late = None
+            late.writer.close()
+
+
+class _Late(NamedTuple):
+    statement: bytes
+    writer: asyncio.StreamWriter
+    answered: asyncio.Event
 
 
 class _Wire:
@@ -91,12 +116,15 @@ class _Wire:
         self._reader, self._writer, self._up_reader, self._up_writer = reader, writer, up_reader, up_writer
         self._statements: set[bytes] = set()
         self._swallow = False
+        # Of a statement that was kept back.
+        self._answered: asyncio.Event | None = None
 
     async def questions(self) -> None:
         """From the client to Postgres, message by message."""
         length = await self._reader.readexactly(4)
         self._up_writer.write(length + await self._reader.readexactly(int.from_bytes(length, "big") - 4))
         cut: Cut | None = None
+        kept = b""
         while True:
             kind = await self._reader.readexactly(1)
             length = await self._reader.readexactly(4)
@@ -107,6 +135,12 @@ class _Wire:
                 cut = self._proxy.take_cut()
             if cut == "before it is sent":
                 return
+            if cut == "arrives late":
+                kept += kind + length + content
+                if kind == b"S":
+                    self._answered = self._proxy.hold(kept, self._up_writer)
+                    return
+                continue
             if cut == "before its reply":
                 self._swallow = True
             self._up_writer.write(kind + length + content)
@@ -118,11 +152,18 @@ class _Wire:
     async def answers(self) -> None:
         """From Postgres to the client; what must not arrive is taken from the wire."""
         while data := await self._up_reader.read(65536):
+            # ReadyForQuery after the statement: it is committed.
+            ended = data.endswith((b"Z\0\0\0\5I", b"Z\0\0\0\5T"))
+            if self._answered is not None:
+                if ended:
+                    self._answered.set()
+                continue
             if self._swallow:
-                # ReadyForQuery after the statement: it is committed.
-                if data.endswith((b"Z\0\0\0\5I", b"Z\0\0\0\5T")):
+                if ended:
                     break
                 continue
+            if b"COMMIT\0" in data:
+                await self._proxy.let_go()
             self._writer.write(data)
         self._writer.close()
         self._up_writer.close()

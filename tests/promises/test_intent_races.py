@@ -23,7 +23,7 @@ from tests.routes.intents.test_send_calls import may_send, pay, send
 
 ROUNDS, MANY_ROUNDS = 40, 1_000
 ENDS = {"execute": "executed", "cancel": "canceled", "expire": "expired", "fail": "failed"}
-CUTS: tuple[Cut, ...] = ("before it is sent", "while it runs", "before its reply")
+CUTS: tuple[Cut, ...] = ("before it is sent", "arrives late", "while it runs", "before its reply")
 
 
 class Race:

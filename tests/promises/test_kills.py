@@ -20,7 +20,7 @@ from tests.routes.vault.transfers import authorised
 
 pytestmark = pytest.mark.long
 
-CUTS: tuple[Cut, ...] = ("before it is sent", "while it runs", "before its reply")
+CUTS: tuple[Cut, ...] = ("before it is sent", "arrives late", "while it runs", "before its reply")
 TURNS = 8
 type CutOff = tuple[CuttingProxy, Tenant, Service]
 
