@@ -48,7 +48,7 @@ test-fast: set-up ## run the tests that need no process and no database
 	@exec $(python) -m pytest tests/rules tests/structure
 
 test-long: set-up ## the first start, kills, browsers, generated requests, backup, rotation: what CI runs after `make check`
-	@exec scripts/test -m long
+	@exec scripts/test --long
 
 check: set-up ## format, lint, types, import contracts, every test but the long ones
 	@exec scripts/check

@@ -60,7 +60,7 @@ def running_bad_node() -> Iterator[BadNode]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Connection) as server:
         server.daemon_threads = True
         node = BadNode(f"127.0.0.1:{server.server_address[1]}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:
             yield node

@@ -156,7 +156,7 @@ def running_dns_server() -> Iterator[DnsServer]:
     udp_handler, tcp_handler = type("Udp", (_Udp,), {"ours": server}), type("Tcp", (_Tcp,), {"ours": server})
     tcp, udp = _same_port(server.host, tcp_handler, udp_handler)
     server.port = udp.server_address[1]
-    threads = [threading.Thread(target=one.serve_forever, args=(0.01,), daemon=True) for one in (tcp, udp)]
+    threads = [threading.Thread(target=one.serve_forever, args=(0.05,), daemon=True) for one in (tcp, udp)]
     for thread in threads:
         thread.start()
     try:

@@ -89,7 +89,7 @@ def running_lying_node(truth: str) -> Iterator[LyingNode]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Connection) as server:
         server.daemon_threads = True
         node = LyingNode(f"127.0.0.1:{server.server_address[1]}", truth)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:
             yield node

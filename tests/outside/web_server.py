@@ -121,7 +121,7 @@ def serving[Server: WebServer](server: Server, authority: Authority | None = Non
             listener.socket = trust.wrap_socket(listener.socket, server_side=True, do_handshake_on_connect=False)
             server.url = f"https://localhost:{port}"
         server.started()
-        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:
             yield server

@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
 def running_receiver() -> Iterator[Receiver]:
     """A receiver, until the test is over."""
     with Receiver() as receiver:
-        thread = threading.Thread(target=receiver.serve_forever, kwargs={"poll_interval": 0.02})
+        thread = threading.Thread(target=receiver.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
             yield receiver
