@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from signer import votes
     from signer.signing_attempt import SigningAttempt
 
-KEPT_SECONDS: Final = 60.0
+KEPT_SECONDS: Final = 600.0
 MAX_AGENTS: Final = 4_096
 # What is larger is read each time, so that all that is kept has a bound in bytes too.
 MAX_RULES: Final = 16 * 1024
