@@ -48,7 +48,7 @@ def holder(running: Service) -> Iterator[Tenant]:
 
 @pytest.mark.parametrize("name", ["signer", "api"])
 def test_a_killed_process_loses_nothing_acknowledged(running: Service, holder: Tenant, name: str) -> None:
-    survived = killed(running, holder, name, 10, print)
+    survived = killed(running, holder, name, 4, print)
 
     print(survived)
     assert survived.problems == []

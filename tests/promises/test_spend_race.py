@@ -27,6 +27,8 @@ BEGIN
                    AND pid = pg_backend_pid()) THEN RETURN true; END IF;
   PERFORM pg_advisory_xact_lock_shared(4711, hashtext(p_tenant || ' ' || p_agent));
   FOR _ IN 1..200 LOOP
+    -- The other one may have been here, gone on and committed since the last look.
+    EXIT WHEN EXISTS (SELECT FROM met WHERE tenant = p_tenant AND agent = p_agent);
     IF (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 4711
            AND objid::bigint = v_place) >= 2 THEN
       INSERT INTO met VALUES (p_tenant, p_agent);
