@@ -359,8 +359,8 @@ async def _after_broken_commit(
 ) -> Answered[Outcome] | None:
     """The connection died at the commit: find out whether it happened, never guess.
 
-    The row lock waits for a backend that is at work on it. One that has yet to begin finds another version then, and
-    writes nothing: what is not there now never will be.
+    Taking the row lock waits for a backend at work on the write. If nothing is found, the agent's version is raised,
+    so a write that begins later fails: what is not there now never will be.
     """
     deadline = asyncio.get_running_loop().time() + SETTLE_SECONDS
     while True:
@@ -368,7 +368,7 @@ async def _after_broken_commit(
             async with signer.pool.acquire() as connection, connection.transaction():
                 await ledger.lock(connection, attempt.ref)
                 if not (found := await _found(connection, attempt, step)):
-                    await ledger.outdate(connection, attempt.ref)
+                    await ledger.raise_version(connection, attempt.ref)
             signer.counters["broken_commits"] += 1
             if not found and attempt.claim is not None and signer.claims.is_claimed(attempt.claim.approval_id):
                 signer.claims.release(attempt.claim.approval_id)

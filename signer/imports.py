@@ -297,5 +297,5 @@ async def _put(signer: Signer, connection: Any, bound: Bound, incarnation: str, 
     await connection.execute(_SET_ASIDE, *place, scope)
     await connection.execute(_ADDRESS, *place, address)
     await connection.execute(_REPLACE, *place, sealer.key_version, sealer.seal(secret, own))
-    await ledger.outdate(connection, AgentRef(bound.tenant, bound.agent))
+    await ledger.raise_version(connection, AgentRef(bound.tenant, bound.agent))
     await connection.execute(_FORGET, bound.tenant, bound.session)

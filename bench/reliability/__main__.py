@@ -44,9 +44,9 @@ def main() -> None:
     given = _arguments()
     began = time.monotonic()
     rows: list[Row] = []
-    for row in _drills(given):
+    for row in _rows(given):
         rows.append(row)
-        # As soon as it is known: all of them take an hour.
+        # Each row is said at once: all of them together take an hour.
         _say(f"== {row.what}: {row.rounds}, {row.asked}; {row.lost} lost or doubled, {row.broken} promises broken")
     print(_table(rows))
     print(
@@ -55,7 +55,7 @@ def main() -> None:
     sys.exit(0 if _well(rows) else 1)
 
 
-def _drills(given: argparse.Namespace) -> Iterator[Row]:
+def _rows(given: argparse.Namespace) -> Iterator[Row]:
     with (
         killable_postgres() as postgres,
         deployed(postgres.database, "signer", "identity", "api", "scheduler") as service,

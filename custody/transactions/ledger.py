@@ -25,7 +25,7 @@ _ACTION = "SELECT * FROM action_read($1, $2, $3, $4)"
 _WRITE_VOTE = "SELECT vote_write($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7, $8)"
 _WRITE_BATCH = "SELECT sign_write_batch($1, $2, $3, $4, $5, $6)"
-_OUTDATE = "UPDATE agents SET ledger_version = ledger_version + 1 WHERE tenant_id = $1 AND id = $2"
+_RAISE_VERSION = "UPDATE agents SET ledger_version = ledger_version + 1 WHERE tenant_id = $1 AND id = $2"
 _PROPOSE = "SELECT propose_write($1, $2, $3, $4, $5, $6)"
 
 
@@ -480,6 +480,6 @@ async def lock(connection: asyncpg.Connection, ref: AgentRef) -> None:
     await connection.execute("SELECT lock_agent($1, $2)", ref.tenant, ref.agent)
 
 
-async def outdate(connection: asyncpg.Connection, ref: AgentRef) -> None:
-    """Have every write that was judged before this commit find another version; the row lock must be held."""
-    await connection.execute(_OUTDATE, ref.tenant, ref.agent)
+async def raise_version(connection: asyncpg.Connection, ref: AgentRef) -> None:
+    """Raise the agent's `ledger_version`: what was judged before is not written; the row lock must be held."""
+    await connection.execute(_RAISE_VERSION, ref.tenant, ref.agent)

@@ -1,8 +1,8 @@
 """A wire between a process and Postgres that breaks exactly at the statement which commits a signature.
 
 It reads the client's messages as far as it must: which prepared statements are `sign_write`, and when one is bound. A
-statement that "arrives late" stays on the way: it reaches Postgres once the next transaction of anybody is committed,
-who hears of that commit only when the statement has run.
+statement that "arrives late" is kept back until the next COMMIT on any connection. Postgres then runs it before that
+COMMIT's client hears the answer.
 """
 
 import asyncio
