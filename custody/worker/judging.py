@@ -7,9 +7,13 @@ from msgspec import Meta
 
 from custody.identity.joining import InvitationPolicy, WalletPolicy
 from custody.identity.mfa import MfaPolicy
+from custody.kit.cache import Cache
 from custody.worker.sealing import Sealer, Tampered, fields
 
 JUDGING_MAC = "judging-mac"
+# Configurations that were checked and parsed, by their text and MAC.
+_KEPT = 4_096
+_KEPT_SECONDS = 600.0
 
 
 class Judging(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -30,6 +34,7 @@ class JudgingSeals:
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
+        self._kept: Cache[tuple[str, int, str, bytes | None], Judging] = Cache(_KEPT, _KEPT_SECONDS)
 
     def seal(self, tenant: str, version: int, document: dict[str, Any]) -> tuple[str, bytes]:
         """The canonical text and its MAC; raises msgspec.ValidationError for what is not a judging configuration."""
@@ -45,5 +50,9 @@ class JudgingSeals:
             if version != 0:
                 raise Tampered
             return DEFAULT
-        self._sealer.check_mac(mac, JUDGING_MAC, tenant, fields(tenant, version, text))
-        return msgspec.json.decode(text, type=Judging)
+        key = (tenant, version, text, mac)
+        if (found := self._kept.get(key)) is None:
+            self._sealer.check_mac(mac, JUDGING_MAC, tenant, fields(tenant, version, text))
+            found = msgspec.json.decode(text, type=Judging)
+            self._kept.put(key, found)
+        return found

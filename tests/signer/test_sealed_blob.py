@@ -187,8 +187,11 @@ def test_a_set_sealed_by_the_page_opens_as_the_stored_rules(sealer: Sealer, tmp_
     policies.heads.close()
 
 
+@pytest.mark.parametrize("opened_before", [False, True])
 @pytest.mark.parametrize("change", ["removed", "added", "swapped", "disabled", "reworded"])
-def test_a_set_changed_behind_the_signer_is_refused(sealer: Sealer, tmp_path: Path, change: str) -> None:
+def test_a_set_changed_behind_the_signer_is_refused(
+    sealer: Sealer, tmp_path: Path, change: str, *, opened_before: bool
+) -> None:
     vector = policy_vector()
     rules: list[dict[str, Any]] = vector["says"]["rules"]
     changed = {
@@ -199,9 +202,49 @@ def test_a_set_changed_behind_the_signer_is_refused(sealer: Sealer, tmp_path: Pa
         "reworded": [rules[0] | {"config": rules[0]["config"].replace("1", "9")}, *rules[1:]],
     }[change]
     policies = policies_at(sealer, tmp_path / "heads.log")
+    if opened_before:
+        opened(policies, vector, rules)
 
     with pytest.raises(Tampered):
         opened(policies, vector, changed)
+    policies.heads.close()
+
+
+def moved(vector: dict[str, Any], **said: Any) -> dict[str, Any]:
+    """The same set, under the same MAC, at another place or of another version."""
+    top = {name: said.pop(name) for name in ("tenant", "mac") if name in said}
+    return vector | top | {"says": vector["says"] | said}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"tenant": "globex"},
+        {"agent": "other"},
+        {"incarnation": "9b0d9f3e-0c67-4c7e-8a31-2f5a3f1c0d11"},
+        {"version": 9},
+        {"mac": "00"},
+    ],
+)
+def test_a_set_that_was_opened_opens_nowhere_else(sealer: Sealer, tmp_path: Path, said: dict[str, Any]) -> None:
+    vector = policy_vector()
+    policies = policies_at(sealer, tmp_path / "heads.log")
+    opened(policies, vector, vector["says"]["rules"])
+
+    with pytest.raises(Tampered):
+        opened(policies, moved(vector, **said), vector["says"]["rules"])
+    policies.heads.close()
+
+
+def test_a_set_that_was_opened_is_refused_once_a_newer_one_was_seen(sealer: Sealer, tmp_path: Path) -> None:
+    vector = policy_vector()
+    says = vector["says"]
+    policies = policies_at(sealer, tmp_path / "heads.log")
+    opened(policies, vector, says["rules"])
+    policies.heads.check(vector["tenant"], says["agent"], says["incarnation"], says["version"] + 1)
+
+    with pytest.raises(RolledBack):
+        opened(policies, vector, says["rules"])
     policies.heads.close()
 
 
@@ -238,6 +281,21 @@ def test_the_judging_text_is_spelled_as_the_page_says(sealer: Sealer) -> None:
         vector["tenant"], vector["says"]["version"], vector["says"]["text"], bytes.fromhex(vector["mac"])
     )
     assert (opened_again.auto_expire_seconds, opened_again.uncovered_effects) == (3600, "refuse")
+
+
+@pytest.mark.parametrize("changed", ["tenant", "version", "text", "mac"])
+def test_a_configuration_that_was_opened_is_refused_when_it_is_changed(sealer: Sealer, changed: str) -> None:
+    seals = JudgingSeals(sealer)
+    text, mac = seals.seal("acme", 1, {"uncoveredEffects": "refuse"})
+    assert seals.open("acme", 1, text, mac) == seals.open("acme", 1, text, mac)
+
+    with pytest.raises(Tampered):
+        seals.open(
+            "globex" if changed == "tenant" else "acme",
+            2 if changed == "version" else 1,
+            text.replace("refuse", "allow") if changed == "text" else text,
+            mac[:-1] + bytes([mac[-1] ^ 1]) if changed == "mac" else mac,
+        )
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -50,6 +50,7 @@ def parse_address(text: str) -> str:
     return text.lower()
 
 
+@functools.lru_cache(maxsize=8192)
 def address_of(public_key: bytes) -> str:
     """The checksummed address of an uncompressed public key, with or without its leading 04."""
     point = public_key[1:] if len(public_key) == _RAW_KEY + 1 and public_key.startswith(b"\x04") else public_key
