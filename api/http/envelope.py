@@ -6,6 +6,7 @@ import msgspec
 from sanic.response import HTTPResponse
 
 from api.http.errors import status_of
+from api.http.response import Response
 from custody.kit.answers import Recorded, Throttled
 from custody.kit.errors import CustodyError, Invalid
 from custody.people.device_types import OAuthRefused
@@ -16,18 +17,18 @@ JSON = "application/json"
 
 def succeeded(status: int, data: Any, **beside: Any) -> HTTPResponse:
     """A success; `beside` stands next to the data."""
-    return HTTPResponse(_encode({"ok": True, "data": data, **beside}), status, content_type=JSON)
+    return Response(_encode({"ok": True, "data": data, **beside}), status, content_type=JSON)
 
 
 def raw(status: int, document: Any) -> HTTPResponse:
     """A document whose shape another standard fixes (OpenAPI, JWKS)."""
-    return HTTPResponse(_encode(document), status, content_type=JSON)
+    return Response(_encode(document), status, content_type=JSON)
 
 
 def recorded(status: int, answer: Recorded[Any]) -> HTTPResponse:
     """An outcome that is no success, such as a queued or refused order."""
     body = _encode({"ok": False, "error": answer.error, "data": answer.data})
-    response = HTTPResponse(body, status, content_type=JSON)
+    response = Response(body, status, content_type=JSON)
     if answer.retry_after is not None:
         response.headers["Retry-After"] = str(answer.retry_after)
     if isinstance(answer, Throttled) and answer.limit is not None:
@@ -60,7 +61,7 @@ def failed(problem: CustodyError, request_id: str) -> HTTPResponse:
     """A known error."""
     status = status_of(problem)
     data = {"code": problem.code, **problem.context}
-    response = HTTPResponse(_encode({"ok": False, "error": problem.message, "data": data}), status, content_type=JSON)
+    response = Response(_encode({"ok": False, "error": problem.message, "data": data}), status, content_type=JSON)
     if (seconds := getattr(problem, "retry_after", None)) is not None:
         response.headers["Retry-After"] = str(seconds)
     if allow := problem.context.get("allow"):
@@ -76,7 +77,7 @@ def refused(problem: Invalid) -> HTTPResponse:
     body: dict[str, Any] = {"ok": False, "error": error, "error_description": problem.message}
     if "interval" in problem.context:
         body["interval"] = problem.context["interval"]
-    return HTTPResponse(
+    return Response(
         _encode(body | {"data": {"code": problem.code, **problem.context}}), status_of(problem), content_type=JSON
     )
 
@@ -88,4 +89,4 @@ def faulted(request_id: str) -> HTTPResponse:
         "error": "Internal error; the operator can find the cause by the request id.",
         "data": {"code": "internal", "requestId": request_id},
     }
-    return HTTPResponse(_encode(body), 500, content_type=JSON)
+    return Response(_encode(body), 500, content_type=JSON)
