@@ -16,7 +16,7 @@ from api import app as wiring
 from api import settings
 from api.http import openapi
 from api.routes import endpoints
-from custody.kit import logs
+from custody.kit import garbage, logs
 from custody.kit.poolers import ForgetfulPooler
 
 log = logs.logger("api")
@@ -102,6 +102,7 @@ def main() -> None:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
+    garbage.look_rarely()
     try:
         uvloop.run(serve(given))
     except ForgetfulPooler as problem:

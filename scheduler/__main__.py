@@ -10,7 +10,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from prometheus_client import start_http_server
 
 from custody.chains.rpc import Rpc
-from custody.kit import db, logs, outside_urls
+from custody.kit import db, garbage, logs, outside_urls
 from custody.kit.dns_records import DnsRecords
 from custody.kit.outside import Fetcher, Outside
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
@@ -86,6 +86,7 @@ def main() -> None:
         given = settings.read()
     except ValueError as problem:
         sys.exit(str(problem))
+    garbage.look_rarely()
     try:
         uvloop.run(serve(given, outside(given)))
     except (NewerDatabase, ForgetfulPooler) as problem:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import uvloop
 
+from custody.kit import garbage
 from custody.kit.logs import logger
 
 log = logger(__name__)
@@ -19,6 +20,7 @@ def run(name: str, life: Coroutine[Any, Any, None], explained: tuple[type[BaseEx
 
     Of `explained` exceptions the text says everything; of others the log has the trace.
     """
+    garbage.look_rarely()
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     try:
         runner.run(life)
