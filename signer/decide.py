@@ -373,7 +373,7 @@ async def _after_broken_commit(
             if not found and attempt.claim is not None and signer.claims.is_claimed(attempt.claim.approval_id):
                 signer.claims.release(attempt.claim.approval_id)
             return Answered(step.outcome) if found else None
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        except (*DatabaseAway, asyncpg.PostgresError):
             if asyncio.get_running_loop().time() > deadline:
                 raise Unavailable from None
             await asyncio.sleep(0.05)
