@@ -16,6 +16,8 @@ from custody.kit.errors import Invalid
 KIB = 1024
 # For routes that say nothing else; no other legal body is longer, with every character of its texts escaped.
 MAX_BODY = 20 * KIB
+# Metadata of 16 KiB as it is counted, three times as long with every character escaped that is not ASCII, and the rest.
+MAX_METADATA_BODY = 64 * KIB
 # A message of 8 KiB and the signature of a contract's wallet.
 MAX_WALLET_BODY = 36 * KIB
 # A comment, and an assertion as the vote.

@@ -157,7 +157,7 @@ def _sendable(endpoint: Endpoint) -> set[str]:
     names = {name for kind in endpoint.who.kinds for name in _KEYS.get(kind, ())}
     if endpoint.who.agent_beside:
         names.add("X-Service-Agent-Token")
-    if endpoint.body is not None:
+    if endpoint.reads_body:
         names.add("Content-Type")
     if endpoint.method != "GET" and "public" not in endpoint.who.kinds:
         names.update(_OF_CHANGES)

@@ -25,6 +25,10 @@ from custody.policies.rules import invalid_rule
 from custody.policies.types import InvalidPolicy
 
 
+class NoFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a change that takes none: nothing that a caller says may be lost without a word."""
+
+
 class BadQuery(Invalid):
     """A query parameter does not match the schema of this route."""
 
@@ -39,7 +43,7 @@ class BadHeader(Invalid):
 
 def body_of(request: Request, endpoint: Endpoint) -> Any:
     """The decoded body; an empty one is `{}`. The type is decoded first: most of what is wrong ends there."""
-    content = request.body
+    content, shape = request.body, endpoint.body or NoFields
     media = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if not content:
         content = b"{}"
@@ -54,12 +58,12 @@ def body_of(request: Request, endpoint: Endpoint) -> Any:
         _refuse_retired(content, endpoint.lenient)
     try:
         if endpoint.oauth or endpoint.both_spellings:
-            decoded = msgspec.convert(_respelled(msgspec.json.decode(content), endpoint.body), endpoint.body)
+            decoded = msgspec.convert(_respelled(msgspec.json.decode(content), shape), shape)
         else:
-            decoded = typed(content, endpoint.body)
+            decoded = typed(content, shape)
         look_through(content)
     except msgspec.ValidationError as problem:
-        wrong = explain(problem, endpoint.body)
+        wrong = explain(problem, shape)
         # A rule that does not decode is refused as one that the signer cannot read.
         rule = invalid_rule(problem, wrong.says) if InvalidPolicy in endpoint.fails else None
         raise rule or BadBody(wrong.sentence("The body"), fields=wrong.fields) from None

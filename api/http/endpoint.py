@@ -188,6 +188,14 @@ class Endpoint(Declared, frozen=True, kw_only=True):
     summary: str
     description: str
 
+    @property
+    def reads_body(self) -> bool:
+        """Whether a body is looked at: of a change always, so that nothing that is said is lost without a word.
+
+        A retired route says so whatever comes with the request.
+        """
+        return self.method != "GET" and 410 not in self.returns
+
 
 class Routes:
     """The routes of one file, all below one prefix.

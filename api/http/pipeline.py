@@ -146,6 +146,8 @@ class Pipeline:
             caller = idempotency.with_key(caller, request, endpoint)
         if caller is not None and endpoint.hardened:
             caller = await hardening.check(self._ports, self._settings, endpoint, request, caller, clock.now())
+        if endpoint.reads_body and endpoint.body is None:
+            decoding.body_of(request, endpoint)
         arguments = [self._argument(kind, endpoint, request, caller or origin, path) for kind in endpoint.arguments]
         with self._in_flight.hold(caller, endpoint):
             answer = await endpoint.handler(*arguments)

@@ -1,5 +1,6 @@
 """Accounts: wallets of agents under one name, with what they hold; the same at `/accounts` and `/v1/accounts`."""
 
+from api.http.bodies import MAX_METADATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import tenant_read, tenant_write
 from custody.accounts import accounts, aggregations
@@ -72,7 +73,13 @@ async def list_digital_asset_accounts(ports: Ports, caller: TenantCaller, query:
     return await accounts.all_of(ports, caller.tenant, query)
 
 
-@routes.post(*_both(""), who=_WRITE, status=201, fails=(*_WALLETS, AccountsFull, AccountTaken))
+@routes.post(
+    *_both(""),
+    who=_WRITE,
+    status=201,
+    fails=(*_WALLETS, AccountsFull, AccountTaken),
+    max_body=MAX_METADATA_BODY,
+)
 async def create_digital_asset_account(
     ports: Ports, caller: TenantCaller, body: NewAccountBody
 ) -> Answered[DigitalAssetAccount]:
@@ -90,7 +97,7 @@ async def get_digital_asset_account(ports: Ports, caller: TenantCaller, account_
     return await accounts.get(ports, caller.tenant, account_id)
 
 
-@routes.patch(*_both("/<account_id>"), who=_WRITE, fails=(*_WALLETS, AccountAbsent))
+@routes.patch(*_both("/<account_id>"), who=_WRITE, fails=(*_WALLETS, AccountAbsent), max_body=MAX_METADATA_BODY)
 async def change_digital_asset_account(
     ports: Ports, caller: TenantCaller, account_id: str, body: AccountChangeBody
 ) -> Answered[DigitalAssetAccount]:
@@ -132,6 +139,7 @@ async def list_aggregations(
     who=_WRITE,
     status=201,
     fails=(*_METADATA, AccountAbsent, AggregationsFull, AggregationTaken),
+    max_body=MAX_METADATA_BODY,
 )
 async def create_aggregation(
     ports: Ports, caller: TenantCaller, account_id: str, body: NewAggregationBody
@@ -152,6 +160,7 @@ async def get_aggregation(
     *_both("/<account_id>/aggregations/<aggregation_id>"),
     who=_WRITE,
     fails=(*_METADATA, AccountAbsent, AggregationAbsent),
+    max_body=MAX_METADATA_BODY,
 )
 async def change_aggregation(
     ports: Ports, caller: TenantCaller, account_id: str, aggregation_id: str, body: AggregationChangeBody

@@ -1,6 +1,6 @@
 """Intents: what is proposed, authorised by a person, and then carried out."""
 
-from api.http.bodies import MAX_INTENT_BODY
+from api.http.bodies import MAX_INTENT_BODY, MAX_METADATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read
 from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
@@ -162,7 +162,12 @@ async def execute_intent(ports: Ports, caller: SessionCaller, intent_id: str) ->
     return await intents.carry_out(ports, caller, intent_id)
 
 
-@routes.post("/<intent_id>/fail", who=asking(CloseIntent), fails=(*_STEP, AliasConflict, ResultTooLarge))
+@routes.post(
+    "/<intent_id>/fail",
+    who=asking(CloseIntent),
+    fails=(*_STEP, AliasConflict, ResultTooLarge),
+    max_body=MAX_METADATA_BODY,
+)
 async def fail_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: FailBody) -> Answered[Intent]:
     """Close an intent as failed, without executing it; what was signed elsewhere is not kept in its result."""
     return await intents.fail(ports, caller, intent_id, body)

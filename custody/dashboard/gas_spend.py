@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, Literal
 
+import msgspec
+
 from custody.chains import prices
 from custody.chains.families import WALLETS
 from custody.dashboard import gas_spend_store as store
@@ -26,6 +28,7 @@ from custody.dashboard.gas_spend_types import (
 )
 from custody.identity.provisioning import BadExternalId, external_id
 from custody.kit import clock
+from custody.kit.shapes import AgentId
 from custody.ports import Ports
 from custody.protocol.refusals import TenantAbsent
 
@@ -95,6 +98,8 @@ async def _wallets(ports: Ports, query: GasSpendQuery) -> list[str] | None:
         )
     ids, external_ids = _listed("wallet_ids", query.wallet_ids), _listed("wallet_external_ids", named)
     external_ids = [_external_id(one) for one in external_ids]
+    for one in ids:
+        _check_id(one)
     found = await store.wallets(ports.pool, query.tenant_id, ids, external_ids)
     if found is None:
         raise TenantAbsent
@@ -123,6 +128,13 @@ def _listed(name: str, text: str | None) -> list[str]:
             f"{name} must be 1 to {MAX_WALLETS} ids, separated by commas; it has {len(found)}.", fields=[name]
         )
     return found
+
+
+def _check_id(text: str) -> None:
+    try:
+        msgspec.convert(text, AgentId)
+    except msgspec.ValidationError:
+        raise BadWalletId(f"wallet_ids: {text[:128]!r} is no id of an agent.", fields=["wallet_ids"]) from None
 
 
 def _external_id(text: str) -> str:

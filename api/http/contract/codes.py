@@ -155,7 +155,7 @@ def codes_of(endpoint: Endpoint) -> dict[int, dict[str, str]]:
     for status, answer in endpoint.returns.items():
         for code in _own_codes(answer):
             found.setdefault(status, {})[code] = (inspect.getdoc(answer) or "").splitlines()[0]
-    if endpoint.body is not None:
+    if endpoint.reads_body:
         found[400].update(_BODY_CODES)
     return {status: dict(sorted(codes.items())) for status, codes in sorted(found.items())}
 
@@ -206,7 +206,7 @@ def _problems(endpoint: Endpoint) -> Iterator[type[CustodyError]]:
         yield decoding.BadHeader
     if endpoint.cookies is not None:
         yield decoding.BadCookie
-    if endpoint.body is not None:
+    if endpoint.reads_body:
         yield from (*_BODY, forms.BadForm) if endpoint.form_too or endpoint.form_only else _BODY
     if endpoint.hardened:
         yield from _SIGNED

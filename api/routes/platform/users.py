@@ -1,5 +1,6 @@
 """People as the operator names and finds them."""
 
+from api.http.bodies import MAX_METADATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, platform
 from custody.identity.addresses import BadEmailAddress, BadPhoneNumber
@@ -65,6 +66,7 @@ routes = Routes("/platform", tag="Platform users")
         TenantAbsent,
         TwoExternalIds,
     ),
+    max_body=MAX_METADATA_BODY,
 )
 async def create_user(
     ports: Ports, caller: PlatformCaller, body: NewUserBody
@@ -190,6 +192,7 @@ async def assign_external_id(
         TenantAbsent,
         TwoExternalIds,
     ),
+    max_body=MAX_METADATA_BODY,
 )
 async def connect_or_create_user(
     ports: Ports, caller: PlatformCaller, body: ConnectBody
