@@ -60,7 +60,7 @@ async def shown(ports: Ports, tenant: str) -> SamlSso:
     stored = await store.saml(ports.pool, tenant)
     config = msgspec.json.decode(stored.document, type=SamlConfig) if stored else None
     return SamlSso(
-        config=config,
+        **(msgspec.structs.asdict(config) if config else {}),
         updated_at=clock.iso_or_none(stored.updated_at) if stored else None,
         certificates=_certificates(config) if config else [],
         service_provider=_service_provider(ports.deployment.public_url, tenant),
@@ -74,7 +74,7 @@ async def put(ports: Ports, caller: SessionCaller, config: SamlConfig) -> Answer
     saved: SavedSaml = answer.answer
     stored = msgspec.json.decode(saved.document, type=SamlConfig)
     data = SamlSso(
-        config=stored,
+        **msgspec.structs.asdict(stored),
         updated_at=saved.updated_at,
         certificates=_certificates(stored),
         service_provider=_service_provider(ports.deployment.public_url, caller.tenant),

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from custody.identity.saml_config import SamlConfig
+from custody.identity.saml_groups import GroupMapping
 from custody.kit.described import Instant, described
 from custody.protocol.identity.sign_on import SAML_MOST
 from custody.sign_on.try_types import LastTest
@@ -28,10 +28,19 @@ class IdpCertificate(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class SamlSso(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A tenant's SAML provider."""
+    """A tenant's SAML provider: the configuration as it was sent, and what belongs to it."""
 
-    config: Annotated[SamlConfig | None, described("The configuration; null: none is saved.")]
-    updated_at: Annotated[Instant | None, described("When it was saved.")]
+    enabled: Annotated[bool, described("Whether people may sign in by it; false where nothing is saved.")] = False
+    idp_entity_id: Annotated[str | None, described("The entity id of the identity provider.")] = None
+    idp_sso_url: Annotated[str | None, described("Where the identity provider takes sign-in requests.")] = None
+    idp_cert_pems: Annotated[tuple[str, ...], described("Certificates that it signs with, each as PEM.")] = ()
+    email_attribute: Annotated[str | None, described("The attribute with the e-mail address.")] = None
+    groups_attribute: Annotated[str | None, described("The attribute with the person's groups.")] = None
+    group_role_mappings: Annotated[tuple[GroupMapping, ...], described("Which group gives which role.")] = ()
+    allow_jit_provisioning: Annotated[
+        bool, described("Whether people become members at their first sign-in, without an invitation.")
+    ] = False
+    updated_at: Annotated[Instant | None, described("When it was saved; null: nothing is.")]
     certificates: Annotated[list[IdpCertificate], described("Its certificates, as they are read.")]
     service_provider: Annotated[ServiceProvider, described("What to copy into the identity provider.")]
     last_test: Annotated[LastTest | None, described("What the last try came to.")]

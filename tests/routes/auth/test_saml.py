@@ -62,12 +62,22 @@ def test_the_addresses_to_copy_are_shown_before_anything_is_saved(service: Servi
     shown = as_owner.ok("GET", f"/tenants/{as_owner.tenant}/saml-sso")
 
     public = f"http://localhost:{service.port}/auth/saml/{as_owner.tenant}"
-    assert shown["config"] is None
+    assert (shown["enabled"], shown["idpEntityId"], shown["idpCertPems"], shown["updatedAt"]) == (False, None, [], None)
     assert shown["serviceProvider"] == {
         "spEntityId": f"{public}/metadata",
         "acsUrl": f"{public}/acs",
         "metadataUrl": f"{public}/metadata",
     }
+
+
+def test_what_was_saved_is_shown_as_it_was_sent(saml: SamlTenant) -> None:
+    sent = saml.config(emailAttribute="mail", groupRoleMappings=[{"group": "ops", "role": "developer"}])
+    answer = saml.owner.ok("PUT", f"/tenants/{saml.tenant}/saml-sso", sent)
+    shown = saml.owner.ok("GET", f"/tenants/{saml.tenant}/saml-sso")
+
+    assert sent.items() <= answer.items()
+    assert sent.items() <= shown.items()
+    assert shown["serviceProvider"]["acsUrl"].endswith(f"/auth/saml/{saml.tenant}/acs")
 
 
 def test_a_provider_that_is_off_or_absent_sends_nobody_anywhere(saml: SamlTenant) -> None:
