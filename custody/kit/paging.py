@@ -72,6 +72,11 @@ class Listed[T](msgspec.Struct, frozen=True):
     total_is_estimate: bool = False
 
 
+def cut[T](rows: Sequence[T], page: Page) -> Listed[T]:
+    """A page of a list that has a bound of its own, and was read whole."""
+    return Listed(list(rows[page.offset : page.offset + page.limit]), len(rows))
+
+
 def listed[T](rows: Sequence[T], total: Total, next_cursor: str | UnsetType | None = UNSET) -> Listed[T]:
     """A page with its total."""
     return Listed(list(rows), total.rows, next_cursor, total.is_estimate)

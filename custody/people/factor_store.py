@@ -4,6 +4,7 @@ from typing import Any
 
 from custody.kit import clock
 from custody.kit.db import Pool
+from custody.kit.paging import Listed, Page, cut
 from custody.people.mfa_types import Factors, Method, Passkey
 
 _HINT_DIGITS = 2
@@ -21,9 +22,9 @@ async def factors(pool: Pool, user: str, mfa_at: int | None) -> Factors:
     return Factors(methods, left, clock.iso(clock.of_unix(mfa_at)) if mfa_at is not None else None)
 
 
-async def passkeys(pool: Pool, user: str) -> list[Passkey]:
+async def passkeys(pool: Pool, user: str, page: Page) -> Listed[Passkey]:
     """A person's passkeys, the newest first."""
-    return [_passkey(row) for row in await pool.fetch("SELECT * FROM user_passkeys($1)", user)]
+    return cut([_passkey(row) for row in await pool.fetch("SELECT * FROM user_passkeys($1)", user)], page)
 
 
 def _method(row: Any) -> Method:

@@ -7,7 +7,7 @@ import msgspec
 from custody.identity.joining import WalletPolicy
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Page
+from custody.kit.paging import Listed, Page, cut
 from custody.people.identity_types import LinkedWallet, WalletViolation, WalletViolations
 from custody.protocol.identity.identities import LinkedIdentity, named, provider_of
 
@@ -21,13 +21,14 @@ class _Judging(msgspec.Struct, frozen=True):
     wallet: WalletPolicy = WalletPolicy()
 
 
-async def all_of(pool: Pool, user: str) -> list[LinkedIdentity]:
-    """What a person signs in with, beside passkeys, the oldest first."""
-    return [_identity(row) for row in await pool.fetch("SELECT * FROM user_identities($1)", user)]
+async def all_of(pool: Pool, user: str, page: Page) -> Listed[LinkedIdentity]:
+    """What a person signs in with, beside passkeys, the newest first."""
+    rows = await pool.fetch("SELECT * FROM user_identities($1)", user)
+    return cut([_identity(row) for row in rows], page)
 
 
 async def violations(pool: Pool, tenant: str, page: Page) -> WalletViolations:
-    """Members with more than one linked wallet, the longest members first."""
+    """Members with more than one linked wallet, the newest members first."""
     async with tenant_scope(pool, tenant) as connection:
         text = await connection.fetchval(_JUDGING, tenant)
         rows = await connection.fetch("SELECT * FROM wallets_beyond_one($1, $2, $3)", tenant, page.limit, page.offset)

@@ -8,6 +8,7 @@ from custody.identity.mfa import MfaPolicy
 from custody.kit import clock
 from custody.kit.db import Pool
 from custody.kit.jwt import SessionClaims
+from custody.kit.paging import Listed, Page, cut
 from custody.kit.shapes import Role
 from custody.people.types import OwnMembership, OwnSession
 from custody.protocol.identity.sessions import Profile
@@ -57,10 +58,10 @@ async def profile(pool: Pool, user: str) -> Profile:
     return Profile(user, row["email"], row["wallet"])
 
 
-async def sessions(pool: Pool, user: str, current: str) -> list[OwnSession]:
+async def sessions(pool: Pool, user: str, current: str, page: Page) -> Listed[OwnSession]:
     """A person's living sessions, the last used first."""
     rows = await pool.fetch("SELECT * FROM user_sessions($1)", user)
-    return [_session(row, current) for row in rows]
+    return cut([_session(row, current) for row in rows], page)
 
 
 async def memberships(pool: Pool, user: str, current: str) -> list[OwnMembership]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from custody.kit.db import Pool, tenant_scope
+from custody.kit.paging import Listed, Page, cut
 from custody.protocol.identity.domains import SsoDomain
 from custody.protocol.identity.refusals import SsoDomainAbsent
 
@@ -11,17 +12,17 @@ SELECT domain, sso_required, token, verified_at, checked_at, missing_since, crea
        EXISTS (SELECT FROM saml_configs WHERE tenant_id = $1 AND document::jsonb @> '{"enabled": true}')
          OR EXISTS (SELECT FROM oidc_providers WHERE tenant_id = $1 AND document::jsonb @> '{"enabled": true}')
          AS provided
-  FROM sso_domains WHERE tenant_id = $1 ORDER BY domain
+  FROM sso_domains WHERE tenant_id = $1 ORDER BY created_at DESC, domain
 """
 _HAS = "SELECT EXISTS (SELECT FROM sso_domains WHERE tenant_id = $1 AND domain = $2)"
 _CLAIM = "SELECT * FROM claim_sso_domains($1, $2, $3)"
 
 
-async def domains(pool: Pool, tenant: str) -> list[SsoDomain]:
-    """A tenant's domains by name; it has few."""
+async def domains(pool: Pool, tenant: str, page: Page) -> Listed[SsoDomain]:
+    """A tenant's domains, the newest first; it has few."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_DOMAINS, tenant)
-    return [
+    found = [
         SsoDomain.of(
             row["domain"],
             sso_required=row["sso_required"],
@@ -34,6 +35,7 @@ async def domains(pool: Pool, tenant: str) -> list[SsoDomain]:
         )
         for row in rows
     ]
+    return cut(found, page)
 
 
 async def demand_domain(pool: Pool, tenant: str, domain: str) -> None:

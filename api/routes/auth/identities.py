@@ -8,6 +8,7 @@ from custody.identity.addresses import BadEmailAddress
 from custody.identity.siwe import SiweDomainMismatch, SiweMalformed, SiweNotValidNow
 from custody.kit.answers import Answered, Created
 from custody.kit.callers import SessionCaller
+from custody.kit.paging import Listed, Page
 from custody.people import identities, identity_store
 from custody.people.contract_wallets import ContractsBusy
 from custody.people.identity_types import LinkBody
@@ -36,9 +37,9 @@ routes = Routes("/auth/identities", tag="Linked identities", hardened=False)
 
 
 @routes.get("", who=person, private=True)
-async def list_identities(ports: Ports, caller: SessionCaller) -> list[LinkedIdentity]:
-    """List what you sign in with, beside passkeys, oldest first."""
-    return await identity_store.all_of(ports.pool, caller.user)
+async def list_identities(ports: Ports, caller: SessionCaller, query: Page) -> Listed[LinkedIdentity]:
+    """List what you sign in with, beside passkeys, newest first."""
+    return await identity_store.all_of(ports.pool, caller.user, query)
 
 
 @routes.post(

@@ -5,6 +5,7 @@ from api.http.endpoint import Routes
 from api.http.who import asking, person
 from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
+from custody.kit.paging import Listed, Page
 from custody.people import factor_store
 from custody.people.mfa_types import NewPasskeyBody, Options, Passkey, PasskeySignInBody
 from custody.ports import Ports
@@ -98,9 +99,9 @@ async def sign_in_with_passkey(ports: Ports, origin: Origin, body: PasskeySignIn
 
 
 @routes.get("", who=person, private=True)
-async def list_passkeys(ports: Ports, caller: SessionCaller) -> list[Passkey]:
+async def list_passkeys(ports: Ports, caller: SessionCaller, query: Page) -> Listed[Passkey]:
     """List your passkeys, newest first."""
-    return await factor_store.passkeys(ports.pool, caller.user)
+    return await factor_store.passkeys(ports.pool, caller.user, query)
 
 
 @routes.delete(

@@ -4,6 +4,7 @@ from api.http.endpoint import Routes
 from api.http.who import asking, person, person_on_a_page
 from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
+from custody.kit.paging import Listed, Page
 from custody.people import sessions, store
 from custody.people.types import CurrentSession, OwnSession, RefreshBody, TenantBody
 from custody.ports import Ports
@@ -52,9 +53,9 @@ async def get_session(ports: Ports, caller: SessionCaller) -> CurrentSession:
 
 
 @routes.get("/sessions", who=person, private=True)
-async def list_sessions(ports: Ports, caller: SessionCaller) -> list[OwnSession]:
+async def list_sessions(ports: Ports, caller: SessionCaller, query: Page) -> Listed[OwnSession]:
     """List your active sessions, most recently used first."""
-    return await store.sessions(ports.pool, caller.user, caller.session)
+    return await store.sessions(ports.pool, caller.user, caller.session, query)
 
 
 @routes.delete("/sessions/<session_id>", who=asking(EndSession), fails=(NotForPages, SessionAbsent, SessionBound))

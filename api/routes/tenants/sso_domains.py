@@ -6,6 +6,7 @@ from custody.identity.domains import BadDomain
 from custody.kit.answers import Answered, Created
 from custody.kit.callers import SessionCaller
 from custody.kit.dns_records import DnsAlias, DnsTooManyValues, DnsUnavailable
+from custody.kit.paging import Listed, Page
 from custody.ports import Ports
 from custody.protocol.identity.credentials import Deleted
 from custody.protocol.identity.domains import DeleteSsoDomain, PutSsoDomain, SsoDomain, VerifySsoDomain
@@ -19,9 +20,9 @@ routes = Routes("/tenants/<tenant_id>/sso-domains", tag="Single sign-on")
 
 
 @routes.get("", who=admin)
-async def list_sso_domains(ports: Ports, caller: SessionCaller, tenant_id: str) -> list[SsoDomain]:
-    """List the tenant's e-mail domains, each with the record to publish and whether `ssoRequired` counts."""
-    return await store.domains(ports.pool, caller.tenant)
+async def list_sso_domains(ports: Ports, caller: SessionCaller, tenant_id: str, query: Page) -> Listed[SsoDomain]:
+    """List the e-mail domains, newest first, each with the record to publish and whether `ssoRequired` counts."""
+    return await store.domains(ports.pool, caller.tenant, query)
 
 
 @routes.post("", who=asking(PutSsoDomain), fails=(AdministrationMoving, BadDomain, TooManySsoDomains))

@@ -1,4 +1,4 @@
--- Promises: Members of one tenant who have more than one linked wallet, a page of them, the longest members first.
+-- Promises: Members of one tenant who have more than one linked wallet, a page of them, the newest members first.
 -- Runs as: definer
 -- Execute: api
 
@@ -14,5 +14,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
                          WHERE i.user_id = m.user_id AND i.kind IN ('wallet', 'contract', 'solana')) w
     CROSS JOIN LATERAL user_profile(m.user_id) p
    WHERE m.tenant_id = p_tenant AND cardinality(w.ids) > 1
-   ORDER BY m.created_at, m.user_id LIMIT p_limit OFFSET p_offset
+   ORDER BY m.created_at DESC, m.user_id LIMIT p_limit OFFSET p_offset
 $$;
