@@ -1,5 +1,6 @@
 """The device flow over HTTP. RFC 8628."""
 
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -51,6 +52,12 @@ def test_a_code_has_the_fields_of_the_standard_twice(service: Service, as_nobody
 @pytest.mark.parametrize("name", ["tenantId", "tenant_id"])
 def test_a_tenant_is_named_in_both_spellings(as_nobody: Client, tenant: Tenant, name: str) -> None:
     assert as_nobody.ok("POST", "/auth/device/code", {name: tenant.id})["user_code"]
+
+
+def test_a_tenant_that_is_not_there_looks_like_any_other(as_nobody: Client) -> None:
+    device = new_device(as_nobody, f"absent-{uuid.uuid4().hex[:12]}")
+
+    assert device.error() == "authorization_pending"
 
 
 def test_a_person_lets_a_device_in_and_it_gets_one_session(device: Device, approver: Person, tenant: Tenant) -> None:

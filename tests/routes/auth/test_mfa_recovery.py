@@ -53,6 +53,20 @@ def test_a_code_counts_however_it_is_typed(person: Person) -> None:
         assert person.post(STEP_UP, json={"code": typed}).status_code == 200
 
 
+def test_a_second_set_under_one_idempotency_key_is_another_one(person: Person) -> None:
+    key = {"Idempotency-Key": "k" * 12}
+    person.enrol_totp()
+    person.recovery_codes = person.post("/auth/mfa/recovery-codes", json={}, headers=key).json()["data"][
+        "recoveryCodes"
+    ]
+    first = set(person.recovery_codes)
+    person.step_up()
+    second = person.post("/auth/mfa/recovery-codes", json={}, headers=key)
+
+    assert second.status_code == 200
+    assert not first & set(second.json()["data"]["recoveryCodes"])
+
+
 def test_new_codes_end_the_old_ones(person: Person) -> None:
     old = person.enrol_totp()["recoveryCodes"][0]
     new = person.ok("POST", "/auth/mfa/recovery-codes", {})["recoveryCodes"]
