@@ -28,6 +28,7 @@ from tests.table.world import World
 
 TABLE = endpoints()
 WITH_BODY = [endpoint for endpoint in TABLE if endpoint.body is not None and not endpoint.form_only]
+WITHOUT_FIELDS = [endpoint for endpoint in TABLE if endpoint.body is None and endpoint.reads_body]
 LISTS = [endpoint for endpoint in TABLE if endpoint.query and "limit" in endpoint.query.__struct_fields__]
 WITH_PATH = [endpoint for endpoint in TABLE if endpoint.path_names]
 JSON = {"Content-Type": "application/json"}
@@ -58,6 +59,20 @@ def test_an_unknown_field_is_400_and_named(world: World, endpoint: Endpoint) -> 
     status, data = refused(world, endpoint, json.dumps(body).encode())
 
     assert (status, data["code"], data["fields"]) == (400, "bad_body", ["surplus"])
+
+
+@pytest.mark.parametrize("endpoint", WITHOUT_FIELDS, ids=name)
+def test_nothing_is_said_in_vain_to_a_change_that_takes_no_fields(world: World, endpoint: Endpoint) -> None:
+    said = [refused(world, endpoint, content) for content in (b'{"surplus":1}', b"{", b"null")]
+    form = refused(world, endpoint, b"surplus=1", "application/x-www-form-urlencoded")
+
+    assert [(status, data["code"]) for status, data in said] == [
+        (400, "bad_body"),
+        (400, "malformed_json"),
+        (400, "bad_body"),
+    ]
+    assert said[0][1]["fields"] == ["surplus"]
+    assert form[0] == 415
 
 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
