@@ -11,6 +11,7 @@ from custody.identity.saml_shape import ASSERTION
 from custody.identity.xml_tree import Element, has_text
 
 MAX_NAME_ID: Final = 256
+MAX_FORMAT: Final = 256
 _FORMAT: Final = "urn:oasis:names:tc:SAML:"
 UNSPECIFIED: Final = f"{_FORMAT}1.1:nameid-format:unspecified"
 EMAIL: Final = f"{_FORMAT}1.1:nameid-format:emailAddress"
@@ -40,7 +41,16 @@ class NameId(msgspec.Struct, frozen=True):
 
 def name_id_of(element: Element) -> NameId:
     """The NameID, or SamlRefused where it could not be told from another one."""
-    value = element.text
+    value, kind = element.text, element.get("Format") or UNSPECIFIED
+    if len(kind) > MAX_FORMAT:
+        raise SamlRefused(
+            "saml_name_id",
+            "person",
+            f"The NameID's Format may have {MAX_FORMAT} characters. The administrator of the identity provider must "
+            "choose one that the standard names.",
+            expected=f"at most {MAX_FORMAT} characters",
+            found=kind,
+        )
     if not value or len(value) > MAX_NAME_ID or value != value.strip() or not value.isprintable():
         raise SamlRefused(
             "saml_name_id",
@@ -50,7 +60,7 @@ def name_id_of(element: Element) -> NameId:
             expected=f"1 to {MAX_NAME_ID} printable characters",
             found="an element" if value is None else value,
         )
-    return NameId(value, element.get("Format") or UNSPECIFIED)
+    return NameId(value, kind)
 
 
 def attributes_of(elements: tuple[Element, ...]) -> tuple[dict[str, tuple[str, ...]], list[str]]:

@@ -30,7 +30,7 @@ from custody.worker.call import Call
 from custody.worker.proofs import PLATFORM, ProvenSession
 from identity.administration import config
 from identity.context import Identity
-from identity.people import email_codes, factors, persons, sign_in, ways_in
+from identity.people import email_codes, factors, persons, sessions, sign_in, ways_in
 from identity.people.persons import IDENTITY_MAC, Known, known
 from identity.sign_on import codes
 
@@ -85,6 +85,7 @@ async def unlink(identity: Identity, message: UnlinkIdentity, call: Call[ProvenS
         await connection.execute(_REMOVE, message.identity)
         provider = _WALLET_PROVIDER if found.kind in WALLETS else found.kind
         await connection.execute(_END_SESSIONS, user, provider, call.caller.session)
+        await sessions.turn_away(connection, user)
         await factors.note(
             connection, call, "identity.unlinked", "identity", message.identity, provider=provider_of(found.kind)
         )

@@ -42,6 +42,7 @@ from identity.people.webauthn_answers import (
     registration_options,
     site_of,
 )
+from identity.sign_on.domains import demand_own_way_in
 
 MAX_PASSKEYS = 20
 DEFAULT_NAME = "Passkey"
@@ -119,6 +120,7 @@ async def sign_in(identity: Identity, message: SignInWithPasskey, call: Call[Non
     async with identity.pool.acquire() as connection, connection.transaction():
         await factors.lock(connection, user)
         await _use(connection, row, asserted)
+        await demand_own_way_in(connection, identity, user)
         return await sessions.begin(
             connection,
             identity,

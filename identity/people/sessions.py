@@ -71,9 +71,6 @@ _NEXT = (
 _END = (
     "UPDATE sessions SET revoked_at = service_now() WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL RETURNING id"
 )
-# Deletes the device codes that ended sessions of a person approved: a thief may end their own session to hide it, and
-# what they approved must not outlive it. A plain sign-out does not run this, so that a person who approves a device and
-# signs out, as the device page does, keeps the device.
 _TURN_AWAY = (
     "DELETE FROM device_codes d USING sessions s WHERE s.user_id = $1 AND s.revoked_at IS NOT NULL "
     "AND d.session_id = s.id AND d.status = 'approved'"
@@ -154,7 +151,7 @@ async def refresh(identity: Identity, message: RefreshSession, call: Call[None])
             return await step(connection, identity, session, to)
         # Raising here would roll back the end of the session, so the refusal is raised after the commit.
         await connection.execute(_END, session.id, session.user)
-        await connection.execute(_TURN_AWAY, session.user)
+        await turn_away(connection, session.user)
         await note(connection, session, "session.reuse_detected", call.origin)
     raise RefreshTokenReused
 
@@ -179,9 +176,18 @@ async def end(identity: Identity, message: EndSession, call: Call[ProvenSession]
         if await connection.fetchval(_END, session, call.caller.user) is None:
             raise SessionAbsent
         if message.session is not None:
-            await connection.execute(_TURN_AWAY, call.caller.user)
+            await turn_away(connection, call.caller.user)
         await _record(connection, call.caller.tenant, call.caller.user, "session.ended", session, call.origin)
     return EndedSession(session)
+
+
+async def turn_away(connection: Any, user: str) -> None:
+    """Delete the device codes that ended sessions of a person approved, and that no device has fetched.
+
+    A thief may end their own session to hide it, and what they approved must not outlive it. A plain sign-out does not
+    call this, so that a person who approves a device and signs out, as the device page does, keeps the device.
+    """
+    await connection.execute(_TURN_AWAY, user)
 
 
 async def own(connection: Any, identity: Identity, call: Call[ProvenSession]) -> Session:
@@ -195,7 +201,7 @@ async def own(connection: Any, identity: Identity, call: Call[ProvenSession]) ->
 async def stepped_up(connection: Any, identity: Identity, call: Call[ProvenSession], method: str) -> SignedIn:
     """The session after a second factor was shown: with fresh MFA, and tokens that say so."""
     session = await own(connection, identity, call)
-    to = await persons.membership(connection, identity, session.user, call.caller.tenant)
+    to = await _let_in(connection, identity, session, call.caller.tenant)
     amr = tuple(dict.fromkeys((*session.amr, method, "mfa")))
     await note(connection, session, "session.stepped_up", call.origin, method=method)
     return await step(connection, identity, msgspec.structs.replace(session, amr=amr, mfa_at=clock.now()), to)

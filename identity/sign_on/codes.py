@@ -23,6 +23,7 @@ from custody.protocol.identity.sign_on import ExchangeCode
 from custody.worker.proofs import PLATFORM
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
+from identity.people import sessions
 from identity.sign_on import destinations
 from identity.sign_on.people import Proven
 from identity.sign_on.requests import Request
@@ -39,7 +40,7 @@ _USE = (
 _BEGAN = "UPDATE exchange_codes SET session_id = $2 WHERE code_hash = $1"
 _AGAIN = (
     "UPDATE sessions SET revoked_at = service_now() WHERE revoked_at IS NULL AND id = "
-    "(SELECT session_id FROM exchange_codes WHERE code_hash = $1)"
+    "(SELECT session_id FROM exchange_codes WHERE code_hash = $1) RETURNING user_id"
 )
 
 
@@ -76,7 +77,8 @@ async def use(identity: Identity, message: ExchangeCode) -> tuple[Proven, bool]:
     async with identity.pool.acquire() as connection:
         row = await connection.fetchrow(_USE, hashed)
         if row is None:
-            await connection.execute(_AGAIN, hashed)
+            if (ended := await connection.fetchval(_AGAIN, hashed)) is not None:
+                await sessions.turn_away(connection, str(ended))
             raise ExchangeCodeInvalid
     try:
         identity.sealer.check_mac(row["mac"], _MAC, PLATFORM, fields(hashed, row["document"]))

@@ -26,6 +26,8 @@ _ONE = "SELECT * FROM sso_domain_of($1, $2)"
 _ALL = "SELECT * FROM sso_domains WHERE tenant_id = $1"
 _PROVIDERS = "SELECT * FROM sign_on_providers($1)"
 _FACTS = "SELECT * FROM sign_on_facts($1, $2)"
+# The tenant whose sign-on is all that a person has; nothing where they have an identity of their own, or none at all.
+_VOUCHES = "SELECT min(tenant_id) FROM identities WHERE user_id = $1 HAVING bool_and(tenant_id IS NOT NULL)"
 _END = (
     "UPDATE sessions s SET revoked_at = service_now() FROM memberships m JOIN identities i ON i.user_id = m.user_id "
     "WHERE m.tenant_id = $1 AND m.role <> 'owner' AND i.kind = 'email' AND i.verified "
@@ -136,6 +138,17 @@ async def demand_sign_on(connection: Any, identity: Identity, user: str, tenant:
     if not any(demanded):
         return
     if methods := providers_of(rows[0]).methods(identity, tenant):
+        raise SsoRequired(tenantId=tenant, methods=msgspec.to_builtins(methods))
+
+
+async def demand_own_way_in(connection: Any, identity: Identity, user: str) -> None:
+    """Raise SsoRequired for somebody whom nothing but a tenant's sign-on vouches for.
+
+    A passkey that they registered is a second factor. If it signed them in, it would outlast the day on which the
+    tenant's identity provider lets them in no more.
+    """
+    if (tenant := await connection.fetchval(_VOUCHES, user)) is not None:
+        methods = (await providers(connection, tenant)).methods(identity, tenant)
         raise SsoRequired(tenantId=tenant, methods=msgspec.to_builtins(methods))
 
 

@@ -42,6 +42,7 @@ from custody.protocol.identity.refusals import (
     PasskeyInvalid,
     PasskeyMalformed,
     PasskeyUnknown,
+    SsoRequired,
     TooManyAttempts,
     UserUnverified,
 )
@@ -72,7 +73,16 @@ async def enroll_totp(ports: Ports, caller: SessionCaller) -> Answered[TotpEnrol
 @routes.post(
     "/totp/verify",
     who=asking(ConfirmTotp),
-    fails=(MfaRequired, CodeInvalid, EnrolmentAbsent, TooManyAttempts, Deactivated, NotAMember, SessionBound),
+    fails=(
+        MfaRequired,
+        CodeInvalid,
+        EnrolmentAbsent,
+        TooManyAttempts,
+        Deactivated,
+        NotAMember,
+        SessionBound,
+        SsoRequired,
+    ),
     private=True,
     shows_secret=True,
 )
@@ -89,7 +99,7 @@ async def confirm_totp(ports: Ports, caller: SessionCaller, body: CodeBody) -> A
     who=asking(StepUp),
     private=True,
     shows_secret=True,
-    fails=(CodeInvalid, TooManyAttempts, Deactivated, NotAMember),
+    fails=(CodeInvalid, TooManyAttempts, Deactivated, NotAMember, SsoRequired),
 )
 async def step_up_with_totp(ports: Ports, caller: SessionCaller, body: CodeBody) -> Answered[SignedIn]:
     """Verify a code of the authenticator; each code works once, and older codes stop working."""
@@ -119,7 +129,7 @@ async def renew_recovery_codes(ports: Ports, caller: SessionCaller) -> Answered[
     who=asking(StepUp),
     private=True,
     shows_secret=True,
-    fails=(CodeInvalid, TooManyAttempts, Deactivated, NotAMember),
+    fails=(CodeInvalid, TooManyAttempts, Deactivated, NotAMember, SsoRequired),
 )
 async def step_up_with_recovery_code(ports: Ports, caller: SessionCaller, body: CodeBody) -> Answered[SignedIn]:
     """Verify a recovery code, which uses it up."""
@@ -146,6 +156,7 @@ async def begin_passkey_step_up(ports: Ports, caller: SessionCaller) -> Answered
         TooManyAttempts,
         Deactivated,
         NotAMember,
+        SsoRequired,
     ),
     private=True,
     shows_secret=True,
@@ -179,6 +190,7 @@ async def enroll_sms(ports: Ports, caller: SessionCaller, body: PhoneBody) -> Co
         Deactivated,
         NotAMember,
         SessionBound,
+        SsoRequired,
     ),
     private=True,
     shows_secret=True,
@@ -206,7 +218,7 @@ async def send_sms_code(ports: Ports, caller: SessionCaller) -> CodeSent:
 @routes.post(
     "/sms/step-up",
     who=asking(StepUp),
-    fails=(CodeInvalid, TooManyAttempts, SmsNotConfigured, Deactivated, NotAMember),
+    fails=(CodeInvalid, TooManyAttempts, SmsNotConfigured, Deactivated, NotAMember, SsoRequired),
     private=True,
     shows_secret=True,
 )

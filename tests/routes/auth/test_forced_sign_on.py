@@ -266,3 +266,34 @@ async def test_a_row_that_was_changed_lets_nobody_in(
     assert (answer.status_code, answer.json()["data"]["code"]) == (503, "sealed_value_tampered")
     await owner.execute("DELETE FROM sso_domains WHERE domain = $1", domain)
     await owner.execute("DELETE FROM identities WHERE subject = 'worker@' || $1", domain)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_a_second_factor_is_no_way_around_it(
+    service: Service,
+    tenant: Tenant,
+    as_owner: Person,
+    dns_server: DnsServer,
+    owner: asyncpg.Connection,
+    domain: str,
+    *,
+    elsewhere: bool,
+) -> None:
+    # A session that lives on: an owner's, who is one no more, or one that was in another tenant when it began to count.
+    with closing(member(service, tenant, "admin" if elsewhere else "owner", mfa=True)) as somebody:
+        await add_email(service, owner, somebody.id, f"somebody@{domain}")
+        kept = somebody.headers["Authorization"]
+        if elsewhere:
+            somebody.switch(f"personal-{somebody.id}")
+        provide(service, as_owner)
+        verified(as_owner, dns_server, domain, required=True)
+        if not elsewhere:
+            with platform_client(service) as platform:
+                body = {"userId": somebody.id, "role": "admin"}
+                platform.ok("POST", f"/platform/tenants/{tenant.id}/members", body)
+        somebody.headers["Authorization"] = kept
+        stepped = somebody.post("/auth/mfa/recovery-codes/step-up", json={"code": somebody.recovery_codes[0]})
+        enrolled = somebody.post("/auth/mfa/totp/enroll", json={})
+
+    assert refused(stepped, tenant.id)
+    assert enrolled.status_code in (403, 409)

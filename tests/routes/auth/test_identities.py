@@ -27,6 +27,7 @@ from tests.outside.authenticator import Authenticator
 from tests.outside.oauth_providers import OAuthProviders
 from tests.outside.smtp_server import Mailbox
 from tests.outside.wallet import Wallet
+from tests.routes.auth.devices import decide, new_device
 
 
 def outcome(answer: httpx.Response) -> tuple[int, str]:
@@ -166,6 +167,22 @@ def test_another_persons_wallet_or_address_stays_theirs(
 
     assert [outcome(answer) for answer in answers] == [(409, "identity_taken")] * 2
     assert len(person.ok("GET", "/auth/identities")) == 1
+
+
+def test_a_device_that_an_unlinked_wallet_let_in_is_turned_away(
+    service: Service, person: Person, as_nobody: Client
+) -> None:
+    stolen = Wallet()
+    signed = stolen.sign_in(says(service, person.ok("GET", "/auth/nonce")["nonce"]))
+    linked = person.ok(
+        "POST", "/auth/identities", {"wallet": {"message": signed.message, "signature": signed.signature}}
+    )
+    with closing(sign_in(service, stolen)) as thief:
+        device = new_device(as_nobody, thief.tenant)
+        assert decide(thief, device).is_success
+        person.ok("DELETE", f"/auth/identities/{linked['identity']['id'] if 'identity' in linked else linked['id']}")
+
+    assert device.poll().json()["error"] == "expired_token"
 
 
 def test_another_persons_wallet_is_not_unlinked(service: Service, person: Person, stranger: Person) -> None:

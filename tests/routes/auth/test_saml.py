@@ -12,6 +12,7 @@ from tests.fixtures.people import Person, fresh_address, sign_in_by_mail
 from tests.fixtures.saml_sign_on import SSO_URL, SamlTenant
 from tests.fixtures.server import Service
 from tests.fixtures.sign_on import HTML, refusal, said, verified_domain
+from tests.outside.authenticator import Authenticator
 from tests.outside.dns_server import DnsServer
 from tests.outside.saml_answers import PERSISTENT, SAML, TRANSIENT, key
 from tests.outside.smtp_server import Mailbox
@@ -70,7 +71,7 @@ def test_the_addresses_to_copy_are_shown_before_anything_is_saved(service: Servi
     }
 
 
-def test_what_was_saved_is_shown_as_it_was_sent(saml: SamlTenant) -> None:
+def test_a_configuration_is_shown_as_it_was_sent(saml: SamlTenant) -> None:
     sent = saml.config(emailAttribute="mail", groupRoleMappings=[{"group": "ops", "role": "developer"}])
     answer = saml.owner.ok("PUT", f"/tenants/{saml.tenant}/saml-sso", sent)
     shown = saml.owner.ok("GET", f"/tenants/{saml.tenant}/saml-sso")
@@ -104,6 +105,26 @@ def test_a_newcomer_becomes_a_viewer_in_a_session_that_stays_in_the_tenant(saml:
     assert session["mfa"]["verifiedAt"] is None
     assert session["user"]["email"] is None
     assert (elsewhere.status_code, elsewhere.json()["data"]["code"]) == (403, "session_bound")
+
+
+def test_a_newcomers_passkey_is_no_way_past_the_provider(service: Service, saml: SamlTenant) -> None:
+    with closing(signed_in(saml)) as somebody, Client(base_url=service.url, timeout=30) as browser:
+        device = Authenticator(f"http://localhost:{service.port}")
+        made = device.create(somebody.ok("POST", "/auth/passkeys/register/options", {}))
+        somebody.ok("POST", "/auth/passkeys/register/verify", {"credential": made})
+        shown = device.get(somebody.ok("POST", "/auth/mfa/passkey/options", {}))
+        stepped = somebody.post("/auth/mfa/passkey/step-up", json={"credential": shown})
+        answers = [
+            browser.post(
+                "/auth/passkeys/login/verify",
+                json={"credential": device.get(browser.ok("POST", "/auth/passkeys/login/options", {})), **where},
+            )
+            for where in ({}, {"tenantId": saml.tenant})
+        ]
+
+    assert stepped.status_code == 200
+    assert [(one.status_code, one.json()["data"]["code"]) for one in answers] == [(403, "sso_required")] * 2
+    assert all(one.json()["data"]["methods"][0]["type"] == "saml" for one in answers)
 
 
 def test_without_newcomers_an_unknown_account_is_refused(saml: SamlTenant) -> None:
@@ -200,6 +221,16 @@ def test_a_transient_name_is_nobody_so_the_address_stands_for_it(saml: SamlTenan
 
 
 # ---------------------------------------------------------------- who does not
+
+
+def test_a_name_in_an_endless_format_is_refused(saml: SamlTenant) -> None:
+    with saml.flow() as flow:
+        named = refusal(flow.arrive(name_id="a1b2", name_id_format="urn:" + "x" * 253))
+    with saml.flow() as flow:
+        attributes = {"email": [saml.address()]}
+        longest = said(flow.arrive(name_id="a1b2", name_id_format="urn:" + "x" * 252, attributes=attributes))
+
+    assert (named, "code" in longest) == ("saml_name_id", True)
 
 
 @pytest.mark.parametrize("domain", ["pending", "below", "unknown", "alike"])
