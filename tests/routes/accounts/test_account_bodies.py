@@ -65,6 +65,22 @@ def test_metadata_has_16_kib_and_comes_back_as_it_was(tenant: Tenant) -> None:
     assert tenant.ok("GET", f"/accounts/{made['id']}")["metadata"] == odd
 
 
+def test_metadata_may_come_with_every_letter_escaped(tenant: Tenant) -> None:
+    # Two bytes each as they are counted, six as many encoders send them.
+    largest = {"x": "é" * (8 * 1024 - 4)}
+    sent = {"headers": {"Content-Type": "application/json"}, "content": json.dumps({"metadata": largest})}
+
+    made = tenant.post("/accounts", **sent)
+    account = made.json()["data"]["id"]
+    answers = [
+        tenant.patch(f"/accounts/{account}", **sent),
+        tenant.post(f"/accounts/{account}/aggregations", **sent),
+    ]
+
+    assert made.json()["data"]["metadata"] == largest
+    assert [answer.status_code for answer in answers] == [200, 201], answers[1].text
+
+
 def test_deep_metadata_is_refused_at_once(tenant: Tenant) -> None:
     content = b'{"metadata": {"a": ' + b"[" * 1000 + b"]" * 1000 + b"}}"
 

@@ -96,6 +96,9 @@ async def test_without_timestamps_it_is_the_last_thirty_days(
         ({"wallet_ids": "a,,b"}, "bad_wallet_id"),
         ({"wallet_ids": ",".join(f"a{n}" for n in range(101))}, "bad_wallet_id"),
         ({"wallet_external_ids": ",".join(f"a{n}" for n in range(101))}, "bad_wallet_id"),
+        ({"wallet_ids": "a b"}, "bad_wallet_id"),
+        ({"wallet_ids": "a/b"}, "bad_wallet_id"),
+        ({"wallet_ids": "x" * 129}, "bad_wallet_id"),
         ({"wallet_external_ids": "a b"}, "bad_wallet_id"),
         ({"walletExternalIds": "x" * 129}, "bad_wallet_id"),
         ({"walletExternalIds": "x", "wallet_external_ids": "y"}, "bad_wallet_id"),
@@ -104,7 +107,7 @@ async def test_without_timestamps_it_is_the_last_thirty_days(
         ({"limit": 0}, "bad_query"),
         ({"limit": 1001}, "bad_query"),
     ],
-    ids=range(23),
+    ids=range(26),
 )
 def test_a_bad_question_is_400(as_platform: Client, tenant: Tenant, query: dict[str, Any], code: str) -> None:
     assert code_of(asked(as_platform, tenant, **query)) == (400, code)

@@ -1,6 +1,7 @@
 """People whom the operator names before they ever sign in, and the external ids of their wallets."""
 
 import asyncio
+import json
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +66,16 @@ def test_a_user_is_made_once_and_found_afterwards(as_platform: Client) -> None:
     assert (found["tenantIds"], found["linkedAccounts"], found["walletExternalIds"]) == ([], [], [])
     assert (found["walletAddress"], found["walletChain"], found["deactivatedAt"]) == (None, None, None)
     assert found["updatedAt"] == found["createdAt"]
+
+
+def test_metadata_may_come_with_every_letter_escaped(as_platform: Client) -> None:
+    address, largest = fresh_address(), {"x": "é" * (8 * 1024 - 4)}
+    content = json.dumps({"email": address, "customMetadata": largest})
+
+    made = as_platform.post("/platform/users", content=content, headers={"Content-Type": "application/json"})
+
+    assert made.status_code == 201
+    assert look_up(as_platform, email=address)["customMetadata"] == largest
 
 
 def test_a_tenant_gets_a_member_with_an_external_id(as_platform: Client, tenant: Tenant) -> None:
