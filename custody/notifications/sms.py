@@ -23,9 +23,9 @@ class Sms:
     def __repr__(self) -> str:
         return "Sms()"
 
-    def send_code(self, number: str, code: str) -> None:
-        """Begin to send a code, or raise TooManyMessages."""
-        self._hourly.count(number)
+    def send_code(self, number: str, code: str, *, enrols: bool) -> None:
+        """Begin to send a code, or raise TooManyMessages; `enrols`: nobody has shown yet that the number is theirs."""
+        self._hourly.count(number, enrols=enrols)
         self._background.send(self._send(number, f"{code} is your Custody code. It works once, for ten minutes."))
 
     async def close(self) -> None:

@@ -34,7 +34,7 @@ async def step_up_by_sms(ports: Ports, caller: SessionCaller, code: str) -> Answ
 async def _send(ports: Ports, caller: SessionCaller, message: EnrolSms | NewSmsCode) -> CodeSent:
     sms = _sender(ports)
     made = (await ports.workers.ask(message, caller)).answer
-    sms.send_code(made.phone, made.code)
+    sms.send_code(made.phone, made.code, enrols=isinstance(message, EnrolSms))
     return CodeSent(made.expires_at)
 
 

@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from hypothesis import given
@@ -166,6 +166,17 @@ def test_within_an_hour_there_are_neither_too_many_nor_too_many_alike(most: int,
         assert 0 < refused.value.retry_after <= 3600
 
 
+@given(st.integers(1, 60), st.lists(st.sampled_from(["+4179000", "+4179001", "+8821000"]), max_size=120))
+def test_numbers_that_are_enrolled_leave_half_to_those_that_are(most: int, prefixes: list[str]) -> None:
+    hourly = Hourly(most)
+    for number, prefix in enumerate(prefixes):
+        with suppress(TooManyMessages):
+            hourly.count(f"{prefix}{number:04d}", enrols=True)
+
+    for number in range(min(most // 2, PREFIX_PER_HOUR // 2)):
+        hourly.count(f"+4179000{number:04d}")
+
+
 def test_without_a_limit_nothing_is_counted() -> None:
     hourly = Hourly(0)
     for _ in range(200):
@@ -175,7 +186,7 @@ def test_without_a_limit_nothing_is_counted() -> None:
 @pytest.mark.long
 def test_a_crowd_of_people_does_not_ring_a_crowd_of_numbers(service: Service, sms_gateway: SmsGateway) -> None:
     numbers = [f"+8821{uuid.uuid4().int % 10**8:08d}" for _ in range(4)]
-    with partner_of(service, SERVICE_SMS_URL=sms_gateway.url, SERVICE_SMS_MAX_PER_HOUR="3") as running:
+    with partner_of(service, SERVICE_SMS_URL=sms_gateway.url, SERVICE_SMS_MAX_PER_HOUR="6") as running:
         answers = []
         for number in numbers:
             with closing(sign_in(running)) as somebody:
