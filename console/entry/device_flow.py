@@ -36,6 +36,16 @@ class DeviceCode(msgspec.Struct, frozen=True):
         """How long it may be approved."""
         return timedelta(seconds=max(0, min(_LONGEST_CODE_SECONDS, self.expires_in)))
 
+    @property
+    def is_in_address(self) -> bool:
+        """Whether the page that opens has the code already."""
+        return bool(self.verification_uri_complete)
+
+    @property
+    def address(self) -> str:
+        """What to open."""
+        return self.verification_uri_complete or self.verification_uri
+
 
 class Ended(Exception):
     """The code serves no more; the message says why. Another one may be had."""

@@ -72,7 +72,10 @@ class SignInFlow:
         """A new code, for the tenant that was named or is known; raises TenantUnknown."""
         tenant = named or await self._tenant()
         if not tenant:
-            raise TenantUnknown("Which tenant do you want to sign in to? Type its id, then Enter.")
+            raise TenantUnknown(
+                "Which tenant do you want to sign in to? Type its id, which those who invited you know, then Enter. "
+                "With a key of the tenant in SERVICE_KEY_FILE nobody need sign in."
+            )
         try:
             return await self._patiently(lambda: new_code(self._client, tenant))
         except Answered as refused:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from console.texts import filters
 
-HINT = "/ filters: status:failed chain:1 kind:solana ref:order-7 to:0x… hash:0x… since:7d"
+HINT = "/ filters: status:failed chain:1 ref:order-7 to:0x… hash:0x… since:7d"
 
 
 def fields(now: Callable[[], datetime]) -> dict[str, filters.Reader]:

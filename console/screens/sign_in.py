@@ -36,6 +36,7 @@ _KEYS: Final[dict[str, tuple[State, ...]]] = {
     "with_code": ("refused",),
     "again": ("refused",),
     "copy": ("code",),
+    "leave": ("tenant",),
 }
 
 
@@ -50,6 +51,8 @@ class SignIn(Closing[SignedIn | None]):
         Binding("r", "again", "Try again"),
         Binding("o", "copy", "Copy the address"),
         Binding("escape", "step_back", "Back"),
+        # While letters go into the field, q does.
+        Binding("ctrl+q", "leave", "Quit"),
     ]
     DEFAULT_CSS = """
     SignIn #door { align: center middle; height: 1fr; }
@@ -110,8 +113,11 @@ class SignIn(Closing[SignedIn | None]):
 
     def action_copy(self) -> None:
         if self._code is not None:
-            self.app.copy_to_clipboard(self._code.verification_uri)
-            self.app.tell(f"Copied, if this terminal allows it: {self._code.verification_uri}")
+            self.app.copy_to_clipboard(self._code.address)
+            self.app.tell(f"Copied, if this terminal allows it: {self._code.address}")
+
+    def action_leave(self) -> None:
+        self.app.exit()
 
     def action_step_back(self) -> None:
         self.close(None)
@@ -121,6 +127,8 @@ class SignIn(Closing[SignedIn | None]):
         if tenant := event.value.strip():
             self._reason = ""
             self._sign_in((), tenant)
+        else:
+            self.app.tell("Type the id of a tenant first.")
 
     @work(exclusive=True, group="sign-in")
     async def _sign_in(self, ways: tuple[Way, ...], tenant: str = "") -> None:
@@ -163,12 +171,14 @@ class SignIn(Closing[SignedIn | None]):
         self._code, self._ends_at = code, self.app.now() + code.lasts
         self._become(
             "code",
-            f"Open this address in a browser{' on this machine' if here else ', on any device,'} and sign in there. It "
-            "shows a code: approve it only if it is this one.",
+            f"Open this address in a browser{' on this machine' if here else ', on any device,'} and sign in there. "
+            + (
+                "It shows a code: approve it only if it is this one." if code.is_in_address else "Type this code there."
+            ),
         )
         self._write("code", " ".join(code.user_code))
-        self._write("address", code.verification_uri)
-        self.query_one(Qr).show("" if here else code.verification_uri_complete or code.verification_uri)
+        self._write("address", code.address)
+        self.query_one(Qr).show("" if here else code.address)
         self._draw_picture()
 
     def _become(self, state: State, sentence: str) -> None:
