@@ -20,12 +20,13 @@ from identity.people import persons
 from identity.people.persons import membership_mac
 
 WRITE_SCOPE = "platform:user:write"
-_BEFORE = "SELECT role, created_at FROM memberships WHERE tenant_id = $1 AND user_id = $2"
+_HELD = "SELECT role, created_at FROM memberships WHERE tenant_id = $1 AND user_id = $2 FOR UPDATE"
 _COUNT = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
 _PUT = (
     "INSERT INTO memberships (tenant_id, user_id, role, mac, created_at) VALUES ($1, $2, $3, $4, $5) "
     "ON CONFLICT (tenant_id, user_id) DO UPDATE SET role = excluded.role, mac = excluded.mac"
 )
+_CHANGE = "UPDATE memberships SET role = $3, mac = $4 WHERE tenant_id = $1 AND user_id = $2"
 # Who was deactivated owns nothing.
 _OTHER_OWNER = (
     "SELECT EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1 "
@@ -42,10 +43,10 @@ async def put(identity: Identity, message: PutMember, call: Call[ProvenPlatform]
     """Make a user a member, or give them another role; the last owner only by force."""
     tenant, user, role = message.tenant, message.user, message.role
     async with operating_in(identity, call, tenant) as connection:
-        row = await connection.fetchrow(_BEFORE, tenant, user)
-        if row is None:
+        held = await hold(connection, tenant, user)
+        if held is None:
             quotas.check("members", await connection.fetchval(_COUNT, tenant), identity.limits.of(tenant).members)
-        before, since = (row["role"], row["created_at"]) if row else (None, clock.now())
+        before, since = held or (None, clock.now())
         if before == "owner" and role != "owner":
             await _spare_last_owner(connection, tenant, user, force=message.force)
         try:
@@ -86,10 +87,16 @@ async def write(connection: Any, identity: Identity, tenant: str, user: str, rol
     await connection.execute(_PUT, tenant, user, role, mac, since)
 
 
-async def standing(connection: Any, tenant: str, user: str) -> tuple[Role, datetime]:
-    """The role of a member, and since when."""
-    row = await connection.fetchrow(_BEFORE, tenant, user)
-    return row["role"], row["created_at"]
+async def hold(connection: Any, tenant: str, user: str) -> tuple[Role, datetime] | None:
+    """The role of a member, and since when; nobody changes or removes them until the transaction ends."""
+    row = await connection.fetchrow(_HELD, tenant, user)
+    return (row["role"], row["created_at"]) if row else None
+
+
+async def change(connection: Any, identity: Identity, tenant: str, user: str, role: Role, since: datetime) -> None:
+    """Give a member who is held another role."""
+    mac = membership_mac(identity, tenant, user, role, since)
+    await connection.execute(_CHANGE, tenant, user, role, mac)
 
 
 async def _spare_last_owner(connection: Any, tenant: str, user: str, *, force: bool) -> None:

@@ -197,13 +197,17 @@ async def _put_role(
         await connection.execute(_NOTE_MADE, tenant, user, mac)
         await _note(connection, user, "membership.added", origin, role=given, provider=proven.provider)
         return
+    # Before all else that is read: what the operator does at this moment counts, and is not undone by what was before.
+    held = await members.hold(connection, tenant, user)
+    if held is None:
+        raise MembershipRemoved
     made = await connection.fetchval(_MADE_BY_SIGN_ON, tenant, user)
     if role is None or made is None:
         return
     identity.sealer.check_mac(made, SSO_MEMBERSHIP_MAC, tenant, fields(tenant, user))
-    before, since = await members.standing(connection, tenant, user)
+    before, since = held
     if before != role:
-        await members.write(connection, identity, tenant, user, role, since)
+        await members.change(connection, identity, tenant, user, role, since)
         await _note(connection, user, "membership.changed", origin, role=role, before=before, provider=proven.provider)
 
 

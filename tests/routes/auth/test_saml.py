@@ -1,5 +1,6 @@
 """Sign-in by a tenant's SAML provider, from the login route to the session. What an answer may say: tests/rules."""
 
+import asyncio
 from contextlib import closing
 from typing import Any
 
@@ -9,6 +10,7 @@ from lxml import etree
 
 from tests.fixtures.callers import Client
 from tests.fixtures.people import Person, fresh_address, sign_in_by_mail
+from tests.fixtures.postgres import Database
 from tests.fixtures.saml_sign_on import SSO_URL, SamlTenant
 from tests.fixtures.server import Service
 from tests.fixtures.sign_on import HTML, refusal, said, verified_domain
@@ -16,6 +18,7 @@ from tests.outside.authenticator import Authenticator
 from tests.outside.dns_server import DnsServer
 from tests.outside.saml_answers import PERSISTENT, SAML, TRANSIENT, key
 from tests.outside.smtp_server import Mailbox
+from tests.routes.tenants.makers import held, somebody_waits
 
 
 @pytest.fixture
@@ -185,6 +188,37 @@ def test_a_removed_member_stays_out_until_somebody_brings_them_back(saml: SamlTe
         assert again.id == somebody.id
 
     assert removed == "membership_removed"
+
+
+@pytest.mark.parametrize("act", ["removes", "demotes"])
+async def test_an_act_of_the_operator_while_the_member_signs_on_is_not_undone(
+    saml: SamlTenant, as_platform: Client, database: Database, owner: asyncpg.Connection, act: str
+) -> None:
+    saml.put(groupRoleMappings=[{"group": "ops", "role": "developer"}, {"group": "boss", "role": "admin"}])
+    address, members = saml.address(), f"/platform/tenants/{saml.tenant}/members"
+    with closing(signed_in(saml, name_id=address, attributes={"groups": ["ops"]})) as somebody:
+        assert somebody.role == "developer"
+    sent: tuple[Any, ...] = ("DELETE", f"{members}/{somebody.id}")
+    if act == "demotes":
+        sent = ("POST", members, {"userId": somebody.id, "role": "viewer"})
+
+    with saml.flow() as flow:
+        code = said(flow.arrive(name_id=address, attributes={"groups": ["boss"]}))["code"]
+        # The operator's act has written the membership by then, and waits with the accounts.
+        async with held(database, "SELECT FROM identities WHERE user_id = $1 FOR UPDATE", somebody.id):
+            operating = asyncio.create_task(asyncio.to_thread(as_platform.ok, *sent))
+            await somebody_waits(owner, "FROM identities")
+            exchanging = asyncio.create_task(asyncio.to_thread(flow.exchange, code))
+            await somebody_waits(owner, "memberships")
+        await operating
+        answer = await exchanging
+    roles = {one["userId"]: one["role"] for one in as_platform.ok("GET", members)}
+    told = answer.json()["data"]
+
+    if act == "demotes":
+        assert (answer.status_code, told["tenant"]["role"], roles[somebody.id]) == (200, "viewer", "viewer")
+    else:
+        assert (answer.status_code, told["code"], roles.get(somebody.id)) == (403, "membership_removed", None)
 
 
 def test_groups_give_the_most_powerful_role_at_each_sign_in(saml: SamlTenant) -> None:
