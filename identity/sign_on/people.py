@@ -23,6 +23,7 @@ from custody.protocol.identity.refusals import (
 from custody.protocol.identity.sessions import SignedIn
 from custody.worker.acts import enter
 from custody.worker.audited import declared
+from custody.worker.proofs import PLATFORM
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people import members, persons, sessions
@@ -36,6 +37,12 @@ _AMR = {"oidc": "oidc", "saml": "saml"}
 _BY_ADDRESS = (
     "SELECT i.user_id FROM identities i JOIN memberships m ON m.user_id = i.user_id AND m.tenant_id = $1 "
     "WHERE i.kind = 'email' AND i.subject = $2 AND i.verified"
+)
+# Accounts at the tenant's providers of everybody who has an address, as it was shown or as it was proven.
+_ACCOUNTS_BY_ADDRESS = (
+    "SELECT kind, subject, user_id, tenant_id, verified, blocked_at, mac FROM identities WHERE tenant_id = $1 AND "
+    "user_id IN (SELECT id FROM users WHERE lower(profile_email) = lower($2) UNION ALL "
+    "SELECT user_id FROM identities WHERE kind = 'email' AND subject = lower($2) AND verified)"
 )
 _COUNT = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
 _MADE_BY_SIGN_ON = "SELECT mac FROM sso_memberships WHERE tenant_id = $1 AND user_id = $2"
@@ -160,6 +167,7 @@ async def _who(connection: Any, identity: Identity, proven: Proven) -> _Comes:
             return _Comes(address.user, linked=True)
     if not proven.newcomers:
         raise AccountUnknown
+    await _demand_not_removed(connection, identity, proven.tenant, proven.email)
     return _Comes(None)
 
 
@@ -181,6 +189,15 @@ async def _demand_member(connection: Any, identity: Identity, user: str, tenant:
         await persons.membership(connection, identity, user, tenant)
     except NotAMember:
         raise MembershipRemoved from None
+
+
+async def _demand_not_removed(connection: Any, identity: Identity, tenant: str, email: str | None) -> None:
+    """Raise if somebody of this address was removed: another account of theirs must not bring them back."""
+    for row in await connection.fetch(_ACCOUNTS_BY_ADDRESS, tenant, email):
+        account = persons.known(row)
+        identity.sealer.check_mac(row["mac"], persons.IDENTITY_MAC, PLATFORM, account.content)
+        if account.blocked:
+            raise MembershipRemoved
 
 
 async def _put_role(

@@ -13,6 +13,7 @@ import pytest
 
 from tests.fixtures.callers import Client, new_tenant
 from tests.fixtures.people import Person, member, sign_in_by_mail
+from tests.fixtures.saml_sign_on import SamlTenant
 from tests.fixtures.server import Service
 from tests.fixtures.sign_on import Flow, refusal, said, verified_domain
 from tests.outside.dns_server import DnsServer
@@ -103,6 +104,30 @@ def test_the_same_subject_is_the_same_person_whatever_address_it_brings(oidc: Oi
 def test_the_provider_may_be_named_by_id_and_tenant_apart(oidc: OidcTenant) -> None:
     with Flow(oidc.service, f"/auth/oidc/{ID}/authorize", tenant_id=oidc.tenant) as flow:
         assert "code" in said(flow.walk(oidc.idp.browse))
+
+
+@pytest.mark.parametrize(("name", "is_proven"), [("Eve", False), ("eve", True)])
+def test_a_removed_member_is_no_newcomer_at_the_tenants_other_provider(
+    oidc: OidcTenant, mailbox: Mailbox, as_platform: Client, name: str, is_proven: bool
+) -> None:
+    """Whether sign-on made them, or found them by an address that they had proven."""
+    address, members = f"eve@{oidc.domain}", f"/platform/tenants/{oidc.tenant}/members"
+    saml = SamlTenant(oidc.service, oidc.owner, oidc.domain)
+    assert saml.put().status_code == 200
+    oidc.idp.person["email"] = address
+    if is_proven:
+        with closing(sign_in_by_mail(oidc.service, mailbox, address)) as known:
+            as_platform.ok("POST", members, {"userId": known.id, "role": "developer"})
+    with saml.flow() as flow:
+        user = flow.exchange(said(flow.arrive(name_id=f"{name}@{oidc.domain}"))["code"]).json()["data"]["user"]["id"]
+
+    as_platform.ok("DELETE", f"{members}/{user}")
+    removed = oidc.refusal()
+    as_platform.ok("POST", members, {"userId": user, "role": "viewer"})
+    with oidc.flow() as flow, closing(flow.person(oidc.idp.browse)) as again:
+        assert (again.id == user) == is_proven
+
+    assert removed == "membership_removed"
 
 
 @pytest.mark.parametrize(
