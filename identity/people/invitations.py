@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from custody.identity.addresses import normalised_email
-from custody.kit import clock, ids, quotas, tokens
+from custody.kit import clock, ids, tokens
 from custody.protocol.identity.invitations import (
     AcceptedInvitation,
     AcceptInvitation,
@@ -39,6 +39,7 @@ from custody.worker.proofs import PLATFORM, ProvenPlatform, ProvenSession
 from custody.worker.sealing import fields
 from identity.administration import config
 from identity.context import Identity
+from identity.people import members
 from identity.people.persons import IDENTITY_MAC, known, let_back, membership_mac
 
 INVITATION_MAC = "invitation-mac"
@@ -70,7 +71,6 @@ _ADDRESSES = (
 _STANDS = "SELECT demand_credential($1, $2)"
 _BEGIN = "SELECT begin_administration($1, NULL)"
 _IS_MEMBER = "SELECT EXISTS (SELECT FROM memberships WHERE tenant_id = $1 AND user_id = $2)"
-_MEMBERS = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
 _JOIN = "INSERT INTO memberships (tenant_id, user_id, role, mac, created_at) VALUES ($1, $2, $3, $4, $5)"
 _OWNERS = (
     "SELECT DISTINCT i.subject FROM memberships m JOIN users u ON u.id = m.user_id AND u.deactivated_at IS NULL "
@@ -145,7 +145,7 @@ async def accept(identity: Identity, message: AcceptInvitation, call: Call[Prove
         _demand_open(row)
         if await connection.fetchval(_IS_MEMBER, tenant, user):
             raise AlreadyMember
-        quotas.check("members", await connection.fetchval(_MEMBERS, tenant), identity.limits.of(tenant).members)
+        await members.demand_room(connection, identity, tenant)
         mac = membership_mac(identity, tenant, user, row["role"], now)
         await connection.execute(_JOIN, tenant, user, row["role"], mac, now)
         await _end(connection, identity, row, "accepted", user)

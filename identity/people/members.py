@@ -21,6 +21,8 @@ from identity.people.persons import membership_mac
 
 WRITE_SCOPE = "platform:user:write"
 _HELD = "SELECT role, created_at FROM memberships WHERE tenant_id = $1 AND user_id = $2 FOR UPDATE"
+# Any number that only this use case uses.
+_LOCK = "SELECT pg_advisory_xact_lock(7160022, hashtext($1))"
 _COUNT = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
 _PUT = (
     "INSERT INTO memberships (tenant_id, user_id, role, mac, created_at) VALUES ($1, $2, $3, $4, $5) "
@@ -45,7 +47,7 @@ async def put(identity: Identity, message: PutMember, call: Call[ProvenPlatform]
     async with operating_in(identity, call, tenant) as connection:
         held = await hold(connection, tenant, user)
         if held is None:
-            quotas.check("members", await connection.fetchval(_COUNT, tenant), identity.limits.of(tenant).members)
+            await demand_room(connection, identity, tenant)
         before, since = held or (None, clock.now())
         if before == "owner" and role != "owner":
             await _spare_last_owner(connection, tenant, user, force=message.force)
@@ -79,6 +81,15 @@ async def remove(identity: Identity, message: RemoveMember, call: Call[ProvenPla
         await tell(connection, call, "membership.removed", "user", user, before=role)
         await remember(connection, call, outcome)
     return outcome
+
+
+async def demand_room(connection: Any, identity: Identity, tenant: str) -> None:
+    """Raise QuotaExceeded unless one more member fits; who else makes one waits until the transaction ends.
+
+    Not the tenant's row: a sign-on holds an address by now, and provisioning takes that row first and an address then.
+    """
+    await connection.execute(_LOCK, tenant)
+    quotas.check("members", await connection.fetchval(_COUNT, tenant), identity.limits.of(tenant).members)
 
 
 async def write(connection: Any, identity: Identity, tenant: str, user: str, role: Role, since: datetime) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from custody.identity.addresses import normalised_email
 from custody.identity.provisioning import external_id, metadata_text
-from custody.kit import clock, quotas
+from custody.kit import clock
 from custody.kit.shapes import Role
 from custody.protocol.identity.refusals import (
     ExternalIdNeedsTenant,
@@ -32,12 +32,11 @@ from custody.worker.call import Call
 from custody.worker.proofs import ProvenPlatform
 from custody.worker.sealing import fields
 from identity.context import Identity
-from identity.people import persons
+from identity.people import members, persons
 from identity.people.persons import Known
 
 EXTERNAL_ID_MAC = "external-id-mac"
 _IS_MEMBER = "SELECT EXISTS (SELECT FROM memberships WHERE tenant_id = $1 AND user_id = $2)"
-_COUNT = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
 _JOIN = "INSERT INTO memberships (tenant_id, user_id, role, mac, created_at) VALUES ($1, $2, $3, $4, $5)"
 _EXTERNAL_IDS = (
     "SELECT tenant_id, external_id, user_id, mac FROM wallet_external_ids "
@@ -171,7 +170,7 @@ async def _join(
     """Make a member of somebody who is none; a membership that is there keeps its role."""
     if await connection.fetchval(_IS_MEMBER, tenant, user):
         return
-    quotas.check("members", await connection.fetchval(_COUNT, tenant), identity.limits.of(tenant).members)
+    await members.demand_room(connection, identity, tenant)
     since = clock.now()
     mac = persons.membership_mac(identity, tenant, user, role, since)
     await connection.execute(_JOIN, tenant, user, role, mac, since)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from custody.kit import clock, quotas
+from custody.kit import clock
 from custody.kit.callers import Origin
 from custody.kit.shapes import Role
 from custody.protocol.identity.refusals import (
@@ -44,7 +44,6 @@ _ACCOUNTS_BY_ADDRESS = (
     "user_id IN (SELECT id FROM users WHERE lower(profile_email) = lower($2) UNION ALL "
     "SELECT user_id FROM identities WHERE kind = 'email' AND subject = lower($2) AND verified)"
 )
-_COUNT = "SELECT count(*) FROM memberships WHERE tenant_id = $1"
 _MADE_BY_SIGN_ON = "SELECT mac FROM sso_memberships WHERE tenant_id = $1 AND user_id = $2"
 _NOTE_MADE = "INSERT INTO sso_memberships (tenant_id, user_id, mac) VALUES ($1, $2, $3)"
 _AUDIT = "SELECT audit_append('user', $1, $2, 'user', $3, $4, $5)"
@@ -207,7 +206,7 @@ async def _put_role(
     tenant, role = proven.tenant, proven.role
     assert tenant is not None  # noqa: S101 - a tenant's provider
     if new:
-        quotas.check("members", await connection.fetchval(_COUNT, tenant), identity.limits.of(tenant).members)
+        await members.demand_room(connection, identity, tenant)
         given = role_of(proven)
         await members.write(connection, identity, tenant, user, given, clock.now())
         mac = identity.sealer.mac(SSO_MEMBERSHIP_MAC, tenant, fields(tenant, user))

@@ -4,6 +4,7 @@ from api.http.endpoint import Routes
 from api.http.who import asking
 from custody.kit.answers import Page, Redirect
 from custody.kit.callers import Origin
+from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (
     AccountUnknown,
@@ -47,6 +48,7 @@ EXCHANGE_FAILS = (
     RegistrationClosed,
     AccountUnknown,
     MembershipRemoved,
+    QuotaExceeded,
 )
 
 

@@ -8,8 +8,9 @@ import asyncpg
 import pytest
 from lxml import etree
 
-from tests.fixtures.callers import Client
-from tests.fixtures.people import Person, fresh_address, sign_in_by_mail
+from tests.fixtures.callers import Client, new_tenant
+from tests.fixtures.eventually import soon
+from tests.fixtures.people import Person, fresh_address, member, sign_in_by_mail
 from tests.fixtures.postgres import Database
 from tests.fixtures.saml_sign_on import SSO_URL, SamlTenant
 from tests.fixtures.server import Service
@@ -252,6 +253,34 @@ def test_a_transient_name_is_nobody_so_the_address_stands_for_it(saml: SamlTenan
             people.append(somebody.id)
 
     assert people[0] == people[1]
+
+
+async def test_newcomers_at_once_are_no_more_than_the_quota_of_members(
+    service: Service, as_platform: Client, dns_server: DnsServer, database: Database, owner: asyncpg.Connection
+) -> None:
+    with new_tenant(service, "few-members") as few, closing(member(service, few, "owner", mfa=True)) as boss:
+        saml = SamlTenant(service, boss, verified_domain(boss, dns_server))
+        assert saml.put().status_code == 200
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND usename = 'custody_identity' AND wait_event_type = 'Lock'"
+        )
+
+        with saml.flow() as one, saml.flow() as other:
+            codes = [(flow, said(flow.arrive())["code"]) for flow in (one, other)]
+            # Room for one of them.
+            as_platform.ok("DELETE", f"/platform/tenants/{few.id}/members/{boss.id}", {"force": True})
+            # What is written after the membership waits, so neither is through before the other comes to the count.
+            async with held(database, "LOCK TABLE sso_memberships IN SHARE MODE"):
+                exchanging = [asyncio.create_task(asyncio.to_thread(flow.exchange, code)) for flow, code in codes]
+                await soon(lambda: owner.fetchval(waiting), 2)
+            answers = await asyncio.gather(*exchanging)
+        members = as_platform.ok("GET", f"/platform/tenants/{few.id}/members")
+    as_platform.ok("DELETE", f"/platform/tenants/{few.id}")
+
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    assert [answer.json()["data"]["code"] for answer in answers if answer.is_error] == ["quota_exceeded"]
+    assert len(members) == 1
 
 
 # ---------------------------------------------------------------- who does not
