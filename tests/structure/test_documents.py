@@ -1,6 +1,7 @@
 """The documents say what is there: records, links, file names, settings and grants are held against the tree."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -85,6 +86,21 @@ def test_links_and_files_on_a_page_resolve(page: Path) -> None:
         r"`((?:custody|signer|api|scheduler|tests|docs|scripts)/[\w./]*(?:/|\.(?:py|sql|json|md)))`", content
     )
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_signers_own_page_names_files_that_are_there() -> None:
+    folder = ROOT / "signer"
+    named = re.findall(r"`([\w./]+(?:/|\.(?:py|toml)))`", (folder / "README.md").read_text())
+    assert [name for name in named if not (folder / name).exists() and not (ROOT / name).exists()] == []
+
+
+def test_pages_list_the_kinds_of_orders_that_the_contract_knows() -> None:
+    schemas = json.loads((ROOT / "openapi.json").read_text())["components"]["schemas"]
+    of_events = next(cells[1] for cells in rows("webhooks.md", "Events") if cells[0] == "`kind`")
+    assert sorted(re.findall(r"`(\w+)`", of_events)) == schemas["TxSigned"]["properties"]["kind"]["enum"]
+
+    simulated = text("receipts.md").partition('`{"kind": ')[2].partition(', "request"')[0]
+    assert set(re.findall(r'"(\w+)"', simulated)) == set(schemas["Question"]["discriminator"]["mapping"])
 
 
 def test_every_use_case_names_the_files_it_goes_through() -> None:
