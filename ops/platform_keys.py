@@ -20,6 +20,13 @@ from ops.settings import Settings
 
 async def run(settings: Settings, chosen: argparse.Namespace) -> int:
     """Do it and say what was done; 1 with a sentence where it was not."""
+    if chosen.act == "revoke" and not ids.is_uuid(chosen.id):
+        # Identity reads messages strictly: it would close the connection without a word.
+        print(
+            f"custody: {chosen.id} is not an id of a platform key; `custody platform-keys list` shows the ids",
+            file=sys.stderr,
+        )
+        return 1
     signer = SignerClient(str(environment.identity_socket(settings.environment)), "operator")
     try:
         lines = await _carried_out(signer, operator(settings), chosen)

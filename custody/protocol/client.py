@@ -41,7 +41,16 @@ class RequestTooLarge(errors.Invalid):
 
 
 class OutcomeUnknown(errors.Unavailable):
-    """The outcome is unknown: the connection to the signer broke. Check for an effect before you retry."""
+    """The outcome is unknown: the connection to the signer or identity broke. Check for an effect before you retry."""
+
+
+def _unknown(command: Command[Any]) -> OutcomeUnknown:
+    """Names the worker that was asked."""
+    asked = " or ".join(sorted(declaration_of(type(command)).workers, reverse=True))
+    return OutcomeUnknown(
+        f"The outcome is unknown: the connection to {asked.replace('signer', 'the signer')} broke. "
+        "Check for an effect before you retry."
+    )
 
 
 class InternalFault(Exception):
@@ -111,13 +120,13 @@ class SignerClient:
                     return _done(await answer)
             except (OSError, BadFrame):
                 if sent and not declaration_of(type(command)).repeatable:
-                    raise OutcomeUnknown from None
+                    raise _unknown(command) from None
                 if loop.time() >= give_up:
                     raise SignerUnavailable from None
                 await asyncio.sleep(RETRY_SECONDS)
             except TimeoutError:
                 link.waiting.pop(request.n, None)
-                raise OutcomeUnknown from None
+                raise _unknown(command) from None
 
     def _framed(self, request: Request[Command[Any]]) -> bytes:
         try:

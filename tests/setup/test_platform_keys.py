@@ -125,10 +125,14 @@ def test_an_incomplete_command_says_what_is_missing(alone: Service, words: tuple
     assert "usage:" in ended.stderr
 
 
-def test_a_malformed_id_is_refused(alone: Service) -> None:
-    ended = custody(alone, "revoke", "not-an-id")
+@pytest.mark.parametrize("word", ["not-an-id", "pk_sXSGpf6h0", "-"])
+def test_a_malformed_id_is_refused_with_where_ids_are(alone: Service, word: str) -> None:
+    ended = custody(alone, "revoke", word)
 
-    assert (ended.returncode, "Traceback" in ended.stderr) == (1, False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        f"custody: {word} is not an id of a platform key; `custody platform-keys list` shows the ids\n"
+    )
 
 
 def test_only_the_unscoped_key_makes_ends_and_lists_keys(alone: Service) -> None:
