@@ -12,6 +12,11 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
     url, home = settings.api_url, settings.home
     platform_key, master_key = _short(settings.platform_key_file), _short(settings.master_key_file)
     metrics = "  ".join(f"http://{host}:{port}/metrics" for _, host, port in settings.metrics_ports)
+    chain = "as you configured"
+    if chain_url:
+        chain = f"""{chain_url}   (id 31337, in memory, play money)
+                 It starts empty each time. A payment that waits from before needs its
+                 wallet funded again: `dev_fund`, in docs/api.md, Play money."""
     made = " It was created just now." if first else ""
     return f"""
   API            {url}
@@ -19,7 +24,7 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
   proxy          {settings.proxy_url}
                  Clients must trust {_short(settings.proxy_ca_file)}; `custody run` sets that up.
   metrics        {metrics}
-  chain          {f"{chain_url}   (id 31337, in memory, play money)" if chain_url else "as you configured"}
+  chain          {chain}
   platform key   {platform_key}
   master key     {master_key}
                  Copy it to a safe place: without it every wallet is lost.{made}

@@ -124,6 +124,11 @@ async def test_missing_funds_name_the_address_to_fund(rpc, chain, wallet, value)
     assert refused.value.code == "insufficient_funds"
 
 
+async def test_missing_play_money_leads_to_the_local_chains_own_method(rpc, chain, wallet):
+    with pytest.raises(evm.InsufficientFunds, match="starts empty each time; its method dev_fund"):
+        await evm.prepare(rpc, chain, wallet.address, EvmOrder(THEM, str(2 * 10**18)))
+
+
 async def test_a_node_of_another_chain_is_not_asked_for_nonces(rpc, chain, wallet):
     elsewhere = msgspec.structs.replace(chain, id=1)
 

@@ -146,3 +146,10 @@ def test_the_greeting_gives_the_command_that_works_there(tmp_path: Path) -> None
     assert shlex.split(after)[0] == f"SERVICE_KEY_FILE={key_file}"
     assert shlex.split(usual) == [f"SERVICE_KEY_FILE={key_file}", shlex.split(usual)[1], "console"]
     assert f"\n  {after}\n" in greeting(settings, None, first=True)
+
+
+def test_the_greeting_says_what_the_local_chain_forgets(tmp_path: Path) -> None:
+    settings = load({"SERVICE_HOME": str(tmp_path / "state")})
+
+    assert "`dev_fund`, in docs/api.md, Play money" in greeting(settings, "http://127.0.0.1:4000", first=False)
+    assert "dev_fund" not in greeting(settings, None, first=False)

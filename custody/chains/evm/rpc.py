@@ -27,6 +27,8 @@ from custody.kit.shapes import MAX_UINT256
 
 PLAIN_TRANSFER_GAS = 21_000
 NEEDS_SENDER = True
+# The chain that `custody up` brings, in memory; other test nodes use the same id.
+_LOCAL_CHAIN_ID = 31337
 _LARGEST = 2**63 - 1
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
@@ -230,7 +232,9 @@ def _gas(chain: Chain, figures: _Figures, order: EvmOrder, sender: str, value: i
         # State can change before the block; a plain transfer always costs the same.
         return estimate if estimate == PLAIN_TRANSFER_GAS else estimate * 6 // 5
     if "insufficient funds" in estimate.message.lower():
-        raise InsufficientFunds(f"{sender} cannot pay value and fee on {chain.name}; fund the wallet.", address=sender)
+        raise InsufficientFunds(
+            f"{sender} cannot pay value and fee on {chain.name}; {_how_to_fund(chain)}", address=sender
+        )
     if estimate.rpc_code == METHOD_NOT_FOUND and not (order.data or "").removeprefix("0x"):
         return chain.default_gas
     raise EstimateFailed(f"The node expects this transaction to fail: {reason_of(estimate)}")
@@ -240,9 +244,18 @@ def _check_funds(sender: str, chain: Chain, has: int, needs: int) -> None:
     if has < needs:
         coin = Unit(chain.symbol, chain.decimals, "wei")
         raise InsufficientFunds(
-            f"{sender} has {coin.told(has)} on {chain.name} and needs up to {coin.told(needs)}; fund the wallet.",
+            f"{sender} has {coin.told(has)} on {chain.name} and needs up to {coin.told(needs)}; {_how_to_fund(chain)}",
             address=sender,
         )
+
+
+def _how_to_fund(chain: Chain) -> str:
+    if chain.id != _LOCAL_CHAIN_ID:
+        return "fund the wallet."
+    return (
+        "fund the wallet. Custody's own local chain starts empty each time; its method dev_fund gives play money "
+        "(docs/api.md, Play money)."
+    )
 
 
 def _field(answer: Any, name: str) -> Any:
