@@ -20,7 +20,7 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
     made = " It was created just now." if first else ""
     return f"""
   API            {url}
-  contract       {url}/openapi.json
+  contract       {url}/docs to read, {url}/openapi.json for programs
   proxy          {settings.proxy_url}
                  Clients must trust {_short(settings.proxy_ca_file)}; `custody run` sets that up.
   metrics        {metrics}

@@ -153,3 +153,9 @@ def test_the_greeting_says_what_the_local_chain_forgets(tmp_path: Path) -> None:
 
     assert "`dev_fund`, in docs/api.md, Play money" in greeting(settings, "http://127.0.0.1:4000", first=False)
     assert "dev_fund" not in greeting(settings, None, first=False)
+
+
+def test_the_greeting_leads_to_the_page_that_people_read(tmp_path: Path) -> None:
+    settings = load({"SERVICE_HOME": str(tmp_path / "state"), "SERVICE_API_PORT": "4200"})
+
+    assert "http://127.0.0.1:4200/docs to read" in greeting(settings, None, first=False)
