@@ -46,6 +46,8 @@ def verify(content: bytes, keys: Sequence[bytes] | None, earlier: str | None = N
 
     `keys` None: everything but the signature; `earlier`: a note one kept.
     """
+    if not content.strip():
+        raise Unprovable("The file is empty, so it is no NDJSON export; was the request for it refused?")
     *lines, end = _split(content)
     last = read(end, LastLine)
     if last is None and not (lines and (read(lines[0], RowLine) or read(lines[0], RawRowLine))):

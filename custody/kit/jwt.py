@@ -27,7 +27,7 @@ _SPELLING = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
 class BadToken(Unauthenticated):
-    """The token is not valid: malformed, expired, or not signed by this service. Ask the tenant for a new one."""
+    """The token is malformed, expired or not of this service. Ask the tenant for a new one; a person signs in again."""
 
 
 class UnknownKey(BadToken):
