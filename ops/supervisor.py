@@ -134,6 +134,8 @@ class Supervisor:
             ("SERVICE_API_PORT", settings.api_host, settings.api_port),
             ("SERVICE_PROXY_PORT", settings.proxy_host, settings.proxy_port),
         )
+        refused: list[str] = []
+        kinds = set()
         with ExitStack() as held:
             for name, host, port in (*public, *settings.metrics_ports):
                 family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -141,12 +143,15 @@ class Supervisor:
                     # Held until the last is tried, because two of our own may have been given the same port.
                     held.enter_context(socket.create_server((host, port), family=family))
                 except OSError as problem:
-                    # Its own word: that of a name that does not resolve is no number of the system's.
-                    reason = problem.strerror or str(problem)
-                    host_wrong = f"correct {name.replace('_PORT', '_HOST')}"
-                    cure = f"set {name} to another port" if problem.errno in _PORT_TROUBLE else host_wrong
-                    refused = PortTaken if problem.errno == errno.EADDRINUSE else NotReady
-                    raise refused(f"cannot listen on {host}:{port} ({reason}); {cure}") from None
+                    # Python adds the address; a name that does not resolve has no number of the system's.
+                    known = problem.errno in _PORT_TROUBLE
+                    reason = os.strerror(problem.errno) if known and problem.errno else problem.strerror or str(problem)
+                    cure = f"set {name} to another port" if known else f"correct {name.replace('_PORT', '_HOST')}"
+                    refused.append(f"cannot listen on {host}:{port} ({reason}); {cure}")
+                    kinds.add(problem.errno)
+        if refused:
+            # What is merely taken may become free; what is wrong stays so.
+            raise (PortTaken if kinds == {errno.EADDRINUSE} else NotReady)("\n".join(refused))
 
     async def _database(self) -> None:
         if self.settings.database_url is None:

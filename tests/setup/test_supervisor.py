@@ -230,6 +230,19 @@ def test_a_taken_port_is_refused_by_the_name_of_its_variable(open_folder: Path, 
     assert f"set {name} to another port" in refused.stderr
 
 
+def test_all_taken_ports_are_told_at_once(open_folder: Path) -> None:
+    environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
+    environment |= {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        ports = [taken.getsockname()[1] for taken in (one, other)]
+        environment |= {name: str(port) for name, port in zip(PORTS[:2], ports, strict=True)}
+
+        refused = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+    for name, port in zip(PORTS[:2], ports, strict=True):
+        assert f"127.0.0.1:{port} (Address already in use); set {name} to another port" in refused.stderr
+
+
 def test_a_port_given_twice_is_refused(open_folder: Path) -> None:
     environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
     environment |= {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
