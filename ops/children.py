@@ -156,7 +156,7 @@ class Child:
             began = loop.time()
             code = await ended(self.process)
             delay = 0.0 if loop.time() - began > WELL_AFTER_SECONDS else delay
-            self._say(f"{self.program.name} ended ({_reason(code)}); restarting it, log: {self.program.log}")
+            self._say(f"{self.program.name} ended ({ending(code)}); restarting it, log: {self.program.log}")
             await asyncio.sleep(delay)
             delay = self._backoff.after(delay)
             self.restarts += 1
@@ -194,5 +194,6 @@ async def ended(process: subprocess.Popen[bytes]) -> int:
     return process.wait()
 
 
-def _reason(code: int) -> str:
+def ending(code: int) -> str:
+    """What a child ended with, in words: a signal by its name, or its exit status."""
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"

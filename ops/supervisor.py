@@ -22,7 +22,7 @@ import httpx
 import msgspec
 
 from custody.kit.tasks import spawn
-from ops import children, places
+from ops import children, places, running
 from ops.migrate import migrate
 from ops.postgres import EmbeddedPostgres, PostgresFailed, tail
 from ops.programs import Programs
@@ -74,7 +74,9 @@ class Supervisor:
     async def up(self, modules: dict[str, str] | None = None, *, local_chain: bool = False) -> None:
         """Bring everything up, with a chain of its own if asked, and return when api and proxy take requests."""
         if not self._lock.take():
-            raise NotReady(f"custody already runs in {self.home.path}; stop it, or choose another SERVICE_HOME")
+            found = running.find(self.home.path)
+            pid = f" (pid {found.pid})" if found else ""
+            raise NotReady(f"custody already runs in {self.home.path}{pid}; stop it, or choose another SERVICE_HOME")
         self._say_how_separate()
         await self._until_ports_are_free()
         await self._database()
@@ -171,7 +173,7 @@ class Supervisor:
                 raise NotReady(f"SERVICE_DATABASE_URL: the database does not respond: {problem}") from problem
             raise
         if applied:
-            say(f"Migrated the database: {', '.join(applied)}")
+            say(f"Migrated the database ({len(applied)} {'step' if len(applied) == 1 else 'steps'})")
 
     async def _keep_postgres(self, server: EmbeddedPostgres) -> None:
         delay = 0.0
@@ -179,7 +181,9 @@ class Supervisor:
             began = time.monotonic()
             code = await children.ended(server.process)
             delay = 0.0 if time.monotonic() - began > children.WELL_AFTER_SECONDS else delay
-            say(f"postgres ended (code {code}); restarting it, log: {self.home.file('log', 'postgres.log')}")
+            say(
+                f"postgres ended ({children.ending(code)}); restarting it, log: {self.home.file('log', 'postgres.log')}"
+            )
             while True:
                 await asyncio.sleep(delay)
                 delay = children.BACKOFF.after(delay)

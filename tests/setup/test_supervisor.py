@@ -217,6 +217,17 @@ def test_a_second_supervisor_of_the_same_folder_is_refused(running: Running) -> 
     assert "already runs" in second.stderr
 
 
+def test_a_second_supervisor_names_the_first(running: Running) -> None:
+    environment = {"PATH": os.defpath, "SERVICE_HOME": str(running.home)}
+    noted = running.home / "running.json"
+    noted.write_text('{"pid": 4711, "api_url": "", "proxy_url": "", "chain_url": null}')
+
+    second = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+    noted.unlink()
+    assert f"already runs in {running.home} (pid 4711)" in second.stderr
+
+
 @pytest.mark.parametrize("name", PORTS[:3])
 def test_a_taken_port_is_refused_by_the_name_of_its_variable(open_folder: Path, name: str) -> None:
     environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
