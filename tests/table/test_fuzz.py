@@ -95,6 +95,7 @@ MEANT: dict[str, str] = {
         ("createSigner", "changeSigner", "createKeyQuorum", "changeKeyQuorum"),
         "permissions are known words, members are signers, metadata has 4 KiB",
     ),
+    **dict.fromkeys(("listTransactions", "listAuditEvents"), "a date is one of the calendar, which has no year 0"),
     "searchTransactions": "data comes with JSON alone, and long pages with CSV",
     **dict.fromkeys(("replaceSecretValue", "rotateSecret"), "a route puts the value into a header"),
     "exportAuditEvents": "`since` is the size of a checkpoint",
@@ -120,6 +121,7 @@ MEANT: dict[str, str] = {
 SIGNED = [header for header in headers.SIGNED.values() if header != "Idempotency-Key"]
 LOOSE: dict[str, str] = {
     "createAgents": "each agent of a batch is refused by itself, with 200",
+    **dict.fromkeys(("createDeviceCode", "pollDeviceToken"), "a form's field without a value is none (RFC 6749, 3.1)"),
     # The tool writes too many `metadata.` filters without their prefix; what nobody declared is ignored.
     **dict.fromkeys(("listAuditEvents", "exportAuditEvents"), "too many filters arrive as none"),
 }
