@@ -269,6 +269,7 @@ def fixed(console: Driven) -> None:
     """Show a code and a picture that are the same in every run."""
     console.one(PlainText, "#code").update(" ".join("BCDF-3479"))
     console.one(Qr).show("http://localhost:12345/device?user_code=BCDF-3479")
+    console.one(PlainText, "#address").update("https://custody.example/device?user_code=BCDF-3479")
 
 
 @pytest.mark.long
