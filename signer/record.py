@@ -640,6 +640,8 @@ def shown(effect: Effect) -> dict[str, Any]:
         found["unknown"] = True
     if effect.label is not None:
         found["label"] = effect.label
+    if effect.size is not None:
+        found["size"] = effect.size
     return found
 
 

@@ -77,7 +77,7 @@ def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:
             # A fee has met an address only if it was paid to it.
             what = "rent" if effect.label == "rent" else "a fee"
             return "send", f"it {amount_of(effect.amount, effect.asset or '', earlier.chain_id, None)} as {what}"
-        case "opaque":
+        case "unread" | "opaque":
             return "do", "undecoded data"
         case "call":
             return "call", "it"

@@ -26,9 +26,9 @@ def dangers(order: Order, known: Known) -> list[Line]:
         said.append(Line("! UNLIMITED: the spender can take the whole balance, now and later.", "bad"))
     if any(effect.unknown for effect in order.effects):
         said.append(Line("! Typed data of an unknown kind: read all of it.", "bad"))
-    elif order.kind == "bitcoin" and any(effect.kind == "opaque" for effect in order.effects):
+    elif order.kind == "bitcoin" and any(effect.unread for effect in order.effects):
         said.append(Line("! Others pay in this transaction: it is complete only once they have signed too.", "warn"))
-    elif any(effect.kind == "opaque" for effect in order.effects):
+    elif any(effect.unread for effect in order.effects):
         said.append(Line("! Not fully decoded: it may do more than is shown here.", "bad"))
     said += [one for one in psbt_in_words(order, known) if one.tone == "bad"]
     if never_paid(order, known):

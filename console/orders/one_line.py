@@ -31,13 +31,13 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
         case "fee":
             return f"Pays a fee of {_brief_amount(effect, order, known)}"
-        case "opaque" if order.kind == "bitcoin":
+        case "unread" | "opaque" if order.kind == "bitcoin":
             return "Pays together with others"
-        case "opaque" if effect.unknown:
+        case "unread" | "opaque" if effect.unknown:
             return f"Unknown typed data: {quoted(effect.label or '', 24)}"
-        case "opaque" if effect.label:
+        case "unread" | "opaque" if effect.label:
             return f"Cannot be decoded: document {quoted(effect.label, 24)}"
-        case "opaque":
+        case "unread" | "opaque":
             return f"Cannot be decoded: call of {whom}"
         case "call":
             return f"Calls {whom}"

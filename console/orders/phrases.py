@@ -50,8 +50,8 @@ def phrase(effect: Effect, order: Order, known: Known) -> list[Line]:
             return _approval(effect, order, known)
         case "fee":
             return _fee(effect, order, known)
-        case "opaque":
-            return _opaque(effect, order, known)
+        case "unread" | "opaque":
+            return _unread(effect, order, known)
         case "call":
             return [Line("Calls a contract:", "warn"), *parties(effect.to, order, known)]
         case kind:
@@ -156,7 +156,7 @@ def _fee(effect: Effect, order: Order, known: Known) -> list[Line]:
     return [Line(f"{name} {most}{amount} {what}:", "warn"), *parties(effect.to, order, known)]
 
 
-def _opaque(effect: Effect, order: Order, known: Known) -> list[Line]:
+def _unread(effect: Effect, order: Order, known: Known) -> list[Line]:
     if order.kind == "bitcoin":
         return [Line(_OTHERS_PAY, "warn")]
     said = [Line("Cannot be decoded: it may move anything the agent has.", "bad")]

@@ -57,7 +57,7 @@ def differences(psbt: Psbt, effects: Sequence[Effect]) -> list[str]:
         said.append(f"its fee is {psbt.fee:,} sat")
     own = {effect.from_ for effect in effects}
     others = any(one.coin is None or one.coin.address not in own for one in psbt.inputs)
-    if not others and any(effect.kind == "opaque" for effect in effects):
+    if not others and any(effect.unread for effect in effects):
         said.append("nobody else pays in it")
     return said
 

@@ -31,7 +31,7 @@ def validity(order: Order, known: Known) -> list[Line]:
     message = _message(known.data) if order.kind == "typed_data" else None
     if message is None or not order.effects:
         return []
-    if any(effect.kind == "opaque" for effect in order.effects):
+    if any(effect.unread for effect in order.effects):
         return [_own_account(message)]
     found = _fields(message, depth=_RECOGNISED_DEPTH)
     said = [_until("The", _ends(found, _UNTIL), _begins(found))]

@@ -119,7 +119,7 @@ class Item:
     @cached_property
     def size(self) -> float:
         """The native amount, comparable among chains; without end where it has no bound, or none is known."""
-        if any(effect.kind == "opaque" or unlimited(effect) for effect in self.approval.effects):
+        if any(effect.unread or unlimited(effect) for effect in self.approval.effects):
             return float("inf")
         return int(self.native * 10 ** (_COIN_DECIMALS - self.coin.decimals))
 

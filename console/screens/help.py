@@ -34,7 +34,7 @@ WORDS = (
     ("signer", "somebody else who must agree to what an agent asks; the API makes and changes them, u lists them"),
     ("UNLIMITED", "a permission to spend all of a token that the wallet has or will ever have"),
     ("raw", "an amount in the smallest unit of the chain; the readable amount is derived from it"),
-    ("opaque", "bytes that cannot be decoded here; approve them only if you know their meaning"),
+    ("unread", "bytes that cannot be decoded here; approve them only if you know their meaning"),
     ("frozen", "no order is signed and no request is proxied; pending approvals stay pending"),
     ("expired", "not decided in time; the order counts as denied"),
     ("delivery", "one event sent to one webhook, with all its attempts"),

@@ -11,7 +11,7 @@ import msgspec
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):
-    """One thing that the bytes do: `kind` is transfer, approval, fee, call or opaque."""
+    """One thing that the bytes do: `kind` is transfer, approval, fee or unread; earlier rows say opaque for unread."""
 
     kind: str
     asset: str | None = None
@@ -23,6 +23,12 @@ class Effect(msgspec.Struct, frozen=True, gc=False):
     nft: bool = False
     label: str | None = None
     unknown: bool = False
+    size: int | None = None
+
+    @property
+    def unread(self) -> bool:
+        """Whether it stands for bytes that the service could not decode."""
+        return self.kind in ("unread", "opaque")
 
 
 class PolicyResult(msgspec.Struct, frozen=True, rename="camel", gc=False):

@@ -10,7 +10,7 @@ import msgspec
 # An approval of this much or more is treated as unlimited: a person decides.
 UNLIMITED = 2**128
 
-EffectKind = Literal["transfer", "approval", "fee", "call", "opaque"]
+EffectKind = Literal["transfer", "approval", "fee", "unread"]
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -31,8 +31,9 @@ class Effect(msgspec.Struct, frozen=True):
 
     `asset` is `evm:native`, `evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`; amounts are
     integers in the smallest unit. A revocation is an approval of 0. `call` names the contract call the effect came
-    from, if any, so that a contract-allowlist can vouch for it. An `opaque` effect is one nobody could decode.
-    `unknown` says that it is typed data of a kind that is on no list here. A fee whose `to` is somebody else is a gift,
+    from, if any, so that a contract-allowlist can vouch for it. An `unread` effect stands for bytes that nobody could
+    decode: `label` says where they are, `size` how many. `unknown` says that it is typed data of a kind that is on no
+    list here. `revokes` says that an approval can only take power away. A fee whose `to` is somebody else is a gift,
     and counts as spend. `nft` says the amount is a token id or count that no limit can judge.
     """
 
@@ -47,6 +48,8 @@ class Effect(msgspec.Struct, frozen=True):
     unknown: bool = False
     label: str | None = None
     call: Call | None = None
+    size: int | None = None
+    revokes: bool = False
 
 
 class Subject(msgspec.Struct, frozen=True):

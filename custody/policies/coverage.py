@@ -67,7 +67,7 @@ def _covers(covered: Coverage, effect: Effect, subject: Subject) -> bool:
         return True
     if limitless(effect):
         return False
-    if effect.kind in ("call", "opaque"):
+    if effect.kind == "unread":
         return _covers_call(covered, effect, subject)
     if covered.names(effect, subject):
         return True
@@ -104,7 +104,7 @@ def _vouched(covered: Coverage, effect: Effect) -> bool:
 def _described(effect: Effect, units: Units, chain_id: int | None) -> str:
     if effect.unknown:
         return "typed data of an unknown kind"
-    if effect.kind in ("call", "opaque"):
+    if effect.kind == "unread":
         where = f" of {effect.call.selector} on {effect.call.contract}" if effect.call else ""
         return f"an undecoded call{where}"
     if effect.nft:

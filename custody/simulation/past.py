@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -131,12 +131,17 @@ def _solana(stored: Stored, wallet: str) -> Subject:
 class _Shown(msgspec.Struct, frozen=True, rename={"from_": "from"}):
     """An effect as it is kept."""
 
-    kind: EffectKind
+    kind: EffectKind | Literal["opaque"]
     asset: str | None
     amount: str
     from_: str | None = None
     to: str | None = None
     label: str | None = None
+
+    @property
+    def known(self) -> EffectKind:
+        """The kind in the words of this version."""
+        return "unread" if self.kind == "opaque" else self.kind
 
 
 def _psbt(stored: Stored, wallet: str) -> Subject:
@@ -145,7 +150,7 @@ def _psbt(stored: Stored, wallet: str) -> Subject:
         # Of what was refused a long text is not kept, and not all of its effects.
         raise ValueError("this order was not kept")
     shown = msgspec.json.decode(stored.effects or "", type=list[_Shown])
-    effects = tuple(Effect(one.kind, one.asset, int(one.amount), one.from_, one.to, label=one.label) for one in shown)
+    effects = tuple(Effect(one.known, one.asset, int(one.amount), one.from_, one.to, label=one.label) for one in shown)
     return bitcoin_effects.subject(effects, stored.caip2 or "")
 
 

@@ -196,7 +196,7 @@ BY_ONE = "Decide them one by one."
         ([payment(ether()), payment(ether(), chain=10)], "on different chains"),
         ([payment(ether()), payment()], "effects of some of these are unknown"),
         ([payment(Effect(kind="approval", asset="evm:1:0x3", amount="5", spender=SPENDER))] * 2, "Only payments"),
-        ([payment(Effect(kind="opaque", to=ADDRESS))] * 2, "Only payments"),
+        ([payment(Effect(kind="unread", to=ADDRESS))] * 2, "Only payments"),
     ],
     ids=[
         "amounts",
@@ -208,7 +208,7 @@ BY_ONE = "Decide them one by one."
         "chains",
         "nothing",
         "approvals",
-        "opaque",
+        "unread",
     ],
 )
 def test_only_the_same_payment_is_approved_several_times(items: list[Item], why: str) -> None:

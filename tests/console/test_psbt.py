@@ -32,11 +32,11 @@ THEM = bitcoin.address_of(SOMEBODY)
 
 def effect(amount: int, to: str | None = THEM, kind: str = "transfer", label: str | None = None) -> Effect:
     """An effect as the service has it."""
-    return Effect(kind, "bitcoin" if kind != "opaque" else None, str(amount), OWN, to, label=label)
+    return Effect(kind, "bitcoin" if kind != "unread" else None, str(amount), OWN, to, label=label)
 
 
 FEE = effect(1_000, None, "fee")
-OTHERS = effect(0, None, "opaque", "others pay in this transaction")
+OTHERS = effect(0, None, "unread", "others pay in this transaction")
 
 
 def asked(*effects: Effect, **changed: Any) -> Order:

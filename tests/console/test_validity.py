@@ -75,7 +75,7 @@ def test_an_expiry_of_zero_is_for_ever() -> None:
     ids=["an end", "one of several without", "none"],
 )
 def test_the_expiry_of_unknown_typed_data_is_attributed_to_the_document(message: dict[str, Any], line: str) -> None:
-    shown = permit_order(Effect("opaque", None, "0", US, TOKEN, label="OrderComponents"))
+    shown = permit_order(Effect("unread", None, "0", US, TOKEN, label="OrderComponents"))
 
     assert ends(shown, **message)[0][0] == line
 

@@ -265,7 +265,7 @@ def test_a_call_that_only_resembles_an_nft_transfer_shows_an_amount(label: str) 
 
 
 def test_typed_data_of_an_unknown_kind_is_said_to_be_unknown_before_anything_else() -> None:
-    effect = Effect("opaque", None, "0", US, THEM, label="SafeOp", unknown=True)
+    effect = Effect("unread", None, "0", US, THEM, label="SafeOp", unknown=True)
     shown = order(effect, kind="typed_data", to_address=THEM)
 
     assert dangers(shown, Known())[0] == Line("! Typed data of an unknown kind: read all of it.", "bad")
@@ -274,7 +274,7 @@ def test_typed_data_of_an_unknown_kind_is_said_to_be_unknown_before_anything_els
 
 
 def test_an_undecoded_call_says_so_in_red() -> None:
-    shown = order(Effect("opaque", None, "0", US, THEM), to_address=THEM, value="0")
+    shown = order(Effect("unread", None, "0", US, THEM), to_address=THEM, value="0")
 
     assert said(shown)[:3] == [
         "Cannot be decoded: it may move anything the agent has.",
@@ -435,12 +435,12 @@ def test_an_order_without_effects_says_so_in_red() -> None:
         ([FEE, pays(), pays()], "Sends 1.5 ETH to 0x11111…111111, and 1 more"),
         ([pays(), allows()], "UNLIMITED approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, and 1 more"),
         ([allows("0")], "Lowers approval of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd, or sets it to 0, or adds nothing"),
-        ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
-        ([Effect("opaque", None, "0", US, THEM, label="SafeOp", unknown=True)], 'Unknown typed data: "SafeOp"'),
-        ([Effect("opaque", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
+        ([Effect("unread", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
+        ([Effect("unread", None, "0", US, THEM, label="SafeOp", unknown=True)], 'Unknown typed data: "SafeOp"'),
+        ([Effect("unread", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
         ([], "Effect unknown"),
     ],
-    ids=["payment", "two wei", "several", "approval", "revocation", "opaque", "kind", "document", "none"],
+    ids=["payment", "two wei", "several", "approval", "revocation", "unread", "kind", "document", "none"],
 )
 def test_a_list_has_it_in_one_line_the_gravest_first(effects: list[Effect], line: str) -> None:
     assert summary(order(*effects), Known()) == line
@@ -451,7 +451,7 @@ WORDS = st.text(max_size=40) | st.sampled_from(
 )
 EFFECTS = st.builds(
     Effect,
-    st.sampled_from(["transfer", "approval", "fee", "call", "opaque"]) | WORDS,
+    st.sampled_from(["transfer", "approval", "fee", "call", "unread"]) | WORDS,
     st.none() | WORDS,
     WORDS | st.just(MOST),
     st.none() | WORDS,
@@ -533,7 +533,7 @@ def test_a_message_that_is_shown_whole_says_nothing_of_lines() -> None:
     ids=["many", "very many", "calldata", "both", "a name", "very deep"],
 )
 def test_a_message_that_is_not_shown_whole_says_so_in_red_above_and_below(message: object, lacking: str) -> None:
-    opaque = Effect("opaque", None, "0", US, THEM, label="T0")
+    opaque = Effect("unread", None, "0", US, THEM, label="T0")
     shown, known = order(opaque, kind="typed_data"), Known(data=document(message))
     line = f"Not all of the message is shown in the details: {lacking}."
 

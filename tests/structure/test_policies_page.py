@@ -107,7 +107,7 @@ def pays_bitcoins(network: str) -> Subject:
 def calls(selector: str, recipient: str, amount: int) -> Subject:
     call = Call(1, TOKEN, selector, recipient=recipient, amount=amount, decoded=selector == "0xa9059cbb")
     moved = Effect("transfer", f"evm:1:{TOKEN}", amount, None, recipient, call=call)
-    effect = moved if call.decoded else Effect("opaque", None, 0, None, TOKEN, call=call)
+    effect = moved if call.decoded else Effect("unread", None, 0, None, TOKEN, call=call)
     return Subject("evm", "evm", 1, "eip155:1", TOKEN, (effect,), (call,))
 
 

@@ -27,7 +27,7 @@ def subject_of(spend: Spend, own_address: str) -> Subject:
     ]
     effects.append(Effect("fee", ASSET, spend.fee, from_=own_address))
     if spend.foreign:
-        effects.append(Effect("opaque", None, 0, from_=own_address, label=OTHERS_PAY))
+        effects.append(Effect("unread", None, 0, from_=own_address, label=OTHERS_PAY))
     return subject(tuple(effects), spend.scope.network.caip2)
 
 

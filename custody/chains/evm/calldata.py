@@ -1,6 +1,6 @@
 """What a contract call does, read from its bytes.
 
-Promise P6: judged on what the bytes do. Whatever is not read exactly is one `opaque` effect, which no limit
+Promise P6: judged on what the bytes do. Whatever is not read exactly is one `unread` effect, which no limit
 covers: router and Safe calls, wrapping, ownership and upgrades among them.
 """
 
@@ -29,16 +29,16 @@ def decode(
         return (native,), ()
     # None of the calls we read accepts coins, so with coins it is a contract of another kind.
     read = None if value else _read(data, contract, chain_id, us, depth=0)
-    effects, calls = read or _opaque(data, contract, chain_id, us, value)
+    effects, calls = read or _unread(data, contract, chain_id, us, value)
     return ((native, *effects) if value else effects), calls
 
 
 type _Decoded = tuple[tuple[Effect, ...], tuple[Call, ...]]
 
 
-def _opaque(data: bytes, contract: str, chain_id: int, us: str, value: int) -> _Decoded:
+def _unread(data: bytes, contract: str, chain_id: int, us: str, value: int) -> _Decoded:
     call = Call(chain_id, contract, _selector(data), native_value=value)
-    return (Effect("opaque", None, 0, us, contract, call=call),), (call,)
+    return (Effect("unread", None, 0, us, contract, call=call),), (call,)
 
 
 def _selector(data: bytes) -> str:
@@ -67,7 +67,7 @@ def _read(data: bytes, contract: str, chain_id: int, us: str, *, depth: int) -> 
 def _read_each(site: Site, types: tuple[str, ...], body: bytes, *, depth: int) -> _Decoded | None:
     """Read the inner calls of a multicall, which the contract makes to itself in our name.
 
-    One that cannot be read makes the whole opaque. The outer call is listed too, so an allowlist must know both.
+    One that cannot be read makes the whole unread. The outer call is listed too, so an allowlist must know both.
     """
     try:
         inner = abi.decode(types, body)[-1]

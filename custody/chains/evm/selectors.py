@@ -1,7 +1,7 @@
 """The contract calls we can read, and what each one does to us.
 
 A reader gets strictly decoded arguments and returns what happens, or None when the call is about somebody else or
-means something we cannot vouch for; that makes it opaque, and a person decides.
+means something we cannot vouch for; that leaves it unread, and a person decides.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import msgspec
 from custody.chains.types import UNLIMITED, Call, Effect
 from custody.kit.shapes import MAX_UINT256
 
-# The same address on every chain that has the canonical deployment; elsewhere its calls stay opaque.
+# The same address on every chain that has the canonical deployment; elsewhere its calls stay unread.
 PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
 # More than any honest batch has, and few enough to be judged quickly and read by a person.
 MAX_EFFECTS = 100

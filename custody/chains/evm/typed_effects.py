@@ -1,7 +1,7 @@
 """What a signature over an EIP-712 document lets others do with our money.
 
 A document is recognised by its whole type string, never by its name alone. What moves value in a way we read exactly
-becomes that effect. What is known to move value or power, but cannot be read exactly, is `opaque`. `_HARMLESS` lists
+becomes that effect. What is known to move value or power, but cannot be read exactly, is `unread`. `_HARMLESS` lists
 the kinds that move nothing and grant nothing. Every other kind is unknown: a person decides where rules limit spend
 or addresses, unless a contract-allowlist lists its contract.
 """
@@ -85,17 +85,17 @@ def effects_of(document: Document, us: str) -> Effects:
     if reader is not None:
         complete = document.chain_id is not None and document.verifying_contract is not None
         effects = reader(document, document.message, us) if complete else None
-        return _opaque(document, us) if effects is None else effects
+        return _unread(document, us) if effects is None else effects
     if spelled in _HARMLESS:
         return ()
     if _is_powerful(document.schema, document.primary_type):
-        return _opaque(document, us)
-    return _opaque(document, us, unknown=True)
+        return _unread(document, us)
+    return _unread(document, us, unknown=True)
 
 
-def _opaque(document: Document, us: str, *, unknown: bool = False) -> Effects:
+def _unread(document: Document, us: str, *, unknown: bool = False) -> Effects:
     contract = document.verifying_contract
-    return (Effect("opaque", None, 0, us, contract, unknown=unknown, label=document.primary_type),)
+    return (Effect("unread", None, 0, us, contract, unknown=unknown, label=document.primary_type),)
 
 
 def _is_powerful(schema: Schema, primary_type: str) -> bool:

@@ -62,7 +62,7 @@ class ApprovalQuorum(Terms, frozen=True):
         """Why the order needs no votes, or None. What no amount can judge needs them, whatever the asset."""
         if self.above is None:
             return None
-        if any(effect.kind in ("call", "opaque") or limitless(effect) for effect in subject.effects):
+        if any(effect.kind == "unread" or limitless(effect) for effect in subject.effects):
             return None
         asset = self.asset or NATIVE_OF[subject.family]
         amount = moved(subject).get(asset, 0)

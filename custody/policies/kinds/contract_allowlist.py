@@ -46,7 +46,7 @@ class ContractAllowlist(Terms, frozen=True):
         for effect in subject.effects:
             if effect.call is not None and effect.call not in calls:
                 calls.append(effect.call)
-            if effect.call is None and effect.kind in ("call", "opaque"):
+            if effect.call is None and effect.kind == "unread":
                 return False, "the order contains an effect that is not a contract call"
         for call in calls:
             if not self.permits(call):
@@ -128,7 +128,7 @@ class ContractAllowlist(Terms, frozen=True):
                         False,
                         f"typed data of an unknown kind cannot be checked against the constraints for {contract}",
                     )
-            elif effect.kind == "opaque":
+            elif effect.kind == "unread":
                 return False, "the effects of the typed data cannot be determined"
             elif not any(_signs(entry, effect, contract) for entry in entries):
                 why = _unsigned(entries[0], effect, contract, subject.chain_id, say)

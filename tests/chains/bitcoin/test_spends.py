@@ -379,7 +379,7 @@ def test_everything_counts_where_others_pay_and_a_person_decides() -> None:
     subject = subject_of(found, "ours")
 
     assert found.outflow == 60_000
-    assert [(one.kind, one.amount) for one in subject.effects] == [("transfer", 59_000), ("fee", 1_000), ("opaque", 0)]
+    assert [(one.kind, one.amount) for one in subject.effects] == [("transfer", 59_000), ("fee", 1_000), ("unread", 0)]
     assert subject.effects[-1].label == "others pay in this transaction"
 
 

@@ -167,7 +167,7 @@ def test_a_person_is_shown_that_the_kind_is_unknown_and_may_approve_it(tenant: T
     agent.post(path(agent), json=document("SafeOp", DOMAIN))
 
     (item,) = tenant.ok("GET", "/approvals")
-    assert [(one["kind"], one["unknown"], one["label"]) for one in item["effects"]] == [("opaque", True, "SafeOp")]
+    assert [(one["kind"], one["unknown"], one["label"]) for one in item["effects"]] == [("unread", True, "SafeOp")]
     tenant.ok("POST", f"/approvals/{item['id']}/approve", {"digest": item["digest"]})
     assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["status"] == "signed"
 

@@ -130,7 +130,7 @@ def test_a_dai_permit_is_unlimited() -> None:
 def test_calls_of_unknown_contracts_or_selectors_are_opaque(data: bytes) -> None:
     effect = only(data)
 
-    assert (effect.kind, effect.asset, effect.amount, effect.to) == ("opaque", None, 0, TOKEN)
+    assert (effect.kind, effect.asset, effect.amount, effect.to) == ("unread", None, 0, TOKEN)
     assert effect.call == Call(CHAIN, TOKEN, "0x" + (data[:4].hex() if len(data) >= 4 else ""))
 
 
@@ -139,26 +139,26 @@ def test_coins_sent_with_a_token_call_make_it_opaque(data: bytes) -> None:
     (native, opaque), (call,) = read(data, value=7)
 
     assert native == Effect("transfer", EVM_NATIVE, 7, US, TOKEN)
-    assert (opaque.kind, call.decoded, call.native_value) == ("opaque", False, 7)
+    assert (opaque.kind, call.decoded, call.native_value) == ("unread", False, 7)
 
 
 @pytest.mark.parametrize("position", [4, 15])
 def test_a_dirty_address_is_opaque(position: int) -> None:
     dirty = TRANSFER[:position] + b"\x01" + TRANSFER[position + 1 :]
 
-    assert only(dirty).kind == "opaque"
+    assert only(dirty).kind == "unread"
 
 
 @pytest.mark.parametrize("data", MOVES_OURS + ALLOWS + REVOKES, ids=lambda data: data[:4].hex())
 @pytest.mark.parametrize("length", [-1, 1, 32])
 def test_missing_or_trailing_bytes_are_opaque(data: bytes, length: int) -> None:
-    assert only(data[:length] if length < 0 else data + bytes(length)).kind == "opaque"
+    assert only(data[:length] if length < 0 else data + bytes(length)).kind == "unread"
 
 
 def test_a_boolean_of_two_is_opaque() -> None:
     revoked = calldata("setApprovalForAll(address,bool)", SPENDER, False)
 
-    assert only(revoked[:-1] + b"\x02").kind == "opaque"
+    assert only(revoked[:-1] + b"\x02").kind == "unread"
 
 
 NFTS = [
@@ -186,7 +186,7 @@ def test_an_nft_batch_has_one_effect_for_each_token() -> None:
 
 @pytest.mark.parametrize(("ids", "counts"), [([], []), ([1], [1, 2]), ([1] * 101, [1] * 101)])
 def test_an_nft_batch_that_does_not_add_up_is_opaque(ids: list[int], counts: list[int]) -> None:
-    assert only(calldata(BATCH, US, OTHER, ids, counts, b"")).kind == "opaque"
+    assert only(calldata(BATCH, US, OTHER, ids, counts, b"")).kind == "unread"
 
 
 def test_approval_for_all_is_unlimited_and_no_limit_can_judge_it() -> None:
@@ -213,7 +213,7 @@ def test_permit2_moves_and_allows_the_token_it_names() -> None:
     ],
 )
 def test_permit2_calls_to_another_contract_are_opaque(data: bytes) -> None:
-    assert only(data, to=OTHER).kind == "opaque"
+    assert only(data, to=OTHER).kind == "unread"
 
 
 @pytest.mark.parametrize("outer", [("multicall(bytes[])",), ("multicall(uint256,bytes[])", 99)])
@@ -228,7 +228,7 @@ def test_a_multicall_is_the_sum_of_its_calls(outer: tuple[Any, ...]) -> None:
 
 
 def test_one_opaque_call_makes_a_multicall_opaque() -> None:
-    assert only(calldata("multicall(bytes[])", [TRANSFER, NEVER_READ[-3]])).kind == "opaque"
+    assert only(calldata("multicall(bytes[])", [TRANSFER, NEVER_READ[-3]])).kind == "unread"
 
 
 def test_multicalls_nest_three_deep_and_no_deeper() -> None:
@@ -237,12 +237,12 @@ def test_multicalls_nest_three_deep_and_no_deeper() -> None:
         nested = calldata("multicall(bytes[])", [nested])
 
     assert read(nested)[0][0].kind == "transfer"
-    assert only(calldata("multicall(bytes[])", [nested])).kind == "opaque"
+    assert only(calldata("multicall(bytes[])", [nested])).kind == "unread"
 
 
 def test_a_multicall_of_too_many_effects_is_opaque() -> None:
     assert len(read(calldata("multicall(bytes[])", [TRANSFER] * 100))[0]) == 100
-    assert only(calldata("multicall(bytes[])", [TRANSFER] * 101)).kind == "opaque"
+    assert only(calldata("multicall(bytes[])", [TRANSFER] * 101)).kind == "unread"
 
 
 @pytest.mark.parametrize(
@@ -256,13 +256,13 @@ def test_a_second_way_to_write_the_same_is_opaque(where: int, changed: int) -> N
 
     data[where] = changed
 
-    assert only(bytes(data)).kind == "opaque"
+    assert only(bytes(data)).kind == "unread"
 
 
 def test_a_huge_count_is_refused_without_allocating() -> None:
     data = bytes.fromhex("ac9650d8") + (32).to_bytes(32) + (2**255).to_bytes(32)
 
-    assert only(data).kind == "opaque"
+    assert only(data).kind == "unread"
 
 
 @given(st.sampled_from(sorted(READERS)), st.binary(max_size=400))
@@ -280,7 +280,7 @@ def test_no_two_encodings_mean_the_same(position: int, flip: int) -> None:
 
     effect = only(changed)
 
-    assert effect.kind == "opaque" or (effect.to, effect.amount) != (OTHER, 5)
+    assert effect.kind == "unread" or (effect.to, effect.amount) != (OTHER, 5)
 
 
 def test_addresses_come_out_in_lower_case() -> None:

@@ -109,7 +109,7 @@ def test_a_permit2_batch_has_one_approval_for_each_token() -> None:
 
 @pytest.mark.parametrize("count", [0, 101])
 def test_a_permit2_batch_of_none_or_too_many_is_opaque(count: int) -> None:
-    assert [effect.kind for effect in effects(BATCH, batch(count), PERMIT2_DOMAIN)] == ["opaque"]
+    assert [effect.kind for effect in effects(BATCH, batch(count), PERMIT2_DOMAIN)] == ["unread"]
 
 
 PERMITTED = {"token": TOKEN, "amount": 5}
@@ -127,7 +127,7 @@ def test_a_permit2_transfer_is_spent_on_the_spender(name: str, suffix: str, perm
 
 
 def test_permit2_at_another_contract_is_opaque() -> None:
-    assert [effect.kind for effect in effects(BATCH, batch(1), DOMAIN)] == ["opaque"]
+    assert [effect.kind for effect in effects(BATCH, batch(1), DOMAIN)] == ["unread"]
 
 
 WORD = "0x" + "01" * 32
@@ -221,12 +221,12 @@ OPAQUE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("types", "value"), OPAQUE.values(), ids=OPAQUE)
 def test_power_that_cannot_be_read_exactly_is_opaque(types: dict[str, str], value: dict[str, Any]) -> None:
-    assert effects(types, value) == (Effect("opaque", None, 0, US, TOKEN, label=next(iter(types))),)
+    assert effects(types, value) == (Effect("unread", None, 0, US, TOKEN, label=next(iter(types))),)
 
 
 @pytest.mark.parametrize("domain", [{}, {"chainId": 1}, {"verifyingContract": TOKEN}])
 def test_a_permit_without_chain_or_contract_is_opaque(domain: dict[str, Any]) -> None:
-    assert [effect.kind for effect in effects({"Permit": PERMIT}, permit(), domain)] == ["opaque"]
+    assert [effect.kind for effect in effects({"Permit": PERMIT}, permit(), domain)] == ["unread"]
 
 
 PERSON = "string name,address wallet"
@@ -263,7 +263,7 @@ def test_a_published_type_on_no_list_is_unknown(name: str, domain: dict[str, Any
     subject = subject_of(read(msgspec.convert(document(name, domain), TypedDataOrder)), US)
 
     (effect,) = subject.effects
-    assert (effect.kind, effect.unknown, effect.to) == ("opaque", True, domain.get("verifyingContract"))
+    assert (effect.kind, effect.unknown, effect.to) == ("unread", True, domain.get("verifyingContract"))
 
 
 def test_the_subject_names_chain_and_contract_in_lower_case() -> None:

@@ -171,7 +171,7 @@ def _odd(to):
         opaque_call(value=9),
         typed(contract=to),
         typed(chain_id=None),
-        typed(Effect("opaque", None, 0)),
+        typed(Effect("unread", None, 0)),
         unknown(),
         unknown(contract=None),
         approval_call(2**128, spender=to),

@@ -66,7 +66,7 @@ def typed(*effects, chain_id=1, contract=TOKEN_CONTRACT) -> Subject:
 def unknown(**changes) -> Subject:
     """Typed data of a kind that is on no list."""
     subject = typed(**changes)
-    effect = Effect("opaque", None, 0, BOB, subject.verifying_contract, unknown=True, label="SafeOp")
+    effect = Effect("unread", None, 0, BOB, subject.verifying_contract, unknown=True, label="SafeOp")
     return msgspec.structs.replace(subject, effects=(effect,))
 
 
@@ -89,7 +89,7 @@ def approval_call(amount, spender=ALICE) -> Subject:
 def opaque_call(value=0, selector=UNKNOWN, contract=TOKEN_CONTRACT) -> Subject:
     call = Call(1, contract, selector, value)
     coins = (Effect("transfer", EVM_NATIVE, value, BOB, contract),) if value else ()
-    return evm(*coins, Effect("opaque", None, 0, BOB, contract, call=call), calls=(call,), destination=contract)
+    return evm(*coins, Effect("unread", None, 0, BOB, contract, call=call), calls=(call,), destination=contract)
 
 
 def rent(amount=2_039_280, owner="them") -> Subject:

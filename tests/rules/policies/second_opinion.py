@@ -60,7 +60,7 @@ def _over(config, new, spend, floor):
 def _loose(effect, subject, named):
     if effect.kind == "fee" and not _deposit(effect):
         return False
-    if effect.kind == "opaque" or effect.nft or _unlimited(effect):
+    if effect.kind == "unread" or effect.nft or _unlimited(effect):
         return True
     nothing = effect.amount == 0 and (effect.asset in COINS.values() or subject.kind == "typed_data")
     return not _names(effect, subject) & named and not nothing

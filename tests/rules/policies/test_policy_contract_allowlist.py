@@ -123,7 +123,7 @@ def test_every_call_of_a_batch_must_be_listed():
 
 
 def test_something_undecodable_without_a_call_fails_closed():
-    assert decision(allow(entry(TRANSFER)), evm(Effect("opaque", None, 0))) == "refuse"
+    assert decision(allow(entry(TRANSFER)), evm(Effect("unread", None, 0))) == "refuse"
 
 
 def test_a_call_named_only_by_its_effect_is_judged_too():
@@ -186,7 +186,7 @@ def test_a_revocation_by_signature_needs_no_selector_but_keeps_the_constraints()
 
 
 def test_typed_data_that_nobody_can_read_is_refused_even_at_a_listed_contract():
-    unread = typed(Effect("opaque", None, 0, BOB, TOKEN_CONTRACT))
+    unread = typed(Effect("unread", None, 0, BOB, TOKEN_CONTRACT))
 
     assert decision(allow(entry(SUBMIT, *APPROVING, *TRANSFERRING)), unread) == "refuse"
 

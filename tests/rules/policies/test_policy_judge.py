@@ -75,7 +75,7 @@ def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_with_null():
         ([NATIVE_LIMIT], approval_call(0)),
         ([NATIVE_LIMIT], opaque_call()),
         ([NATIVE_LIMIT], permit(5)),
-        ([NATIVE_LIMIT], typed(Effect("opaque", None, 0))),
+        ([NATIVE_LIMIT], typed(Effect("unread", None, 0))),
         ([NATIVE_LIMIT], unknown()),
         ([NATIVE_LIMIT], unknown(contract=None)),
         ([rule("auto-approve-threshold", {"threshold": "9"})], unknown()),

@@ -115,7 +115,7 @@ def test_an_event_carries_the_first_effects_and_counts_the_others() -> None:
 
 
 def test_long_names_in_effects_do_not_make_a_long_event() -> None:
-    long = {"kind": "opaque", "label": "x" * 3000}
+    long = {"kind": "unread", "label": "x" * 3000}
 
     assert clipped([long] * 4) == ([long] * 2, 2)
-    assert clipped([{"kind": "opaque", "label": "x" * MAX_EFFECTS_BYTES}]) == ([], 1)
+    assert clipped([{"kind": "unread", "label": "x" * MAX_EFFECTS_BYTES}]) == ([], 1)
