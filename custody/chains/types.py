@@ -24,6 +24,8 @@ class Call(msgspec.Struct, frozen=True):
     spender: str | None = None
     amount: int | None = None
     decoded: bool = False
+    # Whether the calls inside could be told, of one that holds others; if not, no list permits it.
+    apart: bool = True
 
 
 class Effect(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from custody.chains.evm.selectors import PERMIT2
 from custody.chains.types import Effect, Subject
 from custody.chains.units import Units
 from custody.policies.assets import NATIVES, told
@@ -44,16 +45,24 @@ def coverage(rules: Sequence[ParsedRule]) -> Coverage:
 
 
 def uncovered(covered: Coverage, subject: Subject) -> list[Effect]:
-    """The effects no rule can judge; none when no rule limits spend or addresses, for then nobody asked to be asked.
+    """The effects no rule can judge; none when no rule limits spend, addresses or calls: then nobody asked to be asked.
 
-    Rules about addresses alone leave only typed data that cannot be read uncovered: whom the rest pays or empowers,
-    they can tell.
+    Where no rule limits spend only what is unread is uncovered: whom the rest pays or empowers, the others can tell.
     """
-    if covered.assets:
-        return [effect for effect in subject.effects if not _covers(covered, effect, subject)]
-    if covered.recipients and subject.kind == "typed_data":
-        return [effect for effect in subject.effects if effect.unknown and not _covers(covered, effect, subject)]
-    return []
+    if not (covered.assets or covered.recipients or covered.calls):
+        return []
+    return [effect for effect in subject.effects if not _covers(covered, effect, subject)]
+
+
+def must_ask(covered: Coverage, effect: Effect, subject: Subject) -> bool:
+    """Say whether a tenant that lets uncovered effects pass is asked all the same.
+
+    A limit on a token is void if an unlimited approval of that token passes, and so is every rule that an unread effect
+    may evade: one that names addresses, one that lists calls, one that limits what those bytes may touch.
+    """
+    if effect.kind != "unread":
+        return covered.names(effect, subject)
+    return covered.recipients or bool(covered.calls) or _touches(covered, effect, subject)
 
 
 def described(effects: Sequence[Effect], units: Units, chain_id: int | None) -> str:
@@ -63,12 +72,12 @@ def described(effects: Sequence[Effect], units: Units, chain_id: int | None) -> 
 
 
 def _covers(covered: Coverage, effect: Effect, subject: Subject) -> bool:
-    if effect.kind == "fee" and not deposit(effect):
+    if effect.kind == "unread":
+        return _lets_pass(covered, effect, subject)
+    if not covered.assets or (effect.kind == "fee" and not deposit(effect)) or effect.revokes:
         return True
     if limitless(effect):
         return False
-    if effect.kind == "unread":
-        return _covers_call(covered, effect, subject)
     if covered.names(effect, subject):
         return True
     if not effect.amount and (effect.asset in NATIVES or subject.kind == "typed_data"):
@@ -77,23 +86,30 @@ def _covers(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     return effect.asset not in NATIVES and _vouched(covered, effect)
 
 
-def _covers_call(covered: Coverage, effect: Effect, subject: Subject) -> bool:
-    if effect.amount and not covered.names(effect, subject):
+def _lets_pass(covered: Coverage, effect: Effect, subject: Subject) -> bool:
+    """Say whether an entry lets unread bytes of its contract pass, and no other rule is about what they may do."""
+    if covered.recipients or _touches(covered, effect, subject):
         return False
-    if effect.unknown:
-        return _covers_unknown(covered, subject)
+    if effect.call is not None:
+        return any(listed.allows_unread(effect.call) for listed in covered.calls)
+    return effect.unknown and any(
+        listed.vouches(subject.verifying_contract, subject.chain_id) for listed in covered.calls
+    )
+
+
+def _touches(covered: Coverage, effect: Effect, subject: Subject) -> bool:
+    """Say whether unread bytes may move or hand over an asset that some rule limits.
+
+    A contract may move what it is; what it may take from us by an allowance counted when the allowance was given. Of
+    Permit2, of documents that are known to move value and of those that name no contract nobody can say what they move.
+    """
     call = effect.call
-    if call is None:
-        return False
-    return any(listed.permits(call) for listed in covered.calls)
-
-
-def _covers_unknown(covered: Coverage, subject: Subject) -> bool:
-    contract = subject.verifying_contract
-    # A limit on a token is void if the token takes typed data that nobody reads; the domain may hide the chain.
-    if contract is not None and any(asset.endswith(f":{contract.lower()}") for asset in covered.assets):
-        return False
-    return any(listed.vouches(contract, subject.chain_id) for listed in covered.calls)
+    contract = call.contract if call is not None else subject.verifying_contract
+    if contract is None or contract.lower() == PERMIT2 or (call is None and not effect.unknown):
+        return bool(covered.assets)
+    # A document may hide its chain.
+    where = f":{contract.lower()}" if call is None else f":{call.chain_id}:{call.contract}"
+    return any(asset.endswith(where) for asset in covered.assets)
 
 
 def _vouched(covered: Coverage, effect: Effect) -> bool:
@@ -101,12 +117,20 @@ def _vouched(covered: Coverage, effect: Effect) -> bool:
     return call is not None and any(listed.bounds(call, effect) for listed in covered.calls)
 
 
+def _unread(effect: Effect) -> str:
+    if effect.call is None:
+        return "an undecoded call"
+    where = f"of {effect.call.selector} on {effect.call.contract}"
+    if effect.size is None or not effect.call.decoded:
+        return f"an undecoded call {where}" if not effect.call.decoded else f"what is unread {effect.label} {where}"
+    return f"{effect.size} unread bytes {effect.label} {where}"
+
+
 def _described(effect: Effect, units: Units, chain_id: int | None) -> str:
     if effect.unknown:
         return "typed data of an unknown kind"
     if effect.kind == "unread":
-        where = f" of {effect.call.selector} on {effect.call.contract}" if effect.call else ""
-        return f"an undecoded call{where}"
+        return _unread(effect)
     if effect.nft:
         return f"an NFT {effect.kind} of {effect.asset}"
     if limitless(effect):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from custody.chains.types import Subject
 from custody.policies.budgets import alerts
-from custody.policies.coverage import coverage, described, uncovered
+from custody.policies.coverage import coverage, described, must_ask, uncovered
 from custody.policies.moved import charged, moved
 from custody.policies.rules import ParsedRule
 from custody.policies.types import Decision, Facts, Result, Verdict
@@ -121,8 +121,8 @@ def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Fac
     if not effects:
         return []
     outcome: Decision = "sign" if facts.uncovered == "allow" else facts.uncovered
-    # `allow` is for what no rule names. A limit on a token is void if an unlimited approval of that token passes.
-    if outcome == "sign" and any(covered.names(effect, subject) for effect in effects):
+    # `allow` is for what no rule names.
+    if outcome == "sign" and any(must_ask(covered, effect, subject) for effect in effects):
         outcome = "queue"
     said = _SAID[outcome]
     if outcome == "queue" and facts.approving:

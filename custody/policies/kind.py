@@ -46,8 +46,11 @@ class Calls(Protocol):
     def confines(self, call: Call) -> bool:
         """Say whether a call is listed with a bound on the amount and on who receives it, and keeps both."""
 
+    def allows_unread(self, call: Call) -> bool:
+        """Say whether a call is listed by an entry that says to let pass what nobody can read of it."""
+
     def vouches(self, contract: str | None, chain_id: int | None) -> bool:
-        """Say whether a contract is listed without constraints, and so also for typed data of an unknown kind."""
+        """Say whether a contract is listed without constraints, by an entry that lets unread typed data of it pass."""
 
     def beyond(self, others: Sequence["Calls"]) -> str | None:
         """Name what is listed here and in none of the others, or None."""

@@ -1,88 +1,115 @@
-"""Strict reading of contract-call arguments: the one canonical encoding, or nothing.
+"""Strict reading of contract-call arguments: the one canonical encoding, what deviates from it, or nothing.
 
 A lenient reader is a hole: two decoders that disagree about the same bytes can be made to disagree about an order. So
-padding must be zero, offsets must point where an encoder puts them, and nothing may follow.
+offsets must point where an encoder puts them. What a contract may ignore, or refuse, is read and told: bytes behind the
+arguments, and words that hold more than their type.
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 WORD = 32
-_WIDTHS = {"address": 160, "uint256": 256, "uint160": 160, "uint48": 48, "uint8": 8, "bool": 1}
+_WIDTHS = {"address": 160, "uint256": 256, "uint160": 160, "uint48": 48, "uint8": 8, "bool": 1, "bytes32": 256}
 
-type Value = int | str | bool | bytes | list[int] | list[bytes]
+# A word by its name, `bytes`, a tuple of types, or a list of the one type that an array holds.
+type Type = str | tuple[Type, ...] | list[Type]
+type Value = int | str | bool | bytes | list[Value] | tuple[Value, ...]
 
 
 class NotCanonical(Exception):
     """These bytes are not the canonical encoding of the expected types."""
 
 
-def decode(types: Sequence[str], body: bytes) -> list[Value]:
+class Arguments(msgspec.Struct, frozen=True):
+    """The values, whether a word or padding held more than its type, and how many bytes stand behind."""
+
+    values: tuple[Any, ...]
+    dirty: bool
+    behind: int
+
+
+def decode(types: Sequence[Type], body: bytes) -> Arguments:
     """Read the arguments of a call, or raise NotCanonical."""
-    values: list[Value] = []
-    tail = WORD * len(types)
-    for index, kind in enumerate(types):
-        word = _word(body, WORD * index)
-        if kind in _WIDTHS or kind == "bytes32":
-            values.append(_static(kind, word))
-            continue
-        if int.from_bytes(word) != tail:
+    reader = _Reader(body)
+    values, end = reader.members(types, 0)
+    return Arguments(values, reader.dirty, len(body) - end)
+
+
+class _Reader:
+    """Every byte is read once at most, for each offset must point to where the value before it ended."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.dirty = False
+
+    def members(self, types: Sequence[Type], start: int) -> tuple[tuple[Value, ...], int]:
+        """Read a tuple whose head begins at `start`; gives the values and where the last of them ends."""
+        values: list[Value] = []
+        place, tail = start, start + sum(map(_head_size, types))
+        for each in types:
+            if _is_dynamic(each):
+                if int.from_bytes(self.word(place)) != tail - start:
+                    raise NotCanonical
+                value, tail = self.value(each, tail)
+            else:
+                value, _ = self.value(each, place)
+            values.append(value)
+            place += _head_size(each)
+        return tuple(values), tail
+
+    def value(self, each: Type, start: int) -> tuple[Value, int]:
+        """Read one value that begins at `start`; gives it and where it ends."""
+        if isinstance(each, tuple):
+            return self.members(each, start)
+        if isinstance(each, list):
+            count = self.count(start)
+            # Compared with what is there before anything is made: the sender controls this number.
+            if count * _head_size(each[0]) > len(self.body) - start - WORD:
+                raise NotCanonical
+            values, end = self.members(each * count, start + WORD)
+            return list(values), end
+        return self.padded(start) if each == "bytes" else (self.static(each, self.word(start)), start + WORD)
+
+    def static(self, name: str, word: bytes) -> Value:
+        """Read one word; what is above the type's width is told as dirty, and dropped as most contracts do."""
+        number, width = int.from_bytes(word), _WIDTHS[name]
+        self.dirty = self.dirty or bool(number >> width)
+        if name == "bool":
+            return bool(number)
+        if name == "bytes32":
+            return word
+        number &= (1 << width) - 1
+        return f"0x{number:040x}" if name == "address" else number
+
+    def padded(self, start: int) -> tuple[bytes, int]:
+        """Read a length and so many bytes, padded to whole words."""
+        size, first = self.count(start), start + WORD
+        end = first + (size + WORD - 1) // WORD * WORD
+        if end > len(self.body):
             raise NotCanonical
-        value, tail = _dynamic(kind, body, tail)
-        values.append(value)
-    if tail != len(body):
-        raise NotCanonical
-    return values
+        self.dirty = self.dirty or any(self.body[first + size : end])
+        return self.body[first : first + size], end
 
+    def count(self, start: int) -> int:
+        """Read a length, which is at most what is there."""
+        count = int.from_bytes(self.word(start))
+        if count > len(self.body):
+            raise NotCanonical
+        return count
 
-def _static(kind: str, word: bytes) -> Value:
-    if kind == "bytes32":
+    def word(self, start: int) -> bytes:
+        """Read 32 bytes."""
+        word = self.body[start : start + WORD]
+        if len(word) != WORD:
+            raise NotCanonical
         return word
-    number = int.from_bytes(word)
-    if number >> _WIDTHS[kind]:
-        raise NotCanonical
-    if kind == "address":
-        return f"0x{number:040x}"
-    return bool(number) if kind == "bool" else number
 
 
-def _dynamic(kind: str, body: bytes, start: int) -> tuple[Value, int]:
-    if kind == "bytes":
-        return _bytes(body, start)
-    count = _count(body, start)
-    first = start + WORD
-    end = first + WORD * count
-    if end > len(body):
-        raise NotCanonical
-    if kind == "uint256[]":
-        return [int.from_bytes(_word(body, first + WORD * index)) for index in range(count)], end
-    items: list[bytes] = []
-    for index in range(count):
-        if int.from_bytes(_word(body, first + WORD * index)) != end - first:
-            raise NotCanonical
-        item, end = _bytes(body, end)
-        items.append(item)
-    return items, end
+def _is_dynamic(each: Type) -> bool:
+    return each == "bytes" or isinstance(each, list) or (isinstance(each, tuple) and any(map(_is_dynamic, each)))
 
 
-def _bytes(body: bytes, start: int) -> tuple[bytes, int]:
-    size = _count(body, start)
-    first = start + WORD
-    end = first + (size + WORD - 1) // WORD * WORD
-    if end > len(body) or any(body[first + size : end]):
-        raise NotCanonical
-    return body[first : first + size], end
-
-
-def _count(body: bytes, start: int) -> int:
-    count = int.from_bytes(_word(body, start))
-    # Compared with what is there before anything is multiplied or allocated: the sender controls this number.
-    if count > len(body):
-        raise NotCanonical
-    return count
-
-
-def _word(body: bytes, start: int) -> bytes:
-    word = body[start : start + WORD]
-    if len(word) != WORD:
-        raise NotCanonical
-    return word
+def _head_size(each: Type) -> int:
+    return sum(map(_head_size, each)) if isinstance(each, tuple) and not _is_dynamic(each) else WORD

@@ -1,44 +1,40 @@
 """What a contract call does, read from its bytes.
 
-Promise P6: judged on what the bytes do. Whatever is not read exactly is one `unread` effect, which no limit
-covers: router and Safe calls, wrapping, ownership and upgrades among them.
+Promise P6: judged on what the bytes do at most. What is read is counted; what is not read, or stands behind what was
+read, is an `unread` effect of its own, which says where it is and how much. Router calls, wrapping, ownership and
+upgrades are unread as a whole.
 """
 
 from custody.chains.evm import abi
 from custody.chains.evm.address import parse_address
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.evm.selectors import MAX_EFFECTS, READERS, Reading, Site
+from custody.chains.evm.wrappers import WRAPPERS, Inner, take_apart
 from custody.chains.types import Call, Effect
 
 _SELECTOR = 4
 _MAX_DEPTH = 3
-_MULTICALLS = {"0xac9650d8": ("bytes[]",), "0x5ae401dc": ("uint256", "bytes[]")}
+# Where unread bytes are.
+WHOLE, BEHIND, PADDING, COINS = (
+    "all of the call",
+    "behind the arguments",
+    "in the padding of the arguments",
+    "coins beside a call that takes none",
+)
+
+type _Decoded = tuple[tuple[Effect, ...], tuple[Call, ...]]
 
 
-def decode(
-    order_to: str, value: int, data: bytes, chain_id: int, sender: str
-) -> tuple[tuple[Effect, ...], tuple[Call, ...]]:
+def decode(order_to: str, value: int, data: bytes, chain_id: int, sender: str) -> _Decoded:
     """Say what a transaction does: its effects, and the calls an allowlist has to know.
 
     Native value that comes with a call is a transfer of its own without a call attached: a contract-allowlist
     vouches for what a call does, never for the coins sent along.
     """
     contract, us = parse_address(order_to), parse_address(sender)
-    native = Effect("transfer", EVM_NATIVE, value, us, contract)
     if not data:
-        return (native,), ()
-    # None of the calls we read accepts coins, so with coins it is a contract of another kind.
-    read = None if value else _read(data, contract, chain_id, us, depth=0)
-    effects, calls = read or _unread(data, contract, chain_id, us, value)
-    return ((native, *effects) if value else effects), calls
-
-
-type _Decoded = tuple[tuple[Effect, ...], tuple[Call, ...]]
-
-
-def _unread(data: bytes, contract: str, chain_id: int, us: str, value: int) -> _Decoded:
-    call = Call(chain_id, contract, _selector(data), native_value=value)
-    return (Effect("unread", None, 0, us, contract, call=call),), (call,)
+        return (Effect("transfer", EVM_NATIVE, value, us, contract),), ()
+    return _read(Site(chain_id, contract, _selector(data), us, value), data, depth=0)
 
 
 def _selector(data: bytes) -> str:
@@ -46,41 +42,69 @@ def _selector(data: bytes) -> str:
     return "0x" + data[:_SELECTOR].hex() if len(data) >= _SELECTOR else "0x"
 
 
-def _read(data: bytes, contract: str, chain_id: int, us: str, *, depth: int) -> _Decoded | None:
-    site = Site(chain_id, contract, _selector(data), us)
+def _read(site: Site, data: bytes, *, depth: int) -> _Decoded:
     body = data[_SELECTOR:]
-    if types := _MULTICALLS.get(site.selector):
-        return _read_each(site, types, body, depth=depth)
-    known = READERS.get(site.selector)
-    if known is None:
-        return None
-    types, reader = known
     try:
-        reading: Reading = reader(site, *abi.decode(types, body))
+        taken = take_apart(site.selector, body)
+        if taken is not None:
+            return _read_each(site, *taken, depth=depth)
+        known = READERS.get(site.selector)
+        if known is None:
+            return _unread(site, data)
+        types, reader = known
+        arguments = abi.decode(types, body)
     except abi.NotCanonical:
-        return None
+        return _unread(site, data)
+    reading: Reading = reader(site, *arguments.values)
     if reading is None or len(reading[0]) > MAX_EFFECTS:
-        return None
-    return reading[0], (reading[1],)
+        return _unread(site, data)
+    effects, call = reading
+    # None of the calls we read accepts coins, so with coins it may be a contract of another kind.
+    along = (_rest(site, call, COINS),) if site.value else ()
+    return (*_coins(site, site.value), *effects, *_besides(site, call, arguments), *along), (call,)
 
 
-def _read_each(site: Site, types: tuple[str, ...], body: bytes, *, depth: int) -> _Decoded | None:
-    """Read the inner calls of a multicall, which the contract makes to itself in our name.
+def _unread(site: Site, data: bytes) -> _Decoded:
+    apart = site.selector not in WRAPPERS
+    call = Call(site.chain_id, site.contract, site.selector, native_value=site.value, apart=apart)
+    return (*_coins(site, site.value), _rest(site, call, WHOLE, len(data))), (call,)
 
-    One that cannot be read makes the whole unread. The outer call is listed too, so an allowlist must know both.
-    """
-    try:
-        inner = abi.decode(types, body)[-1]
-    except abi.NotCanonical:
-        return None
-    if depth >= _MAX_DEPTH or not isinstance(inner, list) or not inner:
-        return None
-    effects: tuple[Effect, ...] = ()
-    calls: tuple[Call, ...] = (site.call(),)
-    for item in inner:
-        data = item if isinstance(item, bytes) else b""
-        found = _read(data, site.contract, site.chain_id, site.sender, depth=depth + 1)
-        if found is None or len(effects) + len(found[0]) > MAX_EFFECTS:
-            return None
+
+def _read_each(site: Site, inner: list[Inner], arguments: abi.Arguments, *, depth: int) -> _Decoded:
+    """Read calls inside a call, each as if it stood alone. The outer one is listed too: an allowlist must know all."""
+    if depth >= _MAX_DEPTH:
+        raise abi.NotCanonical
+    call = site.call()
+    effects: tuple[Effect, ...] = _besides(site, call, arguments)
+    calls: tuple[Call, ...] = (call,)
+    # What the contract hands on is counted where it goes; only what it may keep is counted as its own.
+    kept = max(0, site.value - sum(one.value for one in inner))
+    for one in inner:
+        found = _read_one(site, one, depth=depth)
         effects, calls = effects + found[0], calls + found[1]
-    return effects, calls
+        if len(effects) > MAX_EFFECTS:
+            raise abi.NotCanonical
+    return (*_coins(site, kept), *effects), calls
+
+
+def _read_one(outer: Site, one: Inner, *, depth: int) -> _Decoded:
+    contract = one.target or outer.contract
+    if not one.data and one.target is not None:
+        return (Effect("transfer", EVM_NATIVE, one.value, outer.sender, contract),), ()
+    return _read(
+        Site(outer.chain_id, contract, _selector(one.data), outer.sender, one.value), one.data, depth=depth + 1
+    )
+
+
+def _coins(site: Site, value: int) -> tuple[Effect, ...]:
+    return (Effect("transfer", EVM_NATIVE, value, site.sender, site.contract),) if value else ()
+
+
+def _besides(site: Site, call: Call, arguments: abi.Arguments) -> tuple[Effect, ...]:
+    """What is unread of a call whose arguments were read: a contract may take it into account all the same."""
+    behind = (_rest(site, call, BEHIND, arguments.behind),) if arguments.behind else ()
+    return (*behind, _rest(site, call, PADDING)) if arguments.dirty else behind
+
+
+def _rest(site: Site, call: Call, where: str, size: int | None = None) -> Effect:
+    return Effect("unread", None, 0, site.sender, site.contract, label=where, call=call, size=size)

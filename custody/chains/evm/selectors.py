@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from custody.chains.evm.abi import Type
 from custody.chains.types import UNLIMITED, Call, Effect
 from custody.kit.shapes import MAX_UINT256
 
@@ -26,6 +27,8 @@ class Site(msgspec.Struct, frozen=True):
     contract: str
     selector: str
     sender: str
+    # Coins sent along.
+    value: int = 0
 
     def asset(self, token: str | None = None) -> str:
         """The asset name of a token, by default of the contract itself."""
@@ -37,6 +40,7 @@ class Site(msgspec.Struct, frozen=True):
             self.chain_id,
             self.contract,
             self.selector,
+            native_value=self.value,
             recipient=recipient,
             spender=spender,
             amount=amount,
@@ -51,11 +55,24 @@ def _spend(site: Site, to: str, amount: int, token: str | None = None) -> Readin
     return (effect,), call
 
 
-def _allow(site: Site, spender: str, amount: int, token: str | None = None) -> Reading:
+def _allow(site: Site, spender: str, amount: int, token: str | None = None, *, revokes: bool = False) -> Reading:
     call = site.call(spender=spender, amount=amount)
-    unlimited = amount >= UNLIMITED
-    effect = Effect("approval", site.asset(token), amount, site.sender, spender=spender, unlimited=unlimited, call=call)
+    effect = Effect(
+        "approval",
+        site.asset(token),
+        amount,
+        site.sender,
+        spender=spender,
+        unlimited=amount >= UNLIMITED,
+        call=call,
+        revokes=revokes,
+    )
     return (effect,), call
+
+
+def _set_allowance(site: Site, spender: str, amount: int, token: str | None = None) -> Reading:
+    """Nobody but an ERC-20 token or Permit2 knows these calls: 0 takes back. `approve` of 0 gives NFT number 0 away."""
+    return _allow(site, spender, amount, token, revokes=not amount)
 
 
 def _transfer_from(site: Site, source: str, to: str, amount: int) -> Reading:
@@ -63,15 +80,15 @@ def _transfer_from(site: Site, source: str, to: str, amount: int) -> Reading:
 
 
 def _decrease_allowance(site: Site, spender: str, _: int) -> Reading:
-    return _allow(site, spender, 0)
+    return _set_allowance(site, spender, 0)
 
 
 def _permit(site: Site, owner: str, spender: str, amount: int, *_: object) -> Reading:
-    return _allow(site, spender, amount) if owner == site.sender else None
+    return _set_allowance(site, spender, amount) if owner == site.sender else None
 
 
 def _dai_permit(site: Site, holder: str, spender: str, _n: int, _e: int, allowed: bool, *_: object) -> Reading:
-    return _allow(site, spender, MAX_UINT256 if allowed else 0) if holder == site.sender else None
+    return _set_allowance(site, spender, MAX_UINT256 if allowed else 0) if holder == site.sender else None
 
 
 def _with_authorization(site: Site, source: str, to: str, amount: int, *_: object) -> Reading:
@@ -79,7 +96,7 @@ def _with_authorization(site: Site, source: str, to: str, amount: int, *_: objec
 
 
 def _permit2_approve(site: Site, token: str, spender: str, amount: int, _expiration: int) -> Reading:
-    return _allow(site, spender, amount, token) if site.contract == PERMIT2 else None
+    return _set_allowance(site, spender, amount, token) if site.contract == PERMIT2 else None
 
 
 def _permit2_transfer(site: Site, source: str, to: str, amount: int, token: str) -> Reading:
@@ -110,7 +127,7 @@ def _nft_1155_batch(site: Site, source: str, to: str, ids: list[int], amounts: l
 
 def _approval_for_all(site: Site, operator: str, approved: bool) -> Reading:
     if not approved:
-        return _allow(site, operator, 0)
+        return _set_allowance(site, operator, 0)
     call = site.call(spender=operator, amount=MAX_UINT256)
     effect = Effect(
         "approval",
@@ -129,7 +146,7 @@ def _approval_for_all(site: Site, operator: str, approved: bool) -> Reading:
 _SIGNED = ("uint8", "bytes32", "bytes32")
 _AUTHORIZATION = ("address", "address", "uint256", "uint256", "uint256", "bytes32", *_SIGNED)
 
-READERS: dict[str, tuple[tuple[str, ...], Callable[..., Reading]]] = {
+READERS: dict[str, tuple[tuple[Type, ...], Callable[..., Reading]]] = {
     "0xa9059cbb": (("address", "uint256"), _spend),
     "0x23b872dd": (("address", "address", "uint256"), _transfer_from),
     "0x095ea7b3": (("address", "uint256"), _allow),
@@ -144,6 +161,6 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[..., Reading]]] = {
     "0x42842e0e": (("address", "address", "uint256"), _nft_721),
     "0xb88d4fde": (("address", "address", "uint256", "bytes"), _nft_721),
     "0xf242432a": (("address", "address", "uint256", "uint256", "bytes"), _nft_1155),
-    "0x2eb2c2d6": (("address", "address", "uint256[]", "uint256[]", "bytes"), _nft_1155_batch),
+    "0x2eb2c2d6": (("address", "address", ["uint256"], ["uint256"], "bytes"), _nft_1155_batch),
     "0xa22cb465": (("address", "bool"), _approval_for_all),
 }

@@ -41,11 +41,9 @@ class ApprovedAddresses(Terms, frozen=True):
                 return False, f"{party} is a blocked address"
             if not is_listed and self.mode == "whitelist":
                 return False, f"{party} is not an approved address"
-        if any(effect.unknown for effect in subject.effects):
-            return (
-                True,
-                "the typed data is of an unknown kind, so this rule cannot determine its recipients and spenders",
-            )
+        if any(effect.kind == "unread" for effect in subject.effects):
+            # A person is asked for it: this rule refuses what it reads, and approves nothing that it does not.
+            return True, "what is unread may pay or empower anybody; what is read pays nobody that this rule refuses"
         return True, "every recipient is acceptable" if parties else "the order has no recipient"
 
     def tightens(self, old: Self) -> bool:
@@ -102,12 +100,13 @@ def _of(effect: Effect, subject: Subject) -> list[str | None]:
         nothing = not effect.amount and not effect.nft and effect.asset in NATIVES
         return [] if nothing else [effect.to]
     if effect.kind == "approval":
-        return [effect.spender]
+        # A compromised spender is blocked first, and what it may spend is taken back then.
+        return [] if effect.revokes else [effect.spender]
     if effect.kind == "fee":
         return [effect.to] if gift(effect) else []
+    if effect.unknown or (effect.call is not None and effect.call.decoded):
+        # A list of recipients says nothing about it: it is an uncovered effect.
+        return []
     if effect.call is not None:
         return [effect.call.contract, subject.destination or subject.verifying_contract]
-    if effect.unknown:
-        # A list of recipients says nothing about it, whatever its contract: it is an uncovered effect.
-        return []
     return [subject.destination or subject.verifying_contract]

@@ -1,7 +1,9 @@
 """`contract-allowlist`: which contract calls may be made, to whom and how much.
 
-Calldata, and typed data, for anything not listed is refused. A constraint on something that was not decoded fails:
-what cannot be read cannot be vouched for. Several entries may name one contract; one that permits is enough.
+Calldata, and typed data, for anything not listed is refused. A constraint on something that was not decoded fails, and
+calls within a call that cannot be told are not listed. An entry permits what is read of a call; what is not read is an
+effect of its own, for which a person is asked unless the entry says `unread: "allow"` (`custody/policies/coverage.py`).
+Several entries may name one contract; one that permits is enough.
 """
 
 from collections.abc import Iterator, Sequence
@@ -78,9 +80,15 @@ class ContractAllowlist(Terms, frozen=True):
         """Say whether a call is listed with a `maxAmount` and a list of recipients, and keeps both."""
         return any(one.max_amount is not None and one.names_recipients() for one in self._kept(call))
 
+    def allows_unread(self, call: Call) -> bool:
+        """Say whether a call is listed by an entry that says to let pass what nobody can read of it."""
+        return any(entry.allows_unread for entry, _ in self._keeping(call))
+
     def vouches(self, contract: str | None, chain_id: int | None) -> bool:
-        """Say whether a contract is listed without constraints, and so also for typed data of an unknown kind."""
-        return contract is not None and any(entry.trusts() for entry in self._entries(contract.lower(), chain_id))
+        """Say whether a contract is listed without constraints, by an entry that lets unread typed data of it pass."""
+        if contract is None:
+            return False
+        return any(entry.trusts() and entry.allows_unread for entry in self._entries(contract.lower(), chain_id))
 
     def beyond(self, others: Sequence[Calls]) -> str | None:
         """Name the first entry that no other list contains."""
@@ -109,10 +117,16 @@ class ContractAllowlist(Terms, frozen=True):
 
     def _kept(self, call: Call) -> Iterator[Constraint]:
         """The constraints under which a call is let through; none when it is not."""
+        return (constraint for _, constraint in self._keeping(call))
+
+    def _keeping(self, call: Call) -> Iterator[tuple[Entry, Constraint]]:
+        """The entries that let a call through, each with the constraint that it keeps."""
+        if not call.apart:
+            return
         for entry in self._entries(call.contract, call.chain_id):
             constraint = entry.selectors.get(call.selector)
             if constraint is not None and constraint.keeps(call):
-                yield constraint
+                yield entry, constraint
 
     def _check_typed_data(self, subject: Subject, say: Told) -> tuple[bool, str]:
         contract = subject.verifying_contract
@@ -121,7 +135,13 @@ class ContractAllowlist(Terms, frozen=True):
         entries = self._entries(contract.lower(), subject.chain_id)
         if not entries:
             return False, f"the verifying contract {contract} is not listed"
+        # A document may hold calls, which are judged as if they were made.
+        for call in subject.calls:
+            if not self.permits(call):
+                return False, self._refused(call, say)
         for effect in subject.effects:
+            if effect.call is not None or effect.asset == EVM_NATIVE:
+                continue
             if effect.unknown:
                 if not any(entry.trusts() for entry in entries):
                     return (
@@ -133,7 +153,8 @@ class ContractAllowlist(Terms, frozen=True):
             elif not any(_signs(entry, effect, contract) for entry in entries):
                 why = _unsigned(entries[0], effect, contract, subject.chain_id, say)
                 return False, f"the typed data does what no entry for {contract} permits: {why}"
-        return True, f"the verifying contract {contract} is listed"
+        passed, why = self._check_plain(subject, say)
+        return passed, f"the verifying contract {contract} is listed" if passed else why
 
     def _check_plain(self, subject: Subject, say: Told) -> tuple[bool, str]:
         """A payment without calldata is no call, but a contract's cap on native value holds for it too."""
@@ -149,6 +170,8 @@ class ContractAllowlist(Terms, frozen=True):
 
     def _refused(self, call: Call, say: Told) -> str:
         what = f"the call of {call.selector} on {call.contract} (chain {call.chain_id})"
+        if not call.apart:
+            return f"{what} holds calls that cannot be told, so they are not listed"
         entries = self._entries(call.contract, call.chain_id)
         for entry in entries:
             if (constraint := entry.selectors.get(call.selector)) is not None:

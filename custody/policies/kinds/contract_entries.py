@@ -20,6 +20,8 @@ Field = Literal[
 type Told = Callable[..., str]
 # So many addresses of a list are named where another one stands in an order.
 _SHOWN = 3
+Unread = Literal["ask", "allow"]
+DEFAULT_UNREAD: Unread = "ask"
 Selector = Annotated[str, Meta(min_length=8, max_length=10, pattern=r"^(0x)?[0-9a-fA-F]{8}\Z")]
 
 
@@ -59,6 +61,14 @@ class EntryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     constraints: Annotated[
         dict[Selector, ConstraintConfig] | UnsetType,
         described("By selector, what its calls may do. Without constraints a call may do anything.", default={}),
+    ] = UNSET
+    unread: Annotated[
+        Unread | UnsetType,
+        described(
+            "What becomes of bytes that the service cannot read, in a call or document that is listed. `ask`: a person "
+            "decides. `allow`: they pass, unless a rule limits this contract as an asset or names addresses.",
+            default=DEFAULT_UNREAD,
+        ),
     ] = UNSET
 
 
@@ -140,6 +150,7 @@ class Entry(msgspec.Struct, frozen=True):
     address: str
     chain_id: int | None
     selectors: dict[str, Constraint]
+    allows_unread: bool = False
 
     def trusts(self) -> bool:
         """Say whether no selector has a constraint."""
@@ -152,6 +163,8 @@ class Entry(msgspec.Struct, frozen=True):
     def contains(self, narrow: "Entry") -> bool:
         """Say whether this entry permits all that a narrow one does, and covers all that it covers."""
         if narrow.address != self.address or self.chain_id not in (None, narrow.chain_id):
+            return False
+        if narrow.allows_unread and not self.allows_unread:
             return False
         # Typed data must keep every constraint of an entry, so dropping a constrained selector would free it.
         kept = all(name in narrow.selectors for name, one in self.selectors.items() if one != UNCONSTRAINED)
@@ -172,7 +185,8 @@ def entry_of(sent: EntryConfig) -> Entry:
     if not names:
         raise InvalidPolicy(f"`selectors` of {sent.address} is empty; list the 4-byte selectors that may be called")
     selectors = {name: constraints.get(name, UNCONSTRAINED) for name in names}
-    return Entry(parse_address(sent.address), None if sent.chain_id is UNSET else sent.chain_id, selectors)
+    chain_id = None if sent.chain_id is UNSET else sent.chain_id
+    return Entry(parse_address(sent.address), chain_id, selectors, allows_unread=sent.unread == "allow")
 
 
 def _selector(text: str) -> str:

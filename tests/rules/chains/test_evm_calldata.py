@@ -77,8 +77,6 @@ NEVER_READ = [
     calldata("upgradeTo(address)", OTHER),
     calldata("transferAndCall(address,uint256,bytes)", OTHER, 5, b""),
     calldata("execute(bytes,bytes[],uint256)", b"\x00", [b""], 9),
-    calldata("multicall(bytes[])", []),
-    calldata("multicall(bytes[])", [b""]),
 ]
 
 
@@ -127,38 +125,66 @@ def test_a_dai_permit_is_unlimited() -> None:
 
 
 @pytest.mark.parametrize("data", SOMEBODY_ELSES + NEVER_READ, ids=lambda data: data[:4].hex())
-def test_calls_of_unknown_contracts_or_selectors_are_opaque(data: bytes) -> None:
+def test_calls_of_unknown_contracts_or_selectors_are_unread(data: bytes) -> None:
     effect = only(data)
 
     assert (effect.kind, effect.asset, effect.amount, effect.to) == ("unread", None, 0, TOKEN)
+    assert (effect.label, effect.size) == ("all of the call", len(data))
     assert effect.call == Call(CHAIN, TOKEN, "0x" + (data[:4].hex() if len(data) >= 4 else ""))
 
 
-@pytest.mark.parametrize("data", MOVES_OURS + ALLOWS + REVOKES, ids=lambda data: data[:4].hex())
-def test_coins_sent_with_a_token_call_make_it_opaque(data: bytes) -> None:
-    (native, opaque), (call,) = read(data, value=7)
+READ = MOVES_OURS + ALLOWS + REVOKES
+
+
+def beside(data: bytes, changed: bytes, value: int = 0) -> list[tuple[str | None, int | None]]:
+    """Where and how much is unread of a changed call that is read for the rest like the original."""
+    original, (effects, _) = only(data), read(changed, value=value)
+    counted = [one for one in effects if one.kind != "unread" and one.asset != EVM_NATIVE]
+    assert [(one.kind, one.asset, one.amount, one.to, one.spender) for one in counted] == [
+        (original.kind, original.asset, original.amount, original.to, original.spender)
+    ]
+    return [(one.label, one.size) for one in effects if one.kind == "unread"]
+
+
+@pytest.mark.parametrize("data", READ, ids=lambda data: data[:4].hex())
+def test_a_call_is_read_with_coins_along_and_they_are_unread(data: bytes) -> None:
+    assert beside(data, data, value=7) == [("coins beside a call that takes none", None)]
+
+    (native, *_), (call,) = read(data, value=7)
 
     assert native == Effect("transfer", EVM_NATIVE, 7, US, TOKEN)
-    assert (opaque.kind, call.decoded, call.native_value) == ("unread", False, 7)
+    assert (call.decoded, call.native_value) == (True, 7)
 
 
 @pytest.mark.parametrize("position", [4, 15])
-def test_a_dirty_address_is_opaque(position: int) -> None:
+def test_an_address_is_read_beside_what_its_word_holds_more(position: int) -> None:
     dirty = TRANSFER[:position] + b"\x01" + TRANSFER[position + 1 :]
 
-    assert only(dirty).kind == "unread"
+    assert beside(TRANSFER, dirty) == [("in the padding of the arguments", None)]
 
 
-@pytest.mark.parametrize("data", MOVES_OURS + ALLOWS + REVOKES, ids=lambda data: data[:4].hex())
-@pytest.mark.parametrize("length", [-1, 1, 32])
-def test_missing_or_trailing_bytes_are_opaque(data: bytes, length: int) -> None:
-    assert only(data[:length] if length < 0 else data + bytes(length)).kind == "unread"
+@pytest.mark.parametrize("data", READ, ids=lambda data: data[:4].hex())
+@pytest.mark.parametrize("length", [1, 31, 32, 1_000])
+def test_bytes_behind_the_arguments_are_unread_and_the_arguments_are_not(data: bytes, length: int) -> None:
+    assert beside(data, data + bytes(length)) == [("behind the arguments", length)]
 
 
-def test_a_boolean_of_two_is_opaque() -> None:
-    revoked = calldata("setApprovalForAll(address,bool)", SPENDER, False)
+@pytest.mark.parametrize("data", READ, ids=lambda data: data[:4].hex())
+def test_a_call_that_is_cut_short_is_unread(data: bytes) -> None:
+    assert only(data[:-1]).label == "all of the call"
 
-    assert only(revoked[:-1] + b"\x02").kind == "unread"
+
+def test_a_boolean_of_two_is_true_and_more() -> None:
+    approved = calldata("setApprovalForAll(address,bool)", SPENDER, True)
+
+    assert beside(approved, approved[:-1] + b"\x02") == [("in the padding of the arguments", None)]
+
+
+def test_only_what_takes_power_away_whatever_the_contract_revokes() -> None:
+    # The same bytes of `approve` give NFT number 0 away elsewhere.
+    assert [only(data).revokes for data in REVOKES] == [False, True, True, True]
+    assert not any(only(data).revokes for data in MOVES_OURS + ALLOWS)
+    assert only(calldata(PERMIT, US, SPENDER, 0, 9, *SIGNED)).revokes
 
 
 NFTS = [
@@ -185,7 +211,7 @@ def test_an_nft_batch_has_one_effect_for_each_token() -> None:
 
 
 @pytest.mark.parametrize(("ids", "counts"), [([], []), ([1], [1, 2]), ([1] * 101, [1] * 101)])
-def test_an_nft_batch_that_does_not_add_up_is_opaque(ids: list[int], counts: list[int]) -> None:
+def test_an_nft_batch_that_does_not_add_up_is_unread(ids: list[int], counts: list[int]) -> None:
     assert only(calldata(BATCH, US, OTHER, ids, counts, b"")).kind == "unread"
 
 
@@ -212,7 +238,7 @@ def test_permit2_moves_and_allows_the_token_it_names() -> None:
         calldata("transferFrom(address,address,uint160,address)", US, OTHER, 5, TOKEN),
     ],
 )
-def test_permit2_calls_to_another_contract_are_opaque(data: bytes) -> None:
+def test_permit2_calls_to_another_contract_are_unread(data: bytes) -> None:
     assert only(data, to=OTHER).kind == "unread"
 
 
@@ -227,8 +253,40 @@ def test_a_multicall_is_the_sum_of_its_calls(outer: tuple[Any, ...]) -> None:
     assert all(call.decoded for call in calls)
 
 
-def test_one_opaque_call_makes_a_multicall_opaque() -> None:
-    assert only(calldata("multicall(bytes[])", [TRANSFER, NEVER_READ[-3]])).kind == "unread"
+def whole(data: bytes, *, to: str = TOKEN) -> Effect:
+    """A call of which nothing is read, though it holds others: no list permits it."""
+    effect = only(data, to=to)
+    assert (effect.kind, effect.label, effect.size) == ("unread", "all of the call", len(data))
+    assert effect.call is not None
+    assert not effect.call.apart
+    return effect
+
+
+def test_each_call_of_a_multicall_is_judged_as_if_it_stood_alone() -> None:
+    foreign, suffixed = NEVER_READ[-1], TRANSFER + b"\x00"
+
+    effects, calls = read(calldata("multicall(bytes[])", [TRANSFER, foreign, suffixed]))
+
+    assert [(one.kind, one.label, one.size) for one in effects] == [
+        ("transfer", None, None),
+        ("unread", "all of the call", len(foreign)),
+        ("transfer", None, None),
+        ("unread", "behind the arguments", 1),
+    ]
+    assert [call.selector for call in calls] == ["0xac9650d8", "0xa9059cbb", "0x" + foreign[:4].hex(), "0xa9059cbb"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_an_empty_call_within_a_call_names_nothing(count: int) -> None:
+    data = calldata("multicall(bytes[])", [b""] * count)
+    if not count:
+        whole(data)
+        return
+
+    effects, calls = read(data)
+
+    assert [(one.kind, one.size) for one in effects] == [("unread", 0)] * count
+    assert [call.selector for call in calls] == ["0xac9650d8"] + ["0x"] * count
 
 
 def test_multicalls_nest_three_deep_and_no_deeper() -> None:
@@ -237,37 +295,46 @@ def test_multicalls_nest_three_deep_and_no_deeper() -> None:
         nested = calldata("multicall(bytes[])", [nested])
 
     assert read(nested)[0][0].kind == "transfer"
-    assert only(calldata("multicall(bytes[])", [nested])).kind == "unread"
+    effects, calls = read(calldata("multicall(bytes[])", [nested]))
+    assert [one.kind for one in effects] == ["unread"]
+    assert [call.apart for call in calls] == [True, True, True, False]
 
 
-def test_a_multicall_of_too_many_effects_is_opaque() -> None:
+def test_a_multicall_of_too_many_effects_is_unread() -> None:
     assert len(read(calldata("multicall(bytes[])", [TRANSFER] * 100))[0]) == 100
-    assert only(calldata("multicall(bytes[])", [TRANSFER] * 101)).kind == "unread"
+    whole(calldata("multicall(bytes[])", [TRANSFER] * 101))
 
 
 @pytest.mark.parametrize(
-    ("where", "changed"),
-    [(4 + 31, 64), (4 + 2 * 32 + 31, 64), (-1, 1)],
-    ids=["offset of the list", "offset of an item", "padding"],
+    ("where", "changed"), [(4 + 31, 64), (4 + 2 * 32 + 31, 64)], ids=["offset of the list", "offset of an item"]
 )
-def test_a_second_way_to_write_the_same_is_opaque(where: int, changed: int) -> None:
+def test_a_second_way_to_write_the_same_is_unread(where: int, changed: int) -> None:
     data = bytearray(calldata("multicall(bytes[])", [TRANSFER]))
     assert read(bytes(data))[0][0].kind == "transfer"
 
     data[where] = changed
 
-    assert only(bytes(data)).kind == "unread"
+    whole(bytes(data))
+
+
+def test_padding_that_is_not_empty_is_unread() -> None:
+    data = calldata("multicall(bytes[])", [TRANSFER])
+
+    effects, _ = read(data[:-1] + b"\x01")
+
+    assert [(one.kind, one.label) for one in effects] == [
+        ("unread", "in the padding of the arguments"),
+        ("transfer", None),
+    ]
 
 
 def test_a_huge_count_is_refused_without_allocating() -> None:
-    data = bytes.fromhex("ac9650d8") + (32).to_bytes(32) + (2**255).to_bytes(32)
-
-    assert only(data).kind == "unread"
+    whole(bytes.fromhex("ac9650d8") + (32).to_bytes(32) + (2**255).to_bytes(32))
 
 
 @given(st.sampled_from(sorted(READERS)), st.binary(max_size=400))
 @settings(max_examples=300)
-def test_arbitrary_bytes_are_read_or_opaque_and_never_an_error(selector: str, body: bytes) -> None:
+def test_arbitrary_bytes_are_read_or_unread_and_never_an_error(selector: str, body: bytes) -> None:
     effects, calls = read(bytes.fromhex(selector[2:]) + body)
 
     assert effects
@@ -278,9 +345,9 @@ def test_arbitrary_bytes_are_read_or_opaque_and_never_an_error(selector: str, bo
 def test_no_two_encodings_mean_the_same(position: int, flip: int) -> None:
     changed = TRANSFER[:position] + bytes((TRANSFER[position] ^ flip,)) + TRANSFER[position + 1 :]
 
-    effect = only(changed)
+    effects, _ = read(changed)
 
-    assert effect.kind == "unread" or (effect.to, effect.amount) != (OTHER, 5)
+    assert effects[-1].kind == "unread" or (effects[0].to, effects[0].amount) != (OTHER, 5)
 
 
 def test_addresses_come_out_in_lower_case() -> None:

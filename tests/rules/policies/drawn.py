@@ -20,12 +20,13 @@ from tests.rules.policies.makers import (
     Sent,
     approval_call,
     native,
-    opaque_call,
     permit,
     rent,
+    suffixed_call,
     token_call,
     typed,
     unknown,
+    unread_call,
 )
 
 COIN = "evm:1:native"
@@ -82,7 +83,8 @@ def _entries(draw):
         selectors = [selector, "0x00000001"] if draw(st.booleans()) else [selector]
         constraints = {name: draw(_constraint) for name in selectors if draw(st.booleans())}
         entry = {"address": TOKEN_CONTRACT, "selectors": selectors, "constraints": constraints}
-        entries.append(entry | draw(_given(chainId=st.sampled_from((1, 10)))))
+        more = _given(chainId=st.sampled_from((1, 10)), unread=st.sampled_from(("ask", "allow")))
+        entries.append(entry | draw(more))
         if len(selectors) > 1:
             break
     return {"contracts": entries}
@@ -144,6 +146,8 @@ def _mixed(draw, old, fresh):
     for entry in entries:
         if len(entry["selectors"]) > 1 and draw(st.booleans()):
             entry["constraints"].pop(entry["selectors"].pop(), None)
+        if draw(st.booleans()):
+            entry["unread"] = draw(st.sampled_from(("ask", "allow")))
         for name in entry["selectors"]:
             if draw(st.booleans()):
                 entry["constraints"][name] = draw(_constraint)
@@ -161,14 +165,15 @@ MAKERS = {
 
 
 def _odd(to):
-    """Orders beside the scale of amounts: opaque, NFT, unlimited, other families."""
+    """Orders beside the scale of amounts: unread, NFT, unlimited, other families."""
     call = Call(1, TOKEN_CONTRACT, TRANSFER, recipient=to, amount=1, decoded=True)
     nft = Effect("transfer", TOKEN, 1, BOB, to, nft=True, call=call)
     lamports = Effect("transfer", "solana:native", 3, to="x")
     return (
-        opaque_call(contract=to),
-        opaque_call(value=3, selector=APPROVE),
-        opaque_call(value=9),
+        unread_call(contract=to),
+        unread_call(value=3, selector=APPROVE),
+        unread_call(value=9),
+        suffixed_call(3, to=to),
         typed(contract=to),
         typed(chain_id=None),
         typed(Effect("unread", None, 0)),

@@ -86,10 +86,18 @@ def approval_call(amount, spender=ALICE) -> Subject:
     return evm(effect, calls=(call,), destination=TOKEN_CONTRACT)
 
 
-def opaque_call(value=0, selector=UNKNOWN, contract=TOKEN_CONTRACT) -> Subject:
+def unread_call(value=0, selector=UNKNOWN, contract=TOKEN_CONTRACT) -> Subject:
     call = Call(1, contract, selector, value)
     coins = (Effect("transfer", EVM_NATIVE, value, BOB, contract),) if value else ()
-    return evm(*coins, Effect("unread", None, 0, BOB, contract, call=call), calls=(call,), destination=contract)
+    unread = Effect("unread", None, 0, BOB, contract, call=call, label="all of the call", size=4)
+    return evm(*coins, unread, calls=(call,), destination=contract)
+
+
+def suffixed_call(amount=5, to=ALICE, size=1) -> Subject:
+    """A token transfer with bytes behind its arguments."""
+    read = token_call(amount, to)
+    behind = Effect("unread", None, 0, BOB, TOKEN_CONTRACT, call=read.calls[0], label="behind the arguments", size=size)
+    return msgspec.structs.replace(read, effects=(*read.effects, behind))
 
 
 def rent(amount=2_039_280, owner="them") -> Subject:

@@ -24,7 +24,7 @@ def decide(rules, subject, facts):
             before = facts.spend.get("solana:rent")
             hard = hard or bool(rent and rent + (before.day if before else 0) > int(rule.config["maxRentPerDay"]))
     loose = [effect for effect in subject.effects if named and _loose(effect, subject, named)]
-    mine = any(_names(effect, subject) & named for effect in loose)
+    mine = any(_reached(effect, subject, named) for effect in loose)
     if loose and facts.uncovered == "refuse":
         hard = True
     elif loose and (facts.uncovered == "queue" or mine):
@@ -36,6 +36,17 @@ def _names(effect, subject):
     more = {("evm:native", "transfer"): f"evm:{subject.chain_id}:native", ("solana:native", "fee"): "solana:rent"}
     other = more.get((effect.asset, effect.kind))
     return {effect.asset, other} if other and (effect.kind != "fee" or effect.to) else {effect.asset}
+
+
+def _reached(effect, subject, named):
+    """What is limited, of that which an uncovered effect is about."""
+    if effect.kind != "unread":
+        return _names(effect, subject) & named
+    if effect.call:
+        return {f"evm:{effect.call.chain_id}:{effect.call.contract}"} & named
+    if not effect.unknown or not subject.verifying_contract:
+        return named
+    return {name for name in named if name.split(":")[-1] == subject.verifying_contract}
 
 
 def _counts(effect):

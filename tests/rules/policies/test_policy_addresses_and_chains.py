@@ -16,7 +16,6 @@ from tests.rules.policies.makers import (
     evm,
     facts,
     native,
-    opaque_call,
     permit,
     rent,
     rule,
@@ -24,6 +23,7 @@ from tests.rules.policies.makers import (
     token_call,
     typed,
     unknown,
+    unread_call,
 )
 
 VITALIK = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
@@ -59,9 +59,9 @@ def test_an_approval_is_compared_by_its_spender(order):
     assert decision(addresses(ALICE, TOKEN_CONTRACT), order) == "refuse"
 
 
-def test_an_undecodable_call_passes_a_whitelist_only_if_its_contract_is_listed():
-    assert decision(addresses(TOKEN_CONTRACT), opaque_call()) == "sign"
-    assert decision(addresses(ALICE), opaque_call()) == "refuse"
+def test_an_undecodable_call_asks_behind_a_whitelist_only_if_its_contract_is_listed():
+    assert decision(addresses(TOKEN_CONTRACT), unread_call()) == "queue"
+    assert decision(addresses(ALICE), unread_call()) == "refuse"
 
 
 def test_an_empty_native_transfer_beside_a_token_call_is_no_recipient():

@@ -19,13 +19,14 @@ from tests.rules.policies.makers import (
     evm,
     facts,
     native,
-    opaque_call,
     permit,
     rule,
     rules,
+    suffixed_call,
     token_call,
     typed,
     unknown,
+    unread_call,
 )
 
 
@@ -97,14 +98,14 @@ def test_an_approval_keeps_the_constraints_on_its_spender(constraint, wanted):
 
 @pytest.mark.parametrize("constraint", [{"recipientBlocklist": [BOB]}, {"maxAmount": "9"}, {"spenderBlocklist": [BOB]}])
 def test_a_constraint_on_what_was_not_decoded_fails(constraint):
-    assert decision(allow(entry(UNKNOWN, **constraint)), opaque_call()) == "refuse"
+    assert decision(allow(entry(UNKNOWN, **constraint)), unread_call()) == "refuse"
 
 
 def test_native_value_is_capped_with_the_call_and_without():
     capped = allow(entry(UNKNOWN, maxNativeValueWei="10"))
 
-    assert decision(capped, opaque_call(value=10)) == "sign"
-    assert decision(capped, opaque_call(value=11)) == "refuse"
+    assert decision(capped, unread_call(value=10)) == "queue"
+    assert decision(capped, unread_call(value=11)) == "refuse"
     assert decision(capped, native(11, to=TOKEN_CONTRACT)) == "refuse"
     assert decision(capped, native(11, to=ALICE)) == "sign"
 
@@ -149,12 +150,58 @@ def test_a_permit_keeps_the_constraints_a_call_would_have_to_keep():
 SUBMIT = "0xa1903eab"
 
 
-def test_typed_data_of_an_unknown_kind_is_vouched_for_by_a_contract_listed_without_constraints():
-    assert decision(allow(entry(SUBMIT)), unknown()) == "sign"
-    assert decision(allow(entry(SUBMIT)), unknown(contract=ALICE)) == "refuse"
-    assert decision(allow(entry(SUBMIT)), unknown(contract=None)) == "refuse"
-    assert decision(allow(entry(SUBMIT, maxAmount="5")), unknown()) == "refuse"
-    assert decision(allow(entry(SUBMIT, maxAmount="5"), entry(APPROVE)), unknown()) == "sign"
+def passing(*selectors, **more):
+    """An entry that lets pass what nobody can read."""
+    return entry(*selectors, **more) | {"unread": "allow"}
+
+
+def test_typed_data_of_an_unknown_kind_passes_where_an_entry_without_constraints_says_so():
+    assert decision(allow(entry(SUBMIT)), unknown()) == "queue"
+    assert decision(allow(passing(SUBMIT)), unknown()) == "sign"
+    assert decision(allow(passing(SUBMIT)), unknown(contract=ALICE)) == "refuse"
+    assert decision(allow(passing(SUBMIT)), unknown(contract=None)) == "refuse"
+    assert decision(allow(passing(SUBMIT, maxAmount="5")), unknown()) == "refuse"
+    assert decision(allow(entry(SUBMIT, maxAmount="5"), passing(APPROVE)), unknown()) == "sign"
+
+
+def test_an_entry_permits_what_is_read_of_a_call_and_the_rest_asks_unless_it_says_so():
+    assert decision(allow(entry(TRANSFER)), suffixed_call()) == "queue"
+    assert decision(allow(entry(TRANSFER, recipientAllowlist=[ALICE], maxAmount="5")), suffixed_call()) == "queue"
+    assert decision(allow(entry(TRANSFER, recipientAllowlist=[ALICE], maxAmount="4")), suffixed_call()) == "refuse"
+    assert decision(allow(passing(TRANSFER)), suffixed_call()) == "sign"
+    assert decision(allow(passing(APPROVE)), suffixed_call()) == "refuse"
+    assert decision(allow(passing(UNKNOWN)), unread_call()) == "sign"
+
+
+def test_calls_within_a_call_that_cannot_be_told_are_on_no_list():
+    hidden = Call(1, TOKEN_CONTRACT, "0xac9650d8", apart=False)
+    order = evm(Effect("unread", None, 0, BOB, TOKEN_CONTRACT, call=hidden), calls=(hidden,))
+
+    verdict = judge(allow(passing("0xac9650d8")), order, facts())
+
+    assert verdict.decision == "refuse"
+    assert verdict.results[0].reason.endswith("holds calls that cannot be told, so they are not listed")
+
+
+@pytest.mark.parametrize("setting", ["queue", "allow"])
+@pytest.mark.parametrize(
+    "beside",
+    [
+        ("spending-limit", {"maxPerDay": "9", "asset": TOKEN}),
+        ("auto-approve-threshold", {"threshold": "9", "asset": TOKEN}),
+        ("approved-addresses", {"addresses": [TOKEN_CONTRACT, ALICE]}),
+        ("approved-addresses", {"addresses": [BOB], "mode": "blacklist"}),
+    ],
+)
+@pytest.mark.parametrize("order", [unread_call(), suffixed_call(), unknown()])
+def test_nothing_lets_unread_bytes_pass_beside_a_rule_about_what_they_may_touch(beside, order, setting):
+    listed = rule("contract-allowlist", {"contracts": [passing(UNKNOWN, TRANSFER)]})
+    set_ = rules(listed, rule(*beside))
+
+    verdict = judge(set_, order, facts(uncovered=setting))
+
+    assert verdict.decision == "queue"
+    assert judge(set_[:1], order, facts(uncovered=setting)).decision == "sign"
 
 
 APPROVING = (APPROVE, "0x39509351", "0xd505accf", "0x8fcbaf0c", "0x87517c45")

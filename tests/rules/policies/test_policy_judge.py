@@ -17,7 +17,6 @@ from tests.rules.policies.makers import (
     evm,
     facts,
     native,
-    opaque_call,
     permit,
     rent,
     rule,
@@ -25,6 +24,7 @@ from tests.rules.policies.makers import (
     token_call,
     typed,
     unknown,
+    unread_call,
 )
 
 NATIVE_LIMIT = rule("spending-limit", {"maxPerDay": "1000"})
@@ -34,6 +34,12 @@ NFT = evm(Effect("transfer", TOKEN, 1, BOB, BOB, nft=True))
 
 def listing(selector, **constraint):
     entry = {"address": TOKEN_CONTRACT, "selectors": [selector], "constraints": {selector: constraint}}
+    return rule("contract-allowlist", {"contracts": [entry]})
+
+
+def trusting(selector):
+    """A list that lets pass what nobody can read of the contract."""
+    entry = {"address": TOKEN_CONTRACT, "selectors": [selector], "unread": "allow"}
     return rule("contract-allowlist", {"contracts": [entry]})
 
 
@@ -60,7 +66,7 @@ def test_results_stand_in_stored_order_and_disabled_rules_are_silent():
 
 
 def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_with_null():
-    results = judge(rules(NATIVE_LIMIT), opaque_call(), facts()).results
+    results = judge(rules(NATIVE_LIMIT), unread_call(), facts()).results
 
     sent = msgspec.to_builtins(results)
 
@@ -73,7 +79,7 @@ def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_with_null():
     [
         ([NATIVE_LIMIT], token_call(5)),
         ([NATIVE_LIMIT], approval_call(0)),
-        ([NATIVE_LIMIT], opaque_call()),
+        ([NATIVE_LIMIT], unread_call()),
         ([NATIVE_LIMIT], permit(5)),
         ([NATIVE_LIMIT], typed(Effect("unread", None, 0))),
         ([NATIVE_LIMIT], unknown()),
@@ -92,7 +98,10 @@ def test_a_result_is_sent_with_its_policy_id_and_a_synthetic_one_with_null():
         ([rule("auto-approve-threshold", {"threshold": "9"})], token_call(5)),
         ([NATIVE_LIMIT, listing(TRANSFER)], token_call(5)),
         ([NATIVE_LIMIT, listing(APPROVE, maxAmount=str(2**200))], approval_call(2**128)),
-        ([TOKEN_LIMIT, listing(UNKNOWN)], opaque_call(value=5)),
+        ([TOKEN_LIMIT, listing(UNKNOWN)], unread_call(value=5)),
+        ([NATIVE_LIMIT, listing(UNKNOWN)], unread_call(value=5)),
+        ([NATIVE_LIMIT, listing(TRANSFER)], unknown()),
+        ([rule("approved-addresses", {"addresses": [BOB]}), listing(TRANSFER)], unknown()),
     ],
 )
 def test_an_order_that_no_rule_covers_needs_approval(set_, order):
@@ -114,12 +123,11 @@ def test_an_order_that_no_rule_covers_needs_approval(set_, order):
         ([NATIVE_LIMIT], permit(0)),
         ([NATIVE_LIMIT], typed()),
         ([NATIVE_LIMIT, listing(TRANSFER, maxAmount="5")], token_call(5)),
-        ([NATIVE_LIMIT, listing(UNKNOWN)], opaque_call(value=5)),
-        ([NATIVE_LIMIT, listing(TRANSFER)], unknown()),
-        ([rule("approved-addresses", {"addresses": [BOB]}), listing(TRANSFER)], unknown()),
+        ([NATIVE_LIMIT, trusting(UNKNOWN)], unread_call(value=5)),
+        ([NATIVE_LIMIT, trusting(TRANSFER)], unknown()),
         ([rule("rate-limit", {"maxTxPerDay": 9})], unknown()),
         ([rule("approved-addresses", {"addresses": [BOB]}, enabled=False)], unknown()),
-        ([rule("rate-limit", {"maxTxPerDay": 9})], opaque_call()),
+        ([rule("rate-limit", {"maxTxPerDay": 9})], unread_call()),
         ([], approval_call(2**128)),
     ],
 )
@@ -132,9 +140,7 @@ def test_an_order_that_a_rule_covers_needs_no_approval(set_, order):
 
 @pytest.mark.parametrize(("config", "decision"), [("allow", "sign"), ("queue", "queue"), ("refuse", "refuse")])
 def test_the_tenant_says_what_becomes_of_typed_data_of_an_unknown_kind(config, decision):
-    limited = rules(rule("approved-addresses", {"addresses": [BOB]}))
-
-    verdict = judge(limited, unknown(), facts(uncovered=config))
+    verdict = judge(rules(NATIVE_LIMIT), unknown(), facts(uncovered=config))
 
     assert verdict.decision == decision
     assert "typed data of an unknown kind" in verdict.results[-1].reason
