@@ -4,7 +4,7 @@ from typing import Final
 
 from console.orders.order import Known, Order
 from console.orders.parties import brief, token_of
-from console.orders.phrases import lowers, nft_number, raises, takes_back, unlimited, writes_data
+from console.orders.phrases import beside, document, lowers, nft_number, raises, takes_back, unlimited, writes_data
 from console.texts.amounts import human, quoted, short_amount, told_decimals, whole
 from console.texts.chains import native_coin
 from console.texts.plain import clipped
@@ -31,18 +31,24 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return f"Approval of {_brief_amount(effect, order, known)} for {whom}"
         case "fee":
             return f"Pays a fee of {_brief_amount(effect, order, known)}"
-        case "unread" | "opaque" if order.kind == "bitcoin":
-            return "Pays together with others"
-        case "unread" | "opaque" if effect.unknown:
-            return f"Unknown typed data: {quoted(effect.label or '', 24)}"
-        case "unread" | "opaque" if effect.label:
-            return f"Cannot be decoded: document {quoted(effect.label, 24)}"
         case "unread" | "opaque":
-            return f"Cannot be decoded: call of {whom}"
+            return _brief_unread(effect, order, whom)
         case "call":
             return f"Calls {whom}"
         case kind:
             return f"Unknown effect {quoted(kind, 24)} for {whom}"
+
+
+def _brief_unread(effect: Effect, order: Order, whom: str) -> str:
+    """Bytes that the service could not decode."""
+    if order.kind == "bitcoin":
+        return "Pays together with others"
+    if effect.unknown:
+        return f"Unknown typed data: {quoted(effect.label or '', 24)}"
+    if (what := beside(effect)) is not None:
+        return what
+    label = document(effect)
+    return f"Cannot be decoded: document {quoted(label, 24)}" if label else f"Cannot be decoded: call of {whom}"
 
 
 def _brief_end(effect: Effect, order: Order, known: Known) -> str:

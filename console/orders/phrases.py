@@ -24,6 +24,15 @@ _MORE: Final = {True: " more than it may already", None: ", or that much more th
 _EVERY_NFT: Final = "every token"
 _FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee", "rent": "Rent"}
 
+# What is unread of a call that is read for the rest, by the place that the service names.
+_BESIDE: Final = {
+    "behind the arguments": "behind the arguments of a call cannot be decoded",
+    "in the padding of the arguments": "The arguments of a call hold more than they should, which cannot be decoded",
+    "coins beside a call that takes none": "Coins go along with a call that takes none",
+}
+# What is unread of a call of which nothing is read, in the same words.
+_WHOLE: Final = "all of the call"
+
 _OTHERS_PAY: Final = (
     "Others pay in this transaction too, and nobody can tell which payments are whose: all of them count as this "
     "agent's. Only its own inputs are signed; the others complete it, or never do."
@@ -58,6 +67,17 @@ def phrase(effect: Effect, order: Order, known: Known) -> list[Line]:
             much = "UNLIMITED: " if unlimited(effect) else ""
             said = Line(f"{much}Does something this console does not know ({quoted(kind, 24)}):", "bad")
             return [said, *_amount_lines(effect, order, known), *parties(effect.to or effect.spender, order, known)]
+
+
+def beside(effect: Effect) -> str | None:
+    """What is unread of a call that was read for the rest; None for anything else."""
+    said = _BESIDE.get(effect.label or "")
+    return said if said is None or effect.size is None else f"{effect.size:,} bytes {said}"
+
+
+def document(effect: Effect) -> str | None:
+    """What an unread document calls itself; None for a call."""
+    return None if effect.label == _WHOLE else effect.label
 
 
 def unlimited(effect: Effect) -> bool:
@@ -159,12 +179,16 @@ def _fee(effect: Effect, order: Order, known: Known) -> list[Line]:
 def _unread(effect: Effect, order: Order, known: Known) -> list[Line]:
     if order.kind == "bitcoin":
         return [Line(_OTHERS_PAY, "warn")]
+    if (what := beside(effect)) is not None:
+        heeds = Line(f"{what}: the contract may take them for anything.", "bad")
+        return [heeds, *parties(effect.to, order, known)]
     said = [Line("Cannot be decoded: it may move anything the agent has.", "bad")]
     if effect.unknown:
         said = [Line("Typed data of an unknown kind: it may move or hand over anything.", "bad")]
-    if effect.label:
-        said.append(Line(f"{IN}a document that calls itself {quoted(effect.label)}"))
-    where = "It is for the contract" if effect.label or order.kind == "typed_data" else "It calls"
+    label = document(effect)
+    if label:
+        said.append(Line(f"{IN}a document that calls itself {quoted(label)}"))
+    where = "It is for the contract" if label or order.kind == "typed_data" else "It calls"
     if effect.to is None:
         return [*said, Line(f"{IN}it names no contract", "warn")]
     return [*said, Line(where), *parties(effect.to, order, known, never=_never(effect, known, "never called"))]

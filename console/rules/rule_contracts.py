@@ -37,6 +37,8 @@ def _contract(entry: Terms) -> list[Line]:
     where = "on every EVM chain" if chain is None else f"on {chain_shown(chain)}"
     lines = [Line(f"{entry.names.address(address) if address is not None else 'a contract without address'} {where}")]
     constraints = {_normal(name): value for name, value in entry.table("constraints").items()}
+    if (unread := entry.text("unread")) is not None:
+        lines.append(_unread(unread))
     for selector in entry.items("selectors", is_text) or ():
         lines += _call(_normal(selector), constraints.pop(_normal(selector), {}), entry)
     # A constraint of a call that is not listed, or one that is no object, is shown as it is.
@@ -44,6 +46,14 @@ def _contract(entry: Terms) -> list[Line]:
         Line(f"  {clipped(name, _SELECTOR_CHARACTERS)}: {shown(value)}", "warn") for name, value in constraints.items()
     ]
     return [*lines, *left, *(Line(f"  {line.text}", line.tone) for line in entry.rest())]
+
+
+def _unread(word: str) -> Line:
+    if word == "allow":
+        return Line("  ! bytes that nobody can decode pass WITHOUT APPROVAL: it may do anything with them", "bad")
+    if word == "ask":
+        return Line("  bytes that nobody can decode need approval")
+    return Line(f"  bytes that nobody can decode: {shown(word)}, unknown to this console", "warn")
 
 
 def _call(selector: str, constraint: Any, entry: Terms) -> list[Line]:

@@ -246,6 +246,25 @@ def test_a_contract_has_its_calls_and_what_each_may_do() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("word", "line", "tone"),
+    [
+        ("ask", "    bytes that nobody can decode need approval", None),
+        (
+            "allow",
+            "    ! bytes that nobody can decode pass WITHOUT APPROVAL: it may do anything with them",
+            "bad",
+        ),
+        ("maybe", '    bytes that nobody can decode: "maybe", unknown to this console', "warn"),
+    ],
+)
+def test_an_entry_that_lets_unread_bytes_pass_is_a_danger(word: str, line: str, tone: str | None) -> None:
+    entry = {"address": A, "selectors": ["0xdeadbeef"], "unread": word}
+    rule = PolicyRule(type="contract-allowlist", enabled=True, config={"contracts": [entry]}, id="a")
+
+    assert [one.tone for one in rules_in_words([rule]) if one.text.strip() == line.strip()] == [tone]
+
+
 def test_an_empty_allowlist_lets_nothing_be_called() -> None:
     assert words("contract-allowlist", contracts=[])[1:] == ["no contract may be called: its list is empty"]
 

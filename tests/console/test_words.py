@@ -438,9 +438,21 @@ def test_an_order_without_effects_says_so_in_red() -> None:
         ([Effect("unread", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
         ([Effect("unread", None, "0", US, THEM, label="SafeOp", unknown=True)], 'Unknown typed data: "SafeOp"'),
         ([Effect("unread", None, "0", US, THEM, label="Order")], 'Cannot be decoded: document "Order"'),
+        ([Effect("opaque", None, "0", US, THEM)], "Cannot be decoded: call of 0x11111…111111"),
+        (
+            [Effect("unread", None, "0", US, THEM, label="all of the call", size=4)],
+            "Cannot be decoded: call of 0x11111…111111",
+        ),
+        (
+            [pays(), Effect("unread", None, "0", US, THEM, label="behind the arguments", size=1_000)],
+            "1,000 bytes behind the arguments of a call cannot be decoded, and 1 more",
+        ),
         ([], "Effect unknown"),
     ],
-    ids=["payment", "two wei", "several", "approval", "revocation", "unread", "kind", "document", "none"],
+    ids=[
+        *("payment", "two wei", "several", "approval", "revocation", "unread", "kind", "document"),
+        *("earlier", "all", "behind", "none"),
+    ],
 )
 def test_a_list_has_it_in_one_line_the_gravest_first(effects: list[Effect], line: str) -> None:
     assert summary(order(*effects), Known()) == line
