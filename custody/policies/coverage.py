@@ -62,7 +62,12 @@ def must_ask(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     """
     if effect.kind != "unread":
         return covered.names(effect, subject)
-    return covered.recipients or bool(covered.calls) or _touches(covered, effect, subject)
+    if covered.recipients or covered.calls or _touches(covered, effect, subject):
+        return True
+    # Any contract may have an allowance from before the limit, and nobody said that this one is trusted.
+    chain = subject.chain_id if effect.call is None else effect.call.chain_id
+    tokens = (asset.split(":") for asset in covered.assets)
+    return any(place[0] == "evm" and place[-1] != "native" and chain in (None, int(place[1])) for place in tokens)
 
 
 def described(effects: Sequence[Effect], units: Units, chain_id: int | None) -> str:

@@ -42,11 +42,12 @@ def _reached(effect, subject, named):
     """What is limited, of that which an uncovered effect is about."""
     if effect.kind != "unread":
         return _names(effect, subject) & named
-    if effect.call:
-        return {f"evm:{effect.call.chain_id}:{effect.call.contract}"} & named
-    if not effect.unknown or not subject.verifying_contract:
+    if not effect.call and (not effect.unknown or not subject.verifying_contract):
         return named
-    return {name for name in named if name.split(":")[-1] == subject.verifying_contract}
+    tokens = {name for name in named if name.startswith("evm:") and "0x" in name}
+    return (
+        tokens if subject.chain_id is None else {name for name in tokens if name.startswith(f"evm:{subject.chain_id}:")}
+    )
 
 
 def _counts(effect):

@@ -117,6 +117,22 @@ def test_a_blocked_contract_or_recipient_is_refused_in_every_row(row: str) -> No
     assert judge(strangers, ORDERS[row], facts(uncovered="allow")).decision == wanted
 
 
+@pytest.mark.parametrize(
+    ("asset", "wanted"),
+    [
+        (f"evm:1:0x{'5a' * 20}", "queue"),
+        (f"evm:10:0x{'5a' * 20}", "sign"),
+        ("evm:1:native", "sign"),
+        ("bitcoin", "sign"),
+    ],
+)
+def test_what_is_unread_asks_where_a_token_of_its_chain_is_limited(asset: str, wanted: str) -> None:
+    limited = rules(rule("spending-limit", {"maxPerDay": "1000", "asset": asset}))
+
+    for row in ("nothing of a call", "a document of unknown kind"):
+        assert judge(limited, ORDERS[row], facts(uncovered="allow")).decision == wanted
+
+
 @pytest.mark.parametrize("row", ORDERS)
 def test_a_person_settles_what_asks(row: str) -> None:
     order = msgspec.structs.replace(ORDERS[row])
