@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from custody.imports.envelope import Bound, sealed
-from custody.imports.plaintext import NoKey, secret_of
+from custody.imports.plaintext import FORMS, NoKey, secret_of
 from custody.receipts.canonical import canonical
 
 _TYPE: Final = "custody-import-key/1"
@@ -52,7 +52,7 @@ def _imported(chosen: Namespace, environment: Mapping[str, str], ask: Callable[[
         try:
             secret_of(chosen.chain, key)
         except NoKey:
-            raise NotImported(f"that is no private key of {chosen.chain}; docs/imports.md shows the forms.") from None
+            raise NotImported(f"that is no private key of {chosen.chain}: it must be {FORMS[chosen.chain]}.") from None
         bound = Bound(session["importSessionId"], aad["tenantId"], aad["agentId"], aad["chain"])
         envelope = sealed(key, session["publicKey"], bound, secrets.token_bytes(12))  # noqa: TID251 - an IV
         body = {

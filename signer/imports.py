@@ -265,9 +265,10 @@ async def replaced(
         envelope = Envelope(sealed.ephemeral_public_key, sealed.iv, sealed.ciphertext, sealed.tag)
         secret = secret_of(bound.chain, opened(envelope, private, bound))
         address = KEYS[bound.chain].address(KEYS[bound.chain].open(secret))
-    except (EnvelopeRefused, NoKey, ValueError):
+    except (EnvelopeRefused, NoKey, ValueError) as problem:
         await connection.execute(_FAILED, bound.tenant, bound.session, MAX_FAILURES)
-        return ImportEnvelope()
+        # Only who sealed to this session's key hears that it opens.
+        return ImportEnvelope(f"The envelope opens, but {problem}.") if isinstance(problem, NoKey) else ImportEnvelope()
     place = bound.tenant, bound.agent, bound.chain
     if await connection.fetchval(_IN_USE, *place):
         return WalletInUse()

@@ -104,7 +104,7 @@ class FeeAboveCap(Invalid):
 
 
 class FeeTooLow(Invalid):
-    """A replacement must pay at least 10 % more than the transaction it replaces."""
+    """Nodes do not take this fee: it is below the chain's least, or less than 10 % above the one that it replaces."""
 
 
 class FrozenByOperator(Conflict):
@@ -296,7 +296,7 @@ class ImportWrongAgent(Invalid):
 
 
 class ImportEnvelope(Invalid):
-    """The envelope does not open, or holds no private key of this chain; seal it again. The session is still open."""
+    """The envelope does not open; seal it again, to the key of this session. The session is still open."""
 
 
 class TooManyImports(Conflict):

@@ -78,10 +78,11 @@ def test_an_imported_key_is_the_agents_from_then_on(as_owner: Person, agent: Age
     ]
 
 
-@pytest.mark.parametrize("form", ["base58", "numbers"])
-def test_a_solana_key_is_imported_in_both_its_forms(form: str, as_owner: Person, agent: Agent) -> None:
+@pytest.mark.parametrize("form", ["base58", "numbers", "seed"])
+def test_a_solana_key_is_imported_as_wallets_write_it(form: str, as_owner: Person, agent: Agent) -> None:
     pair, address = solana_key()
-    key = str(pair) if form == "base58" else json.dumps(list(bytes(pair)))
+    raw = bytes(pair)[:32] if form == "seed" else bytes(pair)
+    key = str(pair) if form == "base58" else json.dumps(list(raw), indent=1) + "\n"
 
     answer = submitted(as_owner, agent, sealed(begun(as_owner, agent, "solana"), key))
 
@@ -96,16 +97,14 @@ def _halves() -> bytes:
 NO_KEYS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "63 digits": ("evm", lambda: "1" * 63),
     "65 digits": ("evm", lambda: "1" * 65),
-    "0X": ("evm", lambda: "0X" + "1" * 64),
-    "spaces": ("evm", lambda: " " + "1" * 64),
-    "a line feed": ("evm", lambda: "1" * 64 + "\n"),
+    "a space within": ("evm", lambda: "1" * 32 + " " + "1" * 32),
     "zero": ("evm", lambda: "0" * 64),
     "n": ("evm", lambda: f"{N:064x}"),
     "n + 1": ("evm", lambda: f"{N + 1:064x}"),
     "UTF-16": ("evm", lambda: ("1" * 64).encode("utf-16")),
     "NUL behind": ("evm", lambda: "1" * 64 + "\0"),
     "32 bytes": ("evm", lambda: b"\1" * 32),
-    "a seed alone": ("solana", lambda: str(Keypair().pubkey())),
+    "64 bytes": ("evm", lambda: "1" * 128),
     "halves that disagree": ("solana", lambda: json.dumps(list(_halves()))),
     "65 numbers": ("solana", lambda: json.dumps([*bytes(Keypair()), 1])),
     "256 in it": ("solana", lambda: json.dumps([256, *bytes(Keypair())[1:]])),
@@ -114,7 +113,7 @@ NO_KEYS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "nested": ("solana", lambda: json.dumps([list(bytes(Keypair()))])),
     "deeply nested": ("solana", lambda: "[" * 2_000),
     "nothing much": ("solana", lambda: "["),
-    "an EVM key": ("solana", lambda: "1" * 64),
+    "a phrase": ("solana", lambda: "legal winner thank year wave sausage worth useful legal winner thank yellow"),
 }
 
 
@@ -123,7 +122,9 @@ def test_a_plaintext_that_is_no_key_leaves_the_session_open(name: str, as_owner:
     chain, made = NO_KEYS[name]
     session = begun(as_owner, agent, chain)
 
-    assert said(submitted(as_owner, agent, sealed(session, made()))) == (400, "import_envelope")
+    answer = submitted(as_owner, agent, sealed(session, made()))
+    assert said(answer) == (400, "import_envelope")
+    assert answer.json()["error"].startswith(f"The envelope opens, but what is in it is no private key of {chain}: ")
     good = evm_key()[0] if chain == "evm" else str(Keypair())
     assert submitted(as_owner, agent, sealed(session, good)).status_code == 200
 
@@ -201,6 +202,7 @@ def test_an_envelope_that_does_not_open_gets_one_answer(name: str, as_owner: Per
     answer = submitted(as_owner, agent, ENVELOPES[name](good, session))
 
     assert said(answer) == (400, "import_envelope")
+    assert answer.json()["error"].startswith("The envelope does not open; seal it again")
     assert submitted(as_owner, agent, good).status_code == 200
 
 
