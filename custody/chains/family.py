@@ -11,7 +11,10 @@ GWEI = 10**9
 
 
 class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One chain. Fees in its family's smallest unit; `max_fee_per_transaction` caps gas limit times price."""
+    """One chain. Fees in its family's smallest unit; `max_fee_per_transaction` caps gas limit times price.
+
+    `min_priority_fee_per_gas` is the least tip, or legacy gas price, that its nodes take into their pools.
+    """
 
     id: int
     family: str = "evm"
@@ -23,6 +26,7 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     max_fee_per_gas: int = 500 * GWEI
     max_priority_fee_per_gas: int = 50 * GWEI
     max_fee_per_transaction: int = 10**17
+    min_priority_fee_per_gas: int = 0
     default_gas: int = 100_000
     default_max_fee_per_gas: int = 50 * GWEI
     default_priority_fee_per_gas: int = 1 * GWEI

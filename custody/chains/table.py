@@ -133,6 +133,10 @@ def _from_file(rows: Any, known: Mapping[int, Chain]) -> dict[int, Chain]:
             chain = msgspec.convert(merged, Chain)
         except msgspec.ValidationError as problem:
             raise ValueError(f"SERVICE_CHAINS_FILE: {problem}") from problem
+        if not 0 <= chain.min_priority_fee_per_gas <= min(chain.max_priority_fee_per_gas, chain.max_fee_per_gas):
+            raise ValueError(
+                f"SERVICE_CHAINS_FILE: min_priority_fee_per_gas of chain {chain.id} must be at most both of its caps"
+            )
         if chain.family not in WALLETS:
             raise ValueError(f"SERVICE_CHAINS_FILE: family of chain {chain.id} must be one of {', '.join(WALLETS)}")
         if not all(map(_is_web_address, chain.rpc_urls)):

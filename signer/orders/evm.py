@@ -10,7 +10,7 @@ from custody.chains.evm import calldata
 from custody.chains.evm.address import checksum, parse_address
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.evm.signed import read as read_signed
-from custody.chains.evm.transaction import EvmTransaction, ValueOutOfRange
+from custody.chains.evm.transaction import BadTransaction, EvmTransaction, ValueOutOfRange
 from custody.chains.evm.transaction import sign as sign_evm
 from custody.chains.families import caip2
 from custody.chains.family import Chain
@@ -20,6 +20,7 @@ from custody.chains.types import Effect, Subject
 from custody.kit.shapes import MAX_UINT256
 from custody.protocol.signer.refusals import (
     FeeAboveCap,
+    FeeTooLow,
     GasLimitTooLow,
     NonceGap,
     NonceImplausible,
@@ -126,7 +127,7 @@ def checked(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable, r
     value = int(order.value)
     if value > MAX_UINT256:
         raise ValueOutOfRange
-    _check_callers_fees(order, chain)
+    _check_callers_fees(order, prepared, chain)
     text = text_of(order)
     return EvmDraft(
         order_text=text,
@@ -202,42 +203,62 @@ def signed_effects(row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
     return (*effects, Effect("fee", EVM_NATIVE, transaction.gas_limit * transaction.max_fee, from_=us, label="at most"))
 
 
-def _check_callers_fees(order: EvmOrder, chain: Chain) -> None:
-    """Refuse gas or a fee of the caller's own above a cap; one that a node suggests is lowered instead."""
+def _check_callers_fees(order: EvmOrder, prepared: EvmPrepared | None, chain: Chain) -> None:
+    """Refuse gas or a fee of the caller's own that cannot be signed as it is; what is chosen here is fitted instead."""
+    fee, tip = order.max_fee_per_gas, order.max_priority_fee_per_gas
+    # The caller may have a node of their own for what is not broadcast here.
+    least = chain.min_priority_fee_per_gas if order.broadcast else 0
     limits = (
-        ("maxFeePerGas", order.max_fee_per_gas, chain.max_fee_per_gas),
-        ("maxPriorityFeePerGas", order.max_priority_fee_per_gas, chain.max_priority_fee_per_gas),
-        ("gasLimit", order.gas_limit, 2**63 - 1),
+        ("maxFeePerGas", fee, least, chain.max_fee_per_gas),
+        ("maxPriorityFeePerGas", tip, least, min(chain.max_priority_fee_per_gas, chain.max_fee_per_gas)),
+        ("gasLimit", order.gas_limit, 0, 2**63 - 1),
     )
-    for name, asked, cap in limits:
+    for name, asked, floor, cap in limits:
         if asked is not None and int(asked) > cap:
             raise FeeAboveCap(f"{name} {asked} is above the cap of {cap} for {chain.name}.")
+        if asked is not None and int(asked) < floor:
+            raise FeeTooLow(f"{name} {asked} is below {floor}, the least that nodes of {chain.name} take.")
+    if fee is not None and tip is not None and int(tip) > int(fee):
+        raise BadTransaction(f"maxPriorityFeePerGas {tip} is above maxFeePerGas {fee}: lower the tip or raise the fee.")
+    if prepared is not None:
+        check_tip(order, chain, legacy=prepared.legacy)
     if order.gas_limit is not None and int(order.gas_limit) < _LEAST_GAS:
         raise GasLimitTooLow
 
 
 def _fees(draft: EvmDraft) -> Fees:
-    """Gas limit, fee and priority fee per gas, all within the chain's caps."""
+    """Gas limit, fee and priority fee per gas: the caller's as they are, others within the chain's floor and caps."""
     order, prepared, chain = draft.order, draft.prepared, draft.chain
     plain_gas = _LEAST_GAS if prepared is not None and not draft.calldata else chain.default_gas
     gas_limit = int(order.gas_limit) if order.gas_limit else (prepared.gas_limit if prepared else plain_gas)
     gas_limit = max(gas_limit, _LEAST_GAS)
     suggested = prepared.max_fee if prepared else chain.default_max_fee_per_gas
-    max_fee = int(order.max_fee_per_gas) if order.max_fee_per_gas else min(suggested, chain.max_fee_per_gas)
+    suggested_tip = prepared.priority_fee if prepared else chain.default_priority_fee_per_gas
+    floor = chain.min_priority_fee_per_gas
+    tip = int(order.max_priority_fee_per_gas or min(max(suggested_tip, floor), chain.max_priority_fee_per_gas))
+    # What is left for the base fee stays the same, whatever the tip. Without a market for blocks the price is all.
+    chosen = max(suggested - suggested_tip, 0) + tip
+    if prepared is not None and prepared.legacy:
+        chosen = max(suggested, floor)
+    max_fee = int(order.max_fee_per_gas or min(chosen, chain.max_fee_per_gas))
     if gas_limit * max_fee > chain.max_fee_per_transaction:
-        if order.max_fee_per_gas or order.gas_limit:
+        most = chain.max_fee_per_transaction // gas_limit
+        if order.max_fee_per_gas or order.gas_limit or most < max(floor, int(order.max_priority_fee_per_gas or 0)):
             raise FeeAboveCap(
                 f"{gas_limit} gas at {max_fee} wei is {gas_limit * max_fee} wei, above the cap of "
                 f"{chain.max_fee_per_transaction} for one transaction on {chain.name}."
             )
-        max_fee = chain.max_fee_per_transaction // gas_limit
-    tip = prepared.priority_fee if prepared else chain.default_priority_fee_per_gas
-    priority = (
-        int(order.max_priority_fee_per_gas)
-        if order.max_priority_fee_per_gas
-        else min(tip, chain.max_priority_fee_per_gas)
-    )
-    return Fees(gas_limit, max_fee, min(priority, max_fee))
+        max_fee = most
+    return Fees(gas_limit, max_fee, min(tip, max_fee))
+
+
+def check_tip(order: EvmOrder, chain: Chain, *, legacy: bool) -> None:
+    """Refuse a caller's tip where none can be signed: a legacy transaction has one price."""
+    if legacy and order.max_priority_fee_per_gas not in (None, order.max_fee_per_gas):
+        raise BadTransaction(
+            f"{chain.name} has no EIP-1559 blocks, so maxFeePerGas is the whole price of gas, and there is no tip: "
+            "give maxPriorityFeePerGas the same value."
+        )
 
 
 def _nonce(draft: EvmDraft, facts: Facts) -> int:

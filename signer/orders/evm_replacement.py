@@ -21,6 +21,7 @@ from signer.orders.evm import (
     EvmDraft,
     EvmFinal,
     Fees,
+    check_tip,
     checked,
     decoded,
     final,
@@ -97,16 +98,17 @@ def _check_replaceable(replaced: Replaced, facts: Facts) -> None:
 
 
 def _raised_fees(draft: ReplacementDraft) -> Fees:
-    """Gas limit, fee and priority fee: at least a tenth above those replaced, and within the chain's caps."""
+    """The gas limit as it was; fee and priority fee at least a tenth above those replaced, and within the caps."""
     before, order, node, chain = draft.replaced.transaction, draft.order, draft.prepared, draft.chain
-    gas_limit = max(before.gas_limit, node.gas_limit if node else 0)
+    gas_limit, floor = before.gas_limit, chain.min_priority_fee_per_gas
     cap = min(chain.max_fee_per_gas, chain.max_fee_per_transaction // gas_limit)
-    suggested = node.max_fee if node else 0
+    asked = order.max_priority_fee_per_gas
+    suggested = max(node.max_fee if node else 0, floor, int(asked or 0))
     max_fee = raised("maxFeePerGas", before.max_fee, order.max_fee_per_gas, suggested, cap)
+    check_tip(order, chain, legacy=before.legacy)
     if before.legacy:
         return Fees(gas_limit, max_fee, 0)
-    tip, tip_cap = node.priority_fee if node else 0, min(chain.max_priority_fee_per_gas, max_fee)
-    asked = order.max_priority_fee_per_gas
+    tip, tip_cap = max(node.priority_fee if node else 0, floor), min(chain.max_priority_fee_per_gas, max_fee)
     return Fees(gas_limit, max_fee, raised("maxPriorityFeePerGas", before.priority_fee, asked, tip, tip_cap))
 
 

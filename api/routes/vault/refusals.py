@@ -74,6 +74,7 @@ EVM = (
     BadTransaction,
     EstimateFailed,
     FeeAboveCap,
+    FeeTooLow,
     GasLimitTooLow,
     NonceGap,
     NonceImplausible,
@@ -102,7 +103,7 @@ PSBT = (
     PsbtSighash,
     PsbtUnprovenInput,
 )
-REPLACEMENT = (AlreadyReplaced, FeeTooLow, NotEvm, NotSigned, TransactionAbsent, TransactionFinal)
+REPLACEMENT = (AlreadyReplaced, NotEvm, NotSigned, TransactionAbsent, TransactionFinal)
 DENY = (ApprovalAbsent, ApprovalChanged, ApprovalExpired, ApprovalResolved, Busy)
 # What was queued is judged and finished again.
 APPROVE = (

@@ -24,9 +24,16 @@ class Evm(WalletFamily):
     chains = (
         Chain(id=1, name="Ethereum", symbol="ETH"),
         Chain(id=10, name="OP Mainnet", symbol="ETH"),
-        Chain(id=56, name="BNB Smart Chain", symbol="BNB"),
+        # The least gas price that validators' own settings have; the base fee is 0.
+        Chain(id=56, name="BNB Smart Chain", symbol="BNB", min_priority_fee_per_gas=GWEI // 20),
+        # PIP-35: no node's pool takes a lower tip, though nodes have suggested one.
         Chain(
-            id=137, name="Polygon", symbol="POL", max_fee_per_gas=5_000 * GWEI, max_priority_fee_per_gas=1_000 * GWEI
+            id=137,
+            name="Polygon",
+            symbol="POL",
+            max_fee_per_gas=5_000 * GWEI,
+            max_priority_fee_per_gas=1_000 * GWEI,
+            min_priority_fee_per_gas=25 * GWEI,
         ),
         Chain(id=8453, name="Base", symbol="ETH"),
         Chain(id=42161, name="Arbitrum One", symbol="ETH", default_gas=1_000_000),

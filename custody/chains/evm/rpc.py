@@ -64,7 +64,9 @@ async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPr
     data = "0x" + (order.data or "").removeprefix("0x")
     figures = await _ask(rpc, chain, {"from": sender, "to": order.to, "value": hex(value), "data": data})
     max_fee, priority_fee, legacy = figures.fees
-    price = int(order.max_fee_per_gas) if order.max_fee_per_gas else min(max_fee, chain.max_fee_per_gas)
+    above_base = int(order.max_priority_fee_per_gas or priority_fee)
+    chosen = max_fee if legacy else max_fee - priority_fee + above_base
+    price = int(order.max_fee_per_gas) if order.max_fee_per_gas else min(chosen, chain.max_fee_per_gas)
     try:
         gas = _gas(chain, figures, order, sender, value)
         _check_funds(sender, chain, figures.balance, value + gas * price)
@@ -215,9 +217,11 @@ async def _ask(rpc: Rpc, chain: Chain, transaction: dict[str, str]) -> _Figures:
 def _fees(chain: Chain, block: Any, tip: Any, price: Any) -> tuple[int, int, bool]:
     if isinstance(block, RpcRefused):
         raise block
+    least = chain.min_priority_fee_per_gas
     if not isinstance(block, dict) or block.get("baseFeePerGas") is None:
-        return quantity(price), 0, True
-    priority_fee = chain.default_priority_fee_per_gas if isinstance(tip, RpcRefused) else quantity(tip)
+        return max(quantity(price), least), 0, True
+    # Nodes have suggested tips that their own pools refuse.
+    priority_fee = max(chain.default_priority_fee_per_gas if isinstance(tip, RpcRefused) else quantity(tip), least)
     # Twice the base fee holds for six full blocks in a row.
     return 2 * quantity(block["baseFeePerGas"]) + priority_fee, priority_fee, False
 

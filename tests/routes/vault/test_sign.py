@@ -175,6 +175,20 @@ def test_a_fee_above_the_cap_is_400_without_a_transaction(agent: Agent, fees: di
     assert agent.ok("GET", f"/vault/{agent.id}/history") == []
 
 
+def test_a_tip_above_the_fee_is_400_without_a_transaction(agent: Agent) -> None:
+    answer = order(agent, maxFeePerGas="1", maxPriorityFeePerGas="2")
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "bad_transaction"), answer.text
+    assert agent.ok("GET", f"/vault/{agent.id}/history") == []
+    assert signed(order(agent, maxFeePerGas="2", maxPriorityFeePerGas="2"))["maxPriorityFeePerGas"] == 2
+
+
+def test_fees_that_are_chosen_are_ones_that_the_nodes_of_the_chain_take(agent: Agent) -> None:
+    found = signed(order(agent, chainId=137))
+
+    assert found["maxFeePerGas"] >= found["maxPriorityFeePerGas"] >= 25 * 10**9
+
+
 @pytest.mark.parametrize(
     "fees",
     [

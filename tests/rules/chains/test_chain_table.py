@@ -1,4 +1,4 @@
-"""Tokens that the operator names in SERVICE_CHAINS_FILE."""
+"""Tokens and fees that the operator names in SERVICE_CHAINS_FILE."""
 
 from pathlib import Path
 
@@ -45,3 +45,18 @@ def test_a_token_is_known_by_its_asset(tmp_path: Path, chain: int, address: str,
 def test_a_token_that_cannot_be_meant_stops_the_start(tmp_path: Path, token: str) -> None:
     with pytest.raises(ValueError, match="SERVICE_CHAINS_FILE"):
         load(declared(tmp_path, 1, token))
+
+
+@pytest.mark.parametrize(("floor", "fits"), [(0, True), (50 * 10**9, True), (50 * 10**9 + 1, False), (-1, False)])
+def test_a_floor_on_fees_is_within_the_caps(tmp_path: Path, floor: int, fits: bool) -> None:
+    file = tmp_path / "chains.toml"
+    file.write_text(f"[[chains]]\nid = 1\nmin_priority_fee_per_gas = {floor}\n")
+    given = {"SERVICE_CHAINS_FILE": str(file)}
+
+    if not fits:
+        with pytest.raises(ValueError, match="min_priority_fee_per_gas of chain 1"):
+            load(given)
+        return
+    chain = load(given).find(1)
+    assert chain is not None
+    assert chain.min_priority_fee_per_gas == floor
