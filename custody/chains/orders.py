@@ -38,12 +38,15 @@ class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         bool, described("Whether the service sends the signed transaction to a node; false returns it.")
     ] = True
     nonce: Annotated[Nonce | None, described("The nonce; without it the next one.")] = None
-    gas_limit: Annotated[DecimalAmount | None, described("The gas limit; without it an estimate.")] = None
+    gas_limit: Annotated[DecimalAmount | None, described("The gas limit; without it an estimate.", such="100000")] = (
+        None
+    )
     max_fee_per_gas: Annotated[
-        DecimalAmount | None, described("The highest price of gas in wei; without it what a node suggests.")
+        DecimalAmount | None,
+        described("The highest price of gas in wei; without it what a node suggests.", such="30000000000"),
     ] = None
     max_priority_fee_per_gas: Annotated[
-        DecimalAmount | None, described("The highest tip in wei; without it what a node suggests.")
+        DecimalAmount | None, described("The highest tip in wei; without it what a node suggests.", such="1000000000")
     ] = None
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
 
@@ -111,7 +114,10 @@ class OneCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
     data: Annotated[Calldata | None, described("The calldata in hex.")] = None
     gas_limit: Annotated[
         DecimalAmount | None,
-        described("The gas limit; without it an estimate. Give it where a call needs an earlier one of the batch."),
+        described(
+            "The gas limit; without it an estimate. Give it where a call needs an earlier one of the batch.",
+            such="100000",
+        ),
     ] = None
 
 
@@ -141,8 +147,12 @@ class EvmTransfer(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="cam
 class ReplacementFees(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The fees of a replacement; if absent, those a node suggests, raised enough to be accepted."""
 
-    max_fee_per_gas: Annotated[DecimalAmount | None, described("The highest price of gas in wei.")] = None
-    max_priority_fee_per_gas: Annotated[DecimalAmount | None, described("The highest tip in wei.")] = None
+    max_fee_per_gas: Annotated[
+        DecimalAmount | None, described("The highest price of gas in wei.", such="60000000000")
+    ] = None
+    max_priority_fee_per_gas: Annotated[
+        DecimalAmount | None, described("The highest tip in wei.", such="2000000000")
+    ] = None
 
 
 class TypedDataField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,9 +6,14 @@ import msgspec
 from msgspec import UNSET, Meta
 
 
-def described(text: str, *, unit: str | None = None, default: object = UNSET, format: str | None = None) -> Meta:
-    """What a field means; the default is that of a field not sent, the format one of JSON Schema's names."""
-    said = {"x-service-unit": unit, "format": format}
+def described(
+    text: str, *, unit: str | None = None, default: object = UNSET, format: str | None = None, such: str | None = None
+) -> Meta:
+    """What a field means; the default is that of a field not sent, the format one of JSON Schema's names.
+
+    `such` is a value as one would send it, for amounts that are unlike others of their unit.
+    """
+    said = {"x-service-unit": unit, "format": format, "examples": None if such is None else [such]}
     more: dict[str, object] = {name: value for name, value in said.items() if value}
     return Meta(description=text, extra_json_schema=more | ({} if default is UNSET else {"default": default}))
 

@@ -13,10 +13,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import inspect
 
+from custody.kit.field_names import FIELD_NAMES
+
 _SAID: Final = re.compile(r"(?P<said>.*) - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`\Z", re.DOTALL)
 _FIELD: Final = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
 _STEP: Final = re.compile(r"\.([^.\[]+\.?(?=[.\[]|\Z))|\[([0-9]+|\.\.\.)\]")
 _UNIT: Final = re.compile(r"\bin (wei|lamports)\b")
+# An amount as one would send it, by its unit: a coin, a thousandth of a SOL. Of most tokens a million is one.
+_SUCH: Final = {"wei": "1000000000000000000", "lamports": "1000000"}
 _SHOWN: Final = 128
 # A type with more fields than this has none listed in the sentence about an unknown field.
 _LISTED: Final = 16
@@ -32,7 +36,7 @@ _GOT: Final = {
 _TEXT: Final = "printable ASCII characters"
 # Each pattern of a field that callers send, and whether its length goes without saying.
 PATTERNS: Final[dict[str, tuple[str, bool]]] = {
-    r"^(0|[1-9][0-9]*)\Z": ('a whole number{of} as a decimal string, such as "1000000000000000000"', True),
+    r"^(0|[1-9][0-9]*)\Z": ('a whole number{of} as a decimal string, such as "{such}"', True),
     r"^[0-9]*\Z": ("digits", False),
     r"^0x[0-9a-fA-F]{40}\Z": ("an EVM address: 0x and 40 hex digits", True),
     r"^[1-9A-HJ-NP-Za-km-z]+\Z": ("a Solana address in base58", False),
@@ -81,11 +85,12 @@ PATTERNS: Final[dict[str, tuple[str, bool]]] = {
 
 
 class _Place(NamedTuple):
-    """What may stand somewhere: the type, the unit of an amount, and what its declaration says that it must be."""
+    """What may stand somewhere: the type, the unit of an amount, what its declaration says it must be, an example."""
 
     node: inspect.Type
     unit: str = ""
     must: str = ""
+    such: str = ""
 
 
 class Wrong(msgspec.Struct, frozen=True):
@@ -126,7 +131,7 @@ def wanted(nodes: Sequence[_Place], said: str) -> str:
     for one in nodes:
         if isinstance(one.node, inspect.LiteralType):
             literals += [msgspec.json.encode(value).decode() for value in one.node.values]
-        elif (phrase := one.must or _phrase(one.node, one.unit, "of length" in said)) not in phrases and phrase:
+        elif (phrase := one.must or _phrase(one, "of length" in said)) not in phrases and phrase:
             phrases.append(phrase)
     if literals:
         phrases.insert(0, f"one of {', '.join(literals)}" if len(literals) > 1 else literals[0])
@@ -146,17 +151,32 @@ def _misfit(missing: bool, name: str, place: str, path: str, shape: Any) -> Wron
     known = _names(shape, path)
     plain = {_plain(one): one for one in known}
     alike = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.8)
-    if alike:
+    # Never to leave it out: of an order, something else could be signed without it.
+    if meant := _meant(shape, path, _plain(name)):
+        says = f"is no field here; {meant}"
+    elif alike:
         says = f'is no field here; call it "{plain[alike[0]]}"'
     elif 0 < len(known) <= _LISTED:
-        says = f"is no field here; leave it out. The fields are {', '.join(known)}"
+        says = f"is no field here. The fields are {', '.join(known)}"
     else:
-        says = "is no field here; leave it out"
+        says = "is no field here"
     return Wrong(full, says, [name])
+
+
+def _meant(shape: Any, path: str, plain: str) -> str:
+    """What another program's field is called here, or why it is none, in each of the structs that may stand here."""
+    structs = [one.node for one in _at(shape, path) if isinstance(one.node, inspect.StructType)]
+    found = [_NAMES[one.cls.__name__][plain] for one in structs if plain in _NAMES.get(one.cls.__name__, {})]
+    return "; or ".join(dict.fromkeys(map(str, found)))
 
 
 def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
+
+
+_NAMES: Final = {
+    struct: {_plain(name): meaning for name, meaning in names.items()} for struct, names in FIELD_NAMES.items()
+}
 
 
 def _names(shape: Any, path: str) -> list[str]:
@@ -181,13 +201,13 @@ def _at(shape: Any, path: str) -> list[_Place]:
 
 
 def _flat(place: _Place) -> Iterator[_Place]:
-    node, unit, must = place
+    node, unit, must, such = place
     if isinstance(node, inspect.Metadata):
-        said = (node.extra or {}).get("must", must).removeprefix("be ")
-        yield from _flat(_Place(node.type, _unit(node.extra_json_schema or {}) or unit, said))
+        said, schema = (node.extra or {}).get("must", must).removeprefix("be "), node.extra_json_schema or {}
+        yield from _flat(_Place(node.type, _unit(schema) or unit, said, str(schema.get("examples", [such])[0])))
     elif isinstance(node, inspect.UnionType):
         for one in node.types:
-            yield from _flat(_Place(one, unit, must))
+            yield from _flat(_Place(one, unit, must, such))
     elif not isinstance(node, inspect.NoneType):
         yield place
 
@@ -213,7 +233,8 @@ def _inner(node: inspect.Type, name: str, index: str) -> Iterator[inspect.Type]:
         yield node.item_types[int(index)]
 
 
-def _phrase(node: inspect.Type, unit: str, of_length: bool) -> str:
+def _phrase(place: _Place, of_length: bool) -> str:
+    node, unit = place.node, place.unit
     match node:
         case inspect.StrType(pattern=None):
             return "a text" + _size(node, "of", "characters")
@@ -221,7 +242,8 @@ def _phrase(node: inspect.Type, unit: str, of_length: bool) -> str:
             words, short = PATTERNS.get(str(pattern), ("a text in the form that the contract shows", False))
             of = f" in the {unit.replace('`', '')}" if unit.startswith("smallest") else f" of {unit}" if unit else ""
             told = short and (not of_length or node.min_length == node.max_length)
-            return words.replace("{of}", of) + ("" if told else _size(node, ", of", "characters"))
+            words = words.replace("{of}", of).replace("{such}", place.such or _SUCH.get(unit, "1000000"))
+            return words + ("" if told else _size(node, ", of", "characters"))
         case inspect.IntType():
             return "a whole number" + _range(node)
         case inspect.FloatType():

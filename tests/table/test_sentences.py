@@ -21,6 +21,7 @@ from msgspec.inspect import (
 from api.http.endpoint import PATH_SHAPES
 from api.routes import endpoints
 from custody.chains.orders import EvmOrder
+from custody.kit.described import described
 from custody.kit.shapes import DecimalAmount
 from custody.kit.validation import explain, must_be
 from tests.table.sentences import in_plain_words
@@ -86,18 +87,25 @@ class Payment(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     fee_cap: Annotated[DecimalAmount | None, Meta(description="The most in wei.")] = None
     rent: Annotated[DecimalAmount | None, Meta(extra_json_schema={"x-service-unit": "lamports"})] = None
     cap: Annotated[DecimalAmount, Meta(extra_json_schema={"x-service-unit": "smallest unit of `asset`"})] = "0"
+    price: Annotated[DecimalAmount | None, described("The price of gas in wei.", such="30000000000")] = None
 
 
 @pytest.mark.parametrize(
-    ("field", "unit"), [("feeCap", " of wei"), ("rent", " of lamports"), ("cap", " in the smallest unit of asset")]
+    ("field", "unit", "such"),
+    [
+        ("feeCap", " of wei", "1000000000000000000"),
+        ("rent", " of lamports", "1000000"),
+        ("cap", " in the smallest unit of asset", "1000000"),
+        ("price", " of wei", "30000000000"),
+    ],
 )
 @pytest.mark.parametrize("value", [5, "1.5", "-1", ""])
-def test_an_amount_is_asked_for_in_its_unit(field: str, unit: str, value: Any) -> None:
+def test_an_amount_is_asked_for_in_its_unit(field: str, unit: str, such: str, value: Any) -> None:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.convert({field: value}, Payment)
 
     said = explain(refused.value, Payment).sentence("The body")
-    assert said.startswith(f'{field} must be a whole number{unit} as a decimal string, such as "1000000000000000000"')
+    assert said.startswith(f'{field} must be a whole number{unit} as a decimal string, such as "{such}"')
 
 
 GOOD = {"to": "0x" + "11" * 20, "value": "1"}
@@ -115,7 +123,13 @@ GOOD = {"to": "0x" + "11" * 20, "value": "1"}
         ({"chainId": "1"}, "chainId must be a whole number from 1 to 9007199254740992, not a text."),
         ({"chain_id": 1}, 'chain_id is no field here; call it "chainId".'),
         ({"broadcast": "yes"}, "broadcast must be true or false, not a text."),
-        ({"surplus": 1}, "surplus is no field here; leave it out. The fields are "),
+        ({"surplus": 1}, "surplus is no field here. The fields are to, value, "),
+        ({"gasPrice": "1"}, 'gasPrice is no field here; call it "maxFeePerGas", in wei; on a chain without '),
+        ({"gas_price": "1"}, 'gas_price is no field here; call it "maxFeePerGas"'),
+        ({"input": "0x"}, 'input is no field here; call it "data".'),
+        ({"maxFeePerBlobGas": "1"}, "maxFeePerBlobGas is no field here; no blobs are signed here."),
+        ({"from": "0x"}, "from is no field here; the agent in the path signs with its own wallet, and no other is "),
+        ({"gasLimit": 5}, 'gasLimit must be a whole number as a decimal string, such as "100000", not a number.'),
     ],
 )
 def test_a_sentence_names_the_field_and_what_would_pass(changed: dict[str, Any], sentence: str) -> None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import msgspec
 from solders.hash import Hash
-from solders.message import Message, MessageV0, to_bytes_versioned
+from solders.message import Message, MessageV0, from_bytes_versioned, to_bytes_versioned
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
@@ -56,19 +56,32 @@ class SolanaTransaction(msgspec.Struct, frozen=True):
         return self.message.header.num_required_signatures == 1
 
 
+def _unread(raw: bytes, otherwise: str) -> str:
+    """What to say of bytes that are no transaction: libraries serialize the message alone, too."""
+    try:
+        if to_bytes_versioned(from_bytes_versioned(raw)) != raw:
+            return otherwise
+    except ValueError:
+        return otherwise
+    return (
+        "This is a message alone: send the transaction, in which the message stands behind a slot of 64 bytes for each "
+        "of its signatures, zeros where one is not made yet."
+    )
+
+
 def parse(transaction_b64: str) -> SolanaTransaction:
     """Take a base64 transaction apart, or raise SolanaMalformed or SolanaUnsupported."""
     raw = _decode(transaction_b64)
     try:
         transaction = VersionedTransaction.from_bytes(raw)
     except ValueError as problem:
-        raise SolanaMalformed(f"The transaction cannot be read: {str(problem)[:100]}.") from problem
+        raise SolanaMalformed(_unread(raw, f"The transaction cannot be read: {str(problem)[:100]}.")) from problem
     message = transaction.message
     if not isinstance(message, Message | MessageV0):
         raise SolanaUnsupported("Only legacy and version 0 transactions are supported.")
     # Trailing bytes and every second way to write the same thing fail here.
     if bytes(transaction) != raw:
-        raise SolanaMalformed("The transaction is not in its canonical form.")
+        raise SolanaMalformed(_unread(raw, "The transaction is not in its canonical form."))
     _check_keys(message, len(transaction.signatures))
     return SolanaTransaction(message, tuple(transaction.signatures), _instructions(message))
 

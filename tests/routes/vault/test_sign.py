@@ -175,6 +175,20 @@ def test_a_fee_above_the_cap_is_400_without_a_transaction(agent: Agent, fees: di
     assert agent.ok("GET", f"/vault/{agent.id}/history") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [("input", TRANSFER, '"data"'), ("gasPrice", "5", '"maxFeePerGas"'), ("gas", "50000", '"gasLimit"')],
+)
+def test_a_field_of_another_library_is_named_as_it_is_called_here(
+    agent: Agent, name: str, value: str, meant: str
+) -> None:
+    answer = order(agent, **{name: value})
+
+    assert (answer.status_code, answer.json()["data"]["fields"]) == (400, [name])
+    assert answer.json()["error"].startswith(f"{name} is no field here; call it {meant}")
+    assert agent.ok("GET", f"/vault/{agent.id}/history") == []
+
+
 def test_a_tip_above_the_fee_is_400_without_a_transaction(agent: Agent) -> None:
     answer = order(agent, maxFeePerGas="1", maxPriorityFeePerGas="2")
 

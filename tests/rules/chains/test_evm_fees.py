@@ -34,11 +34,11 @@ def node(max_fee: int, tip: int = 0, **more: Any) -> EvmPrepared:
 
 def fees(asked: EvmOrder, prepared: EvmPrepared | None = None, chains: ChainTable = CHAINS) -> Fees:
     """What the signer would sign with."""
-    facts = msgspec.convert({"address": ADDRESS} | _FACTS, Facts)
+    facts = msgspec.convert({"address": ADDRESS} | FACTS, Facts)
     return EVM_TRANSACTION.effects(EVM_TRANSACTION.check(asked, Inputs(chains, prepared)), facts).fees
 
 
-_FACTS: dict[str, Any] = {
+FACTS: dict[str, Any] = {
     "now": "2026-01-01T00:00:00Z", "incarnation": "", "token_epoch": 0, "ledger_version": 0, "policy_version": 0,
     "frozen": False, "agent_name": "", "head": (None, None, None), "rules": "[]", "blob": None, "config_version": 0,
     "judging": None, "judging_mac": None, "spend": {}, "minutes": [], "hours": [], "highest_nonce": None, "slot": None,

@@ -5,7 +5,14 @@ import base64
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from solders.message import MessageAddressTableLookup, MessageHeader, MessageV0, MessageV1, TransactionConfig
+from solders.message import (
+    MessageAddressTableLookup,
+    MessageHeader,
+    MessageV0,
+    MessageV1,
+    TransactionConfig,
+    to_bytes_versioned,
+)
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
@@ -63,6 +70,18 @@ def test_both_message_versions_are_read(build):
 def test_anything_but_the_exact_encoding_is_refused(text):
     with pytest.raises(SolanaMalformed):
         parse(text)
+
+
+@pytest.mark.parametrize("build", [message, legacy])
+@pytest.mark.parametrize("instructions", [(pay(5),), (pay(62), compute_limit(62)), (pay_tokens(7), create_account())])
+def test_a_message_without_its_signature_slots_is_told_what_is_missing(build, instructions):
+    made = build(*instructions)
+
+    with pytest.raises(SolanaMalformed, match="a message alone: send the transaction"):
+        parse(b64(to_bytes_versioned(made)))
+
+    slots = bytes([made.header.num_required_signatures]) + bytes(64) * made.header.num_required_signatures
+    assert parse(b64(slots + to_bytes_versioned(made))).message == made
 
 
 def test_base64_with_stray_bits_is_refused():
