@@ -135,7 +135,7 @@ small = st.integers(0, 600 * GWEI)
     own=st.fixed_dictionaries({}, optional={"max_fee": small, "tip": small, "gas_limit": st.integers(0, 10**9)}),
     prepared=st.none() | st.builds(node, st.integers(0, 10**13), st.integers(0, 10**13), legacy=st.booleans()),
 )
-def test_what_a_caller_gives_is_signed_as_it_is_or_refused(
+def test_a_callers_figures_are_signed_as_they_are_or_refused(
     chain: int, broadcast: bool, own: dict[str, int], prepared: EvmPrepared | None
 ) -> None:
     row = CHAINS.find(chain)
