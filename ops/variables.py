@@ -231,6 +231,7 @@ _KNOWN: dict[str, _Reader] = {
     oauth_endpoints.FILE: _oauth_endpoints,
     "SERVICE_REQUIRE_REQUEST_EXPIRY": _flag,
     "SERVICE_REQUIRE_AUTH_SIGNATURE": _flag,
+    "SERVICE_DNS_SERVER": _any,
     "SERVICE_SMTP_URL": _address("smtp", "smtps"),
     "SERVICE_SMS_URL": _address("https", "http"),
     "SERVICE_SMS_MAX_PER_HOUR": _number(0),
@@ -246,6 +247,11 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_AGENT_ID": _any,
     "SERVICE_AGENT_TOKEN": _any,
 }
+NAMES = frozenset(_KNOWN)
+# Those with a few words for values.
+SWITCHES = frozenset(
+    name for name, reader in _KNOWN.items() if reader is _flag or reader.__qualname__.startswith("_word.")
+)
 # Of effect where a process runs alone; `custody up` sets them itself.
 SET_BY_SUPERVISOR = ("SERVICE_SIGN_SOCKET", "SERVICE_REVEAL_SOCKET", "SERVICE_IDENTITY_SOCKET", "SERVICE_PEER_UIDS")
 _KNOWN_PREFIXES = ("SERVICE_RPC_URL_", "SERVICE_TENANT_OIDC_SECRET_")
