@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from console.orders.order import Known, Order
-from console.orders.parties import IN, alike, gift, paid, parties, spelling, token_of
+from console.orders.parties import IN, alike, gift, paid, parties, same, spelling, token_of
 from console.texts.amounts import UNLIMITED, amount_of, coins, quoted, self_called, tokens, told_decimals, whole
 from console.texts.chains import chain_name, native_coin
 from console.texts.lines import Line, Tone
@@ -29,6 +29,8 @@ _BESIDE: Final = {
     "behind the arguments": "behind the arguments of a call cannot be decoded",
     "in the padding of the arguments": "The arguments of a call hold more than they should, which cannot be decoded",
     "coins beside a call that takes none": "Coins go along with a call that takes none",
+    "the witness beside a transfer": "Words beside a transfer, its witness, cannot be decoded",
+    "the refund of gas": "Coins or tokens are refunded for gas, and nobody can tell how many",
 }
 # What is unread of a call of which nothing is read, in the same words.
 _WHOLE: Final = "all of the call"
@@ -191,6 +193,8 @@ def _unread(effect: Effect, order: Order, known: Known) -> list[Line]:
     where = "It is for the contract" if label or order.kind == "typed_data" else "It calls"
     if effect.to is None:
         return [*said, Line(f"{IN}it names no contract", "warn")]
+    if order.kind == "typed_data" and not same(effect.to, order.to_address):
+        where = "It names"
     return [*said, Line(where), *parties(effect.to, order, known, never=_never(effect, known, "never called"))]
 
 

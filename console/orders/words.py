@@ -61,7 +61,7 @@ def _document(order: Order, known: Known) -> list[Line]:
     """What is signed where that is no transaction; and that nothing is known of what is done, where it is so."""
     if order.kind != "typed_data":
         return [] if order.effects else [Line("The effects of this order are unknown.", "bad")]
-    label = next((effect.label for effect in order.effects if effect.label), None) or _primary_type(known.data)
+    label = _primary_type(known.data) or next((effect.label for effect in order.effects if effect.label), None)
     named = f", {quoted(label)}" if label else ""
     said = [Line(f"Signs a document{named}: anyone who holds the signature may use it, now or later.", "warn")]
     if not order.effects:

@@ -10,7 +10,6 @@ from custody.chains.evm import typed_data, typed_effects
 from custody.chains.evm.address import address_of, checksum
 from custody.chains.evm.signature import sign_digest
 from custody.chains.evm.typed_data import Document
-from custody.chains.evm.typed_schema import refuse
 from custody.chains.orders import TypedDataOrder
 from custody.chains.types import Effect
 from custody.transactions.ledger import Facts
@@ -18,9 +17,6 @@ from custody.worker.sealing import Tampered
 from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, Produced, digest_of, text_of
 from signer.orders.typed_data_reader import EthAccountReader
 from signer.wallets.evm import EVM_KEYS
-
-# What an answer's frame and a column hold; the standard would allow 2**256.
-MAX_CHAIN_ID = 2**63 - 1
 
 
 class TypedDataDraft(Draft, frozen=True, kw_only=True):
@@ -48,8 +44,6 @@ class TypedDataKind(OrderKind[TypedDataOrder, TypedDataDraft, Decoded, TypedData
     def check(self, order: TypedDataOrder, inputs: Inputs) -> TypedDataDraft:
         """Read the document strictly, and hash it."""
         document = typed_data.read(order)
-        if (document.chain_id or 0) > MAX_CHAIN_ID:
-            refuse(f"domain.chainId must be at most {MAX_CHAIN_ID}: no chain has a larger id.")
         text = text_of(order)
         contract = document.verifying_contract
         return TypedDataDraft(
@@ -60,7 +54,7 @@ class TypedDataKind(OrderKind[TypedDataOrder, TypedDataDraft, Decoded, TypedData
             reference_id=order.reference_id,
             to_address=checksum(contract) if contract else None,
             value=None,
-            data=_document(order),
+            data=msgspec.json.encode(typed_data.hashed_part(order, document), order="deterministic").decode(),
             order=order,
             document=document,
             signable=typed_data.digest_of(document),
@@ -91,9 +85,3 @@ class TypedDataKind(OrderKind[TypedDataOrder, TypedDataDraft, Decoded, TypedData
 
 
 TYPED_DATA = TypedDataKind()
-
-
-def _document(order: TypedDataOrder) -> str:
-    """The document as it was given, without what the request says beside it."""
-    fields = {"domain": order.domain, "types": order.types, "primaryType": order.primary_type, "value": order.value}
-    return msgspec.json.encode(fields, order="deterministic").decode()

@@ -22,12 +22,10 @@ class EthAccountReader(SecondReader["TypedDataDraft"]):
         """Raise TypedDataAmbiguous unless it makes the same hash from the same document."""
         order = draft.order
         types = {
-            name: [{"name": field.name, "type": field.type} for field in fields]
-            for name, fields in order.types.items()
-            if name != DOMAIN_TYPE
+            name: [{"name": field.name, "type": field.type} for field in fields] for name, fields in order.types.items()
         }
         try:
-            theirs = _hash(order.domain, types, order.value)
+            theirs = _hash(order.domain, types, order.primary_type, order.value)
         except Exception as problem:
             # Whatever it stumbles over, it does not read what we read.
             raise TypedDataAmbiguous from problem
@@ -35,9 +33,17 @@ class EthAccountReader(SecondReader["TypedDataDraft"]):
             raise TypedDataAmbiguous
 
 
-def _hash(domain: dict[str, object], types: dict[str, list[dict[str, str]]], value: dict[str, object]) -> bytes:
-    """The hash that a wallet would sign."""
-    from eth_account.messages import encode_typed_data  # noqa: PLC0415 - see above
+def _hash(
+    domain: dict[str, object], types: dict[str, list[dict[str, str]]], primary: str, value: dict[str, object]
+) -> bytes:
+    """The hash that a wallet would sign.
 
-    read = encode_typed_data(domain, types, value)
-    return keccak256(b"\x19" + read.version + read.header + read.body)
+    The library's own entry takes no declared domain, and no types beside those of the message; what it calls does.
+    """
+    from eth_account._utils.encode_typed_data import encoding_and_hashing as theirs  # noqa: PLC0415 - see above
+
+    if DOMAIN_TYPE in types:
+        separator = theirs.hash_struct(DOMAIN_TYPE, types, domain)
+    else:
+        separator = theirs.hash_domain({field: given for field, given in domain.items() if given is not None})
+    return keccak256(b"\x19\x01" + separator + theirs.hash_struct(primary, types, value))

@@ -16,6 +16,7 @@ from console.orders.words import essentials, summary
 from console.texts.lines import Line
 from console.wire.shapes import Approval, Budget, Effect, TokenFunds
 from custody.chains.evm.address import checksum
+from custody.chains.evm.typed_kinds import REFUND, WITNESS
 from tests.console.orders import (
     ETHER,
     FEE,
@@ -271,6 +272,36 @@ def test_typed_data_of_an_unknown_kind_is_said_to_be_unknown_before_anything_els
     assert dangers(shown, Known())[0] == Line("! Typed data of an unknown kind: read all of it.", "bad")
     assert tone_of("Typed data of an unknown kind", shown) == "bad"
     assert any("It is for the contract" in line for line in said(shown))
+
+
+def test_a_document_is_named_by_its_type_whatever_its_effects_are_called() -> None:
+    shown = order(pays("1", asset=TOKENS, label="token 42"), kind="typed_data", to_address=THEM)
+
+    assert said(shown, Known(data={"primaryType": "OrderComponents"}))[0].startswith(
+        'Signs a document, "OrderComponents"'
+    )
+
+
+def test_a_receiver_that_an_unread_document_names_is_not_taken_for_its_contract() -> None:
+    shown = order(Effect("unread", None, "0", US, THEM, label="Withdraw"), kind="typed_data", to_address=TOKEN)
+
+    lines = said(shown)
+
+    assert lines[lines.index("It names") + 1] == f"  {THEM}"
+    assert lines[lines.index("The document is for the contract") + 1] == f"  {checksum(TOKEN)}"
+
+
+@pytest.mark.parametrize(
+    ("label", "says"),
+    [
+        (WITNESS, "Words beside a transfer, its witness, cannot be decoded"),
+        (REFUND, "Coins or tokens are refunded for gas, and nobody can tell how many"),
+    ],
+)
+def test_an_unread_part_of_a_document_says_which_part_it_is(label: str, says: str) -> None:
+    shown = order(pays(), Effect("unread", None, "0", US, THEM, label=label), kind="typed_data", to_address=THEM)
+
+    assert f"{says}: the contract may take them for anything." in said(shown)
 
 
 def test_an_undecoded_call_says_so_in_red() -> None:

@@ -111,11 +111,11 @@ DOCUMENTS = {
     "null": (one("uint256", None), REFUSED),
     "null for a struct": (one("Pair", None, types=PAIR), REFUSED),
     "null for text": (one("string", None), REFUSED),
-    "an extra field": (one("uint256", 1, value={"it": 1, "more": 2}), REFUSED),
-    "a type that nothing uses": (one("uint256", 1, types=PAIR), REFUSED),
+    "a key that is not hashed": (one("uint256", 1, value={"it": 1, "more": 2}), SIGNED),
+    "a type that nothing uses": (one("uint256", 1, types=PAIR), SIGNED),
     "a field twice": (one("uint256", 1, types={"Thing": [field("it", "uint256"), field("it", "uint256")]}), REFUSED),
     "a type of itself": (one("Thing[]", [{"it": []}]), SIGNED),
-    "types of each other": (one("Leaf[]", [{"it": []}], types=TREE), AMBIGUOUS),
+    "types of each other": (one("Leaf[]", [{"it": []}], types=TREE), SIGNED),
     "a type with a colon": (
         {
             "domain": {"name": "n", "chainId": 1},
@@ -138,6 +138,33 @@ DOCUMENTS = {
         SIGNED,
     ),
     "a domain with more": (one("uint256", 1, domain={"name": "n", "chain": 1}), REFUSED),
+    "a domain with null": (one("uint256", 1, domain={"name": "n", "salt": None}), SIGNED),
+    "a domain that is declared otherwise": (
+        one("uint256", 1, types={"EIP712Domain": [field("chainId", "uint64"), field("name", "string")]}),
+        SIGNED,
+    ),
+    "a domain of its own fields": (
+        one("uint256", 1, types={"EIP712Domain": [field("pair", "Pair")], **PAIR}, domain={"pair": {"a": 1, "b": ""}}),
+        SIGNED,
+    ),
+    "a domain declared as nothing": (one("uint256", 1, types={"EIP712Domain": []}), SIGNED),
+    "a domain within the message": (
+        one("EIP712Domain", {"name": "n"}, types={"EIP712Domain": [field("name", "string")]}),
+        SIGNED,
+    ),
+    "a domain that lacks what it declares": (
+        one("uint256", 1, types={"EIP712Domain": [field("salt", "bytes32")]}),
+        REFUSED,
+    ),
+    "the domain alone": (
+        one("uint256", 1, types={"EIP712Domain": [field("name", "string")]}, primaryType="EIP712Domain"),
+        REFUSED,
+    ),
+    "the zero contract and no chain": (
+        one("uint256", 1, domain={"chainId": 0, "verifyingContract": "0x" + "00" * 20}),
+        SIGNED,
+    ),
+    "a chain beyond all chains": (one("uint256", 1, domain={"chainId": str(2**256 - 1)}), SIGNED),
     "a salt as text": (one("uint256", 1, domain={"salt": "decafbeef"}), REFUSED),
 }
 

@@ -1,6 +1,7 @@
 """Strict EIP-712: read a document, hash it, sign it.
 
-The hash is always made here from the document that was judged; nobody can hand in a hash.
+The hash is always made here from the document that was judged; nobody can hand in a hash. The domain is hashed as it is
+declared; what is not hashed of a document is neither judged nor shown.
 """
 
 import json  # noqa: TID251 - msgspec cannot measure a document with big integers
@@ -9,11 +10,11 @@ from typing import Any
 import msgspec
 from coincurve import PrivateKey
 
-from custody.chains.evm.address import ZERO_ADDRESS, keccak256
+from custody.chains.evm.address import keccak256
 from custody.chains.evm.signature import sign_digest
 from custody.chains.evm.typed_schema import DOMAIN_TYPE, Kind, Schema, check_types, read_schema, refuse
-from custody.chains.evm.typed_values import Value, fit_atom, fit_struct, hash_struct
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_values import Value, fit_struct, hash_struct, hashed
+from custody.chains.orders import TypedDataField, TypedDataOrder
 
 MAX_BYTES = 64 * 1024
 # Each value may cost a hash, which takes as long as a kilobyte of text; the signer does nothing else meanwhile. The
@@ -21,7 +22,9 @@ MAX_BYTES = 64 * 1024
 MAX_VALUES = 1_000
 # A second reader spells out, for each struct value, its type and all that the type refers to.
 MAX_SPELLED_FIELDS = 4_096
-# In the order in which the standard lists them, which is the order they are hashed in.
+# What an answer's frame and a column hold. The standard allows 2**256, and such a document names no chain that we know.
+_MAX_CHAIN_ID = 2**63 - 1
+# In the order in which the standard lists them, which is the order they are hashed in where no domain is declared.
 _DOMAIN_FIELDS = {
     "name": "string",
     "version": "string",
@@ -41,26 +44,32 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def chain_id(self) -> int | None:
-        """The chain the domain names, if any."""
-        chain_id = self.domain.get("chainId")
-        return chain_id if isinstance(chain_id, int) else None
+        """The chain that the hashed domain names, if any."""
+        chain_id = self._fixed("chainId", "uint")
+        return chain_id if isinstance(chain_id, int) and 0 < chain_id <= _MAX_CHAIN_ID else None
 
     @property
     def verifying_contract(self) -> str | None:
-        """The contract the domain names, in lower case, if any."""
-        contract = self.domain.get("verifyingContract")
+        """The contract that the hashed domain names, in lower case, if any."""
+        contract = self._fixed("verifyingContract", "address")
         return contract if isinstance(contract, str) else None
+
+    def _fixed(self, field: str, kind: str) -> Value | None:
+        """A field of the domain, if it is declared with a type of this kind; text that looks like a chain is none."""
+        declared = str(self.schema.structs[DOMAIN_TYPE].get(field))
+        return self.domain[field] if declared.rstrip("0123456789") == kind else None
 
 
 def read(order: TypedDataOrder) -> Document:
     """Check a document, or raise BadTypedData with a sentence that says what to fix."""
     _check_size(order)
-    domain = _read_domain(order.domain)
-    _check_declared_domain(order, domain)
-    types = {name: fields for name, fields in order.types.items() if name != DOMAIN_TYPE}
-    schema = read_schema(types, order.primary_type)
+    if order.primary_type == DOMAIN_TYPE or order.primary_type not in order.types:
+        refuse(f"primaryType {order.primary_type!r} is not the type of a message in types.")
+    types, domain = _domain_of(order)
+    structs = {**read_schema(types, DOMAIN_TYPE).structs, **read_schema(order.types, order.primary_type).structs}
+    schema = Schema(structs)
     message = fit_struct(schema, order.primary_type, order.value, "value")
-    return Document(domain, schema, order.primary_type, message)
+    return Document(fit_struct(schema, DOMAIN_TYPE, domain, "domain"), schema, order.primary_type, message)
 
 
 def digest(order: TypedDataOrder) -> bytes:
@@ -70,11 +79,21 @@ def digest(order: TypedDataOrder) -> bytes:
 
 def digest_of(document: Document) -> bytes:
     """The same for a document already read."""
-    domain_schema = Schema({DOMAIN_TYPE: {field: Kind(_DOMAIN_FIELDS[field]) for field in document.domain}})
-    separator = hash_struct(domain_schema, DOMAIN_TYPE, document.domain, {})
-    return keccak256(
-        b"\x19\x01" + separator + hash_struct(document.schema, document.primary_type, document.message, {})
-    )
+    hashes: dict[str, bytes] = {}
+    separator = hash_struct(document.schema, DOMAIN_TYPE, document.domain, hashes)
+    message = hash_struct(document.schema, document.primary_type, document.message, hashes)
+    return keccak256(b"\x19\x01" + separator + message)
+
+
+def hashed_part(order: TypedDataOrder, document: Document) -> dict[str, Any]:
+    """The document as it was given, without what its hash does not cover."""
+    schema = document.schema
+    return {
+        "domain": hashed(schema, Kind(DOMAIN_TYPE), order.domain),
+        "types": {name: fields for name, fields in order.types.items() if name in schema.structs},
+        "primaryType": order.primary_type,
+        "value": hashed(schema, Kind(order.primary_type), order.value),
+    }
 
 
 def sign(order: TypedDataOrder, key: PrivateKey) -> str:
@@ -85,8 +104,7 @@ def sign(order: TypedDataOrder, key: PrivateKey) -> str:
 def _check_size(order: TypedDataOrder) -> None:
     # Counting first: it ends as soon as there is too much.
     check_types(order.types)
-    structs = _check_count(order.value, "value")
-    _check_count(order.domain, "domain")
+    structs = _check_count(order.value, "value") + _check_count(order.domain, "domain")
     if structs * sum(map(len, order.types.values())) > MAX_SPELLED_FIELDS:
         refuse(f"The struct values times the fields of all types are more than {MAX_SPELLED_FIELDS}.")
     try:
@@ -111,25 +129,15 @@ def _check_count(message: Any, where: str) -> int:
     return structs
 
 
-def _read_domain(domain: dict[str, Any]) -> dict[str, Value]:
-    if unknown := [key for key in domain if key not in _DOMAIN_FIELDS]:
-        refuse(f"domain has {unknown[0][:128]!r}; it may have {', '.join(_DOMAIN_FIELDS)}.")
-    read = {
-        field: fit_atom(kind, domain[field], f"domain.{field}")
-        for field, kind in _DOMAIN_FIELDS.items()
-        if field in domain
-    }
-    if read.get("chainId") == 0:
-        refuse("domain.chainId must not be 0; leave it out if the document is for no chain.")
-    if read.get("verifyingContract") == ZERO_ADDRESS:
-        refuse("domain.verifyingContract must not be the zero address; leave it out if there is no contract.")
-    return read
-
-
-def _check_declared_domain(order: TypedDataOrder, domain: dict[str, Value]) -> None:
-    """The domain type follows from the fields that are there; a declared one may only say the same."""
-    declared = order.types.get(DOMAIN_TYPE)
-    present = [(field, _DOMAIN_FIELDS[field]) for field in domain]
-    if declared is not None and [(field.name, field.type) for field in declared] != present:
-        listed = ", ".join(f"{kind} {field}" for field, kind in present)
-        refuse(f"types.{DOMAIN_TYPE} must list exactly the fields of domain, in this order: {listed}; or leave it out.")
+def _domain_of(order: TypedDataOrder) -> tuple[dict[str, list[TypedDataField]], dict[str, Any]]:
+    """The types and values of the domain that is hashed: as declared, else the standard's fields that are there."""
+    if DOMAIN_TYPE in order.types:
+        return order.types, order.domain
+    given = {field: value for field, value in order.domain.items() if value is not None}
+    if unknown := [field for field in given if field not in _DOMAIN_FIELDS]:
+        refuse(
+            f"domain has {unknown[0][:128]!r}, which is none of {', '.join(_DOMAIN_FIELDS)}; types.{DOMAIN_TYPE} must "
+            "declare the domain as the verifier hashes it."
+        )
+    fields = [TypedDataField(field, kind) for field, kind in _DOMAIN_FIELDS.items() if field in given]
+    return {DOMAIN_TYPE: fields}, given

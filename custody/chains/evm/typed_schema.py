@@ -88,20 +88,21 @@ class Schema(msgspec.Struct, frozen=True):
         return f"{name}({fields})"
 
 
-def read_schema(types: Mapping[str, Sequence[TypedDataField]], primary_type: str) -> Schema:
-    """Check the struct types (without EIP712Domain) and that the primary type uses all of them."""
-    check_types(types)
-    if primary_type not in types:
-        refuse(f"primaryType {primary_type!r} is not in types.")
-    schema = Schema({name: _read_struct(name, fields, types) for name, fields in types.items()})
-    if unused := sorted(set(types) - schema.reachable(primary_type)):
-        refuse(f"types has {unused[0]!r}, which {primary_type} does not use; remove it.")
-    return schema
+def read_schema(types: Mapping[str, Sequence[TypedDataField]], name: str) -> Schema:
+    """Check a struct type and all that it refers to; other types are not hashed, and so nobody reads them."""
+    structs: dict[str, dict[str, Kind]] = {}
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        if current not in structs:
+            structs[current] = _read_struct(current, types[current], types)
+            waiting += [kind.base for kind in structs[current].values() if kind.base in types]
+    return Schema(structs)
 
 
 def check_types(types: Mapping[str, Sequence[TypedDataField]]) -> None:
     """Count the types and their fields, and read none of them."""
-    # EIP712Domain may be among them; it has five fields at most.
+    # EIP712Domain may be among them, with fields of its own choice.
     if len(types) - (DOMAIN_TYPE in types) > MAX_TYPES:
         refuse(f"types has more than {MAX_TYPES} entries.")
     if sum(len(fields) for name, fields in types.items() if name != DOMAIN_TYPE) > MAX_FIELDS_IN_ALL:
@@ -115,7 +116,8 @@ def _read_struct(
 ) -> dict[str, Kind]:
     if not _TYPE_NAME.fullmatch(name) or _RESERVED.fullmatch(name):
         refuse(f"{name!r} cannot name a struct type.")
-    if not 1 <= len(fields) <= MAX_FIELDS:
+    # A domain without fields is hashed like any other.
+    if not (name != DOMAIN_TYPE) <= len(fields) <= MAX_FIELDS:
         refuse(f"Type {name} must have between 1 and {MAX_FIELDS} fields.")
     read: dict[str, Kind] = {}
     for field in fields:

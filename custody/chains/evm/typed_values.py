@@ -20,14 +20,12 @@ _HEX_BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def fit_struct(schema: Schema, name: str, value: Any, where: str, depth: int = 1) -> dict[str, Value]:
-    """Read an object whose keys must be exactly the fields of the struct type."""
+    """Read what an object has for each field of the struct type; further keys are not hashed, and so not read."""
     if depth > MAX_DEPTH:
         refuse(f"{where} nests structs deeper than {MAX_DEPTH}.")
     if not isinstance(value, dict):
         refuse(f"{where} must be an object of type {name}.")
     fields = schema.structs[name]
-    if extra := [key for key in value if key not in fields]:
-        refuse(f"{where} has {str(extra[0])[:128]!r}, which type {name} does not have.")
     if missing := [field for field in fields if field not in value]:
         refuse(f"{where} lacks {missing[0]!r} of type {name}.")
     return {field: _fit(schema, kind, value[field], f"{where}.{field}", depth) for field, kind in fields.items()}
@@ -41,7 +39,15 @@ def hash_struct(schema: Schema, name: str, value: Mapping[str, Value], hashes: d
     return keccak256(hashes[name] + b"".join(words))
 
 
-def fit_atom(kind: str, value: Any, where: str) -> Value:
+def hashed(schema: Schema, kind: Kind, value: Any) -> Any:
+    """What of a value that fits is hashed, spelled as it was given."""
+    if kind.sizes:
+        return [hashed(schema, kind.item, item) for item in value]
+    fields = schema.structs.get(kind.base)
+    return value if fields is None else {name: hashed(schema, each, value[name]) for name, each in fields.items()}
+
+
+def _fit_atom(kind: str, value: Any, where: str) -> Value:
     """Read one value of an elementary type."""
     if kind == "bool":
         return value if isinstance(value, bool) else refuse(f"{where} must be true or false.")
@@ -57,7 +63,7 @@ def fit_atom(kind: str, value: Any, where: str) -> Value:
 def _fit(schema: Schema, kind: Kind, value: Any, where: str, depth: int) -> Value:
     if not kind.sizes:
         known = kind.base in schema.structs
-        return fit_struct(schema, kind.base, value, where, depth + 1) if known else fit_atom(kind.base, value, where)
+        return fit_struct(schema, kind.base, value, where, depth + 1) if known else _fit_atom(kind.base, value, where)
     size = kind.sizes[-1]
     if not isinstance(value, list) or (size is not None and len(value) != size):
         refuse(f"{where} must be an array of type {kind}" + (f" with {size} elements." if size else "."))
@@ -109,11 +115,11 @@ def _encode(schema: Schema, kind: Kind, value: Value, hashes: dict[str, bytes]) 
         return keccak256(b"".join(_encode(schema, kind.item, item, hashes) for item in value))
     if isinstance(value, dict):
         return hash_struct(schema, kind.base, value, hashes)
-    return encode_atom(kind.base, value)
+    return _encode_atom(kind.base, value)
 
 
-def encode_atom(kind: str, value: Value) -> bytes:
-    """The 32 bytes that stand for a value that `fit_atom` returned."""
+def _encode_atom(kind: str, value: Value) -> bytes:
+    """The 32 bytes that stand for a value that `_fit_atom` returned."""
     if isinstance(value, bytes):
         return keccak256(value) if kind == "bytes" else value.ljust(32, b"\0")
     if isinstance(value, str):

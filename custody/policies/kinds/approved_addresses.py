@@ -109,4 +109,5 @@ def _of(effect: Effect, subject: Subject) -> list[str | None]:
         return []
     if effect.call is not None:
         return [effect.call.contract, subject.destination or subject.verifying_contract]
-    return [subject.destination or subject.verifying_contract]
+    # What is unread of a document may name its receiver all the same.
+    return [effect.to or subject.destination or subject.verifying_contract]

@@ -45,11 +45,6 @@ UNKNOWN: dict[str, tuple[dict[str, str], tuple[Any, ...]]] = {
         },
         (SOMEBODY, 1, 0, 1, "5", 9, 0),
     ),
-    # Polymarket/clob-client, src/signing/eip712.ts: makes an API key that trades.
-    "ClobAuth": (
-        {"ClobAuth": "address address,string timestamp,uint256 nonce,string message"},
-        (SOMEBODY, "1700000000", 0, "This message attests that I control the given wallet"),
-    ),
     # AmbireTech/ambire-common, contracts/AmbireAccount.sol.
     "AmbireExecuteAccountOp": (
         {

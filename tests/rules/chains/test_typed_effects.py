@@ -171,24 +171,6 @@ SWAPPED = {
     "sellTokenBalance": "erc20",
     "buyTokenBalance": "erc20",
 }
-SAFE = (
-    "address to,uint256 value,bytes data,uint8 operation,uint256 safeTxGas,uint256 baseGas,uint256 gasPrice,"
-    "address gasToken,address refundReceiver,uint256 nonce"
-)
-SENT = {
-    "to": OTHER,
-    "value": 0,
-    "data": "0x",
-    "operation": 0,
-    "safeTxGas": 0,
-    "baseGas": 0,
-    "gasPrice": 0,
-    "gasToken": TOKEN,
-    "refundReceiver": OTHER,
-    "nonce": 0,
-}
-FORWARD = "address from,address to,uint256 value,uint256 gas,uint256 nonce,bytes data"
-FORWARDED = {"from": US, "to": OTHER, "value": 0, "gas": 1, "nonce": 0, "data": "0x"}
 WITNESS = "TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,Witness witness"
 WITNESSED = {"permitted": PERMITTED, "spender": SPENDER, "nonce": 0, "deadline": 9, "witness": {"user": US}}
 
@@ -205,13 +187,7 @@ OPAQUE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "Seaport within": ({"Note": "OrderComponents it", **SEAPORT}, {"it": SOLD}),
     "Seaport in bulk": ({"BulkOrder": "OrderComponents[2] tree", **SEAPORT}, {"tree": [SOLD, SOLD]}),
     "CoW": ({"Order": COW}, SWAPPED),
-    "SafeTx": ({"SafeTx": SAFE}, SENT),
     "SafeMessage": ({"SafeMessage": "bytes message"}, {"message": "0x"}),
-    "a forwarder": ({"ForwardRequest": FORWARD}, FORWARDED),
-    "MetaTransaction": (
-        {"MetaTransaction": "uint256 nonce,address from,bytes functionSignature"},
-        {"nonce": 0, "from": US, "functionSignature": "0x"},
-    ),
     "Permit2 with a witness": (
         {"PermitWitnessTransferFrom": WITNESS, "TokenPermissions": PERMISSIONS, "Witness": "address user"},
         WITNESSED,
