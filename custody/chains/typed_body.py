@@ -23,9 +23,10 @@ class TypedDataBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     Integers are JSON numbers up to 2^53, or strings in decimal or 0x hex.
     """
 
-    domain: Annotated[dict[str, Any], described("The EIP-712 domain.")]
+    domain: Annotated[dict[str, Any], described("The EIP-712 domain. What is not hashed of it is ignored.")]
     types: Annotated[
-        dict[str, list[TypedDataField]], described("The struct types by name; `EIP712Domain` may be left out.")
+        dict[str, list[TypedDataField]],
+        described("The struct types by name. Without `EIP712Domain` the standard's fields of the domain are hashed."),
     ]
     primary_type: Annotated[
         str, Meta(min_length=1, max_length=128), described("The name of the type of `message`, or `value`.")

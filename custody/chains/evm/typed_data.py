@@ -20,6 +20,8 @@ MAX_BYTES = 64 * 1024
 # Each value may cost a hash, which takes as long as a kilobyte of text; the signer does nothing else meanwhile. The
 # largest document is read and hashed in about 5 ms.
 MAX_VALUES = 1_000
+# Those of the domain come on top.
+MAX_DOMAIN_VALUES = 64
 # A second reader spells out, for each struct value, its type and all that the type refers to.
 MAX_SPELLED_FIELDS = 4_096
 # What an answer's frame and a column hold. The standard allows 2**256, and such a document names no chain that we know.
@@ -104,7 +106,8 @@ def sign(order: TypedDataOrder, key: PrivateKey) -> str:
 def _check_size(order: TypedDataOrder) -> None:
     # Counting first: it ends as soon as there is too much.
     check_types(order.types)
-    structs = _check_count(order.value, "value") + _check_count(order.domain, "domain")
+    structs = _check_count(order.value, "value", MAX_VALUES)
+    structs += _check_count(order.domain, "domain", MAX_DOMAIN_VALUES)
     if structs * sum(map(len, order.types.values())) > MAX_SPELLED_FIELDS:
         refuse(f"The struct values times the fields of all types are more than {MAX_SPELLED_FIELDS}.")
     try:
@@ -115,7 +118,7 @@ def _check_size(order: TypedDataOrder) -> None:
         refuse(f"The document is larger than {MAX_BYTES} bytes of JSON.")
 
 
-def _check_count(message: Any, where: str) -> int:
+def _check_count(message: Any, where: str, most: int) -> int:
     """Count fields and elements on every level; structs and arrays count too, also empty ones. Gives the structs."""
     count, structs, waiting = 0, 0, [message]
     while waiting:
@@ -123,8 +126,8 @@ def _check_count(message: Any, where: str) -> int:
         structs += isinstance(current, dict)
         inner = current.values() if isinstance(current, dict) else current if isinstance(current, list) else ()
         count += len(inner)
-        if count > MAX_VALUES:
-            refuse(f"{where} has more than {MAX_VALUES} values.")
+        if count > most:
+            refuse(f"{where} has more than {most} values.")
         waiting += inner
     return structs
 
