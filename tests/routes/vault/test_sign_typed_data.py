@@ -177,12 +177,14 @@ def test_a_person_is_shown_that_the_kind_is_unknown_and_may_approve_it(tenant: T
 
 def test_a_listed_contract_vouches_for_typed_data_of_an_unknown_kind(tenant: Tenant) -> None:
     listed = {"address": DOMAIN["verifyingContract"], "chainId": CHAIN, "selectors": ["0xa1903eab"]}
-    agent = tenant.agent(*LIMITS["a limit"], rule("contract-allowlist", contracts=[listed]))
+    agent = tenant.agent(*LIMITS["a limit"], rule("contract-allowlist", contracts=[listed | {"unread": "allow"}]))
+    asked = tenant.agent(*LIMITS["a limit"], rule("contract-allowlist", contracts=[listed]))
     elsewhere = {**DOMAIN, "verifyingContract": SPENDER}
 
     statuses = [agent.post(path(agent), json=document("SafeOp", domain)).status_code for domain in (DOMAIN, elsewhere)]
 
     assert statuses == [200, 403]
+    assert asked.post(path(asked), json=document("SafeOp", DOMAIN)).status_code == 202
 
 
 def test_a_permit_is_judged_by_its_spender(tenant: Tenant) -> None:
