@@ -188,11 +188,24 @@ class SolanaOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     transaction: Annotated[
         str, Meta(min_length=4, max_length=1_644), described("The serialized transaction in base64.")
     ]
-    to: Annotated[SolanaAddress, described("The recipient, as the transaction has it.")]
-    value: Annotated[DecimalAmount, described("The amount in lamports, as the transaction has it.")]
-    chain_id: Annotated[ChainId, described("101 for mainnet, 103 for devnet.")] = 101
+    to: Annotated[
+        SolanaAddress,
+        described(
+            "The recipient, as the transaction has it: of several any one, of a token account its owner; the wallet "
+            "itself where the transaction pays nobody else."
+        ),
+    ]
+    value: Annotated[
+        DecimalAmount,
+        described("All the lamports that the transaction transfers, to any receiver; fee and rent are not in it."),
+    ]
+    chain_id: Annotated[ChainId, described("101 for mainnet, 102 for devnet.")] = 101
     broadcast: Annotated[
-        bool, described("Whether the service sends the signed transaction to a node; false returns it.")
+        bool,
+        described(
+            "Whether the service sends the signed transaction to a node; false returns it. It must be false where "
+            "somebody else pays the fee and signs last."
+        ),
     ] = True
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
 
@@ -201,12 +214,19 @@ class SolanaSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """A signed Solana transaction."""
 
     tx_id: Annotated[Id, described("The transaction.")]
-    signature: Annotated[str, described("The signature in base58, which is also the transaction's id.")]
+    signature: Annotated[
+        str,
+        described("The wallet's signature in base58; also the transaction's id, if this wallet pays the fee."),
+    ]
     broadcast: Annotated[bool, described("Whether the service sends it.")]
     chain_id: Annotated[int, described("The chain: its EIP-155 number, or 101 for Solana.")]
     caip2: Annotated[str, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
     signed_transaction: Annotated[
-        str | None, described("The signed bytes in base64, if the service did not broadcast them.")
+        str | None,
+        described(
+            "The signed bytes in base64, if the service did not broadcast them. A fee payer who signs last adds their "
+            "signature."
+        ),
     ] = None
 
 

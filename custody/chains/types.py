@@ -3,6 +3,8 @@
 An effect is decoded from the bytes that will be signed, never from what the caller says they do (promise P6).
 """
 
+from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -28,6 +30,16 @@ class Call(msgspec.Struct, frozen=True):
     apart: bool = True
 
 
+class Account(msgspec.Struct, frozen=True):
+    """An account whose address does not say whose it is, as token accounts on Solana are."""
+
+    address: str
+
+    @abstractmethod
+    def owner_among(self, addresses: Iterable[str]) -> str | None:
+        """The one of these addresses that owns it, if any does."""
+
+
 class Effect(msgspec.Struct, frozen=True):
     """One thing the bytes do.
 
@@ -36,7 +48,8 @@ class Effect(msgspec.Struct, frozen=True):
     from, if any, so that a contract-allowlist can vouch for it. An `unread` effect stands for bytes that nobody could
     decode: `label` says where they are, `size` how many. `unknown` says that it is typed data of a kind that is on no
     list here. `revokes` says that an approval can only take power away. A fee whose `to` is somebody else is a gift,
-    and counts as spend. `nft` says the amount is a token id or count that no limit can judge.
+    and counts as spend. `nft` says the amount is a token id or count that no limit can judge. `account` is the token
+    account on Solana that is paid into, and `unowned` says that nobody can tell who holds what arrives at `to`.
     """
 
     kind: EffectKind
@@ -52,6 +65,8 @@ class Effect(msgspec.Struct, frozen=True):
     call: Call | None = None
     size: int | None = None
     revokes: bool = False
+    account: Account | None = None
+    unowned: bool = False
 
 
 class Subject(msgspec.Struct, frozen=True):

@@ -142,6 +142,7 @@ def _described(effect: Effect, units: Units, chain_id: int | None) -> str:
         return f"an unlimited approval of {effect.asset}"
     if deposit(effect):
         rent = told(effect.amount, effect.asset or "an unknown asset", units, chain_id)
-        return f"rent of {rent} for a new token account of {effect.to}"
+        most = "at most " if effect.label and effect.label.endswith("at most") else ""
+        return f"rent of {most}{rent} for a new token account of {effect.to}"
     article = "an" if effect.kind == "approval" else "a"
     return f"{article} {effect.kind} of {told(effect.amount, effect.asset or 'an unknown asset', units, chain_id)}"

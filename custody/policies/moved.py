@@ -23,7 +23,7 @@ def gift(effect: Effect) -> bool:
 def deposit(effect: Effect) -> bool:
     """Say whether this is a fee that lies in an account from then on: rent, our own account's too.
 
-    Nothing here can close an account, so what it holds is gone for the wallet.
+    That closing an account brings it back is in no byte of the order, and gives no limit back.
     """
     return effect.kind == "fee" and effect.to is not None
 

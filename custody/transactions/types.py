@@ -40,7 +40,10 @@ class TransactionSummary(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
     caip2: Annotated[str | None, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
     nonce: Annotated[int | None, described("The nonce of an EVM transaction.")]
-    tx_hash: Annotated[str | None, described("The hash, or on Solana the signature.")]
+    tx_hash: Annotated[
+        str | None,
+        described("The hash, or on Solana the signature of who pays the fee; null there while it is missing."),
+    ]
     broadcast: Annotated[bool, described("Whether the service sends it to a node.")]
     reference_id: Annotated[str | None, described("The caller's own reference.")]
     action_id: Annotated[str | None, described("The wallet action that it is, by the same id; else null.")]

@@ -82,7 +82,9 @@ class SolanaTransactionKind(OrderKind[SolanaOrder, SolanaDraft, Decoded, SolanaF
         """What the instructions do, which must be what the caller says."""
         order, chain = draft.order, draft.chain
         subject = solana_effects.subject_of(draft.parsed, facts.address, chain.id, caip2(chain), order.to)
-        solana_effects.check_declared(subject, order.to, int(order.value))
+        if draft.broadcast:
+            solana_effects.check_sendable(draft.parsed, facts.address)
+        solana_effects.check_declared(subject, facts.address, order.to, int(order.value))
         solana_effects.check_fees(subject, chain.max_fee_per_transaction)
         fee = next((effect for effect in subject.effects if effect.label == "network fee"), None)
         return Decoded(subject=subject, fee=fee)
@@ -91,19 +93,21 @@ class SolanaTransactionKind(OrderKind[SolanaOrder, SolanaDraft, Decoded, SolanaF
         """Renew the blockhash of an order that waited for a person."""
         if draft.broadcast and draft.prepared is None:
             raise NeedsNode
-        return SolanaFinal(parsed=draft.parsed, blockhash=_blockhash(draft) if draft.approving else None)
+        return SolanaFinal(parsed=draft.parsed, blockhash=_blockhash(draft, facts.address) if draft.approving else None)
 
     def sign(self, final: SolanaFinal, key: Keypair) -> Produced:
         """Sign the message."""
         signature, raw = solana_sign.sign(final.parsed, key, final.blockhash)
-        return Produced(signature, signature, raw)
+        return Produced(solana_message.id_of(raw), signature, raw)
 
     def signed_effects(self, row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
         """Read the signed message, and check the signature in it."""
         parsed = solana_message.parse(base64.b64encode(row["signed_bytes"]).decode())
         us = Pubkey.from_string(address)
         made = parsed.signatures[parsed.signers.index(us)]
-        if not made.verify(us, to_bytes_versioned(parsed.message)) or str(made) != row["tx_hash"]:
+        known_by = (str(made), solana_message.id_of(row["signed_bytes"]))
+        signed = made.verify(us, to_bytes_versioned(parsed.message)) and str(made) == row["signature"]
+        if not signed or row["tx_hash"] not in known_by:
             raise Tampered
         return solana_effects.subject_of(parsed, address, row["chain_id"], row["caip2"], row["to_address"]).effects
 
@@ -111,8 +115,8 @@ class SolanaTransactionKind(OrderKind[SolanaOrder, SolanaDraft, Decoded, SolanaF
 SOLANA_TRANSACTION = SolanaTransactionKind()
 
 
-def _blockhash(draft: SolanaDraft) -> str | None:
+def _blockhash(draft: SolanaDraft, address: str) -> str | None:
     """An approval may come hours after the order; its blockhash has expired by then."""
-    if not draft.parsed.sole_signer:
+    if not draft.parsed.renewable(Pubkey.from_string(address)):
         raise ApprovalStale
     return draft.prepared.blockhash if draft.prepared else None

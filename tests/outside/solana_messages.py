@@ -16,6 +16,7 @@ TOKEN = Pubkey.from_string("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
 TOKEN_2022 = Pubkey.from_string("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb")
 ASSOCIATED = Pubkey.from_string("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL")
 COMPUTE = Pubkey.from_string("ComputeBudget111111111111111111111111111111")
+WRAPPED_SOL = Pubkey.from_string("So11111111111111111111111111111111111111112")
 MEMO = Pubkey.from_string("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
 
 OWN_KEY = Keypair.from_seed(b"\x01" * 32)
@@ -27,6 +28,13 @@ MINT = Keypair.from_seed(b"\x03" * 32).pubkey()
 def instruction(program: Pubkey, data: bytes, *accounts: Pubkey, signers: tuple[Pubkey, ...] = (US,)) -> Instruction:
     """Any instruction; every account is writable, as a program may always be offered more than it needs."""
     return Instruction(program, data, [AccountMeta(one, one in signers, True) for one in accounts])
+
+
+def with_references(made: Instruction, *keys: Pubkey) -> Instruction:
+    """The same with further accounts that neither sign nor are written, as Solana Pay has them."""
+    return Instruction(
+        made.program_id, bytes(made.data), [*made.accounts, *(AccountMeta(one, False, False) for one in keys)]
+    )
 
 
 def system(tag: int, rest: bytes, *accounts: Pubkey) -> Instruction:
@@ -51,6 +59,28 @@ def pay_tokens(
     destination = to_account or token_account(THEM, mint, program)
     data = bytes([12]) + amount.to_bytes(8, "little") + bytes([decimals])
     return instruction(program, data, token_account(US, mint, program), mint, destination, US)
+
+
+def pay_tokens_with_fee(amount: int, fee: int, mint: Pubkey = MINT, decimals: int = 6) -> Instruction:
+    """TransferCheckedWithFee of Token-2022 out of our associated account."""
+    data = bytes([26, 1]) + amount.to_bytes(8, "little") + bytes([decimals]) + fee.to_bytes(8, "little")
+    source, destination = (token_account(owner, mint, TOKEN_2022) for owner in (US, THEM))
+    return instruction(TOKEN_2022, data, source, mint, destination, US)
+
+
+def revoke(account: Pubkey, program: Pubkey = TOKEN) -> Instruction:
+    """Take back what a delegate may spend from our account."""
+    return instruction(program, b"\x05", account, US)
+
+
+def close(account: Pubkey, receiver: Pubkey = US, program: Pubkey = TOKEN) -> Instruction:
+    """Close our token account."""
+    return instruction(program, b"\x09", account, receiver, US)
+
+
+def sync(account: Pubkey | None = None) -> Instruction:
+    """Have the lamports of our wrapped SOL counted."""
+    return instruction(TOKEN, b"\x11", account or token_account(US, WRAPPED_SOL))
 
 
 def create_account(

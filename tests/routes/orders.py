@@ -1,9 +1,12 @@
 """Orders as agents send them: typed data and Solana transactions, with good defaults."""
 
+import base64
 from typing import Any
 
+from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
 
 from tests.fixtures.callers import Agent
 from tests.outside import solana_messages
@@ -71,6 +74,25 @@ def token_payment(
     first = instruction(ASSOCIATED, b"\x01", us, accounts[2], owner, token, SYSTEM, TOKEN, signers=(us,))
     payment = instruction(TOKEN, data, *accounts, signers=(us,))
     return _order(us, to, "0", blockhash, *((first, payment) if creates else (payment,)))
+
+
+def sponsored(order: dict[str, Any], payer: Pubkey) -> dict[str, Any]:
+    """The same order in a message whose fee somebody else pays, who has not signed yet."""
+    content = VersionedTransaction.from_bytes(base64.b64decode(order["transaction"])).message
+    keys = content.account_keys
+    made = [
+        Instruction(
+            keys[one.program_id_index],
+            bytes(one.data),
+            [
+                AccountMeta(keys[place], content.is_signer(place), content.is_maybe_writable(place))
+                for place in one.accounts
+            ],
+        )
+        for one in content.instructions
+    ]
+    message = solana_messages.message(*made, payer=payer, blockhash=str(content.recent_blockhash))
+    return {**order, "transaction": solana_messages.encoded(message)}
 
 
 def unknown_instruction(agent: Agent) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Each is read in one exact layout: exact data length, exact accounts, our key whe
 the runtime would accept too, with accounts or bytes whose meaning we do not know, is refused.
 """
 
+from functools import lru_cache
 from typing import NoReturn
 
 import msgspec
@@ -13,11 +14,19 @@ from solders.token.associated import get_associated_token_address
 from custody.chains.solana import programs
 from custody.chains.solana.message import Instruction, SolanaUnsupported
 
-# Bytes of data and number of accounts of the two transfers.
-_NATIVE_SHAPE, _TOKEN_SHAPE = (12, 2), (10, 4)
 _SYSTEM_TRANSFER = (2).to_bytes(4, "little")
 _TRANSFER_CHECKED = b"\x0c"
+_TRANSFER_WITH_FEE = b"\x1a\x01"
 _CREATE_TAGS = (b"", b"\x00", b"\x01")
+# What is taken of a token program beside transfers: nothing of it can leave this wallet.
+_TIDYING = {
+    b"\x05": "only a revocation that this wallet signs is",
+    b"\x09": "only closing into this wallet, which signs for it, is",
+    b"\x11": "only that of this wallet's own associated account of wrapped SOL is",
+}
+# Compute budget: how many bytes of figure follow the tag.
+HEAP_FRAME, UNIT_LIMIT, UNIT_PRICE, DATA_LIMIT = 1, 2, 3, 4
+_FIGURES = {HEAP_FRAME: 4, UNIT_LIMIT: 4, UNIT_PRICE: 8, DATA_LIMIT: 4}
 
 
 class NativeTransfer(msgspec.Struct, frozen=True):
@@ -45,25 +54,30 @@ class TokenAccountCreation(msgspec.Struct, frozen=True):
     address: Pubkey
 
 
-class ComputeLimit(msgspec.Struct, frozen=True):
-    """The most compute units the transaction may use."""
+class Revocation(msgspec.Struct, frozen=True):
+    """Nobody but its owner may spend from a token account any more."""
 
-    units: int
-
-
-class ComputePrice(msgspec.Struct, frozen=True):
-    """The price of a compute unit in millionths of a lamport."""
-
-    micro_lamports: int
+    account: Pubkey
 
 
-class Memo(msgspec.Struct, frozen=True):
-    """A note that moves nothing."""
+class Closing(msgspec.Struct, frozen=True):
+    """An account that is ours to close gives us its lamports, wrapped ones included."""
 
-    text: bytes
+    account: Pubkey
 
 
-Meaning = NativeTransfer | TokenTransfer | TokenAccountCreation | ComputeLimit | ComputePrice | Memo
+class ComputeSetting(msgspec.Struct, frozen=True):
+    """What the transaction asks of the compute budget; of these only the limit and the price of units cost."""
+
+    tag: int
+    figure: int
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """A memo, or the balance of our wrapped SOL counted again: nothing moves."""
+
+
+Meaning = NativeTransfer | TokenTransfer | TokenAccountCreation | Revocation | Closing | ComputeSetting | Nothing
 
 
 def read(instruction: Instruction, ours: Pubkey) -> Meaning:
@@ -72,7 +86,7 @@ def read(instruction: Instruction, ours: Pubkey) -> Meaning:
     if program == programs.SYSTEM:
         return _native_transfer(instruction, ours)
     if program in (programs.TOKEN, programs.TOKEN_2022):
-        return _token_transfer(instruction, ours)
+        return _token(instruction, ours)
     if program == programs.ASSOCIATED_TOKEN:
         return _token_account(instruction, ours)
     if program == programs.COMPUTE_BUDGET:
@@ -80,6 +94,12 @@ def read(instruction: Instruction, ours: Pubkey) -> Meaning:
     if program in (programs.MEMO_V1, programs.MEMO_V2):
         return _memo(instruction, ours)
     refuse(instruction, "this program is not known")
+
+
+@lru_cache(maxsize=256)
+def wrapped(owner: Pubkey) -> Pubkey:
+    """The associated account that holds an owner's wrapped SOL."""
+    return get_associated_token_address(owner, programs.WRAPPED_SOL, programs.TOKEN)
 
 
 def refuse(instruction: Instruction, why: str) -> NoReturn:
@@ -92,24 +112,42 @@ def _native_transfer(instruction: Instruction, ours: Pubkey) -> NativeTransfer:
     data, accounts = instruction.data, instruction.accounts
     if data[:4] != _SYSTEM_TRANSFER:
         refuse(instruction, "only transfers of the system program are")
-    if (len(data), len(accounts)) != _NATIVE_SHAPE:
-        refuse(instruction, "it has accounts or data beyond those of a transfer")
+    # The program looks at two accounts; whatever else stands there, as references of Solana Pay do, must be inert.
+    if len(data) != 12 or len(accounts) < 2 or not instruction.inert.issuperset(accounts[2:]):
+        refuse(instruction, "it has data or accounts beyond a transfer, other than read-only ones that do not sign")
     if accounts[0] != ours:
         refuse(instruction, "it takes from an account that is not this wallet")
     return NativeTransfer(accounts[1], int.from_bytes(data[4:], "little"))
 
 
-def _token_transfer(instruction: Instruction, ours: Pubkey) -> TokenTransfer:
-    data, accounts = instruction.data, instruction.accounts
-    if data[:1] != _TRANSFER_CHECKED:
-        refuse(instruction, "only TransferChecked is, because it names its mint")
-    # More accounts mean a transfer hook or a multisignature: code or keys we know nothing of.
-    if (len(data), len(accounts)) != _TOKEN_SHAPE:
+def _token(instruction: Instruction, ours: Pubkey) -> TokenTransfer | Revocation | Closing | Nothing:
+    program, data, accounts = instruction.program, instruction.data, instruction.accounts
+    if data[:1] == _TRANSFER_CHECKED:
+        return _token_transfer(instruction, ours, data[1:9], exact=len(data) == 10)
+    if data[:2] == _TRANSFER_WITH_FEE and program == programs.TOKEN_2022:
+        return _token_transfer(instruction, ours, data[2:10], exact=len(data) == 19)
+    match data, accounts:
+        case b"\x05", (account, authority) if authority == ours:
+            return Revocation(account)
+        case b"\x09", (account, receiver, authority) if receiver == authority == ours:
+            return Closing(account)
+        case b"\x11", (account,) if program == programs.TOKEN and account == wrapped(ours):
+            return Nothing()
+    refuse(instruction, _TIDYING.get(data[:1], "only transfers that name their mint are, such as TransferChecked"))
+
+
+def _token_transfer(instruction: Instruction, ours: Pubkey, amount: bytes, *, exact: bool) -> TokenTransfer:
+    program, accounts = instruction.program, instruction.accounts
+    # The classic program takes more accounts for co-signers of a multisignature, which a key has none of, and ignores
+    # references; to Token-2022 they may mean a transfer hook: code that we know nothing of.
+    more = accounts[4:]
+    inert = not more or (program == programs.TOKEN and instruction.inert.issuperset(more))
+    if not exact or len(accounts) < 4 or not inert:
         refuse(instruction, "it has accounts or data beyond those of a plain transfer")
-    source, mint, destination, authority = accounts
-    if authority != ours or source != get_associated_token_address(ours, mint, instruction.program):
+    source, mint, destination, authority = accounts[:4]
+    if authority != ours or source != get_associated_token_address(ours, mint, program):
         refuse(instruction, "it takes from a token account that is not this wallet's associated one")
-    return TokenTransfer(instruction.program, mint, destination, int.from_bytes(data[1:9], "little"))
+    return TokenTransfer(program, mint, destination, int.from_bytes(amount, "little"))
 
 
 def _token_account(instruction: Instruction, ours: Pubkey) -> TokenAccountCreation:
@@ -138,19 +176,16 @@ def _token_account(instruction: Instruction, ours: Pubkey) -> TokenAccountCreati
     return TokenAccountCreation(token, mint, owner, address)
 
 
-def _compute_budget(instruction: Instruction) -> ComputeLimit | ComputePrice:
+def _compute_budget(instruction: Instruction) -> ComputeSetting:
     if instruction.accounts:
         refuse(instruction, "it takes no accounts")
     tag, figure = instruction.data[:1], instruction.data[1:]
-    match tag, len(figure):
-        case b"\x02", 4:
-            return ComputeLimit(int.from_bytes(figure, "little"))
-        case b"\x03", 8:
-            return ComputePrice(int.from_bytes(figure, "little"))
-    refuse(instruction, "only the limit and the price of compute units are")
+    if len(figure) != _FIGURES.get(int.from_bytes(tag), -1):
+        refuse(instruction, "only limits, the heap and the price of compute units are")
+    return ComputeSetting(int.from_bytes(tag), int.from_bytes(figure, "little"))
 
 
-def _memo(instruction: Instruction, ours: Pubkey) -> Memo:
+def _memo(instruction: Instruction, ours: Pubkey) -> Nothing:
     if any(account != ours for account in instruction.accounts):
         refuse(instruction, "a memo is signed by this wallet only")
-    return Memo(instruction.data)
+    return Nothing()

@@ -19,6 +19,7 @@ from custody.kit.errors import Invalid
 
 MAX_BYTES = 1_232
 ANY_BLOCKHASH = Hash.default()
+UNSIGNED = Signature.default()
 
 
 class SolanaMalformed(Invalid):
@@ -30,12 +31,16 @@ class SolanaUnsupported(Invalid):
 
 
 class Instruction(msgspec.Struct, frozen=True):
-    """One instruction with its account indices resolved; `number` counts from 1 as people do."""
+    """One instruction with its account indices resolved; `number` counts from 1 as people do.
+
+    `inert` are the accounts of the whole message that neither sign nor can be written.
+    """
 
     number: int
     program: Pubkey
     accounts: tuple[Pubkey, ...]
     data: bytes
+    inert: frozenset[Pubkey]
 
 
 class SolanaTransaction(msgspec.Struct, frozen=True):
@@ -50,10 +55,11 @@ class SolanaTransaction(msgspec.Struct, frozen=True):
         """Every key that must sign; the first pays the fee."""
         return self.message.account_keys[: self.message.header.num_required_signatures]
 
-    @property
-    def sole_signer(self) -> bool:
-        """Whether one signature is all it needs, so that a new blockhash spoils nobody else's."""
-        return self.message.header.num_required_signatures == 1
+    def renewable(self, ours: Pubkey) -> bool:
+        """Whether a new blockhash spoils nobody else's signature: nobody else signs, or has signed yet."""
+        return all(
+            signer == ours or made == UNSIGNED for signer, made in zip(self.signers, self.signatures, strict=True)
+        )
 
 
 def _unread(raw: bytes, otherwise: str) -> str:
@@ -89,6 +95,12 @@ def parse(transaction_b64: str) -> SolanaTransaction:
 def blockhash_of(raw: bytes) -> str:
     """The blockhash of serialized transaction bytes: once no block takes it any more, they can never land."""
     return str(VersionedTransaction.from_bytes(raw).message.recent_blockhash)
+
+
+def id_of(raw: bytes) -> str | None:
+    """The signature of who pays the fee, by which a cluster knows a transaction; None while it is missing."""
+    first = VersionedTransaction.from_bytes(raw).signatures[0]
+    return None if first == UNSIGNED else str(first)
 
 
 def with_blockhash(message: Message | MessageV0, blockhash: Hash) -> Message | MessageV0:
@@ -141,7 +153,8 @@ def _check_keys(message: Message | MessageV0, signatures: int) -> None:
 
 
 def _instructions(message: Message | MessageV0) -> tuple[Instruction, ...]:
-    keys = message.account_keys
+    keys, header = message.account_keys, message.header
+    inert = frozenset(keys[max(header.num_required_signatures, len(keys) - header.num_readonly_unsigned_accounts) :])
     found = []
     for number, compiled in enumerate(message.instructions, start=1):
         program, accounts = compiled.program_id_index, compiled.accounts
@@ -149,5 +162,5 @@ def _instructions(message: Message | MessageV0) -> tuple[Instruction, ...]:
         if not 0 < program < len(keys) or any(account >= len(keys) for account in accounts):
             raise SolanaMalformed(f"Instruction {number} names an account that is not in the transaction.")
         named = tuple(keys[account] for account in accounts)
-        found.append(Instruction(number, keys[program], named, bytes(compiled.data)))
+        found.append(Instruction(number, keys[program], named, bytes(compiled.data), inert))
     return tuple(found)

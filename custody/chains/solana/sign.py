@@ -14,12 +14,12 @@ from custody.chains.solana.message import SolanaTransaction, SolanaUnsupported, 
 def sign(parsed: SolanaTransaction, keypair: Keypair, blockhash: str | None) -> tuple[str, bytes]:
     """Sign; give our signature in base58 and the whole transaction's bytes.
 
-    A fresh blockhash replaces the old one only if nobody else signs; otherwise it would void their signatures.
+    A fresh blockhash replaces the old one only if nobody else has signed; otherwise it would void their signatures.
     """
     ours = keypair.pubkey()
     if ours not in parsed.signers:
         raise SolanaUnsupported("This wallet is not among the transaction's signers.")
-    fresh = Hash.from_string(blockhash) if blockhash and parsed.sole_signer else parsed.message.recent_blockhash
+    fresh = Hash.from_string(blockhash) if blockhash and parsed.renewable(ours) else parsed.message.recent_blockhash
     message = with_blockhash(parsed.message, fresh)
     signed_bytes = to_bytes_versioned(message)
     signature = keypair.sign_message(signed_bytes)

@@ -8,6 +8,7 @@ from custody.chains.types import Effect, Subject
 from custody.kit.described import described
 from custody.policies.addresses import parse_addresses, same
 from custody.policies.assets import NATIVES
+from custody.policies.holders import with_holders
 from custody.policies.kind import Config, Covers, Rule, Terms, given, of_each
 from custody.policies.moved import gift
 from custody.policies.types import Facts
@@ -27,6 +28,7 @@ class ApprovedAddresses(Terms, frozen=True):
         if subject.parts:
             return of_each(self, subject, facts)
         listed = self.listed[subject.family]
+        subject = with_holders(subject, listed)
         parties = _parties(subject)
         if None in parties:
             return False, "the recipient cannot be determined"
@@ -40,7 +42,10 @@ class ApprovedAddresses(Terms, frozen=True):
             if is_listed and self.mode == "blacklist":
                 return False, f"{party} is a blocked address"
             if not is_listed and self.mode == "whitelist":
-                return False, f"{party} is not an approved address"
+                return False, f"{party} is not an approved address{_hint(subject, party)}"
+        hidden = next((effect.to for effect in subject.effects if effect.unowned), None)
+        if hidden is not None and self.mode == "blacklist":
+            return False, f"the recipient cannot be determined: {hidden} is no wallet's own{_hint(subject, hidden)}"
         if any(effect.kind == "unread" for effect in subject.effects):
             # A person is asked for it: this rule refuses what it reads, and approves nothing that it does not.
             return True, "what is unread may pay or empower anybody; what is read pays nobody that this rule refuses"
@@ -89,15 +94,24 @@ def _parties(subject: Subject) -> list[str | None]:
     parties: list[str | None] = []
     for effect in subject.effects:
         parties += _of(effect, subject)
-    if not parties and subject.kind != "typed_data":
+    if not parties and subject.kind not in ("typed_data", "solana"):
         return [subject.destination]
     return parties
 
 
+def _hint(subject: Subject, party: str) -> str:
+    tokens = [effect for effect in subject.effects if effect.asset not in NATIVES]
+    held = any(effect.account and effect.account.address == party for effect in tokens)
+    return "; of a token account name the owner as `to`, or list the account itself" if held else ""
+
+
 def _of(effect: Effect, subject: Subject) -> list[str | None]:
+    if subject.family == "solana" and effect.to == effect.from_:
+        # It stays this wallet's: wrapped, or sent to itself.
+        return []
     if effect.kind == "transfer":
         # A token call carries a native value of 0 to the token contract; its recipient is the one in the call.
-        nothing = not effect.amount and not effect.nft and effect.asset in NATIVES
+        nothing = not effect.amount and not effect.nft and effect.asset in NATIVES and subject.family != "solana"
         return [] if nothing else [effect.to]
     if effect.kind == "approval":
         # A compromised spender is blocked first, and what it may spend is taken back then.

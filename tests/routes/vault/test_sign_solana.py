@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 from solders.keypair import Keypair
+from solders.message import to_bytes_versioned
 from solders.pubkey import Pubkey
+from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.outside.solana_messages import token_account
 from tests.outside.solana_node import SolanaNode
-from tests.routes.orders import RECEIVER, solana_payment, token_payment, unknown_instruction
+from tests.routes.orders import RECEIVER, solana_payment, sponsored, token_payment, unknown_instruction
 
 SOL = 10**9
 
@@ -199,3 +201,117 @@ def test_an_expired_blockhash_is_refused_by_the_node_and_the_order_stays_signed(
 
     assert (answer.status_code, answer.json()["data"]["status"]) == (502, "signed")
     assert agent.ok("GET", f"/vault/{agent.id}/history")[0]["status"] == "signed"
+
+
+@pytest.fixture
+def sponsor(solana_node: SolanaNode) -> Keypair:
+    """Somebody who pays the fee of others."""
+    made = Keypair()
+    solana_node.fund(str(made.pubkey()), SOL)
+    return made
+
+
+def completed(signed: str, sponsor: Keypair) -> bytes:
+    """What a sponsor makes of the bytes that came back: their own signature in its empty place, first."""
+    ours = VersionedTransaction.from_bytes(base64.b64decode(signed))
+    assert ours.signatures[0] == Signature.default()
+    theirs = sponsor.sign_message(to_bytes_versioned(ours.message))
+    whole = VersionedTransaction.populate(ours.message, [theirs, *ours.signatures[1:]])
+    assert all(whole.verify_with_results())
+    return bytes(whole)
+
+
+def sent(node: SolanaNode, raw: bytes) -> None:
+    node.rpc("sendTransaction", base64.b64encode(raw).decode(), {"encoding": "base64"})
+
+
+def test_a_payment_whose_fee_somebody_else_pays_is_signed_before_they_sign(
+    tenant: Tenant, solana_node: SolanaNode, sponsor: Keypair
+) -> None:
+    agent = tenant.agent(rule("spending-limit", maxPerDay=str(SOL), asset="solana:native"))
+    solana_node.fund(agent.solana_address, SOL)
+    order = sponsored(solana_payment(agent, SOL // 2, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    before = balance(solana_node)
+
+    answer = agent.ok("POST", path(agent), order)
+    sent(solana_node, completed(answer["signedTransaction"], sponsor))
+
+    assert balance(solana_node) == before + SOL // 2
+    assert balance(solana_node, agent.solana_address) == SOL // 2
+    found = agent.ok("GET", f"/vault/{agent.id}/transactions/{answer['txId']}")
+    assert (found["status"], found["txHash"], found["signature"]) == ("signed", None, answer["signature"])
+    assert [one["kind"] for one in found["effects"]] == ["transfer"]
+    assert agent.ok("GET", f"/dashboard/{agent.id}")["budgets"][0]["spent"] == str(SOL // 2)
+    receipt = agent.ok("GET", f"/vault/{agent.id}/transactions/{answer['txId']}/receipt")["receipt"]
+    assert (receipt["txHash"], receipt["effects"]) == (None, found["effects"])
+
+
+def test_the_service_broadcasts_nothing_that_a_sponsor_signs_last(agent: Agent, sponsor: Keypair) -> None:
+    order = sponsored(solana_payment(agent, 5), sponsor.pubkey())
+
+    answer = agent.post(path(agent), json={**order, "broadcast": True})
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "solana_unsupported")
+    assert "send `broadcast` false" in answer.json()["error"]
+    assert agent.post(path(agent), json=order).status_code == 200
+
+
+def test_an_approved_payment_of_a_sponsor_who_has_not_signed_gets_a_fresh_blockhash(
+    tenant: Tenant, solana_node: SolanaNode, sponsor: Keypair
+) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    solana_node.fund(agent.solana_address, SOL)
+    before = balance(solana_node)
+    order = sponsored(solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    queued = agent.post(path(agent), json=order).json()["data"]
+    solana_node.expire_blockhash()
+
+    tenant.ok("POST", f"/approvals/{queued['approvalId']}/approve", {})
+
+    signed = agent.ok("GET", f"/vault/{agent.id}/transactions/{queued['txId']}")["signedTransaction"]
+    sent(solana_node, completed(signed, sponsor))
+    assert balance(solana_node) == before + SOL // 4
+
+
+def test_an_approved_payment_of_a_sponsor_who_signed_is_stale(
+    tenant: Tenant, solana_node: SolanaNode, sponsor: Keypair
+) -> None:
+    agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
+    order = sponsored(solana_payment(agent, 5, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    content = VersionedTransaction.from_bytes(base64.b64decode(order["transaction"])).message
+    theirs = sponsor.sign_message(to_bytes_versioned(content))
+    whole = VersionedTransaction.populate(content, [theirs, Signature.default()])
+    queued = agent.post(path(agent), json={**order, "transaction": base64.b64encode(bytes(whole)).decode()})
+
+    answer = tenant.post(f"/approvals/{queued.json()['data']['approvalId']}/approve", json={})
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (409, "approval_stale")
+
+
+def test_a_payment_that_a_sponsor_signed_first_is_broadcast_and_known_by_their_signature(
+    agent: Agent, solana_node: SolanaNode, sponsor: Keypair
+) -> None:
+    solana_node.fund(agent.solana_address, SOL)
+    order = sponsored(solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    content = VersionedTransaction.from_bytes(base64.b64decode(order["transaction"])).message
+    theirs = sponsor.sign_message(to_bytes_versioned(content))
+    whole = base64.b64encode(bytes(VersionedTransaction.populate(content, [theirs, Signature.default()]))).decode()
+
+    data = agent.ok("POST", path(agent), {**order, "transaction": whole, "broadcast": True})
+
+    found = agent.ok("GET", f"/vault/{agent.id}/transactions/{data['txId']}")
+    assert (found["status"], found["txHash"]) == ("broadcast", str(theirs))
+    assert data["signature"] != str(theirs)
+    assert agent.ok("GET", f"/vault/{agent.id}/transactions/{data['txId']}/receipt")["receipt"]["txHash"] == str(theirs)
+
+
+def test_tokens_for_a_blocked_owner_are_refused_whatever_is_declared(tenant: Tenant) -> None:
+    agent = tenant.agent(rule("approved-addresses", mode="blacklist", addresses=[RECEIVER]))
+    mint = str(Keypair().pubkey())
+    order = token_payment(agent, mint, 5)
+    account = str(token_account(Pubkey.from_string(RECEIVER), Pubkey.from_string(mint)))
+
+    for to in (RECEIVER, account):
+        answer = agent.post(path(agent), json={**order, "to": to})
+        assert (answer.status_code, answer.json()["data"]["code"]) == (403, "policy_refused"), to
+        assert f"{RECEIVER} is a blocked address" in answer.text

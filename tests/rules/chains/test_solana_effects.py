@@ -7,6 +7,7 @@ from solders.keypair import Keypair
 from solders.message import to_bytes_versioned
 from solders.signature import Signature
 
+from custody.chains.solana.accounts import TokenAccount
 from custody.chains.solana.effects import DeclaredMismatch, FeeAboveCap, check_declared, check_fees, subject_of
 from custody.chains.solana.message import SolanaUnsupported, parse
 from custody.chains.types import Effect
@@ -15,6 +16,7 @@ from tests.outside.solana_messages import (
     MEMO,
     MINT,
     THEM,
+    TOKEN,
     TOKEN_2022,
     US,
     compute_limit,
@@ -39,8 +41,14 @@ def subject(*instructions, to=THEM, build=message):
     return subject_of(parse(encoded(build(*instructions))), str(US), 101, CAIP2, str(to))
 
 
-def tokens(amount, to):
-    return Effect("transfer", f"solana:{MINT}", amount, from_=str(US), to=str(to))
+def tokens(amount, to, account=None, program=TOKEN):
+    held = TokenAccount(str(account or token_account(to, program=program)), str(MINT), str(program))
+    told = f"solana:{MINT}", amount, str(US), str(to)
+    return Effect("transfer", *told, account=held, unowned=to == account)
+
+
+def declared(to, value, *instructions):
+    check_declared(subject(*instructions, to=to), str(US), str(to), value)
 
 
 @pytest.mark.parametrize("build", [message, legacy])
@@ -65,13 +73,13 @@ def test_a_token_transfer_goes_to_the_owner_whose_account_it_creates():
 def test_a_token_account_of_an_unknown_owner_is_named_itself():
     unknown = token_account(SOMEBODY.pubkey())
 
-    assert subject(pay_tokens(7, unknown)).effects[0] == tokens(7, unknown)
+    assert subject(pay_tokens(7, unknown)).effects[0] == tokens(7, unknown, unknown)
 
 
 def test_a_token_2022_account_is_derived_with_its_own_program():
     judged = subject(pay_tokens(7, program=TOKEN_2022))
 
-    assert judged.effects[0] == tokens(7, THEM)
+    assert judged.effects[0] == tokens(7, THEM, program=TOKEN_2022)
 
 
 def test_rent_is_an_effect_of_its_own():
@@ -85,7 +93,7 @@ def test_an_account_for_somebody_else_spends_its_rent(tokens_paid):
     judged = subject(create_account(), pay_tokens(tokens_paid))
 
     assert moved(judged).get("solana:native") == 2_039_280
-    check_declared(judged, str(THEM), 0)
+    check_declared(judged, str(US), str(THEM), 0)
 
 
 def test_an_account_of_our_own_spends_its_rent_for_nothing_here_closes_it():
@@ -125,13 +133,6 @@ def test_a_fee_that_somebody_else_pays_is_not_ours():
     assert judged.effects == (NATIVE_TO_THEM,)
 
 
-def test_a_cosigner_who_has_not_signed_is_refused():
-    content = message(pay(5), payer=SOMEBODY.pubkey())
-
-    with pytest.raises(SolanaUnsupported, match="must sign"):
-        subject_of(parse(encoded(content)), str(US), 101, CAIP2, str(THEM))
-
-
 def test_a_transaction_that_does_not_need_our_signature_is_refused():
     content = message(pay(5, THEM, source=SOMEBODY.pubkey()), payer=SOMEBODY.pubkey())
 
@@ -146,13 +147,21 @@ def test_a_transaction_that_does_not_need_our_signature_is_refused():
         ([pay(5), pay(6)], THEM, 11),
         ([pay(5), pay_tokens(7)], THEM, 5),
         ([pay(5), pay_tokens(7, SOMEBODY.pubkey())], THEM, 5),
+        ([pay(5), pay_tokens(7, token_account(SOMEBODY.pubkey()))], SOMEBODY.pubkey(), 5),
+        ([pay(5), pay(6, SOMEBODY.pubkey())], THEM, 11),
+        ([pay(5), pay(6, SOMEBODY.pubkey())], SOMEBODY.pubkey(), 11),
+        ([pay(5), pay(6, US)], THEM, 11),
+        ([pay_tokens(7), pay_tokens(8, token_account(US))], THEM, 0),
+        ([pay(5, US)], US, 5),
+        ([create_account(US)], US, 0),
+        ([instruction(MEMO, b"nothing")], US, 0),
         ([pay_tokens(7)], THEM, 0),
         ([create_account(), pay_tokens(7), pay_tokens(8)], THEM, 0),
         ([pay_tokens(7, SOMEBODY.pubkey())], SOMEBODY.pubkey(), 0),
     ],
 )
 def test_a_declaration_that_agrees_is_accepted(instructions, to, value):
-    check_declared(subject(*instructions, to=to), str(to), value)
+    declared(to, value, *instructions)
 
 
 @pytest.mark.parametrize(
@@ -162,18 +171,21 @@ def test_a_declaration_that_agrees_is_accepted(instructions, to, value):
         ([pay(5)], THEM, 6),
         ([pay(5)], SOMEBODY.pubkey(), 5),
         ([pay(5), pay(6, SOMEBODY.pubkey())], THEM, 5),
-        ([pay(5), pay(6, SOMEBODY.pubkey())], THEM, 11),
+        ([pay(5), pay(6, SOMEBODY.pubkey())], MINT, 11),
+        ([pay(5), pay(6, US)], US, 11),
+        ([pay(5, US)], THEM, 5),
+        ([pay(5, US)], US, 0),
         ([pay_tokens(7)], THEM, 7),
         ([pay_tokens(7)], SOMEBODY.pubkey(), 0),
-        ([pay_tokens(7), pay_tokens(8, token_account(US))], THEM, 0),
         ([pay(5), pay_tokens(7)], THEM, 0),
         ([instruction(MEMO, b"nothing")], THEM, 0),
-        ([create_account(US)], US, 0),
+        ([create_account(US)], THEM, 0),
+        ([create_account(US)], US, 1),
     ],
 )
 def test_a_declaration_that_differs_is_a_mismatch(instructions, to, value):
     with pytest.raises(DeclaredMismatch) as refused:
-        check_declared(subject(*instructions, to=to), str(to), value)
+        declared(to, value, *instructions)
     assert refused.value.code == "declared_mismatch"
 
 
@@ -188,6 +200,36 @@ def test_the_declared_value_is_the_sum_of_all_transfers(amounts, off):
 
     if off:
         with pytest.raises(DeclaredMismatch):
-            check_declared(judged, str(THEM), sum(amounts) + off)
+            check_declared(judged, str(US), str(THEM), sum(amounts) + off)
     else:
-        check_declared(judged, str(THEM), sum(amounts))
+        check_declared(judged, str(US), str(THEM), sum(amounts))
+
+
+@pytest.mark.parametrize(
+    ("instructions", "to", "cure"),
+    [
+        ([create_account(US)], THEM, f"pays nobody but this wallet, not {THEM}: `to` must be {US}."),
+        ([pay(5, US)], THEM, f"pays nobody but this wallet, not {THEM}: `to` must be {US}."),
+        ([pay(5)], MINT, f"pays {THEM}, not {MINT}: `to` must be {THEM}."),
+        (
+            [pay_tokens(7)],
+            MINT,
+            f"`to` must be {token_account(THEM)}, or the owner of a token account among these.",
+        ),
+    ],
+)
+def test_the_error_says_what_to_must_be_and_that_passes(instructions, to, cure):
+    with pytest.raises(DeclaredMismatch) as refused:
+        declared(to, 0, *instructions)
+
+    assert refused.value.message.endswith(cure)
+    value = sum(int.from_bytes(one.data[4:12], "little") for one in instructions if len(one.data) == 12)
+    named = next(key for key in (token_account(THEM), THEM, US) if f"must be {key}" in cure)
+    declared(named, value, *instructions)
+
+
+def test_of_several_receivers_the_error_names_each():
+    with pytest.raises(DeclaredMismatch) as refused:
+        declared(MINT, 11, pay(5), pay(6, SOMEBODY.pubkey()))
+
+    assert all(f"{one}" in refused.value.message.split("must be")[1] for one in (THEM, SOMEBODY.pubkey()))

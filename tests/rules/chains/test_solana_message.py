@@ -48,7 +48,7 @@ def test_both_message_versions_are_read(build):
     parsed = parse(encoded(build(pay(5))))
 
     assert [one.accounts for one in parsed.instructions] == [(US, THEM)]
-    assert parsed.sole_signer
+    assert parsed.renewable(US)
 
 
 @pytest.mark.parametrize(

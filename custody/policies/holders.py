@@ -1,0 +1,33 @@
+"""Who holds what an order pays into an account of somebody's, as a list of addresses can tell."""
+
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from custody.chains.types import Effect, Subject
+
+# Addresses tried as owners of the accounts of one order: all of it takes some milliseconds of the signer's loop.
+MOST_OWNERS_TRIED = 256
+
+
+def with_holders(subject: Subject, listed: AbstractSet[str]) -> Subject:
+    """The order with those of a list in `to` who own the accounts that it pays into, or the accounts themselves.
+
+    Where that would take too long an account stays unowned; a list that judges it then refuses.
+    """
+    if not any(effect.account for effect in subject.effects):
+        return subject
+    unowned = sum(effect.unowned for effect in subject.effects)
+    tried = listed if unowned * len(listed) <= MOST_OWNERS_TRIED else frozenset[str]()
+    effects = tuple(_with_holder(effect, listed, tried) for effect in subject.effects)
+    return msgspec.structs.replace(subject, effects=effects)
+
+
+def _with_holder(effect: Effect, listed: AbstractSet[str], tried: AbstractSet[str]) -> Effect:
+    account = effect.account
+    if account is None or effect.to in listed:
+        return effect
+    holder = account.address if account.address in listed else None
+    if holder is None and effect.unowned:
+        holder = account.owner_among(tried)
+    return effect if holder is None else msgspec.structs.replace(effect, to=holder, unowned=False)
