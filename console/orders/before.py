@@ -75,7 +75,7 @@ def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:
             return ("send", f"it {shown}") if effect.kind == "transfer" else ("let", f"it spend {shown}")
         case "fee":
             # A fee has met an address only if it was paid to it.
-            what = "rent" if effect.label == "rent" else "a fee"
+            what = "rent" if (effect.label or "").startswith("rent") else "a fee"
             return "send", f"it {amount_of(effect.amount, effect.asset or '', earlier.chain_id, None)} as {what}"
         case "unread" | "opaque":
             return "do", "undecoded data"

@@ -52,7 +52,7 @@ def added(order: Order, asset: str) -> int:
         return added(order, _NATIVE) if chain == order.chain_id else 0
     rent = asset == _RENT
     counted = [one for one in order.effects if one.asset == (_LAMPORTS if rent else asset) and _counts(one)]
-    return sum(whole(one.amount) or 0 for one in counted if not rent or one.label == "rent")
+    return sum(whole(one.amount) or 0 for one in counted if not rent or (one.label or "").startswith("rent"))
 
 
 def _limit(budget: Budget, order: Order, known: Known) -> list[Line]:

@@ -4,7 +4,17 @@ from typing import Final
 
 from console.orders.order import Known, Order
 from console.orders.parties import brief, token_of
-from console.orders.phrases import beside, document, lowers, nft_number, raises, takes_back, unlimited, writes_data
+from console.orders.phrases import (
+    beside,
+    document,
+    lowers,
+    nft_number,
+    raises,
+    takes_back,
+    unlimited,
+    with_own,
+    writes_data,
+)
 from console.texts.amounts import human, quoted, short_amount, told_decimals, whole
 from console.texts.chains import native_coin
 from console.texts.plain import clipped
@@ -12,11 +22,14 @@ from console.wire.shapes import Effect
 
 # Whether a call adds to an approval, or lowers it: yes, no, not known.
 _MORE: Final = {True: " more", False: "", None: " or more"}
+_OWN: Final = {"revoke on": "Takes back who may spend from", "close": "Closes"}
 _LESS: Final = {True: "Lowers", False: "Takes back", None: "Lowers or takes back"}
 
 
 def labelled(effect: Effect, order: Order, known: Known) -> str:
     """What it does, on one line."""
+    if (done := with_own(effect, order)) is not None:
+        return f"{_OWN[done[0]]} token account {brief(done[1])}"
     whom = brief(effect.spender or effect.to)
     match effect.kind:
         case "transfer" if writes_data(effect, order):
@@ -33,10 +46,8 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return f"Pays a fee of {_brief_amount(effect, order, known)}"
         case "unread" | "opaque":
             return _brief_unread(effect, order, whom)
-        case "call":
-            return f"Calls {whom}"
         case kind:
-            return f"Unknown effect {quoted(kind, 24)} for {whom}"
+            return f"Calls {whom}" if kind == "call" else f"Unknown effect {quoted(kind, 24)} for {whom}"
 
 
 def _brief_unread(effect: Effect, order: Order, whom: str) -> str:

@@ -22,7 +22,15 @@ _LOWERING: Final = ("0xa457c2d7",)
 _HOLDING: Final = ("0xac9650d8", "0x5ae401dc")
 _MORE: Final = {True: " more than it may already", None: ", or that much more than it may already,", False: ""}
 _EVERY_NFT: Final = "every token"
-_FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee", "rent": "Rent"}
+_RENT: Final = ("rent", "rent at most")
+_FEES: Final = {None: "Network fee", "at most": "Network fee", "network fee": "Network fee"} | dict.fromkeys(
+    _RENT, "Rent"
+)
+# On Solana, with an account of the wallet's own.
+_OWN: Final = {
+    "revoke on": "Ends what a delegate may spend from the agent's token account",
+    "close": "Closes the agent's token account; its lamports, wrapped SOL included, come to its wallet",
+}
 
 # What is unread of a call that is read for the rest, by the place that the service names.
 _BESIDE: Final = {
@@ -54,6 +62,8 @@ def rank(effect: Effect, order: Order, known: Known) -> int:
 
 def phrase(effect: Effect, order: Order, known: Known) -> list[Line]:
     """The sentence and its lines."""
+    if (done := with_own(effect, order)) is not None:
+        return [Line(f"{_OWN[done[0]]}:"), Line(IN + spelling(done[1]))]
     match effect.kind:
         case "transfer":
             return _transfer(effect, order, known)
@@ -80,6 +90,12 @@ def beside(effect: Effect) -> str | None:
 def document(effect: Effect) -> str | None:
     """What an unread document calls itself; None for a call."""
     return None if effect.label == _WHOLE else effect.label
+
+
+def with_own(effect: Effect, order: Order) -> tuple[str, str] | None:
+    """What is done with a token account of the wallet's own on Solana, and with which."""
+    done, _, account = (effect.label or "").rpartition(" ")
+    return (done, account) if order.kind == "solana" and done in _OWN else None
 
 
 def unlimited(effect: Effect) -> bool:
@@ -122,6 +138,8 @@ def _transfer(effect: Effect, order: Order, known: Known) -> list[Line]:
     to += _most_before(effect, order, known, "paid before")
     coin = native_coin(effect.asset, order.chain_id)
     boundless = "UNLIMITED: " if tone else ""
+    if coin and order.kind == "solana" and effect.label == "wrap":
+        return [Line(f"Wraps {coins(effect.amount, coin)}, which stay the agent's own as a token."), *to]
     if coin:
         return [Line(f"Sends {boundless}{coins(effect.amount, coin)} to", tone), *to]
     of = _token(effect, order, known)
@@ -168,13 +186,13 @@ def _taken_back(order: Order, known: Known) -> Line:
 
 
 def _fee(effect: Effect, order: Order, known: Known) -> list[Line]:
-    most = "at most " if effect.label == "at most" else ""
+    most = "at most " if effect.label and effect.label.endswith("at most") else ""
     coin = native_coin(effect.asset, order.chain_id)
     amount = coins(effect.amount, coin) if coin else _how_much(effect, known)
     name = _FEES.get(effect.label, "Fee")
     if not gift(effect):
         return [Line(f"{name} {most}{amount}.", "quiet")]
-    what = "for another address, which may withdraw it" if effect.label == "rent" else "as a gift to another address"
+    what = "for another address, which may withdraw it" if effect.label in _RENT else "as a gift to another address"
     return [Line(f"{name} {most}{amount} {what}:", "warn"), *parties(effect.to, order, known)]
 
 

@@ -23,7 +23,7 @@ _SPL: Final = (
     "InitializeMint InitializeAccount InitializeMultisig Transfer Approve Revoke SetAuthority MintTo Burn CloseAccount "
     "FreezeAccount ThawAccount TransferChecked ApproveChecked MintToChecked BurnChecked InitializeAccount2 SyncNative "
     "InitializeAccount3 InitializeMultisig2 InitializeMint2 GetAccountDataSize InitializeImmutableOwner "
-    "AmountToUiAmount UiAmountToAmount"
+    "AmountToUiAmount UiAmountToAmount InitializeMintCloseAuthority TransferFeeExtension"
 )
 _ASSOCIATED: Final = "Create CreateIdempotent RecoverNested"
 _COMPUTE: Final = "RequestUnits RequestHeapFrame SetComputeUnitLimit SetComputeUnitPrice SetLoadedAccountsDataSizeLimit"

@@ -406,6 +406,28 @@ def test_a_fee_for_somebody_else_is_a_gift() -> None:
     assert tone_of("Network fee", order(gift)) == "warn"
 
 
+def test_the_words_for_own_token_accounts_alarm_nobody() -> None:
+    account = "11111111111111111111111111111111"
+    of = {"kind": "solana", "chain_id": 101, "to_address": PAYEE, "value": "5"}
+    revoked = Effect("approval", None, "0", PAYEE, label=f"revoke on {account}")
+    closed = Effect("transfer", "solana:native", "0", PAYEE, PAYEE, label=f"close {account}")
+    wrapped = Effect("transfer", "solana:native", "5", PAYEE, PAYEE, label="wrap")
+
+    assert said(order(revoked, **of))[:2] == [
+        "Ends what a delegate may spend from the agent's token account:",
+        f"  {account}",
+    ]
+    assert summary(order(closed, **of), Known()) == "Closes token account 1111111…111111"
+    assert said(order(wrapped, **of))[0] == "Wraps 0.000000005 SOL (5 lamports), which stay the agent's own as a token."
+    assert not any(line.tone in ("warn", "bad") for line in essentials(order(revoked, closed, wrapped, **of), Known()))
+
+
+def test_rent_that_depends_on_the_mint_is_said_to_be_the_most() -> None:
+    rent = Effect("fee", "solana:native", "2248080", US, PAYEE, label="rent at most")
+
+    assert said(order(rent, kind="solana", chain_id=101))[0].startswith("Rent at most 0.00224808 SOL")
+
+
 def test_a_solana_token_payment_names_its_mint() -> None:
     shown = order(pays("5", to=PAYEE, asset=f"solana:{MINT}"), kind="solana", chain_id=101, to_address=PAYEE, value="0")
 
