@@ -10,22 +10,24 @@ from custody.chains.evm.address import parse_address
 from custody.chains.evm.selectors import MAX_EFFECTS
 from custody.chains.evm.typed_data import Document
 from custody.chains.evm.typed_kinds import (
+    CALLS,
     HARMLESS,
     PERMISSIONS,
     READERS,
     SEAPORT_ORDER,
     UNREAD,
     WITNESS_FIELDS,
+    Called,
     Effects,
     Reader,
     permit2_witness,
     seaport_orders,
     unread,
 )
-from custody.chains.types import Subject
+from custody.chains.types import Call, Subject
 
 # The same fields under another name are the same power at a contract that chose that name.
-_KNOWN_FIELDS = frozenset(spelled.split("(", 1)[1].split(")", 1)[0] for spelled in READERS)
+_KNOWN_FIELDS = frozenset(spelled.split("(", 1)[1].split(")", 1)[0] for spelled in (*READERS, *CALLS))
 # What names the kind is the fields that each document of it has; what they refer to differs.
 _WITNESSED = {
     "PermitWitnessTransferFrom": WITNESS_FIELDS.format("TokenPermissions"),
@@ -36,30 +38,37 @@ _WITNESSED = {
 def subject_of(document: Document, sender: str) -> Subject:
     """What a rule judges about a document that we are asked to sign."""
     chain_id = document.chain_id
+    effects, calls = _judged(document, parse_address(sender))
     return Subject(
         family="evm",
         kind="typed_data",
         chain_id=chain_id,
         caip2=None if chain_id is None else f"eip155:{chain_id}",
         destination=document.verifying_contract,
-        effects=effects_of(document, parse_address(sender)),
+        effects=effects,
+        calls=calls,
         verifying_contract=document.verifying_contract,
     )
 
 
-def effects_of(document: Document, us: str) -> Effects:
-    """What the signed document allows others to do; `us` in lower case."""
+def _judged(document: Document, us: str) -> Called:
+    """What the signed document allows others to do, and what it calls; `us` in lower case."""
     spelled = document.schema.encode_type(document.primary_type)
     if spelled in HARMLESS:
-        return ()
-    reader = _reader(document, spelled)
-    if reader is None:
-        return (unread(document, us, unknown=not _is_powerful(document)),)
+        return (), ()
+    caller, reader = CALLS.get(spelled), _reader(document, spelled)
+    if caller is None and reader is None:
+        return (unread(document, us, unknown=not _is_powerful(document)),), ()
+    effects: Effects | None = None
+    calls: tuple[Call, ...] = ()
     # Without both, the same signature may count elsewhere.
-    complete = document.chain_id is not None and document.verifying_contract is not None
-    effects = reader(document, document.message, us) if complete else None
+    if document.chain_id is not None and document.verifying_contract is not None:
+        if caller is not None:
+            effects, calls = caller(document, document.message, us) or ((), ())
+        elif reader is not None:
+            effects = reader(document, document.message, us)
     # Nothing at all is no reading either: such a document is not what its kind is for.
-    return effects if effects and len(effects) <= MAX_EFFECTS else (unread(document, us),)
+    return (effects, calls) if effects and len(effects) <= MAX_EFFECTS else ((unread(document, us),), ())
 
 
 def _reader(document: Document, spelled: str) -> Reader | None:

@@ -1,8 +1,8 @@
 """The kinds of typed data that are known by their whole type string, and what a signature over each lets others do.
 
-`READERS` has a line for each kind that is read, `WITNESSES` one for each that Permit2 may carry beside a transfer,
-`UNREAD` the kinds that give power in ways that are not read, `HARMLESS` those that move and grant nothing. Which stands
-where, and why, for people: docs/typed-data.md.
+`READERS` has a line for each kind that is read, `CALLS` one for each that holds a call, `WITNESSES` one for each that
+Permit2 may carry beside a transfer. `UNREAD` are the kinds that give power in ways that are not read, `HARMLESS` those
+that move and grant nothing. Which stands where, and why, for people: docs/typed-data.md.
 
 A reader gives nothing back for what it cannot vouch for; the whole document is unread then. Where a signature lets
 others take up to an amount, the amount counts. Where anybody may fill an order, it is paid to the contract that swaps.
@@ -18,13 +18,15 @@ from custody.chains.evm.calldata import decode
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.evm.selectors import PERMIT2
 from custody.chains.evm.typed_data import Document
-from custody.chains.types import UNLIMITED, Effect
+from custody.chains.types import UNLIMITED, Call, Effect
 from custody.kit.shapes import MAX_UINT256
 
 type Effects = tuple[Effect, ...]
 # The message's values were fitted to the very type string that selects the reader, so their types are known.
 type Message = dict[str, Any]
 type Reader = Callable[[Document, Message, str], Effects | None]
+# What a document that holds a call does, and the calls that a contract-allowlist has to know.
+type Called = tuple[Effects, tuple[Call, ...]]
 
 # cowprotocol/contracts: GPv2Settlement, the same on every chain.
 _COW = frozenset({"0x9008d19f58aabd9ed0d60971565aa8510560ab41"})
@@ -207,35 +209,35 @@ def _polymarket_order(document: Document, message: Message, us: str) -> Effects 
     return (msgspec.structs.replace(given, nft=True, label=f"token {message['tokenId']}"),)
 
 
-def _safe_transaction(document: Document, message: Message, us: str) -> Effects | None:
+def _safe_transaction(document: Document, message: Message, us: str) -> Called | None:
     """Read what the Safe will call, as if it stood alone: the Safe's money counts as ours.
 
     A delegate call runs foreign code as the Safe. What a refund of gas comes to nobody can tell beforehand.
     """
     if message["operation"]:
-        return (unread(document, us, message["to"]),)
-    refund = (unread(document, us, message["refundReceiver"], label=REFUND),) if message["gasPrice"] else ()
+        return (unread(document, us, message["to"]),), ()
     safe = document.verifying_contract or us
-    return *_called(document, message["to"], message["value"], message["data"], safe), *refund
+    effects, calls = _called(document, message["to"], message["value"], message["data"], safe)
+    refund = (unread(document, us, message["refundReceiver"], label=REFUND),) if message["gasPrice"] else ()
+    return (*effects, *refund), calls
 
 
-def _forward_request(document: Document, message: Message, us: str) -> Effects | None:
+def _forward_request(document: Document, message: Message, us: str) -> Called | None:
     if message["from"] != us:
         return None
     return _called(document, message["to"], message["value"], message["data"], us)
 
 
-def _meta_transaction(document: Document, message: Message, us: str) -> Effects | None:
+def _meta_transaction(document: Document, message: Message, us: str) -> Called | None:
     if message["from"] != us:
         return None
     return _called(document, document.verifying_contract or us, 0, message["functionSignature"], us)
 
 
-def _called(document: Document, to: str, value: int, data: bytes, sender: str) -> Effects:
-    """What a call does, without the call: a contract-allowlist lists what we call, and this is called by others."""
-    effects, _ = decode(to, value, data, document.chain_id or 0, sender)
+def _called(document: Document, to: str, value: int, data: bytes, sender: str) -> Called:
+    effects, calls = decode(to, value, data, document.chain_id or 0, sender)
     name = document.primary_type
-    return tuple(msgspec.structs.replace(effect, call=None, label=effect.label or name) for effect in effects)
+    return tuple(msgspec.structs.replace(effect, label=effect.label or name) for effect in effects), calls
 
 
 def _destined(document: Document, message: Message, us: str) -> Effects | None:
@@ -292,6 +294,16 @@ READERS: dict[str, Reader] = {
     "Order(uint256 salt,address maker,address signer,address taker,uint256 tokenId,uint256 makerAmount,"
     "uint256 takerAmount,uint256 expiration,uint256 nonce,uint256 feeRateBps,uint8 side,"
     "uint8 signatureType)": _polymarket_order,
+    # hyperliquid-dex/hyperliquid-python-sdk, hyperliquid/utils/signing.py.
+    f"{_HYPERLIQUID}UsdSend(string hyperliquidChain,string destination,string amount,uint64 time)": _destined,
+    f"{_HYPERLIQUID}Withdraw(string hyperliquidChain,string destination,string amount,uint64 time)": _destined,
+    f"{_HYPERLIQUID}SpotSend(string hyperliquidChain,string destination,string token,string amount,"
+    "uint64 time)": _destined,
+    f"{_HYPERLIQUID}SendAsset(string hyperliquidChain,string destination,string sourceDex,string destinationDex,"
+    "string token,string amount,string fromSubAccount,uint64 nonce)": _destined,
+}
+# Documents by which somebody else makes a call in our name.
+CALLS: dict[str, Callable[[Document, Message, str], Called | None]] = {
     # Safe 1.3 to 1.4: safe-global/safe-smart-account, contracts/Safe.sol.
     "SafeTx(address to,uint256 value,bytes data,uint8 operation,uint256 safeTxGas,uint256 baseGas,uint256 gasPrice,"
     "address gasToken,address refundReceiver,uint256 nonce)": _safe_transaction,
@@ -300,13 +312,6 @@ READERS: dict[str, Reader] = {
     f"ForwardRequest({_FORWARDED}uint48 deadline,bytes data)": _forward_request,
     # maticnetwork/pos-portal, contracts/common/NativeMetaTransaction.sol, where the domain names a chain.
     "MetaTransaction(uint256 nonce,address from,bytes functionSignature)": _meta_transaction,
-    # hyperliquid-dex/hyperliquid-python-sdk, hyperliquid/utils/signing.py.
-    f"{_HYPERLIQUID}UsdSend(string hyperliquidChain,string destination,string amount,uint64 time)": _destined,
-    f"{_HYPERLIQUID}Withdraw(string hyperliquidChain,string destination,string amount,uint64 time)": _destined,
-    f"{_HYPERLIQUID}SpotSend(string hyperliquidChain,string destination,string token,string amount,"
-    "uint64 time)": _destined,
-    f"{_HYPERLIQUID}SendAsset(string hyperliquidChain,string destination,string sourceDex,string destinationDex,"
-    "string token,string amount,string fromSubAccount,uint64 nonce)": _destined,
 }
 
 _INFO = (
@@ -389,7 +394,7 @@ UNREAD = frozenset(
         "Permit(address spender,uint256 tokenId,uint256 nonce,uint256 deadline)",
     }
     # But x402's witness, whose name and fields mean nothing elsewhere.
-    | {each.split(")", 1)[0] + ")" for each in (*READERS, *WITNESSES) if not each.startswith("Witness(")}
+    | {each.split(")", 1)[0] + ")" for each in (*READERS, *CALLS, *WITNESSES) if not each.startswith("Witness(")}
 )
 # Whole documents that move nothing and grant nothing, whatever their domain. A sign-in that opens an account or makes
 # a key somewhere (dYdX, Polymarket, Farcaster) grants something, and so does a vote; neither belongs here.

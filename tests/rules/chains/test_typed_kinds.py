@@ -9,7 +9,7 @@ from eth_abi import encode
 
 from custody.chains.evm.typed_data import read
 from custody.chains.evm.typed_effects import subject_of
-from custody.chains.evm.typed_kinds import READERS, UNREAD, WITNESSES
+from custody.chains.evm.typed_kinds import CALLS, READERS, UNREAD, WITNESSES
 from custody.chains.types import Effect
 from tests.rules.chains.typed_samples import (
     COW,
@@ -31,6 +31,7 @@ from tests.rules.chains.typed_samples import (
     witnessed,
 )
 
+READ = (*READERS, *CALLS)
 PERMITTED = {"token": TOKEN, "amount": "5"}
 EXACT, UPTO = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001", "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002"
 PAID = "0x" + "9" * 40
@@ -43,7 +44,7 @@ def brief(effects: tuple[Effect, ...]) -> list[tuple[Any, ...]]:
 # ---- every kind alike
 
 
-@pytest.mark.parametrize("spelled", READERS)
+@pytest.mark.parametrize("spelled", READ)
 def test_a_sample_of_every_kind_is_read(spelled: str) -> None:
     effects = read_effects(sample(spelled))
 
@@ -52,7 +53,7 @@ def test_a_sample_of_every_kind_is_read(spelled: str) -> None:
     assert not any(one.unknown for one in effects)
 
 
-@pytest.mark.parametrize("spelled", READERS)
+@pytest.mark.parametrize("spelled", READ)
 @pytest.mark.parametrize("lacking", ["chainId", "verifyingContract"])
 def test_a_kind_without_chain_or_contract_is_unread(spelled: str, lacking: str) -> None:
     whole = sample(spelled)
@@ -63,7 +64,7 @@ def test_a_kind_without_chain_or_contract_is_unread(spelled: str, lacking: str) 
     assert (effect.kind, effect.unknown) == ("unread", False)
 
 
-@pytest.mark.parametrize("spelled", READERS)
+@pytest.mark.parametrize("spelled", READ)
 def test_a_chain_or_contract_that_is_not_hashed_is_not_believed(spelled: str) -> None:
     """The domain says where it is for, and its declared type leaves that out of the hash."""
     believed = sample(spelled)
@@ -78,7 +79,7 @@ def test_a_chain_or_contract_that_is_not_hashed_is_not_believed(spelled: str) ->
     assert (subject.chain_id, subject.verifying_contract, subject.destination) == (None, None, None)
 
 
-@pytest.mark.parametrize("spelled", READERS)
+@pytest.mark.parametrize("spelled", READ)
 def test_a_kind_under_another_name_or_inside_another_one_is_unread_but_known(spelled: str) -> None:
     structs = structs_of(spelled)
     primary = next(iter(structs))
@@ -295,7 +296,17 @@ def test_a_safe_transaction_is_read_as_what_the_safe_will_do() -> None:
     assert brief(tokens) == [("transfer", f"evm:8453:{SPENDER}", 5, OTHER)]
     assert [one.kind for one in odd] == ["unread"]
     assert {one.from_ for one in (*coins, *tokens)} == {safe}
-    assert {one.call for one in (*coins, *tokens, *odd)} == {None}
+
+
+@pytest.mark.parametrize(
+    "begin", ["SafeTx", "ForwardRequest(address from,address to,uint256 value,uint256 gas,uint256 nonce,bytes"]
+)
+def test_a_call_within_a_document_is_one_that_a_list_must_know(begin: str) -> None:
+    subject = subject_of(read(sample(kind(begin), to=SPENDER, value=0, data=TRANSFER)), US)
+
+    (call,) = subject.calls
+    assert (call.contract, call.selector, call.amount, call.recipient) == (SPENDER, "0xa9059cbb", 5, OTHER)
+    assert [one.call for one in subject.effects] == [call]
 
 
 def test_a_safe_transaction_that_delegates_or_pays_for_its_gas_is_unread_there() -> None:
@@ -306,7 +317,7 @@ def test_a_safe_transaction_that_delegates_or_pays_for_its_gas_is_unread_there()
     assert brief(refunded) == [("transfer", "evm:native", 7, OTHER), ("unread", None, 0, SPENDER)]
 
 
-@pytest.mark.parametrize("begin", [each for each in READERS if each.startswith("ForwardRequest")])
+@pytest.mark.parametrize("begin", [each for each in CALLS if each.startswith("ForwardRequest")])
 def test_a_forwarded_call_is_read_as_ours(begin: str) -> None:
     ours = read_effects(sample(begin, to=SPENDER, value=0, data=TRANSFER))
     foreign = read_effects(sample(begin, to=SPENDER, value=0, data=TRANSFER, **{"from": OTHER}))

@@ -7,7 +7,7 @@ import msgspec
 from custody.chains.evm.selectors import PERMIT2
 from custody.chains.evm.typed_data import read
 from custody.chains.evm.typed_effects import subject_of
-from custody.chains.evm.typed_kinds import READERS, WITNESSES
+from custody.chains.evm.typed_kinds import CALLS, READERS, WITNESSES
 from custody.chains.orders import TypedDataOrder
 from custody.chains.types import Effect
 
@@ -92,5 +92,5 @@ def read_effects(order: TypedDataOrder) -> tuple[Effect, ...]:
 
 def kind(begin: str) -> str:
     """The type string of a kind that is read."""
-    (found,) = [spelled for spelled in (*READERS, *WITNESSES) if spelled.startswith(begin)]
+    (found,) = [spelled for spelled in (*READERS, *CALLS, *WITNESSES) if spelled.startswith(begin)]
     return found
