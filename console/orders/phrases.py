@@ -38,6 +38,7 @@ _BESIDE: Final = {
     "in the padding of the arguments": "The arguments of a call hold more than they should, which cannot be decoded",
     "coins beside a call that takes none": "Coins go along with a call that takes none",
     "the witness beside a transfer": "Words beside a transfer, its witness, cannot be decoded",
+    "whom an order pays besides": "Parts of what the agent gives go to somebody else, and nobody can tell how much",
     "the refund of gas": "Coins or tokens are refunded for gas, and nobody can tell how many",
 }
 # What is unread of a call of which nothing is read, in the same words.

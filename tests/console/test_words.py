@@ -16,7 +16,7 @@ from console.orders.words import essentials, summary
 from console.texts.lines import Line
 from console.wire.shapes import Approval, Budget, Effect, TokenFunds
 from custody.chains.evm.address import checksum
-from custody.chains.evm.typed_kinds import REFUND, WITNESS
+from custody.chains.evm.typed_kinds import OTHERS, REFUND, WITNESS
 from tests.console.orders import (
     ETHER,
     FEE,
@@ -295,6 +295,7 @@ def test_a_receiver_that_an_unread_document_names_is_not_taken_for_its_contract(
     ("label", "says"),
     [
         (WITNESS, "Words beside a transfer, its witness, cannot be decoded"),
+        (OTHERS, "Parts of what the agent gives go to somebody else, and nobody can tell how much"),
         (REFUND, "Coins or tokens are refunded for gas, and nobody can tell how many"),
     ],
 )

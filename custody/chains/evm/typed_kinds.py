@@ -58,7 +58,7 @@ _POLYMARKET_GIVES = {
     1: "0x4d97dcd97ec945f40cf65f87097ace5ea0476045",
 }
 # Where unread parts are. No type has a name with spaces.
-WITNESS, REFUND = "the witness beside a transfer", "the refund of gas"
+WITNESS, REFUND, OTHERS = "the witness beside a transfer", "the refund of gas", "whom an order pays besides"
 # Circle's Gateway takes the transfers of ERC-3009 on balances of its own: with this name its contract is no token.
 _GATEWAY = "GatewayWalletBatched"
 
@@ -129,9 +129,18 @@ def permit2_witness(document: Document, message: Message, us: str) -> Effects | 
     known = None if kind.sizes or kind.base not in document.schema.structs else document.schema.encode_type(kind.base)
     paid = WITNESSES[known](message["spender"], message[name]) if known in WITNESSES else None
     transfers = _permit2_transfers(document, message, us, paid)
-    if transfers is None or paid is not None:
-        return transfers
-    return *transfers, unread(document, us, message["spender"], label=WITNESS)
+    if transfers is None:
+        return None
+    if paid is None:
+        return *transfers, unread(document, us, message["spender"], label=WITNESS)
+    outputs = message[name].get("outputs", message[name].get("baseOutputs", []))
+    return *transfers, *_others(document, us, outputs)
+
+
+def _others(document: Document, us: str, paid: list[Message]) -> Effects:
+    """Whom an order pays beside us: who fills it pays them out of what we give, how much nobody can tell beforehand."""
+    names = dict.fromkeys(each["recipient"] for each in paid if each["recipient"] != us)
+    return tuple(unread(document, us, name, label=OTHERS) for name in names)
 
 
 def _x402(proxy: str) -> Callable[[str, Message], str | None]:
@@ -168,12 +177,14 @@ def _zero_ex_order(document: Document, message: Message, us: str) -> Effects | N
 def seaport_orders(document: Document, message: Message, us: str) -> Effects | None:
     """Read what one order, or each of a tree, offers; an empty order of nobody fills a tree up."""
     orders = list(_leaves(message["tree"])) if "tree" in message else [message]
-    offers = [order["offer"] for order in orders if order["offerer"] == us]
+    ours = [order for order in orders if order["offerer"] == us]
     strangers = any(order["offerer"] not in (us, ZERO_ADDRESS) for order in orders)
-    items = [item for offer in offers for item in offer]
+    items = [item for order in ours for item in order["offer"]]
+    paid = [item for order in ours for item in order["consideration"]]
     if document.verifying_contract not in _SEAPORT or strangers or any(_odd(item) for item in items):
         return None
-    return tuple(_offered(document, item, us) for item in items)
+    given = tuple(_offered(document, item, us) for item in items)
+    return (*given, *_others(document, us, paid)) if given else None
 
 
 def _leaves(tree: list[Any] | Message) -> Iterator[Message]:

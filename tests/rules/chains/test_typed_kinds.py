@@ -166,6 +166,19 @@ def test_an_order_of_uniswapx_counts_its_input_where_it_names_the_reactor_that_t
     assert [one.kind for one in strange] == ["transfer", "unread"]
 
 
+@pytest.mark.parametrize("witness", [each for each in WITNESSES if not each.startswith("Witness(")])
+def test_an_order_of_uniswapx_names_whom_it_pays_besides(witness: str) -> None:
+    name = witness.split("(", 1)[0]
+    order = plain(name, structs_of(witness))
+    outputs = "baseOutputs" if "baseOutputs" in order else "outputs"
+    (ours,) = order[outputs]
+    named = order | {"info": order["info"] | {"reactor": SPENDER}, outputs: [ours, ours | {"recipient": PAID}]}
+
+    effects = read_effects(witnessed(witness, permitted=PERMITTED, witness=named))
+
+    assert brief(effects)[1:] == [("unread", None, 0, PAID)]
+
+
 def test_every_token_of_a_batch_with_a_witness_counts() -> None:
     fields = "TokenPermissions[] permitted,address spender,uint256 nonce,uint256 deadline,bytes32 witness"
     spelled = f"PermitBatchWitnessTransferFrom({fields})TokenPermissions(address token,uint256 amount)"
@@ -240,6 +253,17 @@ def test_an_order_of_seaport_counts_the_most_of_what_it_offers() -> None:
     assert brief(effects) == [("transfer", "evm:native", 9, seaport)] + [("transfer", asset, 9, seaport)] * 3
     assert [(one.nft, one.label) for one in effects[2:]] == [(True, "token 7")] * 2
     assert [one.nft for one in effects[:2]] == [False, False]
+
+
+def test_an_order_of_seaport_names_whom_it_pays_besides() -> None:
+    paid = offered(1)[0] | {"recipient": PAID}
+
+    effects = read_effects(
+        sample(kind("OrderComponents"), offer=offered(1), consideration=[paid, paid, paid | {"recipient": US}])
+    )
+
+    assert [one.kind for one in effects] == ["transfer", "unread"]
+    assert effects[1].to == PAID
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,15 @@ BLOCKED = rule("approved-addresses", {"addresses": [OTHER], "mode": "blacklist"}
 LIMIT = rule("spending-limit", {"maxPerDay": "4", "asset": ASSET})
 PERMITTED = {"token": TOKEN, "amount": 5}
 
+CONSIDERED = {
+    "itemType": 1,
+    "token": TOKEN,
+    "identifierOrCriteria": 0,
+    "startAmount": 1,
+    "endAmount": 1,
+    "recipient": OTHER,
+}
+
 
 def decided(order: TypedDataOrder, *given: Sent, **changes: Any) -> str:
     return judge(rules(*given), subject_of(read(order), US), facts(asset=ASSET, **changes)).decision
@@ -45,6 +54,7 @@ PAYING = {
     "0x, by name": sample(kind("RfqOrder"), taker=OTHER),
     "Permit2": sample(kind("PermitTransferFrom"), spender=OTHER),
     "an unknown witness": witnessed("Thing(address a)", domain=PERMIT2_DOMAIN, spender=OTHER),
+    "what Seaport's buyer pays": sample(kind("OrderComponents"), consideration=[CONSIDERED]),
     "Hyperliquid": sample(kind("HyperliquidTransaction:UsdSend"), destination=OTHER),
     "an authorization": sample(kind("TransferWithAuthorization"), to=OTHER),
 }

@@ -39,7 +39,7 @@ _PLACES = {
     "Order(uint256 salt": POLYMARKET,
     "Hyperliquid": EXCHANGE,
 }
-_OURS = ("owner", "holder", "from", "maker", "offerer", "swapper", "signer")
+_OURS = ("owner", "holder", "from", "maker", "offerer", "swapper", "signer", "recipient")
 
 
 def structs_of(spelled: str) -> dict[str, list[dict[str, str]]]:
