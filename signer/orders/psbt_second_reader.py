@@ -61,8 +61,14 @@ def _read(raw: bytes) -> tuple[tuple[Any, ...], list[tuple[_Coin, bytes | None, 
     """The same in embit's words; its transaction ids are spelled backwards."""
     from embit.psbt import PSBT  # noqa: PLC0415 - see above
 
-    read = PSBT.parse(raw)
-    transaction = read.tx
+    class Read(PSBT):  # type: ignore[misc]
+        def parse_tx(self, tx: Any) -> None:
+            # Its own `tx` is made again of its parts, where a sequence of 0 becomes 0xffffffff, and version 0 is 2.
+            self.given = tx
+            super().parse_tx(tx)
+
+    read = Read.parse(raw)
+    transaction = read.given
     # It keeps the version as it is in the bytes, without a sign.
     version = transaction.version if transaction.version < 2**31 else transaction.version - 2**32
     found = (

@@ -5,12 +5,17 @@ import random
 from base64 import b64encode
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from custody.chains.bitcoin import psbt as psbts
 from custody.chains.bitcoin.refusals import PsbtMalformed
+from custody.chains.bitcoin.types import TxIn
 from custody.chains.orders import MAX_PSBT_CHARACTERS
 from custody.kit.errors import CustodyError
+from custody.protocol.signer.refusals import PsbtAmbiguous
 from signer.orders.psbt_second_reader import compare
 from tests.chains.bitcoin.wallet import Fields, own_script, payment, proven, shown, sized
 from tests.fixtures.bitcoin import SOMEBODY, coin, hint, spend, text
@@ -31,7 +36,9 @@ def test_a_published_psbt_is_read_or_refused(vector: dict[str, object]) -> None:
             psbts.read_bytes(raw)
         return
 
-    assert psbts.write(psbts.read_bytes(raw)) == raw
+    read = psbts.read_bytes(raw)
+    assert psbts.write(read) == raw
+    compare(raw, read)
 
 
 def test_base64_has_one_spelling() -> None:
@@ -135,10 +142,15 @@ def test_a_hundred_inputs_and_outputs_are_read_and_no_more(count: int) -> None:
                 psbts.read(text(psbt))
 
 
-@pytest.mark.parametrize("sequence", [0, 1, 0xFFFFFFFE, 0xFFFFFFFF])
-@pytest.mark.parametrize("version", [0, 1, 2, 0xFFFFFFFF])
-@pytest.mark.parametrize("lock_time", [0, 0xFFFFFFFF])
-def test_every_number_of_the_transaction_comes_back_byte_for_byte(version: int, sequence: int, lock_time: int) -> None:
+WORDS = st.sampled_from([0, 1, 2, 0x0040_0001, 2**31, 0xFFFF_FFFD, 0xFFFF_FFFE, 0xFFFF_FFFF]) | st.integers(
+    0, 2**32 - 1
+)
+
+
+@given(sequence=WORDS, version=WORDS, lock_time=WORDS)
+def test_every_number_of_the_transaction_comes_back_and_is_read_alike(
+    version: int, sequence: int, lock_time: int
+) -> None:
     psbt = spend(
         [(coin(own_script(), 60_000), 0)], [(SOMEBODY, 50_000)], version=version, sequence=sequence, lock_time=lock_time
     )
@@ -153,6 +165,11 @@ def test_every_number_of_the_transaction_comes_back_byte_for_byte(version: int, 
     assert psbts.write(read) == raw.raw()
     assert read.unsigned == given
     assert read.transaction.inputs[0].sequence == sequence
+    compare(raw.raw(), read)
+    # A control: of another number the second reader knows nothing.
+    other = msgspec.structs.replace(read.transaction, inputs=(TxIn(read.transaction.inputs[0].outpoint, sequence ^ 1),))
+    with pytest.raises(PsbtAmbiguous):
+        compare(raw.raw(), msgspec.structs.replace(read, transaction=other))
 
 
 def test_one_coin_cannot_be_spent_twice() -> None:
