@@ -45,6 +45,7 @@ _OF_VERSION_2: Final = {
     "input": frozenset(range(0x0E, 0x13)),
     "output": frozenset((0x03, 0x04)),
 }
+_NO_PSBT: Final = "this is a raw transaction; make a PSBT of it, with the transactions that made its coins."
 _ANY: Final = range(2**20)
 _PATH: Final = range(4, 4 + 4 * 256, 4)
 # Of each known field: how long what follows its type may be, and its value.
@@ -130,6 +131,9 @@ class _Reader:
 
 def read(text: str) -> Psbt:
     """A PSBT from base64 in its one spelling; PsbtMalformed says where it is wrong."""
+    # Much hex is base64 too, of other bytes.
+    if mistaken := _mistaken(text.strip()):
+        raise PsbtMalformed(f"psbtBase64: {mistaken}")
     try:
         raw = binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
     except ValueError:
@@ -139,19 +143,26 @@ def read(text: str) -> Psbt:
     return read_bytes(raw)
 
 
-def read_bytes(raw: bytes) -> Psbt:
+def read_bytes(raw: bytes, most_fields: int = MAX_FIELDS) -> Psbt:
     """The same from its bytes."""
+    if not raw.startswith(_MAGIC):
+        raise PsbtMalformed(
+            f"psbtBase64: {_NO_PSBT if _is_transaction(raw) else _mistaken(raw) or 'this is no PSBT.'} A PSBT begins "
+            "with the bytes 70736274ff, in base64 with cHNidP."
+        )
     reader = _Reader(raw, "the PSBT", [MAX_WALKED])
-    if reader.take(len(_MAGIC)) != _MAGIC if len(raw) >= len(_MAGIC) else True:
-        raise PsbtMalformed("psbtBase64: must begin with the five bytes of a PSBT, 70736274ff in hex.")
-    left = [MAX_FIELDS]
-    pairs = _map(reader, "global", "the global map", _GLOBAL, left)
+    reader.take(len(_MAGIC))
+    left = [most_fields]
+    pairs = _map(reader, "the global map", _GLOBAL, left)
     found = dict(pairs)
-    if found.get(bytes((_GLOBAL_VERSION,)), bytes(4)) != bytes(4):
-        raise PsbtMalformed("psbtBase64: must be of version 0; convert it, for version 2 is not signed here.")
-    unsigned = found.get(bytes((GLOBAL_UNSIGNED,)))
+    version, unsigned = (found.get(bytes((kind,))) for kind in (_GLOBAL_VERSION, GLOBAL_UNSIGNED))
+    # Before its fields: those of version 2 are in no PSBT of version 0, and the cure for one of version 2 is another.
+    if version not in (None, bytes(4)):
+        number = int.from_bytes(version or b"", "little")
+        raise PsbtMalformed(f"psbtBase64: is of version {number}; only version 0 is signed here, so convert it.")
     if unsigned is None:
-        raise PsbtMalformed("psbtBase64: has no unsigned transaction.")
+        raise PsbtMalformed("psbtBase64: has no unsigned transaction, which every PSBT of version 0 has.")
+    _check_version(reader, "global", pairs)
     transaction = _unsigned(unsigned)
     inputs = tuple(_input(reader, place, one.outpoint.index, left) for place, one in enumerate(transaction.inputs))
     outputs = tuple(_output(reader, place, left) for place in range(len(transaction.outputs)))
@@ -164,6 +175,27 @@ def write(psbt: Psbt) -> bytes:
     """Its bytes; of one that was read, those that were read."""
     maps = (psbt.pairs, *(one.pairs for one in psbt.inputs), *(one.pairs for one in psbt.outputs))
     return _MAGIC + b"".join(b"".join(sized(key) + sized(value) for key, value in pairs) + b"\x00" for pairs in maps)
+
+
+def _mistaken(text: str | bytes) -> str | None:
+    """What to say of a PSBT or transaction in hex, and of a PSBT that was encoded twice; None of any other text."""
+    if text[:6] == b"cHNidP":
+        return "this is a PSBT that was encoded in base64 twice; decode it once."
+    try:
+        raw = binascii.a2b_hex(text)
+    except ValueError:
+        return None
+    if raw.startswith(_MAGIC):
+        return "this is a PSBT in hex; psbtBase64 takes base64 of the same bytes."
+    return _NO_PSBT if _is_transaction(raw) else None
+
+
+def _is_transaction(raw: bytes) -> bool:
+    try:
+        _previous(raw, 0, "", [MAX_WALKED])
+    except PsbtMalformed:
+        return False
+    return True
 
 
 def sized(content: bytes) -> bytes:
@@ -180,11 +212,10 @@ def size_of(number: int) -> bytes:
     return b"\xfe" + number.to_bytes(4, "little")
 
 
-def _map(reader: _Reader, kind: str, where: str, lengths: _Lengths, left: list[int]) -> Pairs:
+def _map(reader: _Reader, where: str, lengths: _Lengths, left: list[int]) -> Pairs:
     reader.where = where
     pairs: list[tuple[bytes, bytes]] = []
     seen: set[bytes] = set()
-    forbidden = _OF_VERSION_2[kind]
     while size := reader.size():
         key = reader.take(size)
         value = reader.bytes()
@@ -196,8 +227,6 @@ def _map(reader: _Reader, kind: str, where: str, lengths: _Lengths, left: list[i
         if key in seen:
             raise reader.wrong(f"has the field {key[:8].hex()} twice")
         seen.add(key)
-        if key[0] in forbidden:
-            raise reader.wrong(f"has the field {key[0]:02x}, which is of version 2")
         if (known := lengths.get(key[0])) is not None:
             if size - 1 not in known[0]:
                 raise reader.wrong(f"has the field {key[0]:02x} with a key of {size} bytes")
@@ -205,6 +234,12 @@ def _map(reader: _Reader, kind: str, where: str, lengths: _Lengths, left: list[i
                 raise reader.wrong(f"has the field {key[0]:02x} with a value of {len(value)} bytes")
         pairs.append((key, value))
     return tuple(pairs)
+
+
+def _check_version(reader: _Reader, kind: str, pairs: Pairs) -> None:
+    for key, _ in pairs:
+        if key[0] in _OF_VERSION_2[kind]:
+            raise reader.wrong(f"has the field {key[0]:02x}, which is of version 2; leave it out of one of version 0")
 
 
 def _unsigned(raw: bytes) -> Transaction:
@@ -274,7 +309,8 @@ def _previous(raw: bytes, wanted: int, where: str, budget: list[int]) -> tuple[b
 
 def _input(reader: _Reader, place: int, wanted: int, left: list[int]) -> PsbtInput:
     where = f"input {place}"
-    pairs = _map(reader, "input", where, _INPUT, left)
+    pairs = _map(reader, where, _INPUT, left)
+    _check_version(reader, "input", pairs)
     found = dict(pairs)
 
     def one(kind: int) -> bytes | None:
@@ -301,7 +337,8 @@ def _input(reader: _Reader, place: int, wanted: int, left: list[int]) -> PsbtInp
 
 
 def _output(reader: _Reader, place: int, left: list[int]) -> PsbtOutput:
-    pairs = _map(reader, "output", f"output {place}", _OUTPUT, left)
+    pairs = _map(reader, f"output {place}", _OUTPUT, left)
+    _check_version(reader, "output", pairs)
     plain = _derivations(pairs, _OUT_DERIVATION, _derivation)
     return PsbtOutput(pairs=pairs, derivations=plain + _derivations(pairs, _OUT_TAP_DERIVATION, _tap_derivation))
 

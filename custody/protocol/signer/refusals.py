@@ -312,7 +312,9 @@ class WalletTaken(Conflict):
 
 
 class PsbtAmbiguous(Invalid):
-    """Two independent implementations do not read this PSBT alike, so it is not signed."""
+    """psbtBase64: two independent implementations do not read it alike, so it is not signed; leave out fields that no
+    signature needs, such as hints and signatures of others, or have another library write it.
+    """
 
 
 class UnknownChain(Invalid):
