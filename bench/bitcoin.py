@@ -22,7 +22,7 @@ from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.sign import sign
 from custody.chains.bitcoin.spends import prove
-from custody.chains.bitcoin.types import FeeCaps
+from custody.chains.bitcoin.types import Bounds
 from signer.orders.psbt_second_reader import compare
 
 SIZES = (2, 100)
@@ -41,12 +41,12 @@ def measure() -> None:
             raw = _psbt(own, size)
             text = b64encode(raw).decode()
             read = psbts.read(text)
-            spend = prove(read, scope, account, FeeCaps())
+            spend = prove(read, scope, account, Bounds())
             signed = sign(spend, root)
             steps: dict[str, Callable[[], Any]] = {
                 "read": lambda text=text: psbts.read(text),
                 "second reader": lambda raw=raw, read=read: compare(raw, read),
-                "prove": lambda read=read, scope=scope, account=account: prove(read, scope, account, FeeCaps()),
+                "prove": lambda read=read, scope=scope, account=account: prove(read, scope, account, Bounds()),
                 "sign": lambda spend=spend: sign(spend, root),
                 "finish": lambda spend=spend, signed=signed: finalise(signed, spend),
             }

@@ -19,9 +19,11 @@ def kind_of(script: bytes) -> str | None:
         return "p2pkh"
     if len(script) == 23 and script.startswith(b"\xa9\x14") and script.endswith(b"\x87"):
         return "p2sh"
-    return {(22, b"\x00\x14"): "p2wpkh", (34, b"\x00\x20"): "p2wsh", (34, b"\x51\x20"): "p2tr"}.get(
-        (len(script), script[:2])
-    )
+    if not 4 <= len(script) <= 42 or script[1] != len(script) - 2:
+        return None
+    known = {b"\x00\x14": "p2wpkh", b"\x00\x20": "p2wsh", b"\x51\x20": "p2tr"}.get(script[:2])
+    # Later versions of the witness have no meaning yet, but addresses.
+    return known or ("witness" if 0x51 <= script[0] <= 0x60 else None)
 
 
 def address_of(script: bytes, network: str) -> str | None:
@@ -34,10 +36,8 @@ def address_of(script: bytes, network: str) -> str | None:
             return _base58(bytes((found.p2pkh,)) + script[3:23])
         case "p2sh":
             return _base58(bytes((found.p2sh,)) + script[2:22])
-        case "p2wpkh" | "p2wsh":
-            return _bech32(found.prefix, 0, script[2:])
-        case "p2tr":
-            return _bech32(found.prefix, 1, script[2:])
+        case "p2wpkh" | "p2wsh" | "p2tr" | "witness":
+            return _bech32(found.prefix, script[0] and script[0] - 0x50, script[2:])
     return None
 
 
@@ -55,7 +55,7 @@ def _bech32(prefix: str, version: int, program: bytes) -> str:
     bits += "0" * (-len(bits) % 5)
     values = [version, *(int(bits[at : at + 5], 2) for at in range(0, len(bits), 5))]
     expanded = [ord(letter) >> 5 for letter in prefix] + [0] + [ord(letter) & 31 for letter in prefix]
-    check = _polymod([*expanded, *values, *(0,) * _CHECKSUM]) ^ _ENDS[version]
+    check = _polymod([*expanded, *values, *(0,) * _CHECKSUM]) ^ _ENDS[version > 0]
     values += [check >> 5 * (_CHECKSUM - 1 - place) & 31 for place in range(_CHECKSUM)]
     return f"{prefix}1" + "".join(_BECH32[value] for value in values)
 

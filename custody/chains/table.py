@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from custody.chains.bitcoin.networks import NETWORKS
-from custody.chains.bitcoin.types import FeeCaps
+from custody.chains.bitcoin.types import Bounds
 from custody.chains.families import FAMILIES, WALLETS
 from custody.chains.family import Chain
 from custody.chains.units import Unit, Units
@@ -26,7 +26,7 @@ class ChainTable:
     """Look chains up by id; an unknown id is the caller's mistake."""
 
     def __init__(
-        self, chains: Mapping[int, Chain], active_id: int, bitcoin_caps: Mapping[str, FeeCaps] | None = None
+        self, chains: Mapping[int, Chain], active_id: int, bitcoin_bounds: Mapping[str, Bounds] | None = None
     ) -> None:
         self._chains = dict(chains)
         if active_id not in self._chains:
@@ -34,7 +34,7 @@ class ChainTable:
         self.active = self._chains[active_id]
         self.units = _units(self._chains)
         # By the name of the network.
-        self.bitcoin_caps = {name: FeeCaps() for name in NETWORKS} | dict(bitcoin_caps or {})
+        self.bitcoin_bounds = {name: Bounds() for name in NETWORKS} | dict(bitcoin_bounds or {})
 
     def find(self, chain_id: int) -> Chain | None:
         """The chain, or None."""
@@ -72,11 +72,11 @@ def _units(chains: Mapping[int, Chain]) -> Units:
 def load(environment: Mapping[str, str]) -> ChainTable:
     """Build the table from the environment; a bad file or id raises ValueError with the variable's name."""
     chains = {chain.id: chain for chain in BUILT_IN}
-    caps: dict[str, FeeCaps] = {}
+    bounds: dict[str, Bounds] = {}
     if path := environment.get("SERVICE_CHAINS_FILE"):
         rows = _rows(Path(path))
         chains |= _from_file(rows.get("chains", []), chains)
-        caps = _caps_from_file(rows.get("bitcoin", []))
+        bounds = _bounds_from_file(rows.get("bitcoin", []))
     prefix = "SERVICE_RPC_URL_"
     for name, url in environment.items():
         if not name.startswith(prefix) or not url:
@@ -92,7 +92,7 @@ def load(environment: Mapping[str, str]) -> ChainTable:
     default = environment.get("SERVICE_DEFAULT_CHAIN_ID") or str(declared[0] if declared else 1)
     if not default.isdigit():
         raise ValueError("SERVICE_DEFAULT_CHAIN_ID must be a number")
-    return ChainTable(chains, int(default), caps)
+    return ChainTable(chains, int(default), bounds)
 
 
 def _is_web_address(url: str) -> bool:
@@ -110,15 +110,15 @@ def _rows(path: Path) -> dict[str, Any]:
         raise ValueError(f"SERVICE_CHAINS_FILE: {problem}") from problem
 
 
-def _caps_from_file(rows: Any) -> dict[str, FeeCaps]:
-    """The caps on fees of Bitcoin networks: `[[bitcoin]]`, each with its `network`."""
+def _bounds_from_file(rows: Any) -> dict[str, Bounds]:
+    """What holds for fees and outputs of Bitcoin networks: `[[bitcoin]]`, each with its `network`."""
     found = {}
     for row in rows:
-        name, caps = row.get("network"), {key: value for key, value in row.items() if key != "network"}
+        name, bounds = row.get("network"), {key: value for key, value in row.items() if key != "network"}
         if name not in NETWORKS:
             raise ValueError(f"SERVICE_CHAINS_FILE: network of [[bitcoin]] must be one of {', '.join(NETWORKS)}")
         try:
-            found[name] = msgspec.convert(caps, FeeCaps)
+            found[name] = msgspec.convert(bounds, Bounds)
         except msgspec.ValidationError as problem:
             raise ValueError(f"SERVICE_CHAINS_FILE: bitcoin {name}: {problem}") from problem
     return found

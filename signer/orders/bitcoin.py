@@ -16,7 +16,7 @@ from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.sign import check_signatures, sign
 from custody.chains.bitcoin.spends import prove
-from custody.chains.bitcoin.types import MAX_MONEY, Account, FeeCaps, Psbt, Spend, WalletScope
+from custody.chains.bitcoin.types import Account, Bounds, Psbt, Spend, WalletScope
 from custody.chains.orders import PsbtOrder
 from custody.chains.types import Effect
 from custody.protocol.signer.orders import PsbtReleased
@@ -27,12 +27,12 @@ from signer.wallets.bitcoin import BITCOIN_KEYS
 
 
 class PsbtDraft(Draft, frozen=True, kw_only=True):
-    """A PSBT that was read strictly, the address that is to sign, and the caps on its fee."""
+    """A PSBT that was read strictly, the address that is to sign, and what holds for its fee and outputs."""
 
     order: PsbtOrder
     scope: WalletScope
     parsed: Psbt
-    caps: FeeCaps
+    bounds: Bounds
 
 
 class PsbtDecoded(Decoded, frozen=True, kw_only=True):
@@ -83,17 +83,17 @@ class PsbtKind(OrderKind[PsbtOrder, PsbtDraft, PsbtDecoded, PsbtFinal, Root]):
             order=order,
             scope=scope,
             parsed=parsed,
-            caps=inputs.chains.bitcoin_caps[scope.network.name],
+            bounds=inputs.chains.bitcoin_bounds[scope.network.name],
         )
 
     def effects(self, draft: PsbtDraft, facts: Facts) -> PsbtDecoded:
-        """Prove what is spent, tell payments from change, and hold the fee to its caps."""
+        """Prove what is spent, tell payments from change, and hold fee and outputs to their bounds."""
         if facts.psbt is None:
             raise PsbtNoOwnInput(
                 f"psbtBase64: no input is of {draft.scope.text}, of whose account no address was made yet. Read "
                 "GET /vault/{agentId}/bitcoin/address, and fund what it answers."
             )
-        spend, address = _proven(draft.parsed, draft.scope, facts.psbt.public_key, facts.psbt.chain_code, draft.caps)
+        spend, address = _proven(draft.parsed, draft.scope, facts.psbt.public_key, facts.psbt.chain_code, draft.bounds)
         subject = bitcoin_effects.subject_of(spend, address)
         fee = next((effect for effect in subject.effects if effect.kind == "fee"), None)
         return PsbtDecoded(subject=subject, fee=fee, spend=spend, address=address)
@@ -131,23 +131,24 @@ class PsbtKind(OrderKind[PsbtOrder, PsbtDraft, PsbtDecoded, PsbtFinal, Root]):
         """Read the PSBT as it was asked for, and check the signatures that were made of it."""
         order = msgspec.json.decode(row["order_text"], type=PsbtOrder)
         scope = parse_scope(order.wallet_scope)
-        # Without caps: they may be others by now.
+        # Without bounds: they may be others by now.
         spend, own = _proven(
-            bitcoin_psbt.read(order.psbt_base64), scope, row["account_key"], row["account_chain_code"], _NO_CAPS
+            bitcoin_psbt.read(order.psbt_base64), scope, row["account_key"], row["account_chain_code"], None
         )
         check_signatures(spend, tuple(bytes.fromhex(one) for one in row["signature"].split(",")))
         return bitcoin_effects.subject_of(spend, own).effects
 
 
 PSBT = PsbtKind()
-_NO_CAPS = FeeCaps(absolute=MAX_MONEY, per_vbyte=MAX_MONEY, share_percent=100, share_above=MAX_MONEY)
 
 
-def _proven(parsed: Psbt, scope: WalletScope, public_key: bytes, chain_code: bytes, caps: FeeCaps) -> tuple[Spend, str]:
+def _proven(
+    parsed: Psbt, scope: WalletScope, public_key: bytes, chain_code: bytes, bounds: Bounds | None
+) -> tuple[Spend, str]:
     """What a PSBT does, and the address of its scope."""
     account = Account(public_key, chain_code)
     address = address_of(script_of(scope.address_type, child(account, scope.change, scope.index)), scope.network)
-    return prove(parsed, scope, account, caps), address or ""
+    return prove(parsed, scope, account, bounds), address or ""
 
 
 def _txid(unsigned: bytes) -> bytes:

@@ -16,7 +16,7 @@ from embit.script import Script
 from custody.chains.bitcoin.finalise import finalise
 from custody.chains.bitcoin.psbt import read_bytes, write
 from custody.chains.bitcoin.sign import sign
-from custody.chains.bitcoin.types import FeeCaps, FinalTransaction, SignedPsbt, Spend
+from custody.chains.bitcoin.types import Bounds, FinalTransaction, SignedPsbt, Spend
 from tests.chains.bitcoin.wallet import ROOT, TYPES, Fields, own_script, proven, shown
 from tests.fixtures.bitcoin import SOMEBODY, coin, hint, spend
 from tests.judges import npm
@@ -25,7 +25,7 @@ kernel = pytest.importorskip("pbk", reason="py-bitcoinkernel has no wheel for th
 pytestmark = pytest.mark.skipif(npm.missing() is not None, reason=npm.missing() or "")
 # Versions, sequences and lock times that a wallet may choose.
 NUMBERS = [(1, 0, 0), (2, 0xFFFFFFFD, 840_000), (2, 0xFFFFFFFE, 0), (1, 0xFFFFFFFF, 0)]
-CAPS = FeeCaps(absolute=10**7)
+CAPS = Bounds(absolute=10**7)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,6 +13,7 @@ _GENERATOR: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _BECH32: Final = 1
 _BECH32M: Final = 0x2BC830A3
 _CHECKSUM: Final = 6
+_VERSIONS: Final = 16
 
 
 def address_of(script: bytes, network: Network) -> str | None:
@@ -22,10 +23,8 @@ def address_of(script: bytes, network: Network) -> str | None:
             return _base58(network.p2pkh, script[3:23])
         case "p2sh":
             return _base58(network.p2sh, script[2:22])
-        case "p2wpkh" | "p2wsh":
-            return _bech32(network.hrp, 0, script[2:])
-        case "p2tr":
-            return _bech32(network.hrp, 1, script[2:])
+        case "p2wpkh" | "p2wsh" | "p2tr" | "p2a" | "witness":
+            return _bech32(network.hrp, script[0] and script[0] - 0x50, script[2:])
     return None
 
 
@@ -58,7 +57,7 @@ def witness_of(address: str) -> tuple[str, int, bytes] | None:
     if _polymod([*_expanded(prefix), *values]) != (_BECH32M if version else _BECH32):
         return None
     program = _regrouped(payload, 5, 8, pad=False)
-    if program is None or (version, len(program)) not in ((0, 20), (0, 32), (1, 32)):
+    if program is None or len(program) not in ((20, 32) if not version else range(2, 41)) or version > _VERSIONS:
         return None
     return prefix, version, bytes(program)
 

@@ -1,6 +1,7 @@
 """What a PSBT does, in the words that every chain shares."""
 
-from custody.chains.bitcoin.types import Spend
+from custody.chains.bitcoin.scripts import kind_of
+from custody.chains.bitcoin.types import Payment, Spend
 from custody.chains.types import Effect, Subject
 
 ASSET = "bitcoin"
@@ -21,7 +22,7 @@ def subject_of(spend: Spend, own_address: str) -> Subject:
             payment.amount,
             from_=own_address,
             to=payment.address,
-            label=None if payment.address is not None else DATA,
+            label=_label(payment),
         )
         for payment in spend.payments
     ]
@@ -29,6 +30,12 @@ def subject_of(spend: Spend, own_address: str) -> Subject:
     if spend.foreign:
         effects.append(Effect("unread", None, 0, from_=own_address, label=OTHERS_PAY))
     return subject(tuple(effects), spend.scope.network.caip2)
+
+
+def _label(payment: Payment) -> str | None:
+    """What an output without an address is: data, or the kind of bare keys that it pays."""
+    kind = kind_of(payment.script)
+    return None if payment.address is not None else DATA if kind == "op_return" else kind
 
 
 def subject(effects: tuple[Effect, ...], caip2: str) -> Subject:

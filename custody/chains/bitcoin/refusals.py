@@ -24,15 +24,15 @@ class PsbtSighash(Invalid):
 
 
 class PsbtNoOwnInput(Invalid):
-    """psbtBase64: no input is of the address of `walletScope`, so there is nothing to sign."""
+    """psbtBase64: no input is of the address of `walletScope` and still to be signed; the message says why."""
 
 
 class PsbtFee(Invalid):
-    """psbtBase64: the outputs pay more than the inputs bring, or the fee is below 1 satoshi a vbyte."""
+    """psbtBase64: the outputs pay more than the inputs bring, or the fee is below what nodes relay."""
 
 
 class PsbtNonstandardOutput(Invalid):
-    """psbtBase64: an output is dust, or of a kind that nodes do not relay."""
+    """psbtBase64: an output is dust, burns coins, or is of a kind or size that nodes do not relay."""
 
 
 class FeeAboveCap(Invalid):

@@ -10,20 +10,19 @@ from typing import Final
 from custody.chains.bitcoin.addresses import address_of
 from custody.chains.bitcoin.keys import public_below
 from custody.chains.bitcoin.refusals import (
-    FeeAboveCap,
     PsbtFee,
-    PsbtNonstandardOutput,
     PsbtNoOwnInput,
     PsbtSighash,
     PsbtUnprovenInput,
 )
-from custody.chains.bitcoin.scripts import DUST, kind_of, redeem_script_of, script_of
+from custody.chains.bitcoin.relay import check_fee, check_outputs
+from custody.chains.bitcoin.scripts import kind_of, redeem_script_of, script_of
 from custody.chains.bitcoin.types import (
     MAX_MONEY,
     Account,
     AddressType,
+    Bounds,
     Derivation,
-    FeeCaps,
     OwnInput,
     OwnKey,
     Payment,
@@ -47,8 +46,8 @@ _SIGNED_WEIGHT: Final[dict[AddressType, int]] = {
 }
 
 
-def prove(psbt: Psbt, scope: WalletScope, account: Account, caps: FeeCaps) -> Spend:
-    """What a PSBT does to the wallet that a scope is of.
+def prove(psbt: Psbt, scope: WalletScope, account: Account, bounds: Bounds | None) -> Spend:
+    """What a PSBT does to the wallet that a scope is of; without bounds, of one that was signed already.
 
     Raises PsbtUnprovenInput, PsbtSighash, PsbtNoOwnInput, PsbtNonstandardOutput, PsbtFee or FeeAboveCap.
     """
@@ -56,10 +55,7 @@ def prove(psbt: Psbt, scope: WalletScope, account: Account, caps: FeeCaps) -> Sp
     coins = _coins(psbt, keys)
     own = _own_inputs(psbt, coins, keys)
     if not any(one.signed for one in own):
-        raise PsbtNoOwnInput(
-            f"psbtBase64: no input spends a coin of {scope.text}. It spends from "
-            f"{address_of(keys.script, scope.network)}; check the scope, or take another PSBT."
-        )
+        raise _none_to_sign(own, keys)
     payments, change = _outputs(psbt, keys)
     fee = sum(coin.amount for coin in coins) - sum(output.amount for output in psbt.transaction.outputs)
     ours = {one.position for one in own}
@@ -74,7 +70,13 @@ def prove(psbt: Psbt, scope: WalletScope, account: Account, caps: FeeCaps) -> Sp
         fee=fee,
         weight=_weight(psbt, own, scope.address_type),
     )
-    _check_fee(spend, caps)
+    if sum(coin.amount for coin in coins) > MAX_MONEY:
+        raise PsbtFee("psbtBase64: the inputs bring more than there can ever be.")
+    if fee < 0:
+        raise PsbtFee(f"psbtBase64: the outputs pay {-fee} sat more than the inputs bring; pay less, or add a coin.")
+    if bounds is not None:
+        check_outputs(spend, bounds)
+        check_fee(spend, bounds)
     return spend
 
 
@@ -172,35 +174,41 @@ def _own_inputs(psbt: Psbt, coins: tuple[TxOut, ...], keys: _Keys) -> tuple[OwnI
     return tuple(own)
 
 
+def _none_to_sign(own: tuple[OwnInput, ...], keys: _Keys) -> PsbtNoOwnInput:
+    """Why no input is signed: all are final, or of other addresses of the account, or of somebody else."""
+    scope = keys.scope
+    if any(one.key == keys.own for one in own):
+        return PsbtNoOwnInput(f"psbtBase64: every input of {scope.text} is final already, so nothing is left to sign.")
+    hint = "check the scope"
+    if own:
+        key = own[0].key
+        hint = f"input {own[0].position} is of {scope.account_name}:{key.branch}:{key.index}, so ask with that"
+    return PsbtNoOwnInput(
+        f"psbtBase64: no input spends a coin of {scope.text}, whose address is "
+        f"{address_of(keys.script, scope.network)}; {hint}, or take another PSBT."
+    )
+
+
 def _is_spendable(one: PsbtInput, key: OwnKey, address_type: AddressType, place: int) -> bool:
     """Whether an own input asks for nothing but its key's signature; PsbtNoOwnInput where it asks for more."""
     redeem = redeem_script_of(key.public_key) if address_type == "p2sh-p2wpkh" else None
     if one.redeem_script not in (None, redeem) or one.witness_script is not None:
-        raise PsbtNoOwnInput(f"psbtBase64: input {place} has a redeem or witness script that is not this wallet's.")
+        raise PsbtNoOwnInput(
+            f"psbtBase64: input {place} has a redeem or witness script that is not this wallet's; leave it out."
+        )
     if one.tap_merkle_root is not None or one.tap_leaves:
-        raise PsbtNoOwnInput(f"psbtBase64: input {place} has taproot scripts; this wallet signs by its key alone.")
+        raise PsbtNoOwnInput(
+            f"psbtBase64: input {place} has taproot scripts, and this wallet signs by its key alone; leave them out."
+        )
     if one.tap_internal_key not in (None, key.public_key[1:]):
-        raise PsbtNoOwnInput(f"psbtBase64: input {place} has the internal key of another wallet.")
+        raise PsbtNoOwnInput(f"psbtBase64: input {place} has the internal key of another wallet; leave it out.")
     return True
 
 
 def _outputs(psbt: Psbt, keys: _Keys) -> tuple[tuple[Payment, ...], tuple[int, ...]]:
     payments, change = [], []
     for place, (said, output) in enumerate(zip(psbt.outputs, psbt.transaction.outputs, strict=True)):
-        kind = kind_of(output.script)
-        if kind is None:
-            raise PsbtNonstandardOutput(
-                f"psbtBase64: output {place} pays a script of no standard kind; pay an address, or at most 83 bytes of "
-                "OP_RETURN."
-            )
-        if kind == "op_return":
-            if output.amount:
-                raise PsbtNonstandardOutput(f"psbtBase64: output {place} burns {output.amount} sat in an OP_RETURN.")
-        elif output.amount < DUST[kind]:
-            raise PsbtNonstandardOutput(
-                f"psbtBase64: output {place} of {output.amount} sat is dust; nodes relay {kind} from {DUST[kind]} sat."
-            )
-        if kind != "op_return" and keys.of(output.script, said.derivations) is not None:
+        if keys.of(output.script, said.derivations) is not None:
             change.append(place)
         else:
             address = address_of(output.script, keys.scope.network)
@@ -212,26 +220,3 @@ def _weight(psbt: Psbt, own: tuple[OwnInput, ...], address_type: AddressType) ->
     """The smallest weight of the whole transaction; of others' inputs nothing is known, so nothing is counted."""
     witnesses = 2 if address_type != "p2pkh" else 0
     return 4 * len(psbt.unsigned) + witnesses + len(own) * _SIGNED_WEIGHT[address_type]
-
-
-def _check_fee(spend: Spend, caps: FeeCaps) -> None:
-    fee, vsize = spend.fee, -(-spend.weight // 4)
-    if sum(coin.amount for coin in spend.coins) > MAX_MONEY:
-        raise PsbtFee("psbtBase64: the inputs bring more than there can ever be.")
-    if fee < 0:
-        raise PsbtFee(f"psbtBase64: the outputs pay {-fee} sat more than the inputs bring.")
-    if fee < vsize:
-        raise PsbtFee(
-            f"psbtBase64: the fee of {fee} sat is below 1 sat/vB ({vsize} vbytes at least), so no node would relay it."
-        )
-    if fee > caps.absolute:
-        raise FeeAboveCap(f"psbtBase64: the fee of {fee} sat is above the cap of {caps.absolute} sat.")
-    if fee > caps.per_vbyte * vsize:
-        raise FeeAboveCap(
-            f"psbtBase64: the fee of {fee} sat is above the cap of {caps.per_vbyte} sat/vB ({vsize} vbytes)."
-        )
-    paid = sum(payment.amount for payment in spend.payments)
-    if paid > caps.share_above and fee * 100 > caps.share_percent * paid:
-        raise FeeAboveCap(
-            f"psbtBase64: the fee of {fee} sat is above {caps.share_percent} % of the {paid} sat that are paid."
-        )

@@ -33,6 +33,15 @@ VALID = [
         "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0",
         "512079be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
     ),
+    # Of versions and lengths that have no meaning yet, and the anchor.
+    (
+        "mainnet",
+        "bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y",
+        "5128751e76e8199196d454941c45d1b3a323f1433bd6751e76e8199196d454941c45d1b3a323f1433bd6",
+    ),
+    ("mainnet", "BC1SW50QGDZ25J", "6002751e"),
+    ("mainnet", "bc1zw508d6qejxtdg4y5r3zarvaryvaxxpcs", "5210751e76e8199196d454941c45d1b3a323"),
+    ("mainnet", "bc1pfeessrawgf", "51024e73"),
 ]
 # BIP-350: another prefix, bech32 in place of bech32m and the reverse, a character, a version, a length, padding.
 INVALID = [
@@ -51,11 +60,6 @@ INVALID = [
     "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7v07qwwzcrf",
     "tb1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vpggkg4j",
     "bc1gmk9yu",
-    # Of a version that has no kind here, and a program of a length that nobody can spend.
-    "bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y",
-    "BC1SW50QGDZ25J",
-    "bc1zw508d6qejxtdg4y5r3zarvaryvaxxpcs",
-    "bc1pfeessrawgf",
     # Mixed case, nothing at all, spaces, and a K that is the sign of Kelvin.
     "bc1QW508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
     "",

@@ -19,7 +19,7 @@ from custody.chains.bitcoin.refusals import (
     PsbtUnprovenInput,
 )
 from custody.chains.bitcoin.scope import parse_scope
-from custody.chains.bitcoin.types import FeeCaps
+from custody.chains.bitcoin.types import Bounds
 from custody.kit.errors import CustodyError
 from tests.chains.bitcoin.wallet import (
     STRANGER,
@@ -34,7 +34,7 @@ from tests.chains.bitcoin.wallet import (
 )
 from tests.fixtures.bitcoin import SOMEBODY, coin, hint, spend
 
-NO_CAPS = FeeCaps(absolute=10**9, per_vbyte=10**9, share_percent=100)
+NO_CAPS = Bounds(absolute=10**9, per_vbyte=10**9, share_percent=100)
 SIGHASH, REDEEM, WITNESS_SCRIPT, FINAL_WITNESS, TAP_KEY, TAP_ROOT = b"\3", b"\4", b"\5", b"\x08", b"\x17", b"\x18"
 PREVIOUS, WITNESS_UTXO = b"\0", b"\1"
 
@@ -219,10 +219,24 @@ def own_key(kind: str = "p2wpkh") -> PublicKey:
     return PublicKey.parse(bytes.fromhex(shown(kind, 0, 0)["publicKey"]))
 
 
-def multisig() -> Script:
-    """One of two: ours, and a stranger's."""
-    keys = (shown("p2wpkh", 0, 0)["publicKey"], shown("p2wpkh", 0, 0, root=STRANGER)["publicKey"])
-    return Script(b"\x51" + b"".join(b"\x21" + bytes.fromhex(key) for key in keys) + b"\x52\xae")
+def multisig(needed: int = 1, number: int = 2, *, uncompressed: bool = False) -> Script:
+    """So many of so many: ours, and a stranger's."""
+    keys = [shown("p2wpkh", 0, place, root=STRANGER)["publicKey"] for place in range(1, number)]
+    pushed = [b"\x21" + bytes.fromhex(key) for key in (shown("p2wpkh", 0, 0)["publicKey"], *keys)]
+    if uncompressed:
+        pushed = [_long(key) for key in pushed]
+    return Script(bytes((0x50 + needed,)) + b"".join(pushed) + bytes((0x50 + number, 0xAE)))
+
+
+def _long(pushed: bytes) -> bytes:
+    key = PublicKey.parse(pushed[1:])
+    key.compressed = False
+    return b"\x41" + key.sec()
+
+
+def data(size: int) -> Script:
+    """An OP_RETURN that pushes so many bytes."""
+    return Script(b"\x6a\x4e" + size.to_bytes(4, "little") + bytes(size))
 
 
 def payment_of_stranger() -> Fields:
@@ -313,55 +327,85 @@ OUTPUTS: dict[str, tuple[Script, int, bool]] = {
     "p2wsh dust": (scripts.p2wsh(SOMEBODY), 329, False),
     "p2tr": (scripts.p2tr(own_key()), 330, True),
     "p2tr dust": (scripts.p2tr(own_key()), 329, False),
-    "witness version 2": (Script(b"\x52\x20" + bytes(32)), 50_000, False),
-    "pay to anchor": (Script(b"\x51\x02\x4e\x73"), 50_000, False),
-    "bare pubkey": (Script(b"\x21\x02" + bytes(32) + b"\xac"), 50_000, False),
-    "bare multisig": (multisig(), 50_000, False),
+    "witness version 2": (Script(b"\x52\x20" + bytes(32)), 330, True),
+    "witness version 2 dust": (Script(b"\x52\x20" + bytes(32)), 329, False),
+    "the shortest of witness version 16": (Script(b"\x60\x02" + bytes(2)), 240, True),
+    "the longest of witness version 1": (Script(b"\x51\x28" + bytes(40)), 354, True),
+    "a program that is too long": (Script(b"\x51\x29" + bytes(41)), 50_000, False),
+    "a program that is too short": (Script(b"\x51\x01" + bytes(1)), 50_000, False),
+    "a program of another length than it says": (Script(b"\x51\x20" + bytes(31)), 50_000, False),
+    "witness version 0 of 31 bytes": (Script(b"\x00\x1f" + bytes(31)), 50_000, False),
+    "a version that is none": (Script(b"\x61\x20" + bytes(32)), 50_000, False),
+    "pay to anchor": (Script(b"\x51\x02\x4e\x73"), 240, True),
+    "pay to anchor dust": (Script(b"\x51\x02\x4e\x73"), 239, False),
+    "bare pubkey": (Script(b"\x21\x02" + bytes(32) + b"\xac"), 576, True),
+    "bare pubkey dust": (Script(b"\x21\x02" + bytes(32) + b"\xac"), 575, False),
+    "bare uncompressed pubkey": (Script(b"\x41\x04" + bytes(64) + b"\xac"), 672, True),
+    "bare pubkey of no kind": (Script(b"\x21\x05" + bytes(32) + b"\xac"), 50_000, False),
+    "bare multisig, 1 of 2": (multisig(), 684, True),
+    "bare multisig dust": (multisig(), 683, False),
+    "bare multisig, 3 of 3": (multisig(3, 3), 786, True),
+    "bare multisig, 2 of 3 uncompressed": (multisig(2, 3, uncompressed=True), 50_000, True),
+    "bare multisig, 3 of 2": (multisig(3, 2), 50_000, False),
+    "bare multisig of four": (multisig(1, 4), 50_000, False),
+    "bare multisig of another number": (Script(multisig(1, 2).data[:-2] + b"\x53\xae"), 50_000, False),
     "nothing": (Script(b""), 50_000, False),
+    "anyone can spend": (Script(b"\x51"), 50_000, False),
+    "OP_RETURN alone": (Script(b"\x6a"), 0, True),
     "OP_RETURN of 83 bytes": (Script(b"\x6a\x4c\x50" + bytes(80)), 0, True),
-    "OP_RETURN of 84 bytes": (Script(b"\x6a\x4c\x51" + bytes(81)), 0, False),
+    "OP_RETURN of 84 bytes": (Script(b"\x6a\x4c\x51" + bytes(81)), 0, True),
+    "OP_RETURN with small numbers": (Script(b"\x6a\x5d\x00\x4f\x50\x60"), 0, True),
+    "OP_RETURN with an opcode": (Script(b"\x6a\x61"), 0, False),
+    "OP_RETURN with a push that is cut": (Script(b"\x6a\x05" + bytes(4)), 0, False),
+    "OP_RETURN with a length that is cut": (Script(b"\x6a\x4d\x00"), 0, False),
     "OP_RETURN with a satoshi": (Script(b"\x6a\x01\x00"), 1, False),
+    "OP_RETURN of 100,000 bytes": (data(99_995), 0, False),
+    "OP_RETURN of 99,800 bytes": (data(99_795), 0, True),
 }
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_only_standard_outputs_above_dust_are_paid(name: str) -> None:
     script, amount, passes = OUTPUTS[name]
-    psbt = spend([(coin(own_script(), 71_000 + amount), 0)], [(SOMEBODY, 70_000), (script, amount)])
+    psbt = spend([(coin(own_script(), 90_000 + amount), 0)], [(SOMEBODY, 70_000), (script, amount)])
     if not passes:
-        with pytest.raises(PsbtNonstandardOutput, match="output 1"):
-            proven(psbt)
+        with pytest.raises(PsbtNonstandardOutput, match=r"^psbtBase64: "):
+            proven(psbt, bounds=NO_CAPS)
         return
 
-    assert [one.amount for one in proven(psbt).payments] == [70_000, amount]
+    assert [one.amount for one in proven(psbt, bounds=NO_CAPS).payments] == [70_000, amount]
 
 
 @pytest.mark.parametrize(
-    ("paid", "fee", "caps", "refused"),
+    ("paid", "fee", "bounds", "refused"),
     [
-        (10**7, 100_000, FeeCaps(per_vbyte=10**9), None),
-        (10**7, 100_001, FeeCaps(per_vbyte=10**9), FeeAboveCap),
-        (100_000, 50_000, FeeCaps(), None),
-        (100_001, 5_001, FeeCaps(), FeeAboveCap),
-        (100_020, 5_001, FeeCaps(), None),
-        (10**7, 109, FeeCaps(), PsbtFee),
-        (10**7, 110, FeeCaps(), None),
-        (10**7, 0, FeeCaps(), PsbtFee),
-        (10**7, -1, FeeCaps(), PsbtFee),
-        (10**7, 110 * 500, FeeCaps(absolute=10**9), None),
-        (10**7, 110 * 500 + 1, FeeCaps(absolute=10**9), FeeAboveCap),
+        (10**7, 100_000, Bounds(per_vbyte=10**9), None),
+        (10**7, 100_001, Bounds(per_vbyte=10**9), FeeAboveCap),
+        (100_000, 50_000, Bounds(), None),
+        (100_001, 5_001, Bounds(), FeeAboveCap),
+        (100_020, 5_001, Bounds(), None),
+        (10**7, 10, Bounds(), PsbtFee),
+        (10**7, 11, Bounds(), None),
+        (10**7, 109, Bounds(relay_per_kvbyte=1_000), PsbtFee),
+        (10**7, 110, Bounds(relay_per_kvbyte=1_000), None),
+        (10**7, 0, Bounds(relay_per_kvbyte=0), None),
+        (10**7, -1, Bounds(relay_per_kvbyte=0), PsbtFee),
+        (10**7, 0, Bounds(), PsbtFee),
+        (10**7, -1, Bounds(), PsbtFee),
+        (10**7, 110 * 500, Bounds(absolute=10**9), None),
+        (10**7, 110 * 500 + 1, Bounds(absolute=10**9), FeeAboveCap),
     ],
 )
 def test_the_fee_is_between_what_is_relayed_and_the_caps(
-    paid: int, fee: int, caps: FeeCaps, refused: type[CustodyError] | None
+    paid: int, fee: int, bounds: Bounds, refused: type[CustodyError] | None
 ) -> None:
     psbt = spend([(coin(own_script(), paid + fee), 0)], [(SOMEBODY, paid)])
     if refused is not None:
         with pytest.raises(refused, match=str(abs(fee)) if fee else "0 sat"):
-            proven(psbt, caps=caps)
+            proven(psbt, bounds=bounds)
         return
 
-    assert proven(psbt, caps=caps).fee == fee
+    assert proven(psbt, bounds=bounds).fee == fee
 
 
 @pytest.mark.parametrize("kind", TYPES)

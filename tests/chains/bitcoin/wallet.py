@@ -2,6 +2,7 @@
 
 import hashlib
 from base64 import b64encode
+from typing import Literal
 
 from embit.psbt import PSBT
 from embit.script import Script
@@ -13,12 +14,13 @@ from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.sign import sign
 from custody.chains.bitcoin.spends import prove
-from custody.chains.bitcoin.types import PURPOSES, FeeCaps, FinalTransaction, SignedPsbt, Spend
+from custody.chains.bitcoin.types import PURPOSES, Bounds, FinalTransaction, SignedPsbt, Spend
 from tests.fixtures.bitcoin import SOMEBODY, coin, spend, text
 
 ROOT: Root = root_of(hashlib.sha256(b"a wallet of tests").digest())
 STRANGER: Root = root_of(hashlib.sha256(b"somebody else").digest())
 TYPES = tuple(PURPOSES)
+BY_DEFAULT = Bounds()
 
 
 def own_script(kind: str = "p2wpkh", branch: int = 0, index: int = 0, *, account: int = 0, root: Root = ROOT) -> Script:
@@ -38,12 +40,17 @@ def payment(
 
 
 def proven(
-    psbt: PSBT | bytes | str, kind: str = "p2wpkh", caps: FeeCaps | None = None, *, index: int = 0, root: Root = ROOT
+    psbt: PSBT | bytes | str,
+    kind: str = "p2wpkh",
+    bounds: Bounds | Literal["none"] = BY_DEFAULT,
+    *,
+    index: int = 0,
+    root: Root = ROOT,
 ) -> Spend:
-    """What our code finds in it."""
+    """What our code finds in it, held to bounds or to none."""
     said = psbt if isinstance(psbt, str) else b64encode(psbt).decode() if isinstance(psbt, bytes) else text(psbt)
     scope = parse_scope(f"bitcoin:regtest:{kind}:0:0:{index}")
-    return prove(psbts.read(said), scope, account_of(root, scope.account_path), caps or FeeCaps())
+    return prove(psbts.read(said), scope, account_of(root, scope.account_path), None if bounds == "none" else bounds)
 
 
 def signed(found: Spend, root: Root = ROOT) -> SignedPsbt:

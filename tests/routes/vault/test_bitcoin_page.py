@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from embit.transaction import Transaction
 
-from custody.chains.bitcoin.types import FeeCaps
+from custody.chains.bitcoin.types import Bounds
 from custody.chains.table import load
 from tests.fixtures.bitcoin import SOMEBODY, address_of, coin, script_of
 from tests.fixtures.callers import Tenant
@@ -59,20 +59,20 @@ def test_the_caps_of_the_page_are_read_as_it_writes_them(tmp_path: Path) -> None
     file = tmp_path / "chains.toml"
     file.write_text(BLOCKS["toml"])
 
-    caps = load({"SERVICE_CHAINS_FILE": str(file)}).bitcoin_caps
+    caps = load({"SERVICE_CHAINS_FILE": str(file)}).bitcoin_bounds
 
-    assert caps["mainnet"] == FeeCaps(50_000, 200, 3, 200_000)
-    assert caps["testnet"] == FeeCaps()
-    assert len(tomllib.loads(BLOCKS["toml"])["bitcoin"][0]) == 5
+    assert caps["mainnet"] == Bounds(50_000, 200, 3, 200_000, 1_000, 3_000, 83, 1)
+    assert caps["testnet"] == Bounds()
+    assert len(tomllib.loads(BLOCKS["toml"])["bitcoin"][0]) == 9
 
 
-@pytest.mark.parametrize("field", FeeCaps.__struct_fields__)
+@pytest.mark.parametrize("field", Bounds.__struct_fields__)
 def test_the_page_names_every_cap(field: str) -> None:
     assert f"\n{field} = " in BLOCKS["toml"]
 
 
 def test_the_page_tells_of_the_caps_that_hold_by_themselves() -> None:
-    caps = FeeCaps()
+    caps = Bounds()
 
     said = f"{caps.absolute:,} sat, {caps.per_vbyte} sat/vB, and {caps.share_percent} % of what is paid where that is"
     assert f"{said} above {caps.share_above:,} sat" in " ".join(PAGE.split())
