@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from custody.chains.bitcoin.addresses import address_of
-from custody.chains.bitcoin.keys import account_of, child
+from custody.chains.bitcoin.keys import account_of, child, extended
 from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.types import Account, WalletScope
@@ -16,7 +16,7 @@ from custody.kit.errors import Forbidden
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.protocol.refusals import BadProof, TokenRevoked
-from custody.protocol.signer.bitcoin import BitcoinAddress, FindBitcoinAddress
+from custody.protocol.signer.bitcoin import FindBitcoinAddress, FoundBitcoinAddress
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, TooManyAccounts
 from custody.worker.audited import declared
 from custody.worker.call import Call
@@ -47,7 +47,7 @@ _ADD_ACCOUNT = (
 
 async def find(
     signer: Signer, message: FindBitcoinAddress, call: Call[ProvenAgent] | Call[ProvenTenant]
-) -> BitcoinAddress:
+) -> FoundBitcoinAddress:
     """One address of an agent; what it follows from is made where it is not there yet."""
     caller = call.caller
     if isinstance(caller, ProvenAgent) and caller.agent != message.agent:
@@ -67,7 +67,7 @@ async def find(
         account = checked(signer.sealer, ref, str(row["incarnation"]), scope.account_name, row)
         fingerprint = row["fingerprint"]
     key = child(account, scope.change, scope.index)
-    return BitcoinAddress(
+    return FoundBitcoinAddress(
         wallet_scope=scope.text,
         address=address_of(script_of(scope.address_type, key), scope.network) or "",
         address_type=scope.address_type,
@@ -75,6 +75,7 @@ async def find(
         public_key=key.hex(),
         derivation_path=scope.path,
         fingerprint=fingerprint or "",
+        account_xpub=extended(account, scope),
     )
 
 

@@ -10,7 +10,6 @@ from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.described import Id, described
 from custody.kit.refs import AgentRef
-from custody.kit.shapes import WalletScopeText
 from custody.kit.tasks import run_to_completion
 from custody.ports import Ports
 from custody.protocol.signer.orders import Signed, SignOrder
@@ -33,12 +32,6 @@ class PsbtSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     tx_id: Annotated[str | None, described("The id of the whole transaction, as explorers show it.")] = None
     vsize: Annotated[int | None, described("The size of the whole transaction in vbytes.")] = None
     fee_sats: Annotated[str | None, described("What the whole transaction pays as fee, in satoshis.")] = None
-
-
-class AddressQuery(msgspec.Struct, frozen=True, rename="camel"):
-    """Which address is asked for."""
-
-    wallet_scope: Annotated[WalletScopeText, described("`bitcoin:<network>:<type>:<account>:<change>:<index>`.")]
 
 
 async def sign(ports: Ports, caller: Asker, ref: AgentRef, body: PsbtOrder) -> Answered[Decided[PsbtSigned]]:

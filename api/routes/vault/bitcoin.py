@@ -10,11 +10,12 @@ from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.bitcoin import BitcoinAddress, FindBitcoinAddress
+from custody.protocol.signer.bitcoin import FindBitcoinAddress
 from custody.protocol.signer.orders import SignOrder
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, SignerRequired, TooManyAccounts
-from custody.signing import psbt
-from custody.signing.psbt import AddressQuery, PsbtSigned
+from custody.signing import bitcoin_address, psbt
+from custody.signing.bitcoin_address import AddressQuery, BitcoinAddress
+from custody.signing.psbt import PsbtSigned
 from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")
@@ -48,8 +49,8 @@ async def sign_bitcoin_psbt(
 async def get_bitcoin_address(
     ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, query: AddressQuery
 ) -> BitcoinAddress:
-    """Get an address of the agent, and the key that spends from it.
+    """Get an address of the agent, the key that spends from it, and descriptors for a wallet that only watches.
 
     The agent's root is made with the first address that is asked for, and stays.
     """
-    return (await ports.workers.ask(FindBitcoinAddress(agent.agent, query.wallet_scope), caller)).answer
+    return await bitcoin_address.get(ports, caller, agent, query)

@@ -5,8 +5,9 @@ from typing import Final
 
 import coincurve
 
-from custody.chains.bitcoin.hashes import hash160
-from custody.chains.bitcoin.types import Account
+from custody.chains import base58
+from custody.chains.bitcoin.hashes import hash160, hash256
+from custody.chains.bitcoin.types import Account, WalletScope
 
 _ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HARDENED: Final = 2**31
@@ -42,6 +43,18 @@ def account_of(root: Root, account_path: tuple[int, int, int]) -> Account:
     """The public half of an account key: purpose, coin and account, each hardened."""
     account = _account(root, account_path)
     return Account(account.key.public_key.format(), account.chain_code)
+
+
+def extended(account: Account, scope: WalletScope) -> str:
+    """An account key in the spelling of wallets (BIP-32).
+
+    The fingerprint of its parent is written as 0: nobody checks it, and to tell it the root would have to be opened.
+    """
+    version = b"\x04\x35\x87\xcf" if scope.network.coin else b"\x04\x88\xb2\x1e"
+    raw = (
+        version + b"\x03" + bytes(4) + (scope.account + _HARDENED).to_bytes(4) + account.chain_code + account.public_key
+    )
+    return base58.encode(raw + hash256(raw)[:4])
 
 
 def private_key(root: Root, account_path: tuple[int, int, int], branch: int, index: int) -> coincurve.PrivateKey:

@@ -10,8 +10,8 @@ from custody.kit.shapes import AgentId, WalletScopeText
 from custody.protocol.command import AGENT, TENANT, Command, command
 
 
-class BitcoinAddress(msgspec.Struct, frozen=True, rename="camel"):
-    """One address, the key that spends from it, and where that key lies below the agent's root."""
+class FoundBitcoinAddress(msgspec.Struct, frozen=True, rename="camel"):
+    """One address, the key that spends from it, where that key lies below the agent's root, and its account."""
 
     wallet_scope: Annotated[
         str, described("The scope in its one spelling: `bitcoin:<network>:<type>:<account>:<change>:<index>`.")
@@ -24,10 +24,17 @@ class BitcoinAddress(msgspec.Struct, frozen=True, rename="camel"):
     ]
     derivation_path: Annotated[str, described("The path below the agent's root, such as `m/84'/0'/0'/0/3`.")]
     fingerprint: Annotated[str, described("The fingerprint of the root, for `bip32Derivs` of a PSBT, 8 hex digits.")]
+    account_xpub: Annotated[
+        str,
+        described(
+            "The public key of the account (BIP-32), `xpub...` on mainnet and `tpub...` elsewhere. Anyone who has it "
+            "sees every address of the account, and spends from none."
+        ),
+    ]
 
 
 @command("signer", proofs=TENANT | AGENT, roles=READERS, repeatable=True, audit=("wallet.created",))
-class FindBitcoinAddress(Command[BitcoinAddress], frozen=True):
+class FindBitcoinAddress(Command[FoundBitcoinAddress], frozen=True):
     """One address of an agent; the first one asked for makes its root, and the first of an account its key."""
 
     agent: AgentId
