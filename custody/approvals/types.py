@@ -196,20 +196,31 @@ class DenyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-class Approved(msgspec.Struct, frozen=True, rename="camel"):
+_WHOLE = "Of a PSBT that was to be finished and could be: the whole transaction in hex, for your own broadcaster."
+_VSIZE = "The size of that transaction in vbytes."
+_FEE = "What that transaction pays as fee, in satoshis."
+
+
+class Approved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """An approved and signed item; `tx_hash` is null for typed data."""
 
     approval_id: Annotated[Id, described("The approval.")]
     status: Annotated[Literal["approved"], described("Always `approved`.")]
     tx_hash: Annotated[str | None, described("The hash of the signed transaction; null for typed data.")]
     resolved_at: Annotated[Instant, described("When it was approved.")]
+    finalized_tx_hex: Annotated[str | None, described(_WHOLE)] = None
+    vsize: Annotated[int | None, described(_VSIZE)] = None
+    fee_sats: Annotated[str | None, described(_FEE)] = None
 
 
-class ApprovedTransaction(msgspec.Struct, frozen=True, rename="camel"):
+class ApprovedTransaction(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The same, in the form of the vault route."""
 
     tx_id: Annotated[Id, described("The transaction.")]
     tx_hash: Annotated[str | None, described("The hash of the signed transaction; null for typed data.")]
+    finalized_tx_hex: Annotated[str | None, described(_WHOLE)] = None
+    vsize: Annotated[int | None, described(_VSIZE)] = None
+    fee_sats: Annotated[str | None, described(_FEE)] = None
 
 
 class Denied(msgspec.Struct, frozen=True, rename="camel"):

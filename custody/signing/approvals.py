@@ -29,6 +29,7 @@ from custody.protocol.signer.refusals import ApprovalAbsent
 from custody.signing.prepare import Preparation, prepare
 from custody.signing.request import send_if_asked
 from custody.signing.types import PolicyRateLimited, refused
+from custody.transactions.redaction import sees_signatures
 
 type NotApproved = Deferred[VoteTaken] | Declined[ApprovalRefused] | Throttled[PolicyRateLimited]
 
@@ -40,7 +41,7 @@ async def approve(
     asked_for = await store.find_asked(ports.pool, caller.tenant, approval_id=approval_id)
     message = Approve(approval_id=approval_id, digest=body.digest, comment=body.comment, vote=body.vote)
     answered = await run_to_completion(_approve(ports, caller, asked_for, message), "approve")
-    return answered.to(lambda outcome: _as_approval(outcome) if isinstance(outcome, Signed) else outcome)
+    return answered.to(lambda outcome: _as_approval(outcome, caller) if isinstance(outcome, Signed) else outcome)
 
 
 async def approve_transaction(
@@ -50,7 +51,7 @@ async def approve_transaction(
     asked_for = await store.find_asked(ports.pool, caller.tenant, tx_id=tx_id, agent=ref.agent)
     message = Approve(agent=ref.agent, tx_id=tx_id, digest=body.digest, comment=body.comment, vote=body.vote)
     answered = await run_to_completion(_approve(ports, caller, asked_for, message), "approve")
-    return answered.to(lambda outcome: _as_transaction(outcome) if isinstance(outcome, Signed) else outcome)
+    return answered.to(lambda outcome: _as_transaction(outcome, caller) if isinstance(outcome, Signed) else outcome)
 
 
 async def deny(ports: Ports, caller: TenantCaller, approval_id: str, body: DenyBody) -> Answered[Denied]:
@@ -118,9 +119,18 @@ def _as_vote(outcome: Voted) -> Deferred[VoteTaken]:
     )
 
 
-def _as_approval(outcome: Signed) -> Approved:
-    return Approved(outcome.approval_id or "", "approved", outcome.tx_hash, outcome.resolved_at or "")
+def _as_approval(outcome: Signed, caller: TenantCaller) -> Approved:
+    whole = _whole(outcome, caller)
+    return Approved(outcome.approval_id or "", "approved", outcome.tx_hash, outcome.resolved_at or "", *whole)
 
 
-def _as_transaction(outcome: Signed) -> ApprovedTransaction:
-    return ApprovedTransaction(outcome.tx_id, outcome.tx_hash)
+def _as_transaction(outcome: Signed, caller: TenantCaller) -> ApprovedTransaction:
+    return ApprovedTransaction(outcome.tx_id, outcome.tx_hash, *_whole(outcome, caller))
+
+
+def _whole(outcome: Signed, caller: TenantCaller) -> tuple[str | None, int | None, str | None]:
+    """The transaction of a PSBT that was finished, its size and fee; only for those who may send it."""
+    psbt = outcome.psbt
+    if psbt is None or psbt.final is None or not sees_signatures(caller):
+        return None, None, None
+    return psbt.final.hex(), psbt.vsize, str(psbt.fee)

@@ -43,7 +43,8 @@ def _without[T: Transaction | ListedTransaction](one: T) -> T:
     hashed = None if hash_is_secret(one.kind, one.status, broadcast=one.broadcast) else one.tx_hash
     if one.signature is UNSET:
         return msgspec.structs.replace(one, tx_hash=hashed)
-    return msgspec.structs.replace(one, signature=None, signed_transaction=None, tx_hash=hashed)
+    whole = {"finalized_tx_hex": UNSET} if isinstance(one, Transaction) else {}
+    return msgspec.structs.replace(one, signature=None, signed_transaction=None, tx_hash=hashed, **whole)
 
 
 def hash_is_secret(kind: str, status: str, *, broadcast: bool) -> bool:

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
+from custody.chains.bitcoin.extract import extracted
 from custody.chains.evm.address import checksum
 from custody.chains.families import of_kind
 from custody.identity.authority import Authorized
@@ -216,7 +218,15 @@ def _spelled(address: str) -> str:
 
 
 def _transaction(row: Any) -> Transaction:
-    return Transaction(**_summary(row), **_data(row))
+    # Kept are the bytes of the PSBT alone: its transaction follows from them.
+    done = extracted(row["signed_bytes"]) if row["kind"] == "bitcoin" and row["signed_bytes"] else None
+    return Transaction(
+        **_summary(row),
+        **_data(row),
+        finalized_tx_hex=done.final.raw.hex() if done else UNSET,
+        vsize=done.final.vsize if done else UNSET,
+        fee_sats=str(done.fee) if done else UNSET,
+    )
 
 
 def _data(row: Any) -> dict[str, Any]:

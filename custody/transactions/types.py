@@ -66,6 +66,11 @@ class Transaction(TransactionSummary, frozen=True, rename="camel", kw_only=True)
     data: Annotated[Any, described("What was to be signed, as it was sent.")]
     signature: Annotated[str | None, described("The signature.")]
     signed_transaction: Annotated[str | None, described("The signed bytes.")]
+    finalized_tx_hex: Annotated[
+        str | UnsetType, described("Of a PSBT that was finished: the whole transaction in hex, for your broadcaster.")
+    ] = UNSET
+    vsize: Annotated[int | UnsetType, described("The size of that transaction in vbytes.")] = UNSET
+    fee_sats: Annotated[str | UnsetType, described("What that transaction pays as fee, in satoshis.")] = UNSET
 
 
 class ListedTransaction(TransactionSummary, frozen=True, rename="camel", kw_only=True):

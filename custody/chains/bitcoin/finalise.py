@@ -4,15 +4,13 @@ from typing import Final
 
 import msgspec
 
-from custody.chains.bitcoin.hashes import hash256
+from custody.chains.bitcoin.extract import whole
 from custody.chains.bitcoin.psbt import (
     IN_FINAL_SCRIPT,
     IN_FINAL_WITNESS,
     IN_PREVIOUS,
     IN_WITNESS_UTXO,
-    size_of,
     sized,
-    write,
 )
 from custody.chains.bitcoin.scripts import redeem_script_of
 from custody.chains.bitcoin.types import FinalTransaction, OwnInput, Psbt, PsbtInput, SignedPsbt, Spend
@@ -27,30 +25,14 @@ def finalise(signed: SignedPsbt, spend: Spend) -> FinalTransaction | None:
     if len(spend.own) != len(spend.coins) or not all(one.signed for one in spend.own):
         return None
     ended = [_ended(spend, *pair) for pair in zip(spend.own, signed.signatures, strict=True)]
-    unsigned, transaction = spend.psbt.unsigned, spend.psbt.transaction
-    inputs = b"".join(
-        one.outpoint.txid
-        + one.outpoint.index.to_bytes(4, "little")
-        + sized(script)
-        + one.sequence.to_bytes(4, "little")
-        for one, (script, _) in zip(transaction.inputs, ended, strict=True)
-    )
-    # Between the inputs and the lock time nothing changes.
-    outputs = unsigned[4 + len(size_of(len(transaction.inputs))) + 41 * len(transaction.inputs) : -4]
-    body = size_of(len(transaction.inputs)) + inputs + outputs
-    witnesses = b"".join(witness or b"\x00" for _, witness in ended)
-    has_witness = any(witness for _, witness in ended)
-    plain = unsigned[:4] + body + unsigned[-4:]
-    raw = unsigned[:4] + b"\x00\x01" + body + witnesses + unsigned[-4:] if has_witness else plain
     psbt = Psbt(
-        transaction,
-        unsigned,
+        spend.psbt.transaction,
+        spend.psbt.unsigned,
         signed.psbt.pairs,
         tuple(_cleared(one, *end) for one, end in zip(signed.psbt.inputs, ended, strict=True)),
         signed.psbt.outputs,
     )
-    weight = 3 * len(plain) + len(raw)
-    return FinalTransaction(write(psbt), raw, hash256(plain)[::-1].hex(), -(-weight // 4))
+    return whole(psbt, ended)
 
 
 def _ended(spend: Spend, one: OwnInput, signature: bytes) -> tuple[bytes, bytes]:
