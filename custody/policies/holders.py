@@ -17,8 +17,8 @@ def with_holders(subject: Subject, listed: AbstractSet[str]) -> Subject:
     """
     if not any(effect.account for effect in subject.effects):
         return subject
-    unowned = sum(effect.unowned for effect in subject.effects)
-    tried = listed if unowned * len(listed) <= MOST_OWNERS_TRIED else frozenset[str]()
+    unowned = {effect.account for effect in subject.effects if effect.unowned}
+    tried = listed if len(unowned) * len(listed) <= MOST_OWNERS_TRIED else frozenset[str]()
     effects = tuple(_with_holder(effect, listed, tried) for effect in subject.effects)
     return msgspec.structs.replace(subject, effects=effects)
 

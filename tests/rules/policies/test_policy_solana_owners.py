@@ -178,6 +178,11 @@ def test_a_long_list_is_tried_no_longer_than_its_bound():
 
     assert decision("whitelist", [*many, SHOP], account, to_owner(SHOP)) == "sign"
     assert decision("whitelist", [*many, BOB, SHOP], account, to_owner(SHOP)) == "refuse"
+    # The same account twice is tried once, another mint's is tried too.
+    twice, other = [to_owner(SHOP), to_owner(SHOP)], pay_tokens(7, token_account(SHOP, BOB), BOB)
+    assert decision("whitelist", [*many, SHOP], account, *twice) == "sign"
+    assert decision("whitelist", [*many, SHOP], account, *twice, other) == "refuse"
+    assert decision("whitelist", [*many[:100], SHOP], account, *twice, other) == "sign"
     # With the owner named nothing need be tried.
     assert decision("whitelist", [*many, BOB, SHOP], SHOP, to_owner(SHOP)) == "sign"
     began = time.perf_counter()
