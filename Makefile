@@ -76,7 +76,7 @@ bench-figures: set-up ## measure, keep the line of this revision, and write docs
 	@exec $(python) -m bench.figures
 
 reliability: set-up ## kill, stop, tamper and draw for a long time, and look for what was lost
-	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/rules/policies tests/rules/identity/test_quorums.py tests/rules/identity/test_strict_xml.py tests/rules/identity/test_saml_mutations.py tests/table/test_fuzz.py tests/promises/test_intent_races.py
+	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/execution tests/rules/policies tests/rules/identity/test_quorums.py tests/rules/identity/test_strict_xml.py tests/rules/identity/test_saml_mutations.py tests/table/test_fuzz.py tests/promises/test_intent_races.py
 	@$(python) -m bench.reliability
 	@exec $(python) -m bench.reliability.attacks
 
