@@ -1,0 +1,1 @@
+"""`make mutants`: changes the code that judges, one spot at a time, and asks whether a pure test notices."""
