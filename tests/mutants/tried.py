@@ -198,7 +198,7 @@ class _Chosen:
 
 
 def notices_when_loaded(mutant: Mutant, tests: Sequence[str]) -> bool:
-    """In a fork that has loaded none of our modules: load the changed file instead of the one that is there, and test."""
+    """In a fork that has loaded none of our modules: load the changed file in place of the real one, and test."""
     sys.meta_path.insert(0, _Changed(mutant))
     paths = sorted({test.split("::")[0] for test in tests})
     return pytest.main([*_ARGUMENTS, *_PLUGINS, "-x", *paths], plugins=[_Chosen(tests)]) != 0
