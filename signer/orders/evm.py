@@ -234,6 +234,8 @@ def _fees(draft: EvmDraft) -> Fees:
     gas_limit = max(gas_limit, _LEAST_GAS)
     suggested = prepared.max_fee if prepared else chain.default_max_fee_per_gas
     suggested_tip = prepared.priority_fee if prepared else chain.default_priority_fee_per_gas
+    if min(suggested, suggested_tip) < 0:
+        raise BadTransaction("A node is said to ask for a fee below 0.")
     floor = chain.min_priority_fee_per_gas
     tip = int(order.max_priority_fee_per_gas or min(max(suggested_tip, floor), chain.max_priority_fee_per_gas))
     # What is left for the base fee stays the same, whatever the tip. Without a market for blocks the price is all.

@@ -118,6 +118,13 @@ def test_a_tip_alone_that_no_fee_within_the_caps_can_hold_is_refused() -> None:
             fees(order(MAINNET, tip=9 * GWEI), node(5 * GWEI, GWEI), chains)
 
 
+@pytest.mark.parametrize("prepared", [node(-1), node(-1, 1), node(5, -1), node(-1, legacy=True)], ids=str)
+@pytest.mark.parametrize("chain", [MAINNET, POLYGON])
+def test_a_fee_below_nothing_is_never_made_one(chain: int, prepared: EvmPrepared) -> None:
+    with pytest.raises(BadTransaction):
+        fees(order(chain), prepared)
+
+
 @pytest.mark.parametrize("own", [{"tip": 5}, {"max_fee": 9, "tip": 5}], ids=str)
 def test_a_tip_that_a_legacy_transaction_cannot_have_is_refused(own: dict[str, int]) -> None:
     with pytest.raises(BadTransaction, match="no EIP-1559 blocks"):
