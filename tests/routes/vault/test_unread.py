@@ -1,4 +1,4 @@
-"""Calldata that is not read, or not read to its end: asked over HTTP, counted where it is read, shown to who approves."""
+"""Calldata that is not read to its end: asked over HTTP, counted where it is read, shown to who approves."""
 
 from typing import Any
 
