@@ -124,6 +124,31 @@ def test_a_disabled_rule_must_stay_because_a_signer_may_be_bound_to_it():
     assert verdict([LIMIT, OFF], [LIMIT, OFF]) is None
 
 
+@pytest.mark.parametrize(
+    ("config", "id", "kept"),
+    [
+        ({"maxPerDay": "5"}, "off", True),
+        ({"maxPerDay": "4"}, "off", True),
+        # The signer names the rule by its id, so another that is as strict is not the same.
+        ({"maxPerDay": "4"}, "another", False),
+        ({"maxPerDay": "6"}, "off", False),
+        ({"maxPerWeek": "5"}, "off", False),
+    ],
+)
+def test_a_disabled_rule_stays_under_its_id_and_as_strict(config, id, kept):
+    off = rule("spending-limit", {"maxPerDay": "5"}, enabled=False, id="off")
+    new = rule("spending-limit", config, enabled=False, id=id)
+
+    assert (verdict([LIMIT, off], [LIMIT, new]) is None) is kept
+
+
+def test_a_second_list_is_compared_though_the_first_permits_nothing_new():
+    first, second = (rules(allow(selector))[0] for selector in (TRANSFER, APPROVE))
+
+    assert loosened((first,), (first, first), empty_policy="allow") is None
+    assert "contract-allowlist entry" in (loosened((first,), (first, second), empty_policy="allow") or "")
+
+
 def test_a_first_hard_rule_loosens_only_where_one_is_demanded():
     assert loosened((), rules(RATE), empty_policy="deny")
     assert loosened((), rules(RATE), empty_policy="allow") is None
