@@ -5,7 +5,7 @@ signature, and a hash of the body would not tell. Reading takes its turn like th
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -13,9 +13,11 @@ import msgspec
 from custody.chains.orders import (
     Asked,
     CallsOrder,
+    EvmMessageOrder,
     EvmOrder,
     PsbtOrder,
     ReplacementFees,
+    SolanaMessageOrder,
     SolanaOrder,
     TransferOrder,
     TypedDataOrder,
@@ -40,7 +42,7 @@ class _Route(NamedTuple):
     """The end of a route's path, and what its body is."""
 
     end: str
-    body: type[msgspec.Struct]
+    body: Any
 
 
 _ROUTES: Final[Mapping[type[msgspec.Struct], _Route]] = {
@@ -48,6 +50,8 @@ _ROUTES: Final[Mapping[type[msgspec.Struct], _Route]] = {
     TypedDataOrder: _Route("sign-typed-data", TypedDataBody),
     SolanaOrder: _Route("sign-solana", SolanaOrder),
     PsbtOrder: _Route("sign-bitcoin-psbt", PsbtOrder),
+    EvmMessageOrder: _Route("sign-message", EvmMessageOrder | SolanaMessageOrder),
+    SolanaMessageOrder: _Route("sign-message", EvmMessageOrder | SolanaMessageOrder),
     TransferOrder: _Route("actions/transfer", TransferOrder),
     CallsOrder: _Route("actions/send-calls", CallsOrder),
     ReplacementFees: _Route("transactions/{}/replace", ReplacementFees),

@@ -34,6 +34,8 @@ MAX_BATCH_BODY = 256 * KIB
 MAX_EVM_BODY = 264 * KIB
 # 64 KiB of JSON as it is counted; escaping every non-ASCII character makes it three times as long.
 MAX_TYPED_DATA_BODY = 192 * KIB
+# 16 KiB of text, every character of which may be escaped.
+MAX_MESSAGE_BODY = 100 * KIB
 # 64 KiB of text, every character of which may be escaped.
 MAX_SECRET_BODY = 400 * KIB
 # An address of 32,768 characters.

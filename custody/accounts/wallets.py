@@ -27,8 +27,8 @@ from custody.protocol.signer.user_wallets import PREFIX
 CAPABILITIES: Final[tuple[str, ...]] = get_args(Permission)
 # Those that have a route.
 _OFFERED: Final[Mapping[ChainFamily, frozenset[str]]] = {
-    "evm": frozenset({"sign_transaction", "sign_typed_data", "send_calls", "transfer"}),
-    "solana": frozenset({"sign_transaction", "solana_transaction"}),
+    "evm": frozenset({"sign_transaction", "sign_message", "sign_typed_data", "send_calls", "transfer"}),
+    "solana": frozenset({"sign_transaction", "sign_message", "solana_transaction"}),
 }
 CHAIN_TYPES: Final[Mapping[ChainFamily, ChainType]] = {"evm": "ethereum", "solana": "solana"}
 FAMILIES: Final[tuple[ChainFamily, ...]] = tuple(_OFFERED)

@@ -25,6 +25,8 @@ Nonce = Annotated[int, Meta(ge=0, le=2**53)]
 MAX_PSBT_CHARACTERS: Final = 400_000
 # Calls of one batch.
 MAX_CALLS: Final = 16
+# Bytes of a message.
+MAX_MESSAGE: Final = 16 * 1024
 
 
 class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -248,6 +250,38 @@ class PsbtOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
 
 
+class MessageOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", tag_field="chainFamily"):
+    """A message that a wallet signs as it is; exactly one of `message` and `raw`."""
+
+    message: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=MAX_MESSAGE)] | None,
+        described(f"The message as text, which is signed as UTF-8; at most {MAX_MESSAGE:,} bytes."),
+    ] = None
+    raw: Annotated[
+        Annotated[str, Meta(min_length=2, max_length=2 * MAX_MESSAGE + 2, pattern=r"^[A-Za-z0-9+/]+={0,2}\Z")] | None,
+        described("The message as bytes: 0x and hex for an EVM wallet, standard base64 for a Solana wallet."),
+    ] = None
+    chain_id: Annotated[
+        ChainId | None, described("The chain that it is meant for; a sign-in message says so itself.")
+    ] = None
+    reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
+
+
+class EvmMessageOrder(MessageOrder, frozen=True, forbid_unknown_fields=True, rename="camel", tag="evm"):
+    """A message for the EVM wallet, which signs it as personal_sign does (EIP-191)."""
+
+
+class SolanaMessageOrder(MessageOrder, frozen=True, forbid_unknown_fields=True, rename="camel", tag="solana"):
+    """A message for the Solana wallet, which signs the bytes themselves."""
+
+
+class MessageSigned(msgspec.Struct, frozen=True, rename="camel"):
+    """A signature of a message."""
+
+    signature: Annotated[str, described("EVM: 65 bytes r s v in hex. Solana: 64 bytes of Ed25519 in base58.")]
+    tx_id: Annotated[Id, described("The transaction.")]
+
+
 class _Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """An order with its kind beside it: asked for to be signed, or only what signing would come to."""
 
@@ -282,7 +316,27 @@ class PsbtQuestion(_Question, frozen=True, tag="bitcoin"):
     request: Annotated[PsbtOrder, described("The order, as the signing route takes it.")]
 
 
-Question = EvmQuestion | TypedDataQuestion | SolanaQuestion | TransferQuestion | PsbtQuestion
+class EvmMessageQuestion(_Question, frozen=True, tag="evm_message"):
+    """The simulation of a message of the EVM wallet."""
+
+    request: EvmMessageOrder
+
+
+class SolanaMessageQuestion(_Question, frozen=True, tag="solana_message"):
+    """The simulation of a message of the Solana wallet."""
+
+    request: SolanaMessageOrder
+
+
+Question = (
+    EvmQuestion
+    | TypedDataQuestion
+    | EvmMessageQuestion
+    | SolanaQuestion
+    | SolanaMessageQuestion
+    | TransferQuestion
+    | PsbtQuestion
+)
 
 
 class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="evm"):
@@ -312,12 +366,12 @@ class SolanaPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
     last_valid_height: int
 
 
-type Order = EvmOrder | TypedDataOrder | SolanaOrder | PsbtOrder
+type Order = EvmOrder | TypedDataOrder | SolanaOrder | PsbtOrder | EvmMessageOrder | SolanaMessageOrder
 type Asked = Order | TransferOrder | CallsOrder
 # What a node suggested; each kind of order takes its own.
 Prepared = EvmPrepared | SolanaPrepared | CallsPrepared
 # The kinds as rows, answers and receipts name them. A transfer is kept as the EVM transaction that it becomes.
-ORDERS: Final[dict[str, type[EvmOrder | TypedDataOrder | SolanaOrder | PsbtOrder]]] = {
+ORDERS: Final[dict[str, type[Order]]] = {
     str(question.__struct_config__.tag): get_type_hints(question)["request"]
     for question in get_args(Question)
     if question is not TransferQuestion

@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from custody.chains.messages import Message
+
 # An approval of this much or more is treated as unlimited: a person decides.
 UNLIMITED = 2**128
 
@@ -77,6 +79,7 @@ class Subject(msgspec.Struct, frozen=True):
     refused unless a contract-allowlist bounds the amount and the recipients of each call. `listed`: it is refused
     unless an enabled allowed-chains rule lists its chain. `parts` are the calls of a batch, each by itself: effects and
     calls of the whole are theirs together. `vouched`: what becomes of a call that no contract-allowlist lists.
+    `message` is what a wallet is asked to sign as it is; it is one effect, unless a message-allowlist lists it.
     """
 
     family: str
@@ -91,3 +94,4 @@ class Subject(msgspec.Struct, frozen=True):
     listed: bool = False
     parts: tuple["Subject", ...] = ()
     vouched: Literal["refuse", "queue"] | None = None
+    message: Message | None = None

@@ -1,6 +1,7 @@
 """Which effects of an order some rule can judge; the others go to a person."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -8,7 +9,7 @@ from custody.chains.evm.selectors import PERMIT2
 from custody.chains.types import Effect, Subject
 from custody.chains.units import Units
 from custody.policies.assets import NATIVES, told
-from custody.policies.kind import Calls
+from custody.policies.kind import Calls, Messages
 from custody.policies.moved import deposit, limitless, names_of
 from custody.policies.rules import ParsedRule
 
@@ -21,6 +22,7 @@ class Coverage(msgspec.Struct, frozen=True):
     assets: frozenset[str]
     calls: tuple[Calls, ...]
     recipients: bool
+    messages: tuple[Messages, ...] = ()
 
     def names(self, effect: Effect, subject: Subject) -> bool:
         """Say whether some rule names an asset that the effect counts towards."""
@@ -32,6 +34,7 @@ def coverage(rules: Sequence[ParsedRule]) -> Coverage:
     assets: frozenset[str] = frozenset()
     calls: tuple[Calls, ...] = ()
     recipients = False
+    messages: tuple[Messages, ...] = ()
     for rule in rules:
         if not rule.enabled:
             continue
@@ -41,7 +44,17 @@ def coverage(rules: Sequence[ParsedRule]) -> Coverage:
         if covers.calls is not None:
             calls += (covers.calls,)
         recipients = recipients or covers.recipients
-    return Coverage(assets, calls, recipients)
+        if covers.messages is not None:
+            messages += (covers.messages,)
+    return Coverage(assets, calls, recipients, messages)
+
+
+def without_listed(rules: Sequence[ParsedRule], subject: Subject, now: datetime) -> Subject:
+    """A message that an enabled rule lists does nothing that anybody must judge; every other order as it is."""
+    message = subject.message
+    if message is None or not any(listed.lists(message, now) for listed in coverage(rules).messages):
+        return subject
+    return msgspec.structs.replace(subject, effects=())
 
 
 def uncovered(covered: Coverage, subject: Subject) -> list[Effect]:

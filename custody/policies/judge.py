@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from custody.chains.types import Subject
 from custody.policies.budgets import alerts
-from custody.policies.coverage import coverage, described, must_ask, uncovered
+from custody.policies.coverage import coverage, described, must_ask, uncovered, without_listed
 from custody.policies.moved import charged, moved
 from custody.policies.rules import ParsedRule
 from custody.policies.types import Decision, Facts, Result, Verdict
@@ -20,6 +20,9 @@ EMPTY_POLICY = "empty-policy"
 CONTRACT_ALLOWLIST = "contract-allowlist"
 # And of this type one must be there, where what is signed names no chain that a node could check.
 ALLOWED_CHAINS = "allowed-chains"
+# And where none of this type is, a message goes to a person, unless nothing but these limits the agent.
+MESSAGE_ALLOWLIST = "message-allowlist"
+_LIMIT_NO_MESSAGE = frozenset({"time-window", "rate-limit"})
 _SAID: Mapping[Decision, str] = {
     "sign": "this tenant allows that",
     "queue": "a person must approve it",
@@ -30,6 +33,7 @@ _SAID: Mapping[Decision, str] = {
 def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdict:
     """Judge one order; nothing is written, and `charges` count only once it is signed."""
     enabled = [rule for rule in rules if rule.enabled]
+    subject = without_listed(enabled, subject, facts.now)
     results: list[Result] = []
     failed: list[ParsedRule] = []
     for rule in enabled:
@@ -46,6 +50,7 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
         *_judge_unlisted(enabled, subject),
         *_judge_unvouched(enabled, results, subject, facts),
         *_judge_uncovered(enabled, subject, facts),
+        *_judge_unlisted_message(enabled, subject, facts),
     ]
     results += [result for result, _ in own]
     decision = _worst(hard, failed, [outcome for _, outcome in own])
@@ -116,6 +121,8 @@ def _judge_unvouched(
 
 
 def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:
+    if subject.message is not None:
+        return []
     covered = coverage(enabled)
     effects = uncovered(covered, subject)
     if not effects:
@@ -129,3 +136,20 @@ def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Fac
         outcome, said = "sign", "a person approved it"
     reason = f"no rule covers {described(effects, facts.units, subject.chain_id)}; {said}"
     return [(Result(UNCOVERED_EFFECT, outcome == "sign", reason), outcome)]
+
+
+def _judge_unlisted_message(
+    enabled: Sequence[ParsedRule], subject: Subject, facts: Facts
+) -> list[tuple[Result, Decision]]:
+    """What a message is good for only its reader knows, so no setting lets it pass where anything is limited."""
+    if subject.message is None or not subject.effects or all(rule.type in _LIMIT_NO_MESSAGE for rule in enabled):
+        return []
+    outcome: Decision = "refuse" if facts.uncovered == "refuse" else "queue"
+    if outcome == "queue" and any(rule.type == MESSAGE_ALLOWLIST for rule in enabled):
+        # That rule asks by itself, and says why.
+        return []
+    said = _SAID[outcome]
+    if outcome == "queue" and facts.approving:
+        outcome, said = "sign", "a person approved it"
+    reason = f"no enabled message-allowlist lists the message; {said}"
+    return [(Result(MESSAGE_ALLOWLIST, outcome == "sign", reason), outcome)]

@@ -6,11 +6,13 @@ judged: nothing else of a type is known to the judge, the coverage, the budgets,
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from custody.chains.messages import Message
 from custody.chains.types import Call, Effect, Subject
 from custody.kit.described import described
 from custody.policies.types import Facts, Left, PolicyId, Room, Window
@@ -56,6 +58,16 @@ class Calls(Protocol):
         """Name what is listed here and in none of the others, or None."""
 
 
+class Messages(Protocol):
+    """A list of messages that are known to be harmless enough."""
+
+    def lists(self, message: Message, now: datetime) -> bool:
+        """Say whether a message is listed."""
+
+    def beyond(self, others: Sequence["Messages"]) -> str | None:
+        """Say what is listed here and in none of the others, or None."""
+
+
 class Covers(msgspec.Struct, frozen=True):
     """What a rule can judge. Once some rule limits spend, what no enabled rule covers goes to a person.
 
@@ -65,6 +77,7 @@ class Covers(msgspec.Struct, frozen=True):
     assets: frozenset[str] = frozenset()
     calls: Calls | None = None
     recipients: bool = False
+    messages: Messages | None = None
 
 
 NOTHING_COVERED = Covers()

@@ -45,4 +45,5 @@ def _newly_covered(old: Coverage, new: Coverage) -> str | None:
     if assets := [asset for asset in new.assets if not any(name in old.assets for name in names(asset))]:
         named = ", ".join(sorted(assets))
         return f"A first limit or threshold for {named} would cover orders that no rule covered before."
-    return next((beyond for listed in new.calls if (beyond := listed.beyond(old.calls)) is not None), None)
+    found = [listed.beyond(old.calls) for listed in new.calls] + [each.beyond(old.messages) for each in new.messages]
+    return next((beyond for beyond in found if beyond is not None), None)

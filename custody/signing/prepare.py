@@ -11,6 +11,7 @@ from custody.chains.orders import (
     Asked,
     CallsOrder,
     EvmOrder,
+    MessageOrder,
     Prepared,
     PsbtOrder,
     TransferOrder,
@@ -43,7 +44,7 @@ async def prepare(ports: Ports, order: Asked, sender: Callable[[str], Awaitable[
     if isinstance(order, CallsOrder):
         batch = calls.transactions(order)
         order = batch[0]
-    if isinstance(order, TypedDataOrder | PsbtOrder):
+    if isinstance(order, TypedDataOrder | PsbtOrder | MessageOrder):
         # It goes to no node.
         return Preparation()
     with stages.timed("prepare"):

@@ -12,7 +12,9 @@ from custody.chains.evm import calldata, typed_data, typed_effects
 from custody.chains.evm.address import parse_address
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.families import of_kind
-from custody.chains.orders import SolanaOrder, TypedDataOrder, WalletAction
+from custody.chains.message_effects import read_order
+from custody.chains.message_effects import subject_of as message_subject
+from custody.chains.orders import EvmMessageOrder, SolanaMessageOrder, SolanaOrder, TypedDataOrder, WalletAction
 from custody.chains.solana import effects as solana_effects
 from custody.chains.solana import message as solana_message
 from custody.chains.types import Effect, EffectKind, Subject
@@ -144,6 +146,12 @@ class _Shown(msgspec.Struct, frozen=True, rename={"from_": "from"}):
         return "unread" if self.kind == "opaque" else self.kind
 
 
+def _message(stored: Stored, wallet: str) -> Subject:
+    kind = EvmMessageOrder if stored.kind == "evm_message" else SolanaMessageOrder
+    order = msgspec.json.decode(stored.order_text, type=kind)
+    return message_subject(order, read_order(order), wallet, stored.chain_id, stored.caip2)
+
+
 def _psbt(stored: Stored, wallet: str) -> Subject:
     del wallet
     if not stored.order_text:
@@ -160,4 +168,6 @@ _SUBJECTS: Final[Mapping[str, Callable[[Stored, str], Subject]]] = {
     "typed_data": _typed_data,
     "solana": _solana,
     "bitcoin": _psbt,
+    "evm_message": _message,
+    "solana_message": _message,
 }

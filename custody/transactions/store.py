@@ -53,6 +53,8 @@ _LONG_DATA = (
     "+ 2 * COALESCE(octet_length(signed_bytes), 0)"
 )
 _AROUND = 1_024
+# The kinds whose data is JSON.
+_DOCUMENTS = ("typed_data", "evm_message", "solana_message")
 _ORDER = "ORDER BY created_at DESC, id"
 # The agent is not a condition: the planner might choose an index that begins with it and walk all of its rows.
 ONE = f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND id = $2"
@@ -233,7 +235,7 @@ def _data(row: Any) -> dict[str, Any]:
     raw = row["signed_bytes"]
     return {
         # A refused order keeps no data, nor does one that was rejected long ago.
-        "data": msgspec.json.decode(row["data"]) if row["kind"] == "typed_data" and row["data"] else row["data"],
+        "data": msgspec.json.decode(row["data"]) if row["kind"] in _DOCUMENTS and row["data"] else row["data"],
         "signature": row["signature"] if row["kind"] != "evm" else None,
         "signed_transaction": encoded(row["kind"], raw) if raw is not None and not row["broadcast"] else None,
     }

@@ -5,10 +5,12 @@ from typing import Final
 
 from custody.chains.orders import (
     CallsOrder,
+    EvmMessageOrder,
     EvmOrder,
     EvmReplacement,
     EvmTransfer,
     PsbtOrder,
+    SolanaMessageOrder,
     SolanaOrder,
     TransferOrder,
     TypedDataOrder,
@@ -19,6 +21,7 @@ from signer.orders.evm_calls import EVM_CALLS
 from signer.orders.evm_replacement import EVM_REPLACEMENT
 from signer.orders.evm_transfer import EVM_TRANSFER
 from signer.orders.kind import AnyKind
+from signer.orders.message import EVM_MESSAGE, SOLANA_MESSAGE
 from signer.orders.solana import SOLANA_TRANSACTION
 from signer.orders.typed_data import TYPED_DATA
 
@@ -31,6 +34,8 @@ KINDS: Final[Mapping[type[object], AnyKind]] = {
     TypedDataOrder: TYPED_DATA,
     SolanaOrder: SOLANA_TRANSACTION,
     PsbtOrder: PSBT,
+    EvmMessageOrder: EVM_MESSAGE,
+    SolanaMessageOrder: SOLANA_MESSAGE,
 }
 
 

@@ -1,9 +1,13 @@
 // Independent judges of what we signed: one JSON case per line in, one JSON verdict per line out.
 import { createInterface } from "node:readline";
 import solana from "@solana/web3.js";
-import { Transaction, verifyTypedData } from "ethers";
+import { Transaction, verifyMessage as ethersVerify, verifyTypedData } from "ethers";
 import nacl from "tweetnacl";
-import { keccak256, parseTransaction, recoverTransactionAddress, recoverTypedDataAddress } from "viem";
+import { SiweMessage } from "siwe";
+import {
+  keccak256, parseTransaction, recoverMessageAddress, recoverTransactionAddress, recoverTypedDataAddress, verifyMessage,
+} from "viem";
+import { createSiweMessage } from "viem/siwe";
 
 const text = (number) => (number ?? 0).toString();
 
@@ -53,9 +57,38 @@ function solanaTransaction({ raw, publicKey }) {
   };
 }
 
+async function message({ text, raw, signature, address }) {
+  const message = raw === undefined ? text : { raw };
+  return {
+    ethers: ethersVerify(raw === undefined ? text : Buffer.from(raw.slice(2), "hex"), signature),
+    viem: await recoverMessageAddress({ message, signature }),
+    verified: await verifyMessage({ address, message, signature }),
+  };
+}
+
+function solanaMessage({ raw, signature, publicKey }) {
+  const key = new solana.PublicKey(publicKey).toBytes();
+  return { verified: nacl.sign.detached.verify(Buffer.from(raw, "hex"), Buffer.from(signature, "hex"), key) };
+}
+
+async function signIn({ text, signature, time }) {
+  const { success, data } = await new SiweMessage(text).verify({ signature, time }, { suppressExceptions: true });
+  return { success, domain: data.domain, address: data.address };
+}
+
+function written({ fields }) {
+  const dates = ["issuedAt", "expirationTime", "notBefore"].filter((name) => name in fields);
+  const forViem = { ...fields, ...Object.fromEntries(dates.map((name) => [name, new Date(fields[name])])) };
+  return { siwe: new SiweMessage(fields).prepareMessage(), viem: createSiweMessage(forViem) };
+}
+
 const judges = {
   transaction: async (it) => ({ ethers: byEthers(it), viem: await byViem(it) }),
   typed_data: typedData,
+  message,
+  solana_message: solanaMessage,
+  sign_in: signIn,
+  write: written,
   solana: solanaTransaction,
 };
 

@@ -23,7 +23,7 @@ from tests.fixtures.people import Person
 from tests.fixtures.signers import new_key, new_signer
 from tests.outside.evm_node import EvmNode
 from tests.outside.processes import PROJECT
-from tests.routes.orders import note, permit, solana_payment
+from tests.routes.orders import message, note, permit, solana_payment
 
 ABSENT = "00000000-0000-4000-8000-000000000000"
 LIMIT = rule("spending-limit", maxPerDay="1000", maxPerWeek="5000")
@@ -92,11 +92,13 @@ def test_it_states_the_rules_the_effects_and_the_spend(tenant: Tenant) -> None:
     [
         ("sign-typed-data", lambda agent: note()),
         ("sign-typed-data", lambda agent: permit(agent.evm_address, 5)),
+        ("sign-message", lambda agent: message("Grüße")),
+        ("sign-message", lambda agent: message("Grüße", "solana")),
         ("sign-solana", lambda agent: solana_payment(agent, 7)),
         ("sign", lambda agent: {"to": agent.evm_address, "value": "1", "data": "0xdeadbeef", "broadcast": False}),
         ("sign", lambda agent: {"to": agent.evm_address, "value": "1", "chainId": 8453, "broadcast": False}),
     ],
-    ids=["note", "permit", "solana", "calldata", "another chain"],
+    ids=["note", "permit", "message", "message of solana", "solana", "calldata", "another chain"],
 )
 def test_every_kind_of_signature_has_one_that_holds(agent: Agent, verify: Any, route: str, make: Any) -> None:
     receipt = receipt_of(agent, agent, sign(agent, route, make(agent)))

@@ -43,6 +43,11 @@ def note(text: str = "hello") -> dict[str, Any]:
     }
 
 
+def message(text: str = "hello", family: str = "evm") -> dict[str, Any]:
+    """A plain message, signed at once where no rule limits anything."""
+    return {"chainFamily": family, "message": text}
+
+
 def permit(owner: str, value: int, *, contract: str = TOKEN_CONTRACT) -> dict[str, Any]:
     """An ERC-2612 Permit: its holder may spend the owner's tokens."""
     kinds = [("owner", "address"), ("spender", "address"), ("value", "uint256"), ("nonce", "uint256")]

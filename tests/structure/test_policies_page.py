@@ -1,7 +1,7 @@
 """The pages on policies say what the code does: fields come from the structs, examples are parsed and judged."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ import pytest
 
 from custody.chains.bitcoin.networks import NETWORKS
 from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.message_effects import subject_of
+from custody.chains.message_reading import read
+from custody.chains.orders import EvmMessageOrder
 from custody.chains.solana.family import SOLANA_NATIVE
 from custody.chains.table import load
 from custody.chains.types import Call, Effect, Subject
@@ -20,7 +23,7 @@ from custody.policies.rules import MAX_BYTES, MAX_RULES, MAX_VALUES, parse
 from custody.policies.types import Facts, Spend
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "policy-types.md").read_text() + (DOCS / "policy-contracts.md").read_text()
+PAGE = "".join((DOCS / name).read_text() for name in ("policy-types.md", "policy-contracts.md", "messages.md"))
 OVERVIEW = (DOCS / "policies.md").read_text()
 SECTIONS = dict(re.findall(r"^## `([a-z-]+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 MONDAY_NOON = datetime(2026, 6, 1, 12, 0, 30, tzinfo=UTC)
@@ -122,6 +125,21 @@ def at(now: datetime = MONDAY_NOON, **facts: Any) -> Facts:
     return Facts(now=now, units=UNITS, **facts)
 
 
+WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+
+def signs(text: str) -> Subject:
+    return subject_of(EvmMessageOrder(text), read("evm", text, None), WALLET, 1, "eip155:1")
+
+
+def signs_in(site: str, uri: str = "", days: int = 0) -> Subject:
+    issued = (MONDAY_NOON + timedelta(days=days)).isoformat()
+    return signs(
+        f"{site} wants you to sign in with your Ethereum account:\n{WALLET}\n\n\nURI: https://{uri or site}\n"
+        f"Version: 1\nChain ID: 1\nNonce: 12345678\nIssued At: {issued}"
+    )
+
+
 SIGNED = {"spend": {EVM_NATIVE: Spend(7 * ETH // 10, 7 * ETH // 10)}}
 # The people and keys that the example of approval-quorum names.
 VOTES = [(f"00000000-0000-4000-8000-00000000000{n}", str(n) * 64) for n in (1, 2)]
@@ -144,6 +162,12 @@ ORDERS: dict[str, tuple[Subject, Facts]] = {
     ),
     "0.0005 BTC": (pays_bitcoins("mainnet"), at()),
     "0.0005 BTC on testnet": (pays_bitcoins("testnet"), at()),
+    "a sign-in to app.example.com": (signs_in("app.example.com"), at()),
+    "a sign-in to evil.example": (signs_in("evil.example"), at()),
+    "a sign-in to app.example.com for evil.example": (signs_in("app.example.com", "evil.example"), at()),
+    "a sign-in to app.example.com of yesterday": (signs_in("app.example.com", days=-1), at()),
+    '"Example: log in as 17"': (signs("Example: log in as 17"), at()),
+    '"hello"': (signs("hello"), at()),
     "an unlisted call": (calls("0xdeadbeef", SHOP, 0), at()),
     "0.2 ETH to a stranger": (pays(ETH // 5, STRANGER), at()),
     "0.2 ETH on Base": (pays(ETH // 5, chain=8453), at()),

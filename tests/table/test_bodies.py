@@ -195,6 +195,7 @@ BY_HAND = {
     "POST /agents/{agentId}/policies/votes",
     "POST /vault/{agentId}/sign",
     "POST /vault/{agentId}/sign-typed-data",
+    "POST /vault/{agentId}/sign-message",
     "POST /vault/{agentId}/sign-bitcoin-psbt",
     "POST /vault/{agentId}/simulate",
     "POST /agents/{agentId}/signers",

@@ -99,6 +99,7 @@ MEANT: dict[str, str] = {
     "searchTransactions": "data comes with JSON alone, and long pages with CSV",
     **dict.fromkeys(("replaceSecretValue", "rotateSecret"), "a route puts the value into a header"),
     "exportAuditEvents": "`since` is the size of a checkpoint",
+    "signMessage": "one of two forms is sent, and is no transaction",
     "signTypedData": "the types of a document name each other",
     "signSolanaTransaction": "the transaction is a serialized one",
     **dict.fromkeys(("transferFunds", "quoteTransfer"), "a broadcast needs a reference, and a token is an address"),

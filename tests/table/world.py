@@ -292,6 +292,7 @@ BODIES: dict[str, Callable[[World], Any]] = {
     "POST /vault/{agentId}/actions/transfer/quote": lambda world: fields(),
     "POST /agents/{agentId}/policies/backtest": lambda world: {"policies": [], "days": 1},
     "POST /vault/{agentId}/sign-typed-data": lambda world: note(),
+    "POST /vault/{agentId}/sign-message": lambda world: {"chainFamily": "evm", "message": "hello"},
     "POST /vault/{agentId}/sign-solana": lambda world: solana_payment(world.agent, 1),
     "POST /vault/{agentId}/transactions/{txId}/replace": lambda world: {},
     "POST /vault/{agentId}/approve/{txId}": lambda world: {},

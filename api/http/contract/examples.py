@@ -22,6 +22,7 @@ BODIES: dict[str, Any] = {
         "primaryType": "Note",
         "value": {"text": "hello"},
     },
+    "signMessage": {"chainFamily": "evm", "message": "I own this wallet.", "referenceId": "proof-1"},
     "transferFunds": _TRANSFER,
     "quoteTransfer": _TRANSFER,
     "simulateOrder": {"kind": "evm", "request": _EVM},

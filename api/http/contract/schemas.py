@@ -17,7 +17,7 @@ from msgspec import UnsetType
 
 from custody.kit.described import InContract
 from custody.policies.kinds import PolicyRule
-from custody.signing.typed_data import QuestionBody
+from custody.signing.questions import MessageBody, QuestionBody
 
 REF = "#/components/schemas/{name}"
 ERROR: dict[str, Any] = {
@@ -47,7 +47,7 @@ ERROR: dict[str, Any] = {
     },
 }
 # Unions of structs that a tag tells apart, by the name they have in the contract.
-UNIONS: dict[str, Any] = {"PolicyRule": PolicyRule, "Question": QuestionBody}
+UNIONS: dict[str, Any] = {"PolicyRule": PolicyRule, "Question": QuestionBody, "MessageOrder": MessageBody}
 
 
 class Schemas:

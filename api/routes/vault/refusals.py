@@ -20,6 +20,7 @@ from custody.chains.evm.transfers import (
     TwoAmounts,
 )
 from custody.chains.evm.typed_schema import BadTypedData
+from custody.chains.message_reading import BadMessage, MessageNotOurs
 from custody.chains.rpc import BroadcastRefused, InsufficientFunds, RpcRefused, RpcUnavailable
 from custody.chains.solana.effects import DeclaredMismatch
 from custody.chains.solana.message import SolanaMalformed, SolanaUnsupported
@@ -92,6 +93,7 @@ TRANSFER = (
 )
 SOLANA = (DeclaredMismatch, FeeAboveCap, SolanaMalformed, SolanaUnsupported)
 TYPED_DATA = (BadTypedData, TypedDataAmbiguous)
+MESSAGE = (BadMessage, MessageNotOurs)
 PSBT = (
     BadWalletScope,
     FeeAboveCap,
@@ -113,6 +115,7 @@ APPROVE = (
     *EVM,
     *SOLANA,
     *TYPED_DATA,
+    *MESSAGE,
     *PSBT,
     *REPLACEMENT,
     *TRANSFER,

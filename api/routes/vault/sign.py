@@ -1,13 +1,14 @@
 """Signing with an agent's wallets."""
 
-from api.http.bodies import MAX_EVM_BODY, MAX_TYPED_DATA_BODY
+from api.http.bodies import MAX_EVM_BODY, MAX_MESSAGE_BODY, MAX_TYPED_DATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
-from api.routes.vault.refusals import EVM, NODE, ORDER, SOLANA, TYPED_DATA
+from api.routes.vault.refusals import EVM, MESSAGE, NODE, ORDER, SOLANA, TYPED_DATA
 from custody.chains.orders import (
     EvmOrder,
     EvmQuestion,
     EvmSigned,
+    MessageSigned,
     SolanaOrder,
     SolanaQuestion,
     SolanaSigned,
@@ -21,6 +22,7 @@ from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.orders import SignOrder
 from custody.signing import request
+from custody.signing.questions import MessageBody, message_question
 from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")
@@ -77,3 +79,22 @@ async def sign_solana_transaction(
     An unrecognised instruction refuses the request; `to` and `value` must equal what the bytes do.
     """
     return await request.sign(ports, caller, agent, SolanaQuestion(body), SolanaSigned)
+
+
+@routes.post(
+    "/<agent>/sign-message",
+    max_body=MAX_MESSAGE_BODY,
+    who=asking(SignOrder),
+    fails=(*ORDER, *MESSAGE),
+    private=True,
+    queues=True,
+)
+async def sign_message(
+    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: MessageBody
+) -> Answered[Decided[MessageSigned]]:
+    """Sign a message as wallets do (personal_sign of EIP-191; on Solana the bytes), queue it, or refuse it.
+
+    A sign-in message must name this wallet. Where any rule but time windows and rate limits is enabled, a person
+    approves every message that no message-allowlist lists. Hashes, and bytes that read as a transaction, are refused.
+    """
+    return await request.sign(ports, caller, agent, message_question(body), MessageSigned)

@@ -19,8 +19,8 @@ class Evm(WalletFamily):
     native_asset = EVM_NATIVE
     unit = "wei"
     chain_name = re.compile(r"eip155:([1-9][0-9]{0,15})\Z")
-    order_kinds = ("evm", "typed_data")
-    capabilities = ("sign", "sign-typed-data")
+    order_kinds = ("evm", "typed_data", "evm_message")
+    capabilities = ("sign", "sign-typed-data", "sign-message")
     chains = (
         Chain(id=1, name="Ethereum", symbol="ETH"),
         Chain(id=10, name="OP Mainnet", symbol="ETH"),

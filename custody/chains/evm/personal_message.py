@@ -1,7 +1,4 @@
-"""Messages that a wallet signed with personal_sign (EIP-191, version 0x45): whose signature is it?
-
-Only reads signatures; the service never signs this way.
-"""
+"""Messages that a wallet signs with personal_sign (EIP-191, version 0x45): what is signed, and by whom."""
 
 import re
 from typing import Final
@@ -25,12 +22,21 @@ class BadSignature(Unauthenticated):
 
 
 def digest(text: str) -> bytes:
-    """The 32 bytes that a wallet signs for this text; the prefix keeps it from ever being a transaction."""
-    message = text.encode()
+    """The 32 bytes that a wallet signs for this text."""
+    return digest_of(text.encode())
+
+
+def digest_of(message: bytes) -> bytes:
+    """The 32 bytes that a wallet signs for these; the prefix keeps it from ever being a transaction."""
     return keccak256(_PREFIX + str(len(message)).encode() + message)
 
 
 def recover(text: str, signature: str) -> str:
+    """The EIP-55 address whose key made the signature of a text, as of `recover_from`."""
+    return recover_from(digest(text), signature)
+
+
+def recover_from(signed: bytes, signature: str) -> str:
     """The EIP-55 address whose key made the signature (0x and 65 bytes r, s, v in hex), or BadSignature.
 
     Every well-formed signature belongs to *some* address, so the caller must compare it with the one claimed.
@@ -43,7 +49,7 @@ def recover(text: str, signature: str) -> str:
     if parity is None or not 0 < int.from_bytes(raw[32:64]) <= ORDER // 2:
         raise BadSignature
     try:
-        key = PublicKey.from_signature_and_message(raw[:64] + bytes((parity,)), digest(text), hasher=None)
+        key = PublicKey.from_signature_and_message(raw[:64] + bytes((parity,)), signed, hasher=None)
     except ValueError:
         raise BadSignature from None
     return address_of(key.format(compressed=False))

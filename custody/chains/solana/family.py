@@ -32,7 +32,7 @@ class Solana(WalletFamily):
     native_asset = SOLANA_NATIVE
     unit = "lamports"
     chain_name = re.compile(r"solana:[-_a-zA-Z0-9]{1,32}\Z")
-    order_kinds = ("solana",)
+    order_kinds = ("solana", "solana_message")
     capabilities = ("sign-solana",)
     chains = (
         _chain(101, "Solana", "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),

@@ -10,6 +10,7 @@ from custody.policies.kinds.approval_quorum import ApprovalQuorumRule
 from custody.policies.kinds.approved_addresses import ApprovedAddressesRule
 from custody.policies.kinds.auto_approve_threshold import AutoApproveThresholdRule
 from custody.policies.kinds.contract_allowlist import ContractAllowlistRule
+from custody.policies.kinds.message_allowlist import MessageAllowlistRule
 from custody.policies.kinds.rate_limit import RateLimitRule
 from custody.policies.kinds.spending_limit import SpendingLimitRule
 from custody.policies.kinds.time_window import TimeWindowRule
@@ -24,6 +25,7 @@ PolicyRule = (
     | AllowedChainsRule
     | ContractAllowlistRule
     | ApprovalQuorumRule
+    | MessageAllowlistRule
 )
 
 KINDS: Final[Mapping[str, type[Rule]]] = MappingProxyType({type_of(rule): rule for rule in get_args(PolicyRule)})

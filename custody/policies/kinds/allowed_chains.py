@@ -27,6 +27,8 @@ class AllowedChains(Terms, frozen=True):
         chain = subject.chain_id
         if chain is None and subject.kind == "typed_data":
             return False, "the typed data names no chain, so it would be valid on every chain"
+        if chain is None and subject.caip2 is None and subject.message is not None:
+            return False, "the message names no chain; send `chainId`, the chain that it is meant for"
         if chain is not None and (chain in self.ids or (subject.family == "evm" and chain in self.evm_ids)):
             return True, f"chain {chain} is allowed"
         name = subject.caip2

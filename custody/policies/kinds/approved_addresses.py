@@ -27,6 +27,8 @@ class ApprovedAddresses(Terms, frozen=True):
         """Say whether everyone the order pays, empowers or blindly calls is acceptable, and why."""
         if subject.parts:
             return of_each(self, subject, facts)
+        if subject.message is not None:
+            return True, "a message has no recipient"
         listed = self.listed[subject.family]
         subject = with_holders(subject, listed)
         parties = _parties(subject)

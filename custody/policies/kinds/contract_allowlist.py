@@ -42,6 +42,8 @@ class ContractAllowlist(Terms, frozen=True):
         """Say whether every call, or the typed data, is listed and keeps its constraints, and why."""
         if subject.parts:
             return of_each(self, subject, facts)
+        if subject.message is not None:
+            return True, "a message makes no contract call"
         if subject.kind == "typed_data":
             return self._check_typed_data(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
         calls = list(subject.calls)

@@ -12,8 +12,8 @@ from tests.fixtures.server import Service
 from tests.fixtures.signers import new_quorum, new_signer
 from tests.routes.accounts.makers import OTHER_SPELLING, opened, said, told
 
-EVM = {"sign_transaction", "sign_typed_data", "send_calls", "transfer"}
-SOLANA = {"sign_transaction", "solana_transaction"}
+EVM = {"sign_transaction", "sign_message", "sign_typed_data", "send_calls", "transfer"}
+SOLANA = {"sign_transaction", "sign_message", "solana_transaction"}
 
 
 def test_an_account_shows_its_wallets_in_full(tenant: Tenant, agent: Agent) -> None:

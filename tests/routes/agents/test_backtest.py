@@ -8,7 +8,7 @@ import pytest
 
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Client, Tenant, rule
 from tests.outside.evm_node import EvmNode
-from tests.routes.orders import note, permit, solana_payment
+from tests.routes.orders import message, note, permit, solana_payment
 
 
 def backtest(client: Client, agent: Agent, *policies: Any, days: int = 7) -> Any:
@@ -37,13 +37,15 @@ def test_the_rules_in_force_change_nothing(tenant: Tenant) -> None:
         ("sign-typed-data", note()),
         ("sign-typed-data", permit(agent.evm_address, 5)),
         ("sign-solana", solana_payment(agent, 7)),
+        ("sign-message", message()),
+        ("sign-message", message("hello", "solana")),
     ):
         agent.post(f"/vault/{agent.id}/{route}", json=order)
     late = asked(agent, *[1] * 6)
     statuses = {one["status"] for one in agent.ok("GET", f"/vault/{agent.id}/history")}
     assert statuses == {"signed", "rejected", "pending_approval"}
 
-    assert backtest(tenant, agent, *rules) == {"examined": 18, "changed": [], "truncated": False}
+    assert backtest(tenant, agent, *rules) == {"examined": 20, "changed": [], "truncated": False}
     # A control: without the limit on the rate the last ones are signed.
     assert changes(backtest(tenant, agent, *rules[:1], rules[2]))[late[-1]] == ("refuse", "sign")
 

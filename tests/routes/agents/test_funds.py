@@ -120,7 +120,7 @@ def test_an_account_tells_wallets_worth_and_what_they_may_be_asked(
             ],
             "totalUsdText": "2.50",
         },
-        "capabilities": ["sign", "sign-typed-data", "sign-solana"],
+        "capabilities": ["sign", "sign-typed-data", "sign-message", "sign-solana"],
         "sponsorship": {"enabled": False},
     }
     tenant.ok("POST", f"/agents/{agent.id}/freeze", {})

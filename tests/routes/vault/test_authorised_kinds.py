@@ -11,12 +11,20 @@ from tests.fixtures.authorised import Order, said
 from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.people import Person
 from tests.fixtures.signers import new_key, new_quorum, new_signer
-from tests.routes.orders import note, solana_payment
+from tests.routes.orders import message, note, solana_payment
 
 # Of each kind: where it is sent below the vault, its body, another of the same kind, and the permissions that suffice.
 type Kind = tuple[str, Callable[[Agent], Any], Callable[[Agent], Any], tuple[str, ...]]
 KINDS: dict[str, Kind] = {
     "typed data": ("sign-typed-data", lambda _: note(), lambda _: note("another"), ("sign_typed_data",)),
+    "message": ("sign-message", lambda _: message("one"), lambda _: message("two"), ("sign_message",)),
+    "message of solana": (
+        "sign-message",
+        lambda _: message("one", "solana"),
+        # The same text for the other wallet.
+        lambda _: message("one"),
+        ("sign_message",),
+    ),
     "solana": (
         "sign-solana",
         lambda agent: solana_payment(agent, 1),
