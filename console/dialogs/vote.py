@@ -167,7 +167,7 @@ def _is_shown(exact: ExactOrder, approval: Approval) -> bool:
     if (exact.id, exact.tx_id, exact.kind) != (approval.id, approval.tx_id, approval.kind):
         return False
     said = order_fields(exact.order)
-    if approval.kind == "typed_data":
+    if approval.kind in ("typed_data", "evm_message", "solana_message"):
         return bool(said)
     if approval.kind == "bitcoin":
         return agrees(said, approval.effects)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from console.orders.message_in_words import is_message, message_dangers
 from console.orders.order import Known, Order
 from console.orders.parties import as_far
 from console.orders.phrases import unlimited
@@ -21,6 +22,8 @@ def warned(lines: Sequence[Line]) -> bool:
 
 def dangers(order: Order, known: Known) -> list[Line]:
     """The gravest first; empty for a payment to somebody who was paid before."""
+    if is_message(order):
+        return [*message_dangers(order, known), *([Line(f"! {known.doubt}", "warn")] if known.doubt else [])]
     said = []
     if any(unlimited(effect) for effect in order.effects):
         said.append(Line("! UNLIMITED: the spender can take the whole balance, now and later.", "bad"))

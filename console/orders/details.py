@@ -4,6 +4,8 @@ from typing import Final
 
 from console.orders.addresses import spelled
 from console.orders.document import document_lines
+from console.orders.message_in_words import KINDS as MESSAGES
+from console.orders.message_in_words import message_lines
 from console.orders.order import Known, Order
 from console.orders.psbt_in_words import network_of, psbt_details
 from console.orders.solana_message import Instruction, instructions
@@ -65,6 +67,8 @@ def data_lines(kind: str, data: object, network: BitcoinNetwork | None = None) -
     """What is signed: calldata with its first four bytes read, a document in lines, anything else as it is."""
     if not data:
         return []
+    if kind in MESSAGES:
+        return message_lines(data)
     if isinstance(data, str):
         if kind == "evm":
             return [Line(_call(data)), Line(f"  {clipped(data, _RAW)}", "quiet")]

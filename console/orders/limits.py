@@ -14,7 +14,11 @@ from console.wire.shapes import Budget, Effect
 _NATIVE: Final = "evm:native"
 _LAMPORTS: Final = "solana:native"
 _RENT: Final = "solana:rent"
-_FAMILIES: Final = {"evm": "evm", "typed_data": "evm", "solana": "solana", "bitcoin": "bitcoin"}
+_FAMILIES: Final = {
+    **dict.fromkeys(("evm", "typed_data", "evm_message"), "evm"),
+    **dict.fromkeys(("solana", "solana_message"), "solana"),
+    "bitcoin": "bitcoin",
+}
 _WINDOWS: Final = {"day": "24 hours", "week": "7 days"}
 
 

@@ -32,6 +32,8 @@ def fields(now: Callable[[], datetime]) -> dict[str, filters.Reader]:
             typed_data="typed_data",
             solana="solana",
             bitcoin="bitcoin",
+            evm_message="evm_message",
+            solana_message="solana_message",
         ),
         "ref": filters.exactly("referenceId"),
         "hash": filters.exactly("txHash"),

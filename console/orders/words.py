@@ -8,6 +8,7 @@ break can fall into it; what others have named themselves stands in quotation ma
 from typing import Final
 
 from console.orders.document import unread
+from console.orders.message_in_words import is_message, message_in_words, message_title
 from console.orders.one_line import labelled
 from console.orders.order import Known, Order
 from console.orders.parties import brief, paid, parties, same, token_of
@@ -31,6 +32,8 @@ def essentials(order: Order, known: Known) -> list[Line]:
     Who asks comes after it: an agent's name is its own words, and may be long.
     """
     said = [Line(known.frozen, "bad")] if known.frozen else []
+    if is_message(order):
+        return [*said, *message_in_words(order, known), *_chain(order, known), Line(_asks(order)), *_expiry(order)]
     said += [*_document(order, known), *validity(order, known)]
     effects = sorted(order.effects, key=lambda effect: rank(effect, order, known))
     several = sum(effect.kind != "fee" for effect in effects)
@@ -44,6 +47,8 @@ def essentials(order: Order, known: Known) -> list[Line]:
 
 def summary(order: Order, known: Known) -> str:
     """The same in one short line, for a list: the gravest effect, and how many more there are."""
+    if is_message(order):
+        return message_title(order)
     effects = sorted(order.effects, key=lambda effect: rank(effect, order, known))
     if not effects:
         what = "Signs a document" if order.kind == "typed_data" else "Effect unknown"
@@ -94,6 +99,9 @@ def _chain(order: Order, known: Known) -> list[Line]:
         if named and network_of(order, known) is None:
             return [Line("On a network of Bitcoin that this console does not know.", "warn")]
         return [Line(f"On {chain_of(order.kind, None, named)}.")]
+    if is_message(order):
+        named = chain_of(order.kind, order.chain_id, order.caip2) if order.chain_id is not None else order.caip2
+        return [Line(f"It is for {named}, by its own word." if named else "It is for no one chain.")]
     if order.chain_id is None:
         if order.kind == "evm":
             # Only one that is tried out, with no chain typed in.

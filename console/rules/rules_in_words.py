@@ -10,6 +10,7 @@ import msgspec
 
 from console.rules.rule_contracts import contract_allowlist
 from console.rules.rule_limits import auto_approve_threshold, rate_limit, spending_limit
+from console.rules.rule_messages import message_allowlist
 from console.rules.rule_places import allowed_chains, approved_addresses, time_window
 from console.rules.rule_quorum import approval_quorum
 from console.rules.rule_terms import Names, Terms
@@ -25,9 +26,10 @@ KINDS: Final[Mapping[str, tuple[str, Callable[[Terms], list[Line]]]]] = {
     "rate-limit": ("Rate limit", rate_limit),
     "allowed-chains": ("Allowed chains", allowed_chains),
     "approval-quorum": ("Votes of named people", approval_quorum),
+    "message-allowlist": ("Messages", message_allowlist),
     "contract-allowlist": ("Contracts that may be called", contract_allowlist),
 }
-_SOFT: Final = frozenset({"auto-approve-threshold", "approval-quorum"})
+_SOFT: Final = frozenset({"auto-approve-threshold", "approval-quorum", "message-allowlist"})
 _COVERING: Final = frozenset({"spending-limit", "auto-approve-threshold"})
 _NAME_CHARACTERS: Final = 64
 _RAW_CHARACTERS: Final = 4_000

@@ -36,7 +36,7 @@ FIELDS = {
     ),
 }
 # The other types have one field that bounds, or their comparison is tried as a whole.
-ALONE = {"auto-approve-threshold", "approved-addresses", "allowed-chains", "approval-quorum"}
+ALONE = {"auto-approve-threshold", "approved-addresses", "allowed-chains", "approval-quorum", "message-allowlist"}
 
 
 def made(kind, fields):

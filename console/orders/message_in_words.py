@@ -1,0 +1,150 @@
+"""A message that a wallet is asked to sign: what it says, letter for letter, and what a sign-in message asks for. Pure.
+
+Whether it is a sign-in message to the letter is the service's word: the label of its effect. The text is its author's:
+a bar stands before each line of it, and a line end is written out, `\\n`, so that nothing of it can pass for ours.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from console.orders.order import Known, Order
+from console.texts.amounts import quoted
+from console.texts.lines import Line
+from console.texts.plain import clipped, plain
+
+KINDS: Final = frozenset({"evm_message", "solana_message"})
+_SIGN_IN: Final = "sign-in: "
+_PHRASE: Final = "wants you to sign in with your"
+_WIDTH: Final = 72
+_SHOWN, _ALL = 40, 400
+_BYTES: Final = 600
+_DOMAIN: Final = 253
+_VALUE: Final = 300
+_LINE_END: Final = "\\n"
+# The fields of a sign-in message, as people read them.
+_FIELDS: Final[Mapping[str, str]] = {
+    "URI": "for",
+    "Chain ID": "chain",
+    "Issued At": "issued",
+    "Not Before": "good from",
+    "Expiration Time": "good until",
+    "Request ID": "request",
+}
+_HOST: Final = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
+
+
+def is_message(order: Order) -> bool:
+    """Whether the order is a message, and no transaction or document."""
+    return order.kind in KINDS
+
+
+def site_of(order: Order) -> str | None:
+    """Where a sign-in message signs in; None for any other message."""
+    label = next((effect.label for effect in order.effects if effect.label), None) or ""
+    return clipped(label.removeprefix(_SIGN_IN), _DOMAIN) if label.startswith(_SIGN_IN) else None
+
+
+def message_in_words(order: Order, known: Known) -> list[Line]:
+    """What is signed, and what it says."""
+    site, text = site_of(order), text_of(known.data)
+    said = [Line("Signs a message: anyone who holds the signature may use it for whatever it is good for.", "warn")]
+    if site is not None:
+        said = [Line(f"Signs in as this wallet to {quoted(site, _DOMAIN)}.", "warn")]
+        said += _sign_in(text)
+    if text is None:
+        return [*said, *_bytes(known.data)]
+    return [*said, Line("It says:"), *_text(text, _SHOWN)]
+
+
+def message_dangers(order: Order, known: Known) -> list[Line]:
+    """What must not be missed before a signature is given."""
+    site, text = site_of(order), text_of(known.data)
+    if site is None:
+        if text is not None and _PHRASE in text.casefold():
+            return [Line("! It looks like a sign-in and is none to the letter: a careless site may take it.", "bad")]
+        if text is None or any(effect.label == "bytes" for effect in order.effects):
+            return [Line("! Not plain text: nobody can read all of what is signed.", "bad")]
+        return [Line("! What this message is good for only its reader knows: read all of it.", "bad")]
+    said = [Line(f"! Signing in as this wallet to {quoted(site, _DOMAIN)}.", "bad")]
+    if "xn--" in site.lower():
+        said.append(Line("! The site's name is punycode (xn--): a browser may show it like another name.", "bad"))
+    host = _HOST.match(_fields(text).get("URI", "")) if text is not None else None
+    if host is not None and host[1].lower() != site.lower():
+        said.append(Line(f"! Its URI is of another site: {quoted(host[1], _DOMAIN)}.", "bad"))
+    if text is not None and "urn:recap:" in text.lower():
+        said.append(Line("! It gives others a capability (urn:recap).", "bad"))
+    return said
+
+
+def message_lines(data: object) -> list[Line]:
+    """The whole message, as far as it is no longer than a few screens."""
+    text = text_of(data)
+    return _bytes(data) if text is None else [Line(f"message, {len(text):,} characters:"), *_text(text, _ALL)]
+
+
+def message_title(order: Order) -> str:
+    """The order in a few words, for a list."""
+    site = site_of(order)
+    if site is not None:
+        return f"Signs in to {quoted(site, 40)}"
+    bare = any(effect.label == "bytes" for effect in order.effects)
+    return "Signs bytes that are no plain text" if bare else "Signs a message"
+
+
+def text_of(data: object) -> str | None:
+    """The message as text in which nothing is hidden; None where it is not known, or its bytes are none."""
+    if not isinstance(data, dict):
+        return None
+    message, raw = data.get("message"), _raw(data)
+    if isinstance(message, str):
+        return message
+    try:
+        return None if raw is None else plain(raw.decode())
+    except UnicodeDecodeError:
+        return None
+
+
+def _raw(data: Mapping[object, object]) -> bytes | None:
+    sent = data.get("raw")
+    if not isinstance(sent, str):
+        return None
+    try:
+        return bytes.fromhex(sent[2:]) if sent.startswith("0x") else base64.b64decode(sent, validate=True)
+    except (ValueError, binascii.Error):
+        return None
+
+
+def _fields(text: str) -> dict[str, str]:
+    """The fields of a message that the service read as a sign-in: no value of it holds a backslash."""
+    lines = [line.partition(": ") for line in text.split(_LINE_END)]
+    return {name: value for name, colon, value in lines if colon and name in _FIELDS}
+
+
+def _sign_in(text: str | None) -> list[Line]:
+    if text is None:
+        return []
+    found = _fields(text)
+    said = [Line(f"  {word}: {quoted(found[name], _VALUE)}") for name, word in _FIELDS.items() if name in found]
+    return said if "Expiration Time" in found else [*said, Line("  it names no end", "warn")]
+
+
+def _text(text: str, most: int) -> list[Line]:
+    lines = [
+        piece[at : at + _WIDTH]
+        for piece in re.findall(rf".*?{re.escape(_LINE_END)}|.+\Z", text)
+        for at in range(0, len(piece), _WIDTH)
+    ]
+    said = [Line(f"  | {line}") for line in lines[:most]]
+    if (more := len(lines) - most) > 0:
+        said.append(Line(f"Not all of the message is shown here: {more:,} lines more.", "bad"))
+    return said
+
+
+def _bytes(data: object) -> list[Line]:
+    raw = _raw(data) if isinstance(data, dict) else None
+    if raw is None:
+        return [Line("The message is not known here.", "bad")]
+    return [Line(f"Bytes that are no text, {len(raw):,} of them:", "bad"), Line(f"  {clipped(raw.hex(), _BYTES)}")]
