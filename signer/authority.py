@@ -20,7 +20,7 @@ from custody.identity.quorums import agreed
 from custody.identity.request_signature import Signature, check_times, until, verify
 from custody.kit.callers import IdempotencyKey
 from custody.kit.errors import Invalid
-from custody.protocol.identity.refusals import SignatureMismatch
+from custody.protocol.refusals import SignatureMismatch
 from custody.protocol.signer.refusals import (
     AuthorizationStale,
     AutomationDisabled,

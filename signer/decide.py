@@ -17,8 +17,7 @@ from custody.kit.db import DatabaseAway, tenant_scope
 from custody.kit.errors import CustodyError, Forbidden, Unauthenticated, Unavailable
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
-from custody.protocol.identity.refusals import SignatureReplayed
-from custody.protocol.refusals import IdempotencyMismatch
+from custody.protocol.refusals import IdempotencyMismatch, SignatureReplayed
 from custody.protocol.signer.intents import Proposed
 from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Refused, Signed, SignOrder
 from custody.protocol.signer.refusals import Busy, SignerRequired

@@ -28,7 +28,7 @@ from custody.kit.callers import Authorization, ShownSigner
 from custody.kit.errors import CustodyError, Invalid
 from custody.kit.json_bodies import look_through, typed
 from custody.kit.refs import AgentRef
-from custody.protocol.identity.refusals import SignatureMismatch
+from custody.protocol.refusals import SignatureMismatch
 from custody.protocol.signer.intents import SendCalls
 from custody.protocol.signer.orders import ReplaceEvm, SignOrder
 from custody.worker.call import Call

@@ -7,8 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Conflict, Invalid, NotFound, TooMany, Unavailable
-from custody.kit.paging import Offset
-from custody.kit.shapes import AccountId, AgentId, ChainId, DisplayName
+from custody.kit.shapes import AccountId, AgentId, ChainId, DisplayName, Offset
 
 MAX_METADATA_BYTES = 16 * 1024
 MAX_WALLETS = 5

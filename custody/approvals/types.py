@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.chains.kinds import Kind
 from custody.kit.cursors import Cursor
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Invalid
-from custody.kit.paging import Offset
-from custody.kit.shapes import AgentId, ApproverRpId, DecimalAmount, Digest, DisplayName, Reason, ReferenceId
+from custody.kit.shapes import AgentId, ApproverRpId, DecimalAmount, Digest, DisplayName, Offset, Reason, ReferenceId
 from custody.policies.types import Result
 from custody.protocol.signer.orders import Vote, VoteGiven
-from custody.transactions.types import Kind, Status
+from custody.transactions.types import Status
 
 ApprovalStatus = Literal["pending", "approved", "rejected", "expired"]
 

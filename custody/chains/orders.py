@@ -1,6 +1,6 @@
-"""What an agent asks to have signed, what a node was asked beforehand, and what a signing route answers.
+"""What an agent asks to have signed, and what a node was asked beforehand.
 
-A new kind adds its order, its answer, and its question, which `Question` lists; `ORDERS` follows from that list.
+A new kind adds its order and its question, which `Question` lists; `ORDERS` follows from that list.
 """
 
 from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from custody.kit.described import Id, described
+from custody.kit.described import described
 from custody.kit.shapes import (
     Calldata,
     ChainId,
@@ -51,16 +51,6 @@ class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         DecimalAmount | None, described("The highest tip in wei; without it what a node suggests.", such="1000000000")
     ] = None
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
-
-
-class EvmSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A signed EVM transaction; with its bytes if it was not broadcast."""
-
-    tx_id: Annotated[Id, described("The transaction.")]
-    tx_hash: Annotated[str, described("The hash of the transaction.")]
-    signed_transaction: Annotated[
-        str | None, described("The signed bytes in hex, if the service did not broadcast them.")
-    ] = None
 
 
 class EvmReplacement(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -177,13 +167,6 @@ class TypedDataOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
 
 
-class TypedDataSigned(msgspec.Struct, frozen=True, rename="camel"):
-    """An EIP-712 signature: 65 bytes, r s v."""
-
-    signature: Annotated[str, described("The signature in hex, 65 bytes.")]
-    tx_id: Annotated[Id, described("The transaction.")]
-
-
 class SolanaOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A serialized Solana transaction, and the caller's statement of what it does; the two must agree."""
 
@@ -210,26 +193,6 @@ class SolanaOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
         ),
     ] = True
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
-
-
-class SolanaSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A signed Solana transaction."""
-
-    tx_id: Annotated[Id, described("The transaction.")]
-    signature: Annotated[
-        str,
-        described("The wallet's signature in base58; also the transaction's id, if this wallet pays the fee."),
-    ]
-    broadcast: Annotated[bool, described("Whether the service sends it.")]
-    chain_id: Annotated[int, described("The chain: its EIP-155 number, or 101 for Solana.")]
-    caip2: Annotated[str, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
-    signed_transaction: Annotated[
-        str | None,
-        described(
-            "The signed bytes in base64, if the service did not broadcast them. A fee payer who signs last adds their "
-            "signature."
-        ),
-    ] = None
 
 
 class PsbtOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -273,13 +236,6 @@ class EvmMessageOrder(MessageOrder, frozen=True, forbid_unknown_fields=True, ren
 
 class SolanaMessageOrder(MessageOrder, frozen=True, forbid_unknown_fields=True, rename="camel", tag="solana"):
     """A message for the Solana wallet, which signs the bytes themselves."""
-
-
-class MessageSigned(msgspec.Struct, frozen=True, rename="camel"):
-    """A signature of a message."""
-
-    signature: Annotated[str, described("EVM: 65 bytes r s v in hex. Solana: 64 bytes of Ed25519 in base58.")]
-    tx_id: Annotated[Id, described("The transaction.")]
 
 
 class _Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):

@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from custody.agents import shown
 from custody.agents.balance import Balances, formatted, native
 from custody.chains.evm.family import coin_chain, coin_of
+from custody.chains.kinds import Kind
 from custody.chains.table import ChainTable
 from custody.dashboard import store
 from custody.kit import clock
@@ -21,7 +22,7 @@ from custody.policies.types import Window
 from custody.ports import Ports
 from custody.transactions.redaction import hash_is_secret
 from custody.transactions.store import number
-from custody.transactions.types import Kind, Status
+from custody.transactions.types import Status
 
 RECENT = 5
 ASSET_SEEN = "The asset as rules name it; the coin of an EVM chain is `evm:<chainId>:native`, rent is `solana:rent`."

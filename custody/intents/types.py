@@ -7,8 +7,7 @@ from msgspec import Meta
 
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Invalid
-from custody.kit.paging import Offset
-from custody.kit.shapes import AgentId, Digest, DisplayName, Reason
+from custody.kit.shapes import AgentId, Digest, DisplayName, Offset, Reason
 from custody.policies.types import Result
 from custody.protocol.signer.intents import IntentStatus, IntentType
 

@@ -7,9 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from custody.kit.described import described
+from custody.kit.shapes import Offset
 
-# Some functions of the database count in 32 bits.
-Offset = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 # Rows behind a page are counted so far: a list of a million costs no more than one of a thousand. Decision 0085.
 COUNTED_BEYOND: Final = 1_000
 

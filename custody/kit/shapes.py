@@ -40,6 +40,7 @@ WalletScopeText = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[\
 DecimalAmount = Annotated[str, Meta(min_length=1, max_length=78, pattern=r"^(0|[1-9][0-9]*)\Z")]
 Calldata = Annotated[str, Meta(max_length=262_144, pattern=r"^(0x)?([0-9a-fA-F]{2})*\Z")]
 ReferenceId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+\Z")]
+Offset = Annotated[int, Meta(ge=0, le=2**31 - 1)]  # some functions of the database count in 32 bits
 ChainId = Annotated[int, Meta(ge=1, le=2**53)]
 Duration = Annotated[str, Meta(min_length=2, max_length=12, pattern=r"^[1-9][0-9]*[smhd]\Z")]
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern=r"^[0-9a-f]{64}\Z")]

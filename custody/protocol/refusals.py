@@ -39,6 +39,14 @@ def mfa_required(action: str, methods: Sequence[str], max_age_seconds: int) -> M
     return MfaRequired(sentence, action=action, methods=list(methods), maxAgeSeconds=max_age_seconds)
 
 
+class SignatureMismatch(Unauthenticated):
+    """The signature does not match this request: compare method, path and query, tenant, times, key and body."""
+
+
+class SignatureReplayed(Unauthenticated):
+    """This signature was used before; sign every request again, also after a refusal."""
+
+
 class TenantAbsent(NotFound):
     """No such tenant."""
 

@@ -1,13 +1,14 @@
 """A stuck EVM transaction again, at higher fees; the signer takes the payment from what it signed."""
 
 from custody.agents import store as agents
-from custody.chains.orders import EvmOrder, EvmSigned, ReplacementFees
+from custody.chains.orders import EvmOrder, ReplacementFees
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
 from custody.kit.tasks import run_to_completion
 from custody.ports import Ports
 from custody.protocol.signer.orders import ReplaceEvm
+from custody.signing.answers import EvmSigned
 from custody.signing.prepare import Preparation, prepare
 from custody.signing.request import Asker, ask_signer, decided
 from custody.signing.types import Decided

@@ -1,24 +1,19 @@
 """A transaction as callers see it."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from custody.chains.families import KINDS
+from custody.chains.kinds import Kind
 from custody.identity.authority import Authorized
 from custody.kit.cursors import Cursor, NextCursor
 from custody.kit.described import Id, Instant, described
 from custody.kit.instants import Bound
-from custody.kit.paging import Offset, Page
-from custody.kit.shapes import AgentId, ChainId, HashOrAddress, ReferenceId, Uuid
+from custody.kit.paging import Page
+from custody.kit.shapes import AgentId, ChainId, HashOrAddress, Offset, ReferenceId, Uuid
 from custody.policies.types import Result
 
-if TYPE_CHECKING:
-    Kind = str
-else:
-    # One of them, as the families list them.
-    Kind = Literal[KINDS]
 # Rows of a page of transactions for which no number is given, and the most it may have.
 USUAL_PAGE = 50
 MAX_PAGE = 200

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from custody.chains.kinds import Kind
 from custody.kit.described import Id, Instant, described
 from custody.policies.types import Result, Window
 from custody.protocol.signer.intents import IntentStatus, IntentType
-from custody.transactions.types import Kind
 from custody.webhooks.payload import Payload, UserUnlinkedAccount
 
 # The payload is built on the path of every order: encoded once, as the bytes that a delivery sends.

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.kit.cursors import Cursor
 from custody.kit.described import described
 from custody.kit.errors import TooMany
-from custody.kit.paging import Offset
+from custody.kit.shapes import Offset
 from custody.protocol.identity.api_keys import OVERLAP_SECONDS
 from custody.protocol.identity.webhooks import DeliveryStatus, Description, MaxRetries, RetryBackoffMs, SecretOverlap
 from custody.webhooks.names import Subscribable

@@ -5,7 +5,8 @@ from typing import Any
 from custody.identity.request_signature import Signature, canonical_of, check_times, parse_header, until, verify
 from custody.kit import clock, tokens
 from custody.protocol.identity.credentials import CheckRequestSignature, SignedBy
-from custody.protocol.identity.refusals import SignatureKeyUnknown, SignatureMismatch, SignatureReplayed
+from custody.protocol.identity.refusals import SignatureKeyUnknown
+from custody.protocol.refusals import SignatureMismatch, SignatureReplayed
 from custody.worker.call import Call
 from custody.worker.proofs import PLATFORM, Proven, ProvenAppClient, ProvenPlatform
 from custody.worker.sealing import fields, sha256

@@ -9,8 +9,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
-from custody.chains.evm.personal_message import digest_of as evm_digest
-from custody.chains.evm.personal_message import recover_from
+from custody.chains.evm.personal_message import digest, recover
 from custody.chains.evm.signature import SignatureWrong, sign_digest
 from custody.chains.families import caip2
 from custody.chains.message_effects import read_order, subject_of
@@ -118,11 +117,11 @@ class MessageKind[Order: MessageOrder, Key](OrderKind[Order, MessageDraft, Decod
 
 
 def _mark_evm(content: bytes, key: coincurve.PrivateKey) -> str:
-    return "0x" + sign_digest(evm_digest(content), key).compact.hex()
+    return "0x" + sign_digest(digest(content), key).compact.hex()
 
 
 def _verify_evm(content: bytes, signature: str, address: str) -> bool:
-    return recover_from(evm_digest(content), signature) == address
+    return recover(content, signature) == address
 
 
 def _mark_solana(content: bytes, key: Keypair) -> str:

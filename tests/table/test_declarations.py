@@ -14,9 +14,9 @@ from api.http.answers import returned_by
 from api.http.endpoint import Declared, Endpoint, Options, Routes
 from api.http.who import public
 from api.routes import endpoints
-from custody.chains.orders import EvmSigned
 from custody.kit.answers import Answered, Created, Document
 from custody.kit.paging import Listed
+from custody.signing.answers import EvmSigned
 from custody.signing.types import Decided, Pending, PolicyRateLimited, PolicyRefused
 from tests.outside.processes import PROJECT
 

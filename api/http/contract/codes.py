@@ -31,7 +31,8 @@ from custody.kit import cursors, jwt
 from custody.kit.errors import CustodyError, Invalid, Unavailable
 from custody.kit.json_bodies import BadBody
 from custody.protocol import client, refusals, workers
-from custody.protocol.identity.refusals import SignatureKeyUnknown, SignatureMismatch, SignatureReplayed
+from custody.protocol.identity.refusals import SignatureKeyUnknown
+from custody.protocol.refusals import SignatureMismatch, SignatureReplayed
 from custody.protocol.signer.refusals import (
     AuthorityTampered,
     AutomationDisabled,

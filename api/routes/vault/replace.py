@@ -3,13 +3,14 @@
 from api.http.endpoint import Routes
 from api.http.who import asking
 from api.routes.vault.refusals import EVM, NODE, ORDER, REPLACEMENT
-from custody.chains.orders import EvmSigned, ReplacementFees
+from custody.chains.orders import ReplacementFees
 from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.orders import ReplaceEvm
 from custody.signing import replace
+from custody.signing.answers import EvmSigned
 from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")

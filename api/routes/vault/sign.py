@@ -7,13 +7,9 @@ from api.routes.vault.refusals import EVM, MESSAGE, NODE, ORDER, SOLANA, TYPED_D
 from custody.chains.orders import (
     EvmOrder,
     EvmQuestion,
-    EvmSigned,
-    MessageSigned,
     SolanaOrder,
     SolanaQuestion,
-    SolanaSigned,
     TypedDataQuestion,
-    TypedDataSigned,
 )
 from custody.chains.typed_body import TypedDataBody
 from custody.kit.answers import Answered
@@ -22,6 +18,7 @@ from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.orders import SignOrder
 from custody.signing import request
+from custody.signing.answers import EvmSigned, MessageSigned, SolanaSigned, TypedDataSigned
 from custody.signing.questions import MessageBody, message_question
 from custody.signing.types import Decided
 

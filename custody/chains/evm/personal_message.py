@@ -21,22 +21,13 @@ class BadSignature(Unauthenticated):
         super().__init__(message, code="signature_invalid")
 
 
-def digest(text: str) -> bytes:
-    """The 32 bytes that a wallet signs for this text."""
-    return digest_of(text.encode())
+def digest(message: str | bytes) -> bytes:
+    """The 32 bytes that a wallet signs for this; the prefix keeps it from ever being a transaction."""
+    raw = message.encode() if isinstance(message, str) else message
+    return keccak256(_PREFIX + str(len(raw)).encode() + raw)
 
 
-def digest_of(message: bytes) -> bytes:
-    """The 32 bytes that a wallet signs for these; the prefix keeps it from ever being a transaction."""
-    return keccak256(_PREFIX + str(len(message)).encode() + message)
-
-
-def recover(text: str, signature: str) -> str:
-    """The EIP-55 address whose key made the signature of a text, as of `recover_from`."""
-    return recover_from(digest(text), signature)
-
-
-def recover_from(signed: bytes, signature: str) -> str:
+def recover(message: str | bytes, signature: str) -> str:
     """The EIP-55 address whose key made the signature (0x and 65 bytes r, s, v in hex), or BadSignature.
 
     Every well-formed signature belongs to *some* address, so the caller must compare it with the one claimed.
@@ -49,7 +40,7 @@ def recover_from(signed: bytes, signature: str) -> str:
     if parity is None or not 0 < int.from_bytes(raw[32:64]) <= ORDER // 2:
         raise BadSignature
     try:
-        key = PublicKey.from_signature_and_message(raw[:64] + bytes((parity,)), signed, hasher=None)
+        key = PublicKey.from_signature_and_message(raw[:64] + bytes((parity,)), digest(message), hasher=None)
     except ValueError:
         raise BadSignature from None
     return address_of(key.format(compressed=False))

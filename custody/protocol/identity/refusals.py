@@ -325,14 +325,6 @@ class SignatureKeyUnknown(Unauthenticated):
     """No active key may sign this request; check X-Service-Signing-Key-Id."""
 
 
-class SignatureMismatch(Unauthenticated):
-    """The signature does not match this request: compare method, path and query, tenant, times, key and body."""
-
-
-class SignatureReplayed(Unauthenticated):
-    """This signature was used before; sign every request again, also after a refusal."""
-
-
 class SigningKeyAbsent(NotFound):
     """No such active key."""
 
