@@ -151,6 +151,12 @@ def test_both_names_of_a_bitcoin_network_are_one_chain(listed, named):
     assert decision(set_, Subject("bitcoin", "bitcoin", None, None, "bc1q", ())) == "refuse"
 
 
+def test_a_document_without_a_chain_is_on_no_list_whatever_else_it_names():
+    set_ = rules(rule("allowed-chains", {"chains": [REGTEST]}))
+
+    assert decision(set_, Subject("evm", "typed_data", None, REGTEST, ALICE, ())) == "refuse"
+
+
 def test_a_chain_of_one_family_allows_none_of_another():
     solana = Subject("solana", "solana", 101, GENESIS, SOMEBODY, ())
 
@@ -177,6 +183,16 @@ def test_fewer_chains_of_any_kind_tighten_and_one_more_of_any_kind_loosens(old, 
     assert after.tightens(before)
     assert after.tightens(after)
     assert not before.tightens(after)
+
+
+def test_a_lower_threshold_of_another_asset_is_no_tightening():
+    old, same, other = (
+        rules(rule("auto-approve-threshold", {"threshold": amount, "asset": asset}))[0].terms
+        for amount, asset in (("5", TOKEN), ("5", TOKEN), ("4", "evm:native"))
+    )
+
+    assert same.tightens(old)
+    assert not other.tightens(old)
 
 
 @pytest.mark.parametrize("of", [{}, {"asset": TOKEN}])
