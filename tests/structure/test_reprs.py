@@ -9,6 +9,7 @@ import pytest
 
 import api
 import custody
+import identity
 import signer
 
 CANARY = "canary-of-a-secret"
@@ -51,6 +52,9 @@ HARMLESS = {
     "Guard.credential",
     "PolicyViolation.value",
     "OrderEvent.value",
+    "Inner.data",
+    "Inner.value",
+    "Site.value",
     "_Emitted.data",
     "DnsRecord.value",
     "Domain.token",
@@ -129,7 +133,7 @@ HARMLESS = {
 
 def structs() -> Iterator[type[msgspec.Struct]]:
     """Every struct of the processes that see secrets of people and tenants."""
-    for package in (custody, signer, api):
+    for package in (custody, signer, identity, api):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__") and ".cli" not in module.name:
                 importlib.import_module(module.name)

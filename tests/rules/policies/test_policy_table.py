@@ -126,7 +126,7 @@ def test_a_blocked_contract_or_recipient_is_refused_in_every_row(row: str) -> No
         ("bitcoin", "sign"),
     ],
 )
-def test_what_is_unread_asks_where_a_token_of_its_chain_is_limited(asset: str, wanted: str) -> None:
+def test_unread_bytes_ask_where_a_token_of_their_chain_is_limited(asset: str, wanted: str) -> None:
     limited = rules(rule("spending-limit", {"maxPerDay": "1000", "asset": asset}))
 
     for row in ("nothing of a call", "a document of unknown kind"):
