@@ -70,6 +70,25 @@ _SIGNED: Final = _each(
     "raw rawTransaction signedTransaction serializedTransaction hash v r s yParity signature",
     "a transaction is sent as its fields, and signed here",
 )
+_FORMS: Final = 'text goes into "message" and bytes go into "raw", and no other word says how to read them'
+_MESSAGES: Final[Names] = {
+    **_ANY,
+    **_each("text content msg plaintext messageText", Meant("message")),
+    **_each("payload data body bytes messageBytes", 'text goes into "message", and bytes go into "raw"'),
+    **_each("encoding display format", _FORMS),
+    **_each("address signWith publicKey", _ANY["from"]),
+    **_each("chainType family walletType", 'it is "chainFamily" here, evm or solana'),
+    **_each("caip2", 'the number of the chain goes into "chainId"'),
+    **_each("hash digest messageHash", "hashes are not signed; send what was hashed"),
+    **_each("type method params parameters", "the route says what is signed; what `params` hold are fields here"),
+    **_each(
+        "domain types primaryType typedData statement uri version nonce issuedAt expirationTime notBefore requestId "
+        "resources",
+        'a sign-in message is sent whole, as "message"; typed data has POST /vault/{agentId}/sign-typed-data',
+    ),
+    **_each("transaction tx", "transactions have routes of their own"),
+    **_each("broadcast", "nothing is sent to a node; the answer is the signature"),
+}
 _SOLANA_INSIDE: Final = "it stands in the serialized transaction"
 _ACCOUNT: Final[Names] = {
     **_each("name label", Meant("displayName")),
@@ -157,6 +176,20 @@ FIELD_NAMES: Final[Mapping[str, Names]] = {
             "how a node takes the transaction is the deployment's",
         ),
     },
+    "EvmMessageOrder": {
+        **_MESSAGES,
+        **_EVM_CHAIN,
+        **_each("hexstr hex primitive rawMessage messageHex", Meant("raw", "0x and hex for the EVM wallet")),
+        **_each("base64", 'give the same bytes as 0x and hex, as "raw"'),
+        **_each("prefix hashFunction", "the message is hashed here, under the prefix of EIP-191"),
+    },
+    "SolanaMessageOrder": {
+        **_MESSAGES,
+        **_each("chain cluster network networkId", Meant("chainId", "101 for mainnet, 102 for devnet")),
+        **_each("base64 rawMessage messageBase64", Meant("raw", "standard base64 for the Solana wallet")),
+        **_each("hexstr hex messageHex base58 primitive", 'give the same bytes in standard base64, as "raw"'),
+        **_each("prefix hashFunction", "the bytes are signed as they are, and nothing is put before them"),
+    },
     "PsbtOrder": {
         **_ANY,
         **_each("psbt tx base64 unsignedPsbt transaction", Meant("psbtBase64", "in base64")),
@@ -180,6 +213,7 @@ FIELD_NAMES: Final[Mapping[str, Names]] = {
             "TransferQuestion",
             "SolanaQuestion",
             "PsbtQuestion",
+            "MessageSimulation",
         ),
         _each("order body transaction psbt params", Meant("request")),
     ),

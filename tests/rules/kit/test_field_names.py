@@ -11,12 +11,23 @@ from eth_account import Account
 from msgspec import inspect
 
 from api.routes import endpoints
-from custody.chains.orders import CallsOrder, EvmOrder, PsbtOrder, ReplacementFees, SolanaOrder, TransferOrder
+from custody.chains.message_effects import read_order
+from custody.chains.orders import (
+    CallsOrder,
+    EvmMessageOrder,
+    EvmOrder,
+    PsbtOrder,
+    ReplacementFees,
+    SolanaMessageOrder,
+    SolanaOrder,
+    TransferOrder,
+)
 from custody.chains.table import load
 from custody.chains.typed_body import TypedDataBody
 from custody.intents import payloads
 from custody.kit.field_names import FIELD_NAMES, Meant
 from custody.kit.validation import explain
+from custody.signing.questions import MessageBody
 from custody.transactions.ledger import Facts
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.kind import Inputs
@@ -46,7 +57,16 @@ BODIES: dict[type[msgspec.Struct], dict[str, Any]] = {
     PsbtOrder: {
         "walletScope": "bitcoin:mainnet:p2wpkh:0:0:0", "psbtBase64": "cHNidP8=", "finalize": True, "referenceId": "b",
     },
+    EvmMessageOrder: {
+        "chainFamily": "evm", "message": "hello", "raw": "0x00ff", "chainId": 8453, "referenceId": "b",
+    },
+    SolanaMessageOrder: {
+        "chainFamily": "solana", "message": "hello", "raw": "AP8=", "chainId": 102, "referenceId": "b",
+    },
 }  # fmt: skip
+# Of these a body has one.
+FORMS = {"message": "raw", "raw": "message"}
+MESSAGES = (EvmMessageOrder, SolanaMessageOrder)
 
 
 def structs_of(shape: Any) -> Iterator[type[msgspec.Struct]]:
@@ -106,6 +126,8 @@ RENAMED = [
 @pytest.mark.parametrize(("shape", "name", "field"), RENAMED, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_following_the_advice_gives_the_same_order(shape: type[msgspec.Struct], name: str, field: str) -> None:
     body = dict(BODIES[shape])
+    if shape in MESSAGES:
+        del body[FORMS.get(field, "raw")]
     given = {**body, name: body[field]}
     del given[field]
     assert f'{name} is no field here; call it "{field}"' in refusal(given, shape)
@@ -114,7 +136,45 @@ def test_following_the_advice_gives_the_same_order(shape: type[msgspec.Struct], 
     assert advised is not None
     given[advised[1]] = given.pop(name)
 
-    assert msgspec.convert(given, shape) == msgspec.convert(body, shape)
+    order = msgspec.convert(given, shape)
+    assert order == msgspec.convert(body, shape)
+    if isinstance(order, MESSAGES):
+        assert read_order(order).raw == (b"hello" if "message" in body else b"\0\xff")
+
+
+@pytest.mark.parametrize("struct", ["EvmMessageOrder", "SolanaMessageOrder"])
+def test_an_encoding_of_a_message_is_never_guessed(struct: str) -> None:
+    """Text in hex or base64 is signed as the letters it is: a caller who names an encoding means `raw`."""
+    for name in ("encoding", "display", "format", "payload", "data"):
+        told = str(FIELD_NAMES[struct][name])
+        assert '"message"' in told
+        assert '"raw"' in told
+
+
+@pytest.mark.parametrize(
+    ("struct", "names", "field"),
+    [
+        ("EvmMessageOrder", "text content", "message"),
+        ("SolanaMessageOrder", "text content", "message"),
+        ("EvmMessageOrder", "hexstr hex primitive", "raw"),
+        ("SolanaMessageOrder", "base64 messageBase64", "raw"),
+    ],
+)
+def test_bytes_are_never_called_the_text_of_a_message(struct: str, names: str, field: str) -> None:
+    meant = [FIELD_NAMES[struct][name] for name in names.split()]
+
+    assert [one.field for one in meant if isinstance(one, Meant)] == [field] * len(meant)
+
+
+def test_the_route_of_messages_tells_of_both_wallets() -> None:
+    asked = {"chainFamily": "evm", "hexstr": "0x00ff"}
+    with pytest.raises(msgspec.ValidationError) as refused:
+        msgspec.convert(asked, MessageBody)
+
+    assert explain(refused.value, MessageBody).sentence("The body") == (
+        'hexstr is no field here; call it "raw", 0x and hex for the EVM wallet; or give the same bytes in standard '
+        'base64, as "raw".'
+    )
 
 
 TOLD = [
@@ -156,6 +216,12 @@ NODES = (
     "type nonce to from gas value input data gasPrice maxPriorityFeePerGas maxFeePerGas maxFeePerBlobGas accessList "
     "blobVersionedHashes blobs chainId"
 )
+# Of messages: viem, eth-account and web3.py, Solana's wallets, Privy and Turnkey.
+SIGN_MESSAGE = "account message raw"
+ENCODE_DEFUNCT = "primitive hexstr text account data"
+WALLET_STANDARD = "account message display"
+PRIVY = "walletId method params message encoding chainType caip2 address"
+TURNKEY = "signWith payload encoding hashFunction parameters type"
 SEND_CALLS = "version id chainId from atomicRequired calls capabilities"
 
 
@@ -165,8 +231,25 @@ SEND_CALLS = "version id chainId from atomicRequired calls capabilities"
         *((EvmOrder, names) for names in (VIEM, VIEM_CONTRACT, ETHERS, WEB3JS, NODES)),
         (CallsOrder, SEND_CALLS),
         (TypedDataBody, "account domain types primaryType message"),
+        *((EvmMessageOrder, names) for names in (SIGN_MESSAGE, ENCODE_DEFUNCT, PRIVY, TURNKEY)),
+        *((SolanaMessageOrder, names) for names in (WALLET_STANDARD, PRIVY, TURNKEY)),
     ],
-    ids=["viem", "viem's contracts", "ethers", "web3.js", "nodes", "wallet_sendCalls", "viem's typed data"],
+    ids=[
+        "viem",
+        "viem's contracts",
+        "ethers",
+        "web3.js",
+        "nodes",
+        "wallet_sendCalls",
+        "viem's typed data",
+        "viem's messages",
+        "eth-account",
+        "Privy",
+        "Turnkey",
+        "wallets of Solana",
+        "Privy on Solana",
+        "Turnkey on Solana",
+    ],
 )
 def test_every_field_of_the_libraries_is_taken_or_explained(shape: type[msgspec.Struct], names: str) -> None:
     fields = {field.encode_name for field in msgspec.structs.fields(shape)}
