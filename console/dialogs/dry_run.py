@@ -13,6 +13,7 @@ from console.rules.dry_run_in_words import data_of, dry_run_in_words, order_of
 from console.rules.typed_order import (
     BITCOIN,
     EVM,
+    MESSAGE,
     SOLANA,
     TYPED_DATA,
     BadField,
@@ -32,7 +33,18 @@ from console.wire.failures import Answered, Failure
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Account, Simulated
 
-_KINDS: Final = ((EVM, "EVM"), (TYPED_DATA, "typed data"), (SOLANA, "Solana"), (BITCOIN, "Bitcoin PSBT"))
+_KINDS: Final = (
+    (EVM, "EVM"),
+    (TYPED_DATA, "typed data"),
+    (MESSAGE, "message"),
+    (SOLANA, "Solana"),
+    (BITCOIN, "Bitcoin PSBT"),
+)
+# The fields for JSON, with what is pasted into each.
+_PASTED: Final = {
+    "document": "paste the document: domain, types, primaryType, message",
+    "body": 'paste the body: {"chainFamily": "evm", "message": "…"}',
+}
 # Which field says the chain of an amount.
 _AMOUNTS: Final = {"value": (EVM, "chain"), "declared": (SOLANA, "cluster")}
 _OUTDATED: Final = "The input has changed. Press Enter to simulate it."
@@ -58,7 +70,7 @@ class DryRun(Ask[list[Line]]):
     DryRun #dry-answer { width: 1fr; padding-left: 1; border-left: solid $panel; scrollbar-size-vertical: 1; }
     DryRun Choice { margin-bottom: 1; }
     DryRun .dry-kind { height: auto; }
-    DryRun #dry-typed_data { height: 1fr; }
+    DryRun #dry-typed_data, DryRun #dry-message { height: 1fr; }
     DryRun TextArea { height: 1fr; min-height: 5; }
     DryRun .dry-wrong { height: auto; color: $text-error; }
     DryRun.-narrow #dry-form { width: 1fr; }
@@ -88,10 +100,9 @@ class DryRun(Ask[list[Line]]):
                     yield TypedField("chain", "chain id", "empty: the service's own")
                     yield TypedField("data", "data", "0x…, empty for a plain payment")
                 with Vertical(id="dry-typed_data", classes="dry-kind"):
-                    yield PastedText(
-                        placeholder="paste the document: domain, types, primaryType, message", id="document"
-                    )
-                    yield PlainText("", id="document-wrong", classes="dry-wrong")
+                    yield from self._pasted("document")
+                with Vertical(id="dry-message", classes="dry-kind"):
+                    yield from self._pasted("body")
                 with Vertical(id="dry-solana", classes="dry-kind"):
                     yield TypedField("transaction", "message", "base64")
                     yield TypedField("recipient", "to", "the recipient's address")
@@ -206,18 +217,23 @@ class DryRun(Ask[list[Line]]):
     def _typed(self) -> dict[str, str]:
         typed = {field.id or "": field.text for field in self.query(TypedField)}
         return {name.removeprefix("field-"): text for name, text in typed.items()} | {
-            "document": self.query_one("#document", TextArea).text
+            name: self.query_one(f"#{name}", TextArea).text for name in _PASTED
         }
 
+    def _pasted(self, name: str) -> ComposeResult:
+        yield PastedText(placeholder=_PASTED[name], id=name)
+        yield PlainText("", id=f"{name}-wrong", classes="dry-wrong")
+
     def _point_at(self, field: str, sentence: str) -> None:
-        if field == "document":
-            self.query_one("#document-wrong", PlainText).update(f"! {sentence}")
+        if field in _PASTED:
+            self.query_one(f"#{field}-wrong", PlainText).update(f"! {sentence}")
         else:
             self._field(field).note(sentence, wrong=True)
         self.query_one(f"#{field}").focus()
 
     def _forget_notes(self) -> None:
-        self.query_one("#document-wrong", PlainText).update("")
+        for name in _PASTED:
+            self.query_one(f"#{name}-wrong", PlainText).update("")
         for field in self.query(TypedField):
             if (field.id or "").removeprefix("field-") not in _AMOUNTS:
                 field.note("")

@@ -12,11 +12,13 @@ from typing import Final
 
 from console.orders.order import Known, Order
 from console.texts.amounts import quoted
+from console.texts.fields import counted
 from console.texts.lines import Line
 from console.texts.plain import clipped, plain
 
 KINDS: Final = frozenset({"evm_message", "solana_message"})
 _SIGN_IN: Final = "sign-in: "
+_BARE: Final = "bytes"
 _PHRASE: Final = "wants you to sign in with your"
 _WIDTH: Final = 72
 _SHOWN, _ALL = 40, 400
@@ -33,6 +35,11 @@ _FIELDS: Final[Mapping[str, str]] = {
     "Expiration Time": "good until",
     "Request ID": "request",
 }
+# The line of a sign-in message that is a sentence of its site, and what stands there where it has none.
+_STATEMENT_LINE: Final = 3
+_NO_STATEMENT: Final = re.compile(rf"(?:{'|'.join(_FIELDS)}|Version|Nonce|Resources):|\Z")
+# As the service tells hex from base64, which may begin with the same two letters.
+_HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*\Z")
 _HOST: Final = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
@@ -45,6 +52,11 @@ def site_of(order: Order) -> str | None:
     """Where a sign-in message signs in; None for any other message."""
     label = next((effect.label for effect in order.effects if effect.label), None) or ""
     return clipped(label.removeprefix(_SIGN_IN), _DOMAIN) if label.startswith(_SIGN_IN) else None
+
+
+def chain_said(order: Order, data: object) -> str | None:
+    """The chain that a sign-in message names, in its own words; None where it names none, or is no sign-in."""
+    return None if site_of(order) is None else _fields(text_of(data) or "").get("Chain ID")
 
 
 def message_in_words(order: Order, known: Known) -> list[Line]:
@@ -63,11 +75,7 @@ def message_dangers(order: Order, known: Known) -> list[Line]:
     """What must not be missed before a signature is given."""
     site, text = site_of(order), text_of(known.data)
     if site is None:
-        if text is not None and _PHRASE in text.casefold():
-            return [Line("! It looks like a sign-in and is none to the letter: a careless site may take it.", "bad")]
-        if text is None or any(effect.label == "bytes" for effect in order.effects):
-            return [Line("! Not plain text: nobody can read all of what is signed.", "bad")]
-        return [Line("! What this message is good for only its reader knows: read all of it.", "bad")]
+        return _dangers_of_text(order, known, text)
     said = [Line(f"! Signing in as this wallet to {quoted(site, _DOMAIN)}.", "bad")]
     if "xn--" in site.lower():
         said.append(Line("! The site's name is punycode (xn--): a browser may show it like another name.", "bad"))
@@ -79,10 +87,19 @@ def message_dangers(order: Order, known: Known) -> list[Line]:
     return said
 
 
+def _dangers_of_text(order: Order, known: Known, text: str | None) -> list[Line]:
+    said = []
+    if text is not None and _PHRASE in text.casefold():
+        said.append(Line("! It looks like a sign-in and is none to the letter: a careless site may take it.", "bad"))
+    if _is_bare(order) or (text is None and known.data is not None):
+        said.append(Line("! Not plain text: nobody can read all of what is signed.", "bad"))
+    return said or [Line("! What this message is good for only its reader knows: read all of it.", "bad")]
+
+
 def message_lines(data: object) -> list[Line]:
     """The whole message, as far as it is no longer than a few screens."""
     text = text_of(data)
-    return _bytes(data) if text is None else [Line(f"message, {len(text):,} characters:"), *_text(text, _ALL)]
+    return _bytes(data) if text is None else [Line("message:"), *_text(text, _ALL)]
 
 
 def message_title(order: Order) -> str:
@@ -90,8 +107,7 @@ def message_title(order: Order) -> str:
     site = site_of(order)
     if site is not None:
         return f"Signs in to {quoted(site, 40)}"
-    bare = any(effect.label == "bytes" for effect in order.effects)
-    return "Signs bytes that are no plain text" if bare else "Signs a message"
+    return "Signs bytes that are no plain text" if _is_bare(order) else "Signs a message"
 
 
 def text_of(data: object) -> str | None:
@@ -107,12 +123,16 @@ def text_of(data: object) -> str | None:
         return None
 
 
+def _is_bare(order: Order) -> bool:
+    return any(effect.label == _BARE for effect in order.effects)
+
+
 def _raw(data: Mapping[object, object]) -> bytes | None:
     sent = data.get("raw")
     if not isinstance(sent, str):
         return None
     try:
-        return bytes.fromhex(sent[2:]) if sent.startswith("0x") else base64.b64decode(sent, validate=True)
+        return bytes.fromhex(sent[2:]) if _HEX.match(sent) else base64.b64decode(sent, validate=True)
     except (ValueError, binascii.Error):
         return None
 
@@ -126,20 +146,21 @@ def _fields(text: str) -> dict[str, str]:
 def _sign_in(text: str | None) -> list[Line]:
     if text is None:
         return []
-    found = _fields(text)
-    said = [Line(f"  {word}: {quoted(found[name], _VALUE)}") for name, word in _FIELDS.items() if name in found]
+    found, lines = _fields(text), text.split(_LINE_END)[_STATEMENT_LINE:][:1]
+    said = [Line(f"  statement: {quoted(one, _VALUE)}") for one in lines if not _NO_STATEMENT.match(one)]
+    said += [Line(f"  {word}: {quoted(found[name], _VALUE)}") for name, word in _FIELDS.items() if name in found]
     return said if "Expiration Time" in found else [*said, Line("  it names no end", "warn")]
 
 
 def _text(text: str, most: int) -> list[Line]:
-    lines = [
-        piece[at : at + _WIDTH]
-        for piece in re.findall(rf".*?{re.escape(_LINE_END)}|.+\Z", text)
-        for at in range(0, len(piece), _WIDTH)
-    ]
-    said = [Line(f"  | {line}") for line in lines[:most]]
-    if (more := len(lines) - most) > 0:
-        said.append(Line(f"Not all of the message is shown here: {more:,} lines more.", "bad"))
+    """One line for each of its own; beyond so many lines of a screen they are counted, and not shown."""
+    said, left = [], most
+    for piece in re.findall(rf".*?{re.escape(_LINE_END)}|.+\Z", text):
+        if left > 0:
+            said.append(Line(f"  | {piece[: left * _WIDTH]}"))
+        left -= -(-len(piece) // _WIDTH)
+    if left < 0:
+        said.append(Line(f"Not all of the message is shown here: {counted(-left, 'line', 'lines')} more.", "bad"))
     return said
 
 

@@ -8,7 +8,7 @@ break can fall into it; what others have named themselves stands in quotation ma
 from typing import Final
 
 from console.orders.document import unread
-from console.orders.message_in_words import is_message, message_in_words, message_title
+from console.orders.message_in_words import is_message, message_in_words, message_title, site_of
 from console.orders.one_line import labelled
 from console.orders.order import Known, Order
 from console.orders.parties import brief, paid, parties, same, token_of
@@ -101,6 +101,8 @@ def _chain(order: Order, known: Known) -> list[Line]:
         return [Line(f"On {chain_of(order.kind, None, named)}.")]
     if is_message(order):
         named = chain_of(order.kind, order.chain_id, order.caip2) if order.chain_id is not None else order.caip2
+        if named and site_of(order) is None:
+            return [Line(f"The agent says that it is for {named}; such a signature is good on every chain.")]
         return [Line(f"It is for {named}, by its own word." if named else "It is for no one chain.")]
     if order.chain_id is None:
         if order.kind == "evm":

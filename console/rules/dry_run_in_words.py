@@ -4,13 +4,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from console.orders.limits import limits
+from console.orders.message_in_words import chain_said
 from console.orders.order import Known, Order
 from console.orders.results import results
 from console.orders.words import essentials
 from console.texts.amounts import coins, whole, written
 from console.texts.chains import bitcoin_network, native_coin
 from console.texts.lines import Heading, Line
-from console.texts.plain import clipped
+from console.texts.plain import clipped, harmless
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Simulated
 
@@ -32,6 +33,8 @@ _SOLANA: Final = 101
 def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order:
     """The order that was asked about, with what its bytes do."""
     request, kind = question["request"], question["kind"]
+    if kind == "message":
+        return _message(agent, question, answer)
     declares = kind not in ("typed_data", "bitcoin")
     scope = bitcoin_network(request["walletScope"]) if kind == "bitcoin" else None
     return Order(
@@ -47,9 +50,22 @@ def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order
     )
 
 
-def data_of(question: dict[str, Any]) -> str | None:
+def data_of(question: dict[str, Any]) -> object:
     """What would be signed, where that says more than its effects."""
-    return question["request"]["psbtBase64"] if question["kind"] == "bitcoin" else None
+    request = question["request"]
+    if question["kind"] == "message":
+        # It was typed here, and has not come through the door.
+        return harmless({form: request[form] for form in ("message", "raw") if form in request})
+    return request["psbtBase64"] if question["kind"] == "bitcoin" else None
+
+
+def _message(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order:
+    """A message is for the chain that it says itself, else for the one that was typed."""
+    request = question["request"]
+    kind, number = f"{request['chainFamily']}_message", written(request.get("chainId"))
+    order = Order(agent.id, kind, number, None, None, answer.effects, answer.results, agent_name=agent.name)
+    said = chain_said(order, data_of(question)) if number is None else None
+    return order if said is None else replace(order, chain_id=whole(said), caip2=said)
 
 
 def _chain(kind: str, request: dict[str, Any], answer: Simulated) -> int | None:

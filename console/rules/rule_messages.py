@@ -20,6 +20,9 @@ def message_allowlist(terms: Terms) -> list[Line]:
     if patterns:
         lines.append(Line("either wallet may sign texts like these, where * is anything on its line:"))
         lines += [Line(f"  | {clipped(pattern, _PATTERN_CHARACTERS)}") for pattern in patterns]
+    if any(terms.unread(name) for name in (*_WALLETS, "patterns")):
+        # What is stored there may list any message.
+        return lines
     said = "every other message needs approval" if lines else "every message needs approval"
     return [*lines, Line(said)]
 

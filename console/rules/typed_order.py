@@ -10,17 +10,20 @@ from console.texts.amounts import coins
 from console.texts.chains import CHAINS, Coin
 from console.texts.chains import EVM as EVM_COINS
 
-EVM, TYPED_DATA, SOLANA, BITCOIN = "evm", "typed_data", "solana", "bitcoin"
+EVM, TYPED_DATA, MESSAGE, SOLANA, BITCOIN = "evm", "typed_data", "message", "solana", "bitcoin"
 # The API's name of a field, and the input it belongs to.
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     EVM: {"to": "to", "value": "value", "chainId": "chain", "data": "data"},
     TYPED_DATA: dict.fromkeys(("domain", "types", "primaryType", "value", "request"), "document"),
+    MESSAGE: dict.fromkeys(("chainFamily", "message", "raw", "chainId", "referenceId", "request"), "body"),
     SOLANA: {"transaction": "transaction", "to": "recipient", "value": "declared", "chainId": "cluster"},
     BITCOIN: {"walletScope": "scope", "psbtBase64": "psbt"},
 }
 # What is refused before it is judged names no field, but its code says which it is.
 _CODES: Final = {
-    "unknown_chain": {EVM: "chain", SOLANA: "cluster"},
+    "unknown_chain": {EVM: "chain", SOLANA: "cluster", MESSAGE: "body"},
+    "bad_message": {MESSAGE: "body"},
+    "message_not_ours": {MESSAGE: "body"},
     "bad_typed_data": {TYPED_DATA: "document"},
     "solana_malformed": {SOLANA: "transaction"},
     "solana_unsupported": {SOLANA: "transaction"},
@@ -51,7 +54,7 @@ class BadField(Exception):
 def question(kind: str, typed: Mapping[str, str]) -> dict[str, Any]:
     """The body that `simulate` takes, or BadField."""
     given = {name: text.strip() for name, text in typed.items()}
-    build = {EVM: _evm, TYPED_DATA: _typed_data, SOLANA: _solana, BITCOIN: _bitcoin}[kind]
+    build = {EVM: _evm, TYPED_DATA: _typed_data, MESSAGE: _message, SOLANA: _solana, BITCOIN: _bitcoin}[kind]
     return {"kind": kind, "request": build(given)}
 
 
@@ -113,14 +116,15 @@ def _evm(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _typed_data(given: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        document = msgspec.json.decode(_needed(given, "document", "the document as JSON"), type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError) as problem:
-        raise BadField("document", f"Not a JSON object: {problem}.") from None
+    document = _object(given, "document", "the document as JSON")
     # Wallets call it `message`; the API has the word of the signing libraries.
     if "message" in document and "value" not in document:
         document["value"] = document.pop("message")
     return document
+
+
+def _message(given: Mapping[str, str]) -> dict[str, Any]:
+    return _object(given, "body", "the message as JSON, as sign-message takes it")
 
 
 def _solana(given: Mapping[str, str]) -> dict[str, Any]:
@@ -141,6 +145,13 @@ def _needed(given: Mapping[str, str], field: str, what: str) -> str:
     if not given[field]:
         raise BadField(field, f"Write {what}.")
     return given[field]
+
+
+def _object(given: Mapping[str, str], field: str, what: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(_needed(given, field, what), type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise BadField(field, f"Not a JSON object: {problem}.") from None
 
 
 def _chain(field: str, text: str) -> int:

@@ -1,10 +1,11 @@
-"""Lines in words, broken by our own hand: what continues a line is indented under it.
+"""Lines in words, broken by our own hand: what continues a line is indented under it, behind its bar if it has one.
 
 So nothing that an agent has written can come to stand at the beginning of a line and look like one of the console's.
 """
 
+import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
@@ -17,6 +18,8 @@ from console.texts.lines import Heading, Line
 _HANGING = 2
 # A blank in front of a continued line leaves too little room in a column narrower than this.
 _NARROWEST = 20
+# What stands before each line of a text of others.
+_BAR: Final = re.compile(r" *\| ")
 
 
 class LineView(Widget):
@@ -83,14 +86,15 @@ class LineView(Widget):
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """A text in lines of at most so many cells; what continues is indented two more than it began."""
+    """A text in lines of at most so many cells; what continues is indented two more than it began, or has its bar."""
     if width <= 0 or cell_len(text) <= width:
         return [text]
-    indent = len(text) - len(text.lstrip(" "))
-    hanging = " " * (indent + _HANGING if width >= _NARROWEST else 0)
+    bar = _BAR.match(text)
+    begin = bar[0] if bar else " " * (len(text) - len(text.lstrip(" ")))
+    hanging = begin if bar else begin + " " * _HANGING if width >= _NARROWEST else ""
     lines: list[str] = []
-    line, begun = " " * indent, False
-    for word in text[indent:].split(" "):
+    line, begun = begin, False
+    for word in text[len(begin) :].split(" "):
         longer = f"{line} {word}" if begun else line + word
         if cell_len(longer) > width:
             if begun:

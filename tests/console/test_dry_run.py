@@ -140,6 +140,28 @@ async def test_typed_data_is_tried_by_a_viewer(service: Service, tenant: Tenant,
             await console.sees("It would be QUEUED", "Note")
 
 
+async def test_a_message_is_tried_and_shown_letter_for_letter(
+    service: Service, tenant: Tenant, careful: Agent, folder: Path, pictures: SnapshotAssertion
+) -> None:
+    async with at("policies", service, folder, tenant) as console:
+        await open_form(console)
+        await console.press("shift+tab", "right", "right")
+        body = console.one(TextArea, "#body")
+        body.text = f'{{"chainFamily": "evm", "message": "0x{"12" * 32}", "raw": "0x12"}}'
+        await console.press("enter")
+        await console.sees("! Send one of message and raw.")
+        assert body.has_focus
+        said = "I own this wallet, and nobody else does.\\nI pay \\u202e001."
+        body.text = f'{{"chainFamily": "evm", "message": "{said}", "chainId": 8453}}'
+        await console.press("enter")
+        await console.sees(
+            "It would be QUEUED", "| I own this wallet, and nobody else does.\\n", "| I pay <U+202E>001."
+        )
+
+        assert await console.picture() == pictures
+    assert tenant.ok("GET", "/vault/careful/history") == []
+
+
 async def test_a_psbt_is_tried_and_told_from_its_bytes(service: Service, tenant: Tenant, folder: Path) -> None:
     agent = tenant.agent(LISTED, rule("spending-limit", maxPerDay="60000", asset="bitcoin"), agent_id="careful")
     psbt = payment(agent, 50_000)
@@ -241,6 +263,19 @@ def test_a_solana_order_has_the_api_s_names() -> None:
     }
 
 
+def test_a_message_is_asked_about_as_it_is_signed() -> None:
+    asked = question("message", {"body": ' {"chainFamily": "solana", "raw": "aGVsbG8h", "chainId": 102}\n'})
+
+    assert asked == {"kind": "message", "request": {"chainFamily": "solana", "raw": "aGVsbG8h", "chainId": 102}}
+
+
+@pytest.mark.parametrize("body", ["", "hello", '["evm", "hello"]', '{"chainFamily": "evm"', "[" * 100_000])
+def test_a_text_that_is_no_body_of_a_message_is_laid_at_its_field(body: str) -> None:
+    with pytest.raises(BadField) as bad:
+        question("message", {"body": body})
+    assert bad.value.field == "body"
+
+
 def test_a_psbt_has_the_api_s_names_and_its_network() -> None:
     asked = question("bitcoin", {"scope": "bitcoin:regtest:p2wpkh:0:0:0 ", "psbt": " cHNidP8= "})
 
@@ -257,6 +292,9 @@ def test_a_psbt_has_the_api_s_names_and_its_network() -> None:
         ("evm", {"code": "unknown_chain"}, "chain"),
         ("evm", {"fields": ["request.data"]}, "data"),
         ("typed_data", {"fields": ["request.types.Note[0]"]}, "document"),
+        ("message", {"fields": ["message", "raw"], "code": "bad_message"}, "body"),
+        ("message", {"fields": ["request.chainFamily"]}, "body"),
+        ("message", {"code": "message_not_ours"}, "body"),
         ("solana", {"code": "declared_mismatch"}, "declared"),
         ("solana", {"fields": ["request.to"]}, "recipient"),
         ("bitcoin", {"code": "fee_above_cap"}, "psbt"),

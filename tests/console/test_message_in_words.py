@@ -245,7 +245,7 @@ def test_the_site_in_a_list_is_clipped_and_keeps_its_quotation_marks() -> None:
     assert len(said(shown, known)[0]) < 300
 
 
-def test_what_is_not_known_yet_is_not_said_to_be_no_text() -> None:
+def test_a_message_that_is_not_known_yet_is_not_said_to_be_no_text() -> None:
     shown, _ = asked("hello")
 
     assert [line.text for line in dangers(shown, Known())] == [READ_ALL]

@@ -352,7 +352,19 @@ def test_wrapped_lines_are_indented_and_lose_nothing(text: str, indent: int, wid
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
 
+@given(st.text("ab |東\u0301", max_size=80), st.integers(0, 4), st.integers(20, 60))
+def test_a_line_with_a_bar_has_it_where_it_continues(text: str, indent: int, width: int) -> None:
+    bar = " " * indent + "| "
+
+    lines = wrapped(bar + text, width)
+
+    assert all(cell_len(line) <= width for line in lines)
+    assert all(line.startswith(bar) for line in lines)
+    assert "".join(line.removeprefix(bar) for line in lines).replace(" ", "") == text.replace(" ", "")
+
+
 def test_an_address_is_not_broken_where_a_line_has_room_for_it() -> None:
     lines = wrapped(f"  token {ADDRESS} and a word", 56)
 
     assert lines == [f"  token {ADDRESS} and a", "    word"]
+    assert wrapped(f"  | {'W' * 30}", 24) == [f"  | {'W' * 20}", f"  | {'W' * 10}"]

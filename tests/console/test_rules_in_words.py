@@ -269,6 +269,48 @@ def test_an_empty_allowlist_lets_nothing_be_called() -> None:
     assert words("contract-allowlist", contracts=[])[1:] == ["no contract may be called: its list is empty"]
 
 
+def test_a_rule_for_messages_says_where_to_sign_in_and_which_texts_are_signed() -> None:
+    said = words(
+        "message-allowlist",
+        siweDomains=["app.example.com", "localhost:3000"],
+        siwsDomains=["xn--pple-43d.com"],
+        patterns=["Example: log in as *", "two\\n* lines"],
+    )
+
+    assert said == [
+        "1. Messages: enabled, soft: asks a person",
+        "its EVM wallet may sign in, as often as it likes, to:",
+        "  app.example.com",
+        "  localhost:3000",
+        "its Solana wallet may sign in, as often as it likes, to:",
+        "  xn--pple-43d.com",
+        "either wallet may sign texts like these, where * is anything on its line:",
+        "  | Example: log in as *",
+        "  | two\\n* lines",
+        "every other message needs approval",
+    ]
+
+
+@pytest.mark.parametrize("config", [{}, {"siweDomains": [], "siwsDomains": [], "patterns": []}], ids=["none", "empty"])
+def test_a_rule_that_lists_no_message_asks_about_each(config: dict[str, Any]) -> None:
+    assert words("message-allowlist", **config)[1:] == ["every message needs approval"]
+
+
+@pytest.mark.parametrize("name", ["siweDomains", "siwsDomains", "patterns"])
+@pytest.mark.parametrize(
+    "value", ["a.example", None, ["a.example", 5], {"a": 1}], ids=["text", "null", "odd", "object"]
+)
+def test_a_list_of_messages_that_is_not_understood_is_not_said_to_list_none(name: str, value: object) -> None:
+    said = words("message-allowlist", **{name: value})
+
+    assert len(said) == 2
+    assert said[1].startswith(f"also stored, unknown to this console: {name} = ")
+
+
+def test_a_pattern_of_any_length_is_one_line_and_says_how_long_it_is() -> None:
+    assert words("message-allowlist", patterns=["W" * 5_000])[2] == f"  | {'W' * 1_024}… (5,000 characters)"
+
+
 def test_a_disabled_rule_says_that_it_judges_nothing() -> None:
     assert words("rate-limit", enabled=False, maxTxPerDay=1)[0] == "1. Rate limit: DISABLED, not evaluated"
 
@@ -295,10 +337,11 @@ def test_an_unknown_type_is_shown_as_it_is_stored() -> None:
         ("time-window", {"allowedDays": [7]}, "allowedDays = [7]"),
         ("approved-addresses", {"addresses": [A, 5]}, f'addresses = ["{A}",5]'),
         ("contract-allowlist", {"contracts": ["x"]}, 'contracts = ["x"]'),
+        ("message-allowlist", {"siweDomains": ["a.example"], "until": 5}, "until = 5"),
         ("contract-allowlist", {"contracts": [{"address": A, "selectors": "all"}]}, 'selectors = "all"'),
         ("contract-allowlist", {"contracts": [{"address": A, "selectors": [], "constraints": {"0x1": 5}}]}, "0x1: 5"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_an_unknown_rule_is_shown_as_it_is(kind: str, config: dict[str, Any], shown: str) -> None:
     assert any(shown in line for line in words(kind, **config))
@@ -358,6 +401,9 @@ _FIELDS = st.sampled_from(
         "constraints",
         "recipientAllowlist",
         "maxAmount",
+        "siweDomains",
+        "siwsDomains",
+        "patterns",
     ]
 )
 _VALUES = st.recursive(
@@ -374,6 +420,7 @@ _KINDS = st.sampled_from(
         "rate-limit",
         "allowed-chains",
         "contract-allowlist",
+        "message-allowlist",
         "other",
     ]
 )
