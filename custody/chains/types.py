@@ -30,6 +30,8 @@ class Call(msgspec.Struct, frozen=True):
     decoded: bool = False
     # Whether the calls inside could be told, of one that holds others; if not, no list permits it.
     apart: bool = True
+    # Whether it holds others, each of which is a call of its own.
+    wraps: bool = False
 
 
 class Account(msgspec.Struct, frozen=True):

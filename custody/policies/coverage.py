@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from custody.chains.evm.selectors import PERMIT2
-from custody.chains.types import Effect, Subject
+from custody.chains.types import Call, Effect, Subject
 from custody.chains.units import Units
 from custody.policies.assets import NATIVES, told
 from custody.policies.kind import Calls, Messages
@@ -14,6 +14,8 @@ from custody.policies.moved import deposit, limitless, names_of
 from custody.policies.rules import ParsedRule
 
 _TOLD_AT_MOST = 3
+# What such a call does beside the calls within, nobody can tell of a contract that no rule names.
+WITHIN = "around the calls within"
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -52,7 +54,10 @@ def coverage(rules: Sequence[ParsedRule]) -> Coverage:
 def without_listed(rules: Sequence[ParsedRule], subject: Subject, now: datetime) -> Subject:
     """A message that an enabled rule lists does nothing that anybody must judge; every other order as it is."""
     message = subject.message
-    if message is None or not any(listed.lists(message, now) for listed in coverage(rules).messages):
+    if message is None:
+        return subject
+    lists = coverage(rules).messages
+    if not lists or not all(listed.lists(message, now) for listed in lists):
         return subject
     return msgspec.structs.replace(subject, effects=())
 
@@ -64,7 +69,19 @@ def uncovered(covered: Coverage, subject: Subject) -> list[Effect]:
     """
     if not (covered.assets or covered.recipients or covered.calls):
         return []
-    return [effect for effect in subject.effects if not _covers(covered, effect, subject)]
+    loose = [effect for effect in subject.effects if not _covers(covered, effect, subject)]
+    return [*loose, *(_wrapping(call) for call in subject.calls if _is_loose(covered, call))]
+
+
+def _is_loose(covered: Coverage, call: Call) -> bool:
+    """Say whether a call that says what it does by the calls within is one of a contract that no rule is about."""
+    if not call.wraps or not covered.assets or f"evm:{call.chain_id}:{call.contract}" in covered.assets:
+        return False
+    return not any(listed.permits(call) for listed in covered.calls)
+
+
+def _wrapping(call: Call) -> Effect:
+    return Effect("unread", None, 0, to=call.contract, label=WITHIN, call=call)
 
 
 def must_ask(covered: Coverage, effect: Effect, subject: Subject) -> bool:

@@ -5,20 +5,23 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from custody.chains.types import Effect, Subject
-
-# Addresses tried as owners of the accounts of one order: all of it takes some milliseconds of the signer's loop.
-MOST_OWNERS_TRIED = 256
+from custody.policies.types import MOST_OWNERS_TRIED, Facts
 
 
-def with_holders(subject: Subject, listed: AbstractSet[str]) -> Subject:
+def with_share(facts: Facts, rules: int) -> Facts:
+    """The facts for one of so many rules: what is tried for an order is bounded, however many lists there are."""
+    return msgspec.structs.replace(facts, owners_tried=MOST_OWNERS_TRIED // rules) if rules > 1 else facts
+
+
+def with_holders(subject: Subject, listed: AbstractSet[str], most: int) -> Subject:
     """The order with those of a list in `to` who own the accounts that it pays into, or the accounts themselves.
 
-    Where that would take too long an account stays unowned; a list that judges it then refuses.
+    Where that takes more than `most` tries an account stays unowned; a list that judges it then refuses.
     """
     if not any(effect.account for effect in subject.effects):
         return subject
     unowned = {effect.account for effect in subject.effects if effect.unowned}
-    tried = listed if len(unowned) * len(listed) <= MOST_OWNERS_TRIED else frozenset[str]()
+    tried = listed if len(unowned) * len(listed) <= most else frozenset[str]()
     effects = tuple(_with_holder(effect, listed, tried) for effect in subject.effects)
     return msgspec.structs.replace(subject, effects=effects)
 

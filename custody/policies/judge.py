@@ -7,9 +7,10 @@ so signing, dry run and back-test share it.
 
 from collections.abc import Mapping, Sequence
 
-from custody.chains.types import Subject
+from custody.chains.types import Effect, Subject
 from custody.policies.budgets import alerts
-from custody.policies.coverage import coverage, described, must_ask, uncovered, without_listed
+from custody.policies.coverage import Coverage, coverage, described, must_ask, uncovered, without_listed
+from custody.policies.holders import with_share
 from custody.policies.moved import charged, moved
 from custody.policies.rules import ParsedRule
 from custody.policies.types import Decision, Facts, Result, Verdict
@@ -34,6 +35,8 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
     """Judge one order; nothing is written, and `charges` count only once it is signed."""
     enabled = [rule for rule in rules if rule.enabled]
     subject = without_listed(enabled, subject, facts.now)
+    if subject.family == "solana":
+        facts = with_share(facts, sum(rule.covers.recipients for rule in enabled))
     results: list[Result] = []
     failed: list[ParsedRule] = []
     for rule in enabled:
@@ -124,7 +127,21 @@ def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Fac
     if subject.message is not None:
         return []
     covered = coverage(enabled)
-    effects = uncovered(covered, subject)
+    return _asked(covered, uncovered(covered, subject), subject, facts)
+
+
+def judge_evaded(bound: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:
+    """Judge what evades rules that bind an order without covering anything: what they are about and cannot bound."""
+    if subject.message is not None:
+        return _judge_unlisted_message(bound, without_listed(bound, subject, facts.now), facts)
+    covered = coverage(bound)
+    effects = [effect for effect in uncovered(covered, subject) if must_ask(covered, effect, subject)]
+    return _asked(covered, effects, subject, facts)
+
+
+def _asked(
+    covered: Coverage, effects: Sequence[Effect], subject: Subject, facts: Facts
+) -> list[tuple[Result, Decision]]:
     if not effects:
         return []
     outcome: Decision = "sign" if facts.uncovered == "allow" else facts.uncovered

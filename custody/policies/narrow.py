@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from custody.chains.types import Subject
-from custody.policies.judge import judge
+from custody.policies.holders import with_share
+from custody.policies.judge import judge, judge_evaded
 from custody.policies.rules import ParsedRule
 from custody.policies.types import Decision, Facts, Result, Verdict
 
@@ -29,7 +30,8 @@ def narrowed(rules: Sequence[ParsedRule], subject: Subject, facts: Facts, named:
     besides = [rule for rule in rules if rule.id in named and not rule.enabled]
     if not besides and not gone:
         return verdict
-    checked = [(rule, *rule.terms.check(subject, facts)) for rule in besides]
+    shared = with_share(facts, sum(rule.covers.recipients for rule in besides))
+    checked = [(rule, *rule.terms.check(subject, shared)) for rule in besides]
     failed = [rule for rule, passed, _ in checked if not passed]
     results = _in_stored_order(rules, verdict, [Result(rule.type, ok, why, rule.id) for rule, ok, why in checked])
     if gone:
@@ -37,6 +39,11 @@ def narrowed(rules: Sequence[ParsedRule], subject: Subject, facts: Facts, named:
     own: Decision = "sign"
     if failed or gone:
         own = "refuse" if gone or any(rule.hard for rule in failed) else "queue"
+    # What such a rule cannot read or bound asks as if it were enabled; it covers nothing that was not covered before.
+    bound = [rule for rule in rules if rule.enabled] + [msgspec.structs.replace(one, enabled=True) for one in besides]
+    for result, outcome in judge_evaded(bound, subject, facts):
+        results += [result] if result not in results else []
+        own = max(own, outcome, key=lambda one: _RANK[one])
     decision = max(verdict.decision, own, key=lambda one: _RANK[one])
     # As in `judge`: an order may come again as it is only where nothing but full windows refuse it.
     rooms = [rule.terms.room(facts) for rule in failed if rule.hard]

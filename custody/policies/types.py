@@ -16,6 +16,8 @@ EmptyPolicy = Literal["allow", "deny"]
 Uncovered = Literal["queue", "allow", "refuse"]
 Decision = Literal["sign", "queue", "refuse"]
 Window = Literal["day", "week"]
+# Addresses tried as owners of the accounts of one order: all of it takes some milliseconds of the signer's loop.
+MOST_OWNERS_TRIED = 256
 
 
 class InvalidPolicy(Invalid):
@@ -64,8 +66,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     is what that slot already counted, so an asset counts the larger of floor and order. `approving` says a person
     has approved this order: soft rules no longer queue it, hard rules judge it as ever. `minutes` and `hours` are the
     counted orders by the start of their minute and hour, in seconds since 1970: a refusal says from them when to retry.
-    `units` are for sentences alone. `votes` are those that were verified, by person and fingerprint of the key: a rule
-    counts the ones whose key it names.
+    `units` are for sentences alone. `owners_tried` bounds the work of one rule. `votes` are those that were verified,
+    by person and fingerprint of the key: a rule counts the ones whose key it names.
     """
 
     now: datetime
@@ -79,6 +81,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     uncovered: Uncovered = "queue"
     units: Units = NO_UNITS
     approving: bool = False
+    owners_tried: int = MOST_OWNERS_TRIED
     votes: Set[tuple[str, str]] = frozenset()
 
 

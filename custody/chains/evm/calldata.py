@@ -5,6 +5,8 @@ read, is an `unread` effect of its own, which says where it is and how much. Rou
 upgrades are unread as a whole.
 """
 
+import msgspec
+
 from custody.chains.evm import abi
 from custody.chains.evm.address import parse_address
 from custody.chains.evm.family import EVM_NATIVE
@@ -15,11 +17,12 @@ from custody.chains.types import Call, Effect
 _SELECTOR = 4
 _MAX_DEPTH = 3
 # Where unread bytes are.
-WHOLE, BEHIND, PADDING, COINS = (
+WHOLE, BEHIND, PADDING, COINS, ITSELF = (
     "all of the call",
     "behind the arguments",
     "in the padding of the arguments",
     "coins beside a call that takes none",
+    "a call of itself",
 )
 
 type _Decoded = tuple[tuple[Effect, ...], tuple[Call, ...]]
@@ -74,26 +77,29 @@ def _read_each(site: Site, inner: list[Inner], arguments: abi.Arguments, *, dept
     """Read calls inside a call, each as if it stood alone. The outer one is listed too: an allowlist must know all."""
     if depth >= _MAX_DEPTH:
         raise abi.NotCanonical
-    call = site.call()
+    call = msgspec.structs.replace(site.call(), wraps=True)
     effects: tuple[Effect, ...] = _besides(site, call, arguments)
     calls: tuple[Call, ...] = (call,)
-    # What the contract hands on is counted where it goes; only what it may keep is counted as its own.
+    # What the contract says that it hands on is counted once, where it goes; it is named as a receiver all the same.
     kept = max(0, site.value - sum(one.value for one in inner))
+    coins = (Effect("transfer", EVM_NATIVE, kept, site.sender, site.contract),) if site.value else ()
     for one in inner:
         found = _read_one(site, one, depth=depth)
         effects, calls = effects + found[0], calls + found[1]
         if len(effects) > MAX_EFFECTS:
             raise abi.NotCanonical
-    return (*_coins(site, kept), *effects), calls
+    return (*coins, *effects), calls
 
 
 def _read_one(outer: Site, one: Inner, *, depth: int) -> _Decoded:
     contract = one.target or outer.contract
     if not one.data and one.target is not None:
         return (Effect("transfer", EVM_NATIVE, one.value, outer.sender, contract),), ()
-    return _read(
-        Site(outer.chain_id, contract, _selector(one.data), outer.sender, one.value), one.data, depth=depth + 1
-    )
+    site = Site(outer.chain_id, contract, _selector(one.data), outer.sender, one.value)
+    effects, calls = _read(site, one.data, depth=depth + 1)
+    # In its own name an account may do what it does for nobody else, such as change its owner.
+    own = (_rest(site, calls[0], ITSELF),) if one.target == outer.contract else ()
+    return (*effects, *own), calls
 
 
 def _coins(site: Site, value: int) -> tuple[Effect, ...]:

@@ -157,9 +157,9 @@ def _cow_order(document: Document, message: Message, us: str) -> Effects | None:
     amount = message["sellAmount"] + message["feeAmount"]
     if document.verifying_contract not in _COW or amount > MAX_UINT256:
         return None
-    receiver = message["receiver"]
-    to = document.verifying_contract if receiver in (us, ZERO_ADDRESS) else receiver
-    return (spend(document, us, to, amount, message["sellToken"]),)
+    sold = spend(document, us, document.verifying_contract, amount, message["sellToken"])
+    bought = [] if message["receiver"] == ZERO_ADDRESS else [{"recipient": message["receiver"]}]
+    return (sold, *_others(document, us, bought))
 
 
 def _zero_ex_order(document: Document, message: Message, us: str) -> Effects | None:
@@ -230,7 +230,9 @@ def _safe_transaction(document: Document, message: Message, us: str) -> Called |
     safe = document.verifying_contract or us
     effects, calls = _called(document, message["to"], message["value"], message["data"], safe)
     refund = (unread(document, us, message["refundReceiver"], label=REFUND),) if message["gasPrice"] else ()
-    return (*effects, *refund), calls
+    # In its own name it may do what it does for nobody else, such as change its owners.
+    own = (unread(document, us, safe),) if message["to"] == safe and message["data"] else ()
+    return (*effects, *refund, *own), calls
 
 
 def _forward_request(document: Document, message: Message, us: str) -> Called | None:

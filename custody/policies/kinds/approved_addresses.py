@@ -30,13 +30,15 @@ class ApprovedAddresses(Terms, frozen=True):
         if subject.message is not None:
             return True, "a message has no recipient"
         listed = self.listed[subject.family]
-        subject = with_holders(subject, listed)
+        subject = with_holders(subject, listed, facts.owners_tried)
         parties = _parties(subject)
+        # Who is sent coins has them, whatever the call says that becomes of them.
+        parties += [call.contract for call in subject.calls if call.native_value]
         if None in parties:
             return False, "the recipient cannot be determined"
         if self.mode == "blacklist":
             # A blocked contract stays blocked when it is only called, so the places are compared as well.
-            parties += [subject.destination, subject.verifying_contract]
+            parties += [subject.destination, subject.verifying_contract, *(call.contract for call in subject.calls)]
         for party in parties:
             if party is None:
                 continue

@@ -55,9 +55,8 @@ class ContractAllowlist(Terms, frozen=True):
         for call in calls:
             if not self.permits(call):
                 return False, self._refused(call, partial(told, units=facts.units, chain_id=call.chain_id))
-        if calls:
-            return True, "every contract call is listed"
-        return self._check_plain(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
+        passed, why = self._check_plain(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
+        return passed, "every contract call is listed" if passed and calls else why
 
     def tightens(self, old: Self) -> bool:
         """Say whether every entry is within an old one, and every old cap on plain payments stays."""
@@ -160,8 +159,10 @@ class ContractAllowlist(Terms, frozen=True):
 
     def _check_plain(self, subject: Subject, say: Told) -> tuple[bool, str]:
         """A payment without calldata is no call, but a contract's cap on native value holds for it too."""
+        called = {call.contract for call in subject.calls if call.native_value}
         for effect in subject.effects:
-            if effect.kind != "transfer" or effect.asset != EVM_NATIVE or effect.to is None:
+            # Beside a call the cap is that of its selector.
+            if effect.kind != "transfer" or effect.asset != EVM_NATIVE or effect.to is None or effect.to in called:
                 continue
             for entry in self._entries(effect.to.lower(), subject.chain_id):
                 caps = entry.native_caps()

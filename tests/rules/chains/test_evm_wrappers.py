@@ -121,7 +121,7 @@ def test_coins_that_are_handed_on_count_where_they_go_and_the_rest_as_kept(signa
 def test_coins_beyond_those_sent_along_count_too() -> None:
     effects, _ = read(wrapped("execute(address,uint256,bytes)", [(OTHER, 3, b"")]), value=1)
 
-    assert [(one.amount, one.to) for one in effects] == [(3, OTHER)]
+    assert [(one.amount, one.to) for one in effects] == [(0, OUTER), (3, OTHER)]
 
 
 SINGLE = bytes(32), bytes.fromhex(TOKEN[2:]) + bytes(32) + TRANSFER
