@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from custody.chains.message_reading import read
 from custody.chains.types import Subject
 from custody.kit.shapes import MAX_UINT256
 from custody.policies.addresses import parse_addresses
@@ -155,6 +156,21 @@ def test_a_document_without_a_chain_is_on_no_list_whatever_else_it_names():
     set_ = rules(rule("allowed-chains", {"chains": [REGTEST]}))
 
     assert decision(set_, Subject("evm", "typed_data", None, REGTEST, ALICE, ())) == "refuse"
+
+
+def test_a_message_is_for_a_listed_chain_by_either_name_and_without_one_says_what_to_send():
+    set_ = rules(rule("allowed-chains", {"chains": [1, GENESIS]}))
+    message = read("evm", "hello", None)
+
+    def result(chain, name, said=message):
+        (first, *_) = judge(set_, Subject("evm", "evm_message", chain, name, ALICE, (), message=said), facts()).results
+        return first
+
+    assert result(1, None).passed
+    assert result(None, GENESIS).passed
+    assert not result(2, None).passed
+    assert (result(None, None).passed, "send `chainId`" in result(None, None).reason) == (False, True)
+    assert result(None, None, None).reason == "chain None is not allowed"
 
 
 def test_a_chain_of_one_family_allows_none_of_another():
