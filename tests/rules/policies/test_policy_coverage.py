@@ -132,7 +132,7 @@ def test_a_bound_on_a_call_covers_a_token_and_never_a_coin(asset):
     assert found == ([] if asset == TOKEN else [effect])
 
 
-def test_what_can_only_take_power_away_needs_no_cover():
+def test_an_effect_that_can_only_take_power_away_needs_no_cover():
     call = Call(1, TOKEN_CONTRACT, APPROVE, spender=ALICE, amount=0, decoded=True)
     given_ = Effect("approval", TOKEN, 0, BOB, spender=ALICE, call=call)
     taken = msgspec.structs.replace(given_, revokes=True)
