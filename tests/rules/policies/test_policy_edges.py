@@ -5,16 +5,17 @@ from datetime import UTC, datetime
 import pytest
 
 from custody.chains.message_reading import read
-from custody.chains.types import Subject
+from custody.chains.types import Effect, Subject
 from custody.kit.shapes import MAX_UINT256
 from custody.policies.addresses import parse_addresses
 from custody.policies.assets import parse_amount, parse_asset, parse_optional_asset, told, unit_of
 from custody.policies.fingerprint import canonical_set, policy_hash
 from custody.policies.judge import judge
+from custody.policies.moved import charged, gift, moved
 from custody.policies.parts import SOLANA_RENT, names
 from custody.policies.types import InvalidPolicy, Room
 from custody.policies.user_wallets import VARIABLE, default_policies
-from tests.rules.policies.makers import ALICE, NOON, TOKEN, facts, native, rule, rules, token_call, typed
+from tests.rules.policies.makers import ALICE, BOB, NOON, TOKEN, evm, facts, native, rule, rules, token_call, typed
 
 REGTEST = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328"
 GENESIS = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
@@ -60,6 +61,50 @@ def test_a_slot_that_is_taken_over_counts_against_a_limit_at_its_larger_amount(c
     for asset, order in (("evm:native", native), (TOKEN, token_call)):
         known = {"asset": asset, "day": 4, "floor": {asset: floor, "another": 99}}
         assert decision(limited(asset=asset, **config), order(amount), **known) == wanted
+
+
+UNCOUNTED = (
+    Effect("fee", "evm:native", 9, BOB),
+    Effect("unread", None, 0, BOB),
+    Effect("transfer", TOKEN, 1, BOB, ALICE, nft=True),
+    Effect("approval", TOKEN, 2**128, BOB, spender=ALICE),
+    Effect("transfer", None, 8, BOB, ALICE),
+)
+
+
+@pytest.mark.parametrize("first", range(len(UNCOUNTED)))
+def test_an_effect_that_no_sum_counts_hides_none_behind_it(first):
+    order = evm(UNCOUNTED[first], Effect("transfer", TOKEN, 5, BOB, ALICE), Effect("transfer", TOKEN, 6, BOB, ALICE))
+
+    assert moved(order) == {TOKEN: 11}
+
+
+@pytest.mark.parametrize(("chain", "counted"), [(1, {"evm:native", "evm:1:native"}), (None, {"evm:native"})])
+def test_a_coin_counts_for_all_chains_and_for_the_one_that_is_named(chain, counted):
+    order = Subject("evm", "typed_data", chain, None, ALICE, (Effect("transfer", "evm:native", 5, BOB, ALICE),))
+
+    assert moved(order) == dict.fromkeys(counted, 5)
+
+
+@pytest.mark.parametrize(
+    ("effect", "given_away", "counted"),
+    [
+        (Effect("fee", "solana:native", 5, "us", "them"), True, {"solana:native": 5, SOLANA_RENT: 5}),
+        (Effect("fee", "solana:native", 5, "us", "us"), False, {"solana:native": 5, SOLANA_RENT: 5}),
+        (Effect("fee", "solana:native", 5, "us"), False, {}),
+        (Effect("fee", "solana:mint", 5, "us", "them"), True, {"solana:mint": 5}),
+        (Effect("transfer", "solana:native", 5, "us", "them"), False, {"solana:native": 5}),
+        (Effect("fee", "bitcoin", 5, "us"), False, {"bitcoin": 5}),
+    ],
+)
+def test_a_fee_counts_where_it_lies_in_an_account_and_is_a_gift_in_anothers(effect, given_away, counted):
+    assert gift(effect) is given_away
+    assert moved(Subject("solana", "solana", 101, None, "them", (effect,))) == counted
+
+
+def test_an_order_is_charged_at_the_larger_of_itself_and_its_slot():
+    assert charged({"a": 5, "b": 6}, {}) == {"a": 5, "b": 6}
+    assert charged({"a": 5, "b": 6}, {"a": 7, "b": 1, "c": 2, "d": 0}) == {"a": 7, "b": 6, "c": 2}
 
 
 @pytest.mark.parametrize("asset", [None, "evm:native"])
