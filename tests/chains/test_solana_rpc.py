@@ -55,7 +55,7 @@ def them():
 async def judge_and_send(rpc, chain, content, to, value):
     parsed = parse(encoded(content))
     judged = subject_of(parsed, str(US), chain.id, families.caip2(chain), str(to))
-    check_declared(judged, str(to), value)
+    check_declared(judged, str(US), str(to), value)
     prepared = await solana.prepare(rpc, chain)
     signature, raw = sign(parsed, KEY, prepared.blockhash)
     await solana.broadcast(rpc, chain, raw, signature)

@@ -239,6 +239,7 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /vault/{agentId}/sign
         POST /vault/{agentId}/sign-typed-data
         POST /vault/{agentId}/sign-solana
+        POST /vault/{agentId}/sign-message
         POST /vault/{agentId}/sign-bitcoin-psbt
         POST /user/me/wallet
         GET /user/me/wallets

@@ -38,6 +38,7 @@ EVERY = [
             }
         ],
     ),
+    rule("message-allowlist", siweDomains=["app.example.com"], patterns=["Log in to Example as *"]),
 ]
 
 
