@@ -111,6 +111,7 @@ def test_a_revocation_is_an_approval_of_nothing(data: bytes) -> None:
     effect = only(data)
 
     assert (effect.kind, effect.amount, effect.unlimited, effect.nft) == ("approval", 0, False, False)
+    assert (effect.from_, effect.spender) == (US, SPENDER)
 
 
 @given(amounts)
@@ -200,7 +201,7 @@ def test_an_nft_transfer_says_so(data: bytes, count: int) -> None:
     effect = only(data)
 
     assert (effect.kind, effect.asset, effect.nft) == ("transfer", ASSET, True)
-    assert (effect.amount, effect.to, effect.label) == (count, OTHER, "token 9")
+    assert (effect.amount, effect.from_, effect.to, effect.label) == (count, US, OTHER, "token 9")
 
 
 def test_an_nft_batch_has_one_effect_for_each_token() -> None:
@@ -229,6 +230,12 @@ def test_permit2_moves_and_allows_the_token_it_names() -> None:
     assert (transfer.kind, transfer.asset, transfer.to) == ("transfer", ASSET, OTHER)
     assert approval.call is not None
     assert approval.call.contract == PERMIT2
+
+
+def test_permit2_moving_somebody_elses_is_unread() -> None:
+    data = calldata("transferFrom(address,address,uint160,address)", OTHER, US, 5, TOKEN)
+
+    assert only(data, to=PERMIT2).kind == "unread"
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,10 @@ def test_inner_calls_are_read_as_if_they_stood_alone(signature: str) -> None:
 def test_coins_that_are_handed_on_count_where_they_go_and_the_rest_as_kept(signature: str) -> None:
     effects, _ = read(wrapped(signature, [(OTHER, 3, b"")]), value=5)
 
-    assert [(one.asset, one.amount, one.to) for one in effects] == [(EVM_NATIVE, 2, OUTER), (EVM_NATIVE, 3, OTHER)]
+    assert effects == (
+        Effect("transfer", EVM_NATIVE, 2, US, OUTER),
+        Effect("transfer", EVM_NATIVE, 3, US, OTHER),
+    )
 
 
 def test_coins_beyond_those_sent_along_count_too() -> None:
