@@ -129,7 +129,7 @@ FAULTS = {
         "a token account of somebody who is blocked is anybody's",
         "solana",
         (
-            Change(_ADDRESSES, "        subject = with_holders(subject, listed)\n", ""),
+            Change(_ADDRESSES, "        subject = with_holders(subject, listed, facts.owners_tried)\n", ""),
             Change(_ADDRESSES, '        if hidden is not None and self.mode == "blacklist":\n', "        if False:\n"),
         ),
         2_000,
