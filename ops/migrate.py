@@ -26,6 +26,13 @@ _APP = "custody"
 _LOCK = 0x637573746F6479
 
 
+class MigrationFailed(RuntimeError):
+    """The database rejected a part of the migration, so nothing of it was done."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(f"the migration failed and nothing has changed: {reason} (docs/sql.md)")
+
+
 async def migrate(
     owner_url: str,
     home: places.Home,
@@ -41,6 +48,7 @@ async def migrate(
         return []
     # Imported late: a start that has nothing to migrate must not pay for the ORM.
     from tortoise import Tortoise  # noqa: PLC0415
+    from tortoise.exceptions import OperationalError  # noqa: PLC0415
     from tortoise.migrations.executor import MigrationExecutor  # noqa: PLC0415
     from tortoise.migrations.schema_editor import AsyncpgSchemaEditor  # noqa: PLC0415
     from tortoise.transactions import in_transaction  # noqa: PLC0415
@@ -70,6 +78,8 @@ async def migrate(
             async with transaction.acquire_connection() as raw:
                 if lacking:
                     await apply.put_up(raw, texts, back)
+    except (asyncpg.PostgresError, OperationalError) as problem:
+        raise MigrationFailed(problem) from problem
     finally:
         await Tortoise.close_connections()
     return applied + [name for name in lacking if name == FUNCTIONS]

@@ -2,14 +2,15 @@
 
 Before the migrations `take_down` drops what an earlier run made, so that tables and types may change freely; after them
 `put_up` makes everything from the files. Functions that tables stand on (a default, a trigger) stay and are replaced;
-where such a one changes its signature, the defaults and policies on it are taken off and set back. What nobody thought
-of (a view, an index) stops the whole with Postgres' own message, and nothing has changed.
+only another name, other arguments or another result make a new function. What stands on a function that is dropped is
+taken off and put back (custody/database/dependents.py): on those of tables before the migrations, on others after them.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
-from custody.database.texts import ROLES, Text, digest
+from custody.database.dependents import take_off
+from custody.database.texts import ROLES, Text, digest, signature_of
 
 _DEFINER = "custody_definer"
 _TABLE = (
@@ -17,28 +18,6 @@ _TABLE = (
     " (name text PRIMARY KEY, kind text NOT NULL, signature text NOT NULL, file text NOT NULL)"
 )
 _NOTE = "COMMENT ON TABLE applied_sql IS 'The files of custody/database/ as custody migrate applied them.'"
-# Defaults of columns and policies that stand on a function, as the statements that take them off and set them back.
-_STANDS_ON = """
-SELECT format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', d.adrelid::regclass, a.attname) AS off,
-       format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', d.adrelid::regclass, a.attname,
-              pg_get_expr(d.adbin, d.adrelid)) AS back
-  FROM pg_depend p JOIN pg_attrdef d ON p.classid = 'pg_attrdef'::regclass AND d.oid = p.objid
-  JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attgenerated = ''
- WHERE p.refclassid = 'pg_proc'::regclass AND p.refobjid = $1::text::regproc
-UNION ALL
-SELECT format('DROP POLICY %I ON %s', l.polname, l.polrelid::regclass),
-       format('CREATE POLICY %I ON %s AS %s FOR %s TO %s %s %s', l.polname, l.polrelid::regclass,
-              CASE WHEN l.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
-              CASE l.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE'
-                            ELSE 'ALL' END,
-              (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ')
-                 FROM unnest(l.polroles) r),
-              'USING (' || pg_get_expr(l.polqual, l.polrelid) || ')',
-              'WITH CHECK (' || pg_get_expr(l.polwithcheck, l.polrelid) || ')')
-  FROM (SELECT DISTINCT objid FROM pg_depend WHERE classid = 'pg_policy'::regclass
-           AND refclassid = 'pg_proc'::regclass AND refobjid = $1::text::regproc) p
-  JOIN pg_policy l ON l.oid = p.objid
-"""
 _IN_USE = """
 SELECT EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_proc'::regclass AND refobjid = $1::text::regproc
                   AND deptype IN ('n', 'a'))
@@ -53,30 +32,35 @@ async def applied(connection: Any) -> str:
 
 
 async def take_down(connection: Any, texts: list[Text]) -> list[str]:
-    """Drop what was applied and is not kept, and make what the migrations need; the statements that set back."""
+    """Drop what was applied and is not kept, and make what the migrations need; the statements that put back."""
     await connection.execute(f"{_TABLE}; {_NOTE}")
-    back: list[str] = []
     wanted = {text.name: text for text in texts}
-    earlier = await connection.fetch("SELECT name, kind, signature FROM applied_sql ORDER BY kind, name")
-    for name, kind, signature in earlier:  # functions before the types that they take
+    tables, others, types = [], [], []
+    for name, kind, signature in await connection.fetch("SELECT name, kind, signature FROM applied_sql ORDER BY name"):
         now = wanted.get(name)
         if kind == "type":
-            await connection.execute(f"DROP TYPE {name}")
-        elif now is not None and now.needed_by_tables and now.signature == signature:
-            continue
+            types.append(name)
         elif now is None and await connection.fetchval(_IN_USE, name):
             continue  # the migrations take off what stands on it; put_up drops it
-        else:
-            for row in await connection.fetch(_STANDS_ON, name):
-                await connection.execute(row["off"])
-                back.append(row["back"])
-            await connection.execute(f"DROP FUNCTION {name}")
+        elif now is None or not now.needed_by_tables:
+            others.append(name)
+        elif now.signature != signature_of(signature):
+            tables.append(name)
+    # What stands on functions of both kinds is among the first: it comes back when all of them are there.
+    later = await take_off(connection, others)
+    back = await take_off(connection, tables)
+    for name in (*others, *tables):
+        await connection.execute(f"DROP FUNCTION {name}")
+    for name in types:  # functions take them
+        await connection.execute(f"DROP TYPE {name}")
     await _make(connection, [text for text in texts if text.needed_by_tables])
-    return back
+    for statement in back:
+        await connection.execute(statement)
+    return later
 
 
 async def put_up(connection: Any, texts: list[Text], back: list[str]) -> None:
-    """Make every type and function, set back what was taken off, and note what the database has now."""
+    """Make every type and function, put back what was taken off, and note what the database has now."""
     wanted = [text.name for text in texts]
     for row in await connection.fetch(
         "SELECT name FROM applied_sql WHERE kind = 'function' AND name <> ALL ($1)", wanted

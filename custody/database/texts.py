@@ -46,8 +46,13 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signature(self) -> str:
-        """Everything before the body: while it stays, `CREATE OR REPLACE` is enough."""
-        return self.sql.partition(" AS $$")[0]
+        """What makes it this function and no other: while it stays, `CREATE OR REPLACE` is enough."""
+        return signature_of(self.sql)
+
+
+def signature_of(sql: str) -> str:
+    """Name, arguments and result; how it runs (its language, `STABLE`, `SECURITY DEFINER`) is not part of it."""
+    return " ".join(re.split(r"\sLANGUAGE\s", sql.partition(" AS $$")[0], maxsplit=1)[0].split())
 
 
 def parse(name: str, file: str) -> Text:

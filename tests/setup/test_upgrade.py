@@ -270,23 +270,6 @@ async def test_a_function_of_an_older_version_goes_and_a_signature_changes_under
     await owner.close()
 
 
-async def test_an_unexpected_failure_rolls_back_the_whole_migration(
-    databases: tuple[str, str], postgres_home: places.Home
-) -> None:
-    url, _ = databases
-    await migrate(url, postgres_home)
-    before = await catalogue(url)
-    owner = await asyncpg.connect(url)
-    await owner.execute("CREATE VIEW today AS SELECT utc_day() AS day")
-
-    with pytest.raises(Exception, match="view today depends on function utc_day"):
-        await migrate(url, postgres_home, texts=texts_of_later())
-
-    await owner.execute("DROP VIEW today")
-    await owner.close()
-    assert difference(before, await catalogue(url)) == {}
-
-
 async def test_several_at_once_make_the_functions_once(databases: tuple[str, str], postgres_home: places.Home) -> None:
     url, _ = databases
     await migrate(url, postgres_home)

@@ -25,7 +25,7 @@ def test_a_file_says_what_it_promises_and_who_may_call_it() -> None:
 
     assert text.promise == "Nothing, and says so in two lines."
     assert (text.runs_as, text.execute, text.needed_by_tables) == ("caller", ("api", "signer"), False)
-    assert text.signature == "CREATE FUNCTION example() RETURNS integer\nLANGUAGE sql"
+    assert text.signature == "CREATE FUNCTION example() RETURNS integer"
 
 
 @pytest.mark.parametrize(
