@@ -16,10 +16,12 @@ ROOT = Path(__file__).parents[2]
 SCOPE = (
     "custody/policies/*.py",
     "custody/policies/kinds/*.py",
+    "custody/chains/message*.py",
     "custody/chains/evm/abi.py",
     "custody/chains/evm/calldata.py",
     "custody/chains/evm/selectors.py",
     "custody/chains/evm/typed_*.py",
+    "custody/chains/evm/wrappers.py",
     "custody/chains/solana/effects.py",
     "custody/chains/solana/instructions.py",
     "custody/chains/bitcoin/effects.py",
