@@ -219,7 +219,10 @@ def test_an_nft_batch_that_does_not_add_up_is_unread(ids: list[int], counts: lis
 def test_approval_for_all_is_unlimited_and_no_limit_can_judge_it() -> None:
     effect = only(calldata("setApprovalForAll(address,bool)", SPENDER, True))
 
-    assert (effect.kind, effect.spender, effect.unlimited, effect.nft) == ("approval", SPENDER, True, True)
+    call = Call(CHAIN, TOKEN, "0xa22cb465", spender=SPENDER, amount=MAX_UINT256, decoded=True)
+    assert effect == Effect(
+        "approval", ASSET, MAX_UINT256, US, spender=SPENDER, unlimited=True, nft=True, label="every token", call=call
+    )
 
 
 def test_permit2_moves_and_allows_the_token_it_names() -> None:

@@ -317,6 +317,7 @@ def test_a_field_of_an_unknown_type_is_refused(kind: str) -> None:
 STRUCTURES = [
     ({"primaryType": "Other"}, "primaryType"),
     ({"primaryType": "EIP712Domain"}, "primaryType"),
+    ({"primaryType": "EIP712Domain", "types": {"EIP712Domain": {}}, "value": {}}, "primaryType"),
     ({"types": {"Note": {}}, "value": {}}, "fields"),
     ({"types": {"Note": {f"f{index}": "bool" for index in range(65)}}}, "between 1 and 64"),
     ({"types": {f"T{index}": {"a": "bool"} for index in range(65)}}, "more than 64"),
@@ -411,6 +412,54 @@ def test_types_of_too_many_fields_in_all_are_refused() -> None:
 
     with pytest.raises(BadTypedData, match="more than 256 fields in all"):
         digest(order(types=types, primaryType="T0", value={}))
+
+
+@pytest.mark.parametrize(("parts", "passes"), [(14, True), (15, False)])
+def test_struct_values_times_fields_are_bounded(parts: int, passes: bool) -> None:
+    """Of the domain too: those parts, the message and the domain are 16 structs beside 256 fields, which may pass."""
+    types = {"Note": {"of": "Part[]"}, "Part": {"a": "bool"}}
+    types |= {f"T{number}": {f"f{index}": "bool" for index in range(64)} for number in range(3)}
+    types |= {"T3": {f"f{index}": "bool" for index in range(62)}}
+    document = order(types=types, value={"of": [{"a": True}] * parts})
+
+    if passes:
+        assert len(digest(document)) == 32
+        return
+    with pytest.raises(BadTypedData, match="more than 4096"):
+        digest(document)
+
+
+@pytest.mark.parametrize(
+    ("beyond", "value", "domain"),
+    [
+        (0, [""] * 999, {"name": "x"}),
+        (1, [""] * 1_000, {"name": "x"}),
+        (0, [], {"of": ["x"] * 63}),
+        (1, [], {"of": ["x"] * 64}),
+    ],
+)
+def test_exactly_as_many_values_may_be_there(beyond: int, value: list[str], domain: dict[str, Any]) -> None:
+    types = {"Note": {"it": "string[]"}, "EIP712Domain": {name: "string[]" for name in domain if name == "of"}}
+    document = order(types=types, value={"it": value}, domain=domain)
+
+    if not beyond:
+        assert len(digest(document)) == 32
+        return
+    with pytest.raises(BadTypedData, match=r"more than (1000|64) values"):
+        digest(document)
+
+
+@pytest.mark.parametrize("letter", ["x", "\u20ac"])
+def test_a_document_is_measured_in_bytes_of_utf_8(letter: str) -> None:
+    """Not in the escapes of JSON, which are six bytes for a letter."""
+    empty = order(value={"text": ""})
+    spare = 65_536 - len(json.dumps(msgspec.to_builtins([empty.domain, empty.types, empty.value])))
+    width = len(letter.encode())
+    text = letter * (spare // width) + "x" * (spare % width)
+
+    assert len(digest(order(value={"text": text}))) == 32
+    with pytest.raises(BadTypedData, match="larger than 65536 bytes"):
+        digest(order(value={"text": text + "x"}))
 
 
 junk = st.recursive(

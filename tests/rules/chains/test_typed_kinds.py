@@ -198,10 +198,13 @@ def test_every_token_of_a_batch_with_a_witness_counts() -> None:
         "TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline",
         "TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,bytes32 witness,bytes32 more",
         "TokenPermissions permitted,address spender,uint256 deadline,uint256 nonce,bytes32 witness",
+        "TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,bytes32 witness",
     ],
 )
 def test_a_witness_that_permit2_could_not_check_is_unread(fields: str) -> None:
-    spelled = f"PermitWitnessTransferFrom({fields})TokenPermissions(address token,uint256 amount)"
+    # The last one has every field, and another type of what is permitted.
+    width = 128 if fields.endswith("deadline,bytes32 witness") else 256
+    spelled = f"PermitWitnessTransferFrom({fields})TokenPermissions(address token,uint{width} amount)"
 
     assert brief(read_effects(sample(spelled, PERMIT2_DOMAIN))) == [
         ("unread", None, 0, PERMIT2_DOMAIN["verifyingContract"])
