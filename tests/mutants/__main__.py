@@ -19,6 +19,8 @@ from tests.mutants.tried import Covered
 
 # Seconds that a fork takes to load everything first.
 _LOADING = 20
+# How many tests must pass where a file is loaded unchanged, before any change of it is tried.
+_CONTROLS = 20
 PROCESSES = int(os.environ.get("MUTANT_PROCESSES", "2"))
 # What a fork need not load again: packages that our modules and the tests load, and none of our modules.
 _FOREIGN = ("Crypto.Hash.keccak", "coincurve", "cryptography", "embit.psbt", "eth_account", "pytest_asyncio", "solders")
@@ -80,7 +82,23 @@ def _when_loaded(mutants: Sequence[Mutant], covered: Covered, noticed: Verdicts)
         tests = covered.near(mutant, users)
         work = partial(tried.notices_when_loaded, mutant, tests)
         jobs.append((number, work, _LOADING + sum(covered.seconds[test] for test in tests)))
+    _check_loading([mutants[number] for number, _, _ in jobs], covered, users)
     return _tried(jobs, "when loaded", _teller(mutants))
+
+
+def _check_loading(mutants: Sequence[Mutant], covered: Covered, users: dict[str, list[str]]) -> None:
+    """Load each of the files unchanged: a test that fails then would seem to notice every change of it."""
+    jobs = [
+        (
+            number,
+            partial(tried.notices_when_loaded, mutant._replace(source=(ROOT / mutant.file).read_text()), tests),
+            _LOADING,
+        )
+        for number, mutant in enumerate({mutant.file: mutant for mutant in mutants}.values())
+        if (tests := covered.near(mutant, users)[:_CONTROLS])
+    ]
+    if any(_tried(jobs, "unchanged", lambda _: None).values()):
+        raise SystemExit("mutants: a test fails where modules are loaded anew, without any change; mend it first")
 
 
 def _loads(mutant: Mutant, covered: Covered) -> bool:
