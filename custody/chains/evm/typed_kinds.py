@@ -231,7 +231,7 @@ def _safe_transaction(document: Document, message: Message, us: str) -> Called |
     effects, calls = _called(document, message["to"], message["value"], message["data"], safe)
     refund = (unread(document, us, message["refundReceiver"], label=REFUND),) if message["gasPrice"] else ()
     # In its own name it may do what it does for nobody else, such as change its owners.
-    own = (unread(document, us, safe),) if message["to"] == safe and message["data"] else ()
+    own = (unread(document, us),) if message["to"] == safe and message["data"] else ()
     return (*effects, *refund, *own), calls
 
 

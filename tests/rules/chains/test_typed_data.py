@@ -414,6 +414,65 @@ def test_types_of_too_many_fields_in_all_are_refused() -> None:
         digest(order(types=types, primaryType="T0", value={}))
 
 
+@pytest.mark.parametrize(("beyond", "says"), [(0, ""), (1, "types has more than 64 entries")])
+def test_sixty_four_types_may_be_there_besides_the_domain(beyond: int, says: str) -> None:
+    types = {f"T{number}": {"f": "bool"} for number in range(64 + beyond)}
+    document = order(types=types | {"EIP712Domain": {"name": "string"}}, primaryType="T0", value={"f": True})
+    check_bound(msgspec.structs.replace(document, domain={"name": "x"}), says)
+
+
+@pytest.mark.parametrize(("beyond", "says"), [(0, ""), (1, "types has more than 256 fields in all")])
+def test_so_many_fields_may_be_there_besides_those_of_the_domain(beyond: int, says: str) -> None:
+    types = {f"T{number}": {f"f{index}": "bool" for index in range(64)} for number in range(4)}
+    types |= {"T4": {"more": "bool"}} if beyond else {}
+    types["EIP712Domain"] = {"name": "string"}
+    document = order(types=types, primaryType="T0", value={f"f{index}": True for index in range(64)})
+    check_bound(msgspec.structs.replace(document, domain={"name": "x"}), says)
+
+
+@pytest.mark.parametrize(("beyond", "says"), [(0, ""), (1, "EIP712Domain has more than 64 fields")])
+def test_a_domain_may_have_as_many_fields_as_any_type(beyond: int, says: str) -> None:
+    fields = {f"f{index}": "bool" for index in range(64 + beyond)}
+    check_bound(order(types=NOTE | {"EIP712Domain": fields}, domain=dict.fromkeys(list(fields)[:64], True)), says)
+
+
+@pytest.mark.parametrize(("depth", "says"), [(8, ""), (9, "nests arrays deeper than 8")])
+def test_arrays_nest_eight_deep_and_no_deeper(depth: int, says: str) -> None:
+    value: Any = True
+    for _ in range(depth):
+        value = [value]
+    check_bound(of_one("bool" + "[]" * depth, value), says)
+
+
+def check_bound(document: TypedDataOrder, says: str) -> None:
+    """Read it, or find it refused with these words."""
+    if not says:
+        assert len(digest(document)) == 32
+        return
+    with pytest.raises(BadTypedData, match=says):
+        digest(document)
+
+
+@pytest.mark.parametrize("value", ["text", ["text"], 1, None, True, 1.5])
+def test_a_struct_is_an_object(value: Any) -> None:
+    with pytest.raises(BadTypedData, match=r"value\.it must be an object of type Part"):
+        digest(of_one("Part", value, Part={"text": "string"}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "says"),
+    [
+        ("uint8[2]", [1], r"value\.it must be an array of type uint8\[2\] with 2 elements\.\Z"),
+        ("uint8[]", 1, r"value\.it must be an array of type uint8\[\]\.\Z"),
+        ("Part[]", [{"text": "x"}, {"text": 1}], r"value\.it\[1\]\.text must be a string"),
+        ("Part", {"text": 1}, r"value\.it\.text must be a string"),
+    ],
+)
+def test_a_refusal_names_the_place_and_the_type(kind: str, value: Any, says: str) -> None:
+    with pytest.raises(BadTypedData, match=says):
+        digest(of_one(kind, value, Part={"text": "string"}))
+
+
 @pytest.mark.parametrize(("parts", "passes"), [(14, True), (15, False)])
 def test_struct_values_times_fields_are_bounded(parts: int, passes: bool) -> None:
     """Of the domain too: those parts, the message and the domain are 16 structs beside 256 fields, which may pass."""
