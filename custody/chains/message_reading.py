@@ -71,10 +71,10 @@ def _decoded(family: str, raw: str) -> bytes:
             _refuse("raw must be 0x and bytes in hex for an EVM wallet.", "raw")
         return bytes.fromhex(raw[2:])
     try:
-        content = base64.b64decode(raw, validate=True)
+        content = base64.b64decode(raw)
     except (binascii.Error, ValueError):
         content = b""
-    # Python's decoder lets stray bits in the last character pass. And hex may be base64 of something else.
+    # Python's decoder lets foreign characters pass, and stray bits in the last. And hex may be base64 of something else.
     if base64.b64encode(content).decode() != raw or _HEX.match(raw):
         _refuse("raw must be bytes in standard base64 with padding for a Solana wallet.", "raw")
     return content

@@ -130,10 +130,45 @@ def test_coins_beyond_those_sent_along_count_too() -> None:
 SINGLE = bytes(32), bytes.fromhex(TOKEN[2:]) + bytes(32) + TRANSFER
 
 
-def test_one_call_of_an_account_by_mode_is_packed() -> None:
-    effects, _ = read(call("execute(bytes32,bytes)", ["bytes32", "bytes"], *SINGLE))
+def by_mode(mode: int, calls: bytes) -> bytes:
+    return call("execute(bytes32,bytes)", ["bytes32", "bytes"], bytes((mode,)) + bytes(31), calls)
 
-    assert [(one.kind, one.amount) for one in effects] == [("transfer", 5)]
+
+def test_one_call_of_an_account_by_mode_is_packed() -> None:
+    effects, listed = read(call("execute(bytes32,bytes)", ["bytes32", "bytes"], *SINGLE))
+    assert (effects, listed[1:]) == decode(TOKEN, 0, TRANSFER, CHAIN, US)
+
+    # The shortest has no data: it only pays.
+    effects, listed = read(by_mode(0, bytes.fromhex(TOKEN[2:]) + (7).to_bytes(32)))
+    assert (effects, listed[1:]) == decode(TOKEN, 7, b"", CHAIN, US)
+
+
+BATCHED = encode(["(address,uint256,bytes)[]"], [[(TOKEN, 0, TRANSFER)]])
+
+
+@pytest.mark.parametrize(
+    ("mode", "calls", "told"),
+    [
+        (1, BATCHED, True),
+        (2, BATCHED, False),
+        (0xFE, BATCHED, False),
+        (1, BATCHED + b"\1", False),
+        (1, BATCHED + bytes(32), False),
+        # In the padding behind the data of the call within, and in the word of its address.
+        (1, BATCHED[:-1] + b"\1", False),
+        (1, BATCHED[: 3 * 32] + b"\1" + BATCHED[3 * 32 + 1 :], False),
+        (1, BATCHED[:-1] + b"\1" + bytes(32), False),
+    ],
+)
+def test_a_batch_by_mode_is_read_to_the_letter_or_not_at_all(mode: int, calls: bytes, told: bool) -> None:
+    data = by_mode(mode, calls)
+    effects, listed = read(data)
+
+    if told:
+        assert (effects, listed[1:]) == decode(TOKEN, 0, TRANSFER, CHAIN, US)
+    else:
+        assert [(one.kind, one.label, one.size) for one in effects] == [("unread", "all of the call", len(data))]
+        assert [one.apart for one in listed] == [False]
 
 
 SAFE = "execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)"

@@ -54,7 +54,10 @@ def of(content: bytes, family: str = "evm") -> Message:
 def refused(family: str, message: str | None = None, raw: str | None = None) -> str:
     with pytest.raises(BadMessage) as problem:
         read(family, message, raw)
-    return problem.value.message
+    said = problem.value.message
+    fields = ["message", "raw"] if said.startswith("Send one of") else [said.split(" ")[0]]
+    assert problem.value.context == {"fields": fields}
+    return said
 
 
 # ---- what is refused
@@ -103,6 +106,32 @@ def test_the_preimage_of_an_evm_transaction_is_no_message() -> None:
     ):
         with pytest.raises(BadMessage, match="can be read as a transaction"):
             of(preimage)
+
+
+SHORT = [b"\1"] * 5
+# Lists and texts at the bounds where the first byte begins to say something else.
+AT_BOUNDS = {
+    "a list of nothing as an item": rlp.encode([*SHORT, []]),
+    "a text of nothing as an item": rlp.encode([*SHORT, b""]),
+    "a typed list of nothing": b"\2\xc0",
+    "a typed list of 55 bytes": b"\2" + rlp.encode([b"a" * 54]),
+    "a typed list of 56 bytes": b"\2" + rlp.encode([b"a" * 55]),
+    "a list of 55 bytes": rlp.encode([b"a" * 49, *SHORT]),
+    "a list of 56 bytes": rlp.encode([b"a" * 50, *SHORT]),
+    "a text of 55 bytes": rlp.encode([b"a" * 55, *SHORT]),
+    "a text of 56 bytes": rlp.encode([b"a" * 56, *SHORT]),
+    "a byte of its own": rlp.encode([b"\x7f", b"\x80", b"\0", *SHORT]),
+}
+
+
+@pytest.mark.parametrize("name", AT_BOUNDS)
+def test_a_list_is_read_to_its_last_byte(name: str) -> None:
+    said = refused("evm", raw="0x" + AT_BOUNDS[name].hex())
+    assert said == "raw can be read as a transaction; send transactions to the route that signs them."
+    # A byte more or less is no list.
+    for content in (AT_BOUNDS[name] + b"\1", AT_BOUNDS[name][:-1]):
+        if len(content) > 1:
+            assert of(content).raw == content
 
 
 def solana_bytes() -> dict[str, bytes]:
