@@ -74,7 +74,7 @@ def _decoded(family: str, raw: str) -> bytes:
         content = base64.b64decode(raw)
     except (binascii.Error, ValueError):
         content = b""
-    # Python's decoder lets foreign characters pass, and stray bits in the last. And hex may be base64 of something else.
+    # Python's decoder skips foreign characters, and stray bits in the last. And hex may be base64 of something else.
     if base64.b64encode(content).decode() != raw or _HEX.match(raw):
         _refuse("raw must be bytes in standard base64 with padding for a Solana wallet.", "raw")
     return content

@@ -132,3 +132,21 @@ def test_the_fields_of_an_own_input_are_of_its_own_key(kind: str, field: bytes, 
         proven(one.put(1, field, said[:-1] + bytes((said[-1] ^ 1,))).raw(), kind)
     with pytest.raises(PsbtNoOwnInput, match="input 0 has"):
         proven(one.put(1, field, bytes(len(said))).raw(), kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "signed_input", "witnesses"),
+    [
+        # Beside 41 bytes, which weigh four each: how many items there are, then each behind its length.
+        ("p2wpkh", 107, 2),
+        ("p2tr", 66, 2),
+        ("p2sh-p2wpkh", 23 * 4 + 107, 2),
+        ("p2pkh", 106 * 4, 0),
+    ],
+)
+@pytest.mark.parametrize("inputs", [1, 3])
+def test_the_smallest_weight_is_that_of_the_shortest_signatures(
+    kind: str, signed_input: int, witnesses: int, inputs: int
+) -> None:
+    found = proven(payment(kind, inputs=inputs), kind)
+    assert found.weight == 4 * len(found.psbt.unsigned) + witnesses + inputs * signed_input

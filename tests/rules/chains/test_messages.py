@@ -348,6 +348,8 @@ PHANTOM = {
     "URI: https://example.com/in\nVersion: 1\nChain ID: solana:devnet\nNonce: oBbLoEldZs\n"
     "Issued At: 2026-01-01T12:00:00Z\nExpiration Time: 2026-01-01T13:00:00Z\nNot Before: 2026-01-01T12:00:00Z\n"
     "Request ID: one\nResources:\n- https://example.com/a\n- https://example.com/b",
+    "a chain by its whole name": f"example.com wants you to sign in with your Solana account:\n{SOLANA_US}\n\n"
+    f"Chain ID: {DEVNET}\nNonce: oBbLoEldZs",
     "two empty lines": f"example.com wants you to sign in with your Solana account:\n{SOLANA_US}\n\n\n"
     "URI: https://example.com\nNonce: oBbLoEldZs",
 }
@@ -359,7 +361,7 @@ def test_a_sign_in_with_solana_is_read_as_wallets_write_it(name: str, text: str)
 
     assert said is not None
     assert (said.family, said.domain, said.address) == ("solana", "example.com", SOLANA_US)
-    assert said.chain == {"fields": MAINNET, "all": DEVNET}.get(name)
+    assert said.chain == {"fields": MAINNET, "all": DEVNET, "a chain by its whole name": DEVNET}.get(name)
     assert len(said.resources) == (2 if name == "all" else 0)
 
 
