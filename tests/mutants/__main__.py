@@ -1,6 +1,7 @@
 """`make mutants`, or `make mutants ONLY=custody/policies/judge.py`: fails on a survivor that is not listed, and on a
 listed one that a test notices by now. Half an hour to an hour on two cores; MUTANT_PROCESSES says how many it takes."""
 
+import gc
 import importlib
 import os
 import sys
@@ -12,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from _pytest.config import default_plugins
 
 from tests.mutants import survivors, tried
 from tests.mutants.drawn import ROOT, Mutant, drawn, files
@@ -24,6 +26,7 @@ _CONTROLS = 20
 PROCESSES = int(os.environ.get("MUTANT_PROCESSES", "2"))
 # What a fork need not load again: packages that our modules and the tests load, and none of our modules.
 _FOREIGN = ("Crypto.Hash.keccak", "coincurve", "cryptography", "embit.psbt", "eth_account", "pytest_asyncio", "solders")
+_PYTEST = tuple(f"_pytest.{name}" for name in default_plugins)
 
 type Verdicts = dict[int, bool | None]
 
@@ -38,8 +41,9 @@ def main(only: Sequence[str]) -> int:
     mutants = [mutant for file in chosen for mutant in drawn(file)]
     print(f"mutants: {len(mutants)} of {len(chosen)} files drawn in {time.monotonic() - began:.0f} s", flush=True)
     covered, noticed = _within(mutants)
-    for name in _FOREIGN:
+    for name in (*_FOREIGN, *_PYTEST):
         importlib.import_module(name)
+    gc.freeze()
     noticed |= _when_loaded(mutants, covered, noticed)
     _count(mutants, noticed)
     print(f"mutants: {len(mutants) / (time.monotonic() - began):.1f} a second", flush=True)

@@ -219,7 +219,7 @@ def notices_when_loaded(mutant: Mutant, tests: Sequence[str]) -> bool:
         of_path.setdefault(path_of(test), []).append(test)
     # A file of tests at a time, for to load them all takes longer than most of them.
     for path, chosen in of_path.items():
-        code = pytest.main([*_ARGUMENTS, *_PLUGINS, "-x", path], plugins=[_Chosen(chosen)])
+        code = pytest.main([*_ARGUMENTS, *_PLUGINS, "--assert=plain", "-x", path], plugins=[_Chosen(chosen)])
         # Tests that the changed table no longer makes are no tests that fail.
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             return True

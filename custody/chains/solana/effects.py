@@ -131,7 +131,7 @@ def _read_all(parsed: SolanaTransaction, ours: Pubkey) -> list[Meaning]:
     return meanings
 
 
-def _moved(one: NativeTransfer | TokenTransfer, ours: Pubkey, owners: Iterable[Pubkey | None]) -> Effect:
+def _moved(one: NativeTransfer | TokenTransfer, ours: Pubkey, owners: Iterable[Pubkey]) -> Effect:
     from_ = str(ours)
     if isinstance(one, NativeTransfer):
         # Lamports that we wrap stay ours, and count: no limit on the coin guards the token that they become.
@@ -143,7 +143,7 @@ def _moved(one: NativeTransfer | TokenTransfer, ours: Pubkey, owners: Iterable[P
         return Effect("transfer", SOLANA_NATIVE, one.lamports, from_, str(one.to), account=account, unowned=held)
     receiver, known = one.destination, False
     for owner in owners:
-        if owner and get_associated_token_address(owner, one.mint, one.program) == one.destination:
+        if get_associated_token_address(owner, one.mint, one.program) == one.destination:
             receiver, known = owner, owner.is_on_curve()
     account = TokenAccount(str(one.destination), str(one.mint), str(one.program))
     to = str(receiver)
@@ -172,7 +172,7 @@ def _fee(parsed: SolanaTransaction, meanings: Sequence[Meaning], from_: str) -> 
     return Effect("fee", SOLANA_NATIVE, lamports, from_=from_, label="network fee")
 
 
-def _address(text: str) -> Pubkey | None:
+def _address(text: str) -> Pubkey:
     try:
         return Pubkey.from_string(text)
     except ValueError as problem:

@@ -49,7 +49,6 @@ class TokenAccountCreation(msgspec.Struct, frozen=True):
     """We pay the rent of an owner's associated token account."""
 
     program: Pubkey
-    mint: Pubkey
     owner: Pubkey
     address: Pubkey
 
@@ -173,14 +172,14 @@ def _token_account(instruction: Instruction, ours: Pubkey) -> TokenAccountCreati
         refuse(instruction, "another account would pay")
     if address != get_associated_token_address(owner, mint, token):
         refuse(instruction, "the account is not the one derived from its owner and mint")
-    return TokenAccountCreation(token, mint, owner, address)
+    return TokenAccountCreation(token, owner, address)
 
 
 def _compute_budget(instruction: Instruction) -> ComputeSetting:
     if instruction.accounts:
         refuse(instruction, "it takes no accounts")
     tag, figure = instruction.data[:1], instruction.data[1:]
-    if len(figure) != _FIGURES.get(int.from_bytes(tag), -1):
+    if len(figure) != _FIGURES.get(int.from_bytes(tag)):
         refuse(instruction, "only limits, the heap and the price of compute units are")
     return ComputeSetting(int.from_bytes(tag), int.from_bytes(figure, "little"))
 

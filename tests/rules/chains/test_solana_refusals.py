@@ -53,6 +53,7 @@ def refused(*instructions):
         (system(4, b"", THEM, OTHER, US), "System.AdvanceNonceAccount"),
         (system(5, AMOUNT, THEM, OTHER, US), "System.WithdrawNonceAccount"),
         (system(7, bytes(OTHER), THEM, US), "System.AuthorizeNonceAccount"),
+        (system(8, AMOUNT, US, THEM), "System.Allocate"),
         (system(11, AMOUNT, THEM, US, OTHER), "System.TransferWithSeed"),
         (system(99, b"", US), "System instruction 99"),
         (instruction(SYSTEM, b"\x02", US, THEM), "System without an instruction"),
@@ -79,7 +80,7 @@ def refused(*instructions):
         (instruction(COMPUTE, b"\x00" + bytes(8)), "ComputeBudget.RequestUnits"),
         (instruction(COMPUTE, b"\x01" + bytes(5)), "ComputeBudget.RequestHeapFrame"),
         (instruction(COMPUTE, b"\x04" + bytes(8)), "ComputeBudget.SetLoadedAccountsDataSizeLimit"),
-        (instruction(COMPUTE, b"\x05" + bytes(4)), "ComputeBudget instruction 5"),
+        *((instruction(COMPUTE, b"\x05" + bytes(count)), "ComputeBudget instruction 5") for count in (0, 1, 4, 8)),
         (instruction(COMPUTE, b""), "ComputeBudget without an instruction"),
         (instruction(OTHER, b"\x02", US), f"program {OTHER}"),
     ],
@@ -127,6 +128,7 @@ def test_a_token_transfer_in_any_other_shape_is_refused(odd):
         instruction(ASSOCIATED, b"", US, THEIRS, THEM, OTHER, SYSTEM, TOKEN),
         instruction(ASSOCIATED, b"", US, THEIRS, THEM, MINT, SYSTEM, TOKEN_2022),
         instruction(ASSOCIATED, b"", US, THEIRS, THEM, MINT, SYSTEM, OTHER),
+        instruction(ASSOCIATED, b"", US, token_account(US, MINT, OTHER), US, MINT, SYSTEM, OTHER),
         instruction(ASSOCIATED, b"", US, THEIRS, THEM, MINT, OTHER, TOKEN),
         instruction(ASSOCIATED, b"", OTHER, THEIRS, THEM, MINT, SYSTEM, TOKEN),
         instruction(ASSOCIATED, b"", US, THEIRS, THEM, MINT, SYSTEM, TOKEN, OTHER),
@@ -148,6 +150,11 @@ def test_a_second_compute_limit_is_refused():
 @pytest.mark.parametrize("odd", [instruction(COMPUTE, LIMIT + b"\x00"), instruction(COMPUTE, LIMIT, US)])
 def test_a_compute_limit_in_any_other_shape_is_refused(odd):
     assert refused(odd, pay(5)).context["instruction"] == "ComputeBudget.SetComputeUnitLimit"
+
+
+def test_a_memo_that_we_sign_is_taken():
+    parsed = parse(encoded(message(pay(5), instruction(MEMO, b"hello", US))))
+    assert len(subject_of(parsed, str(US), 101, "solana:x", str(THEM)).effects) == 2
 
 
 def test_a_memo_in_the_name_of_somebody_else_is_refused():
