@@ -60,11 +60,10 @@ def alerts(rules: Sequence[ParsedRule], family: Family, charges: Mapping[str, in
         spend = facts.spend.get(limit.asset, _NOTHING)
         spent = spend.day if limit.window == "day" else spend.week
         before, after = spent + facts.floor.get(limit.asset, 0), spent + charges.get(limit.asset, 0)
-        if limit.alert_percents and after * 100 >= limit.alert_percents[0] * limit.most:
-            found += [
-                Alert(limit.window, limit.asset, after, limit.most, percent)
-                for percent in limit.alert_percents
-                if before * 100 < percent * limit.most <= after * 100
-            ]
+        found += [
+            Alert(limit.window, limit.asset, after, limit.most, percent)
+            for percent in limit.alert_percents
+            if before * 100 < percent * limit.most <= after * 100
+        ]
     # Two limits of one size would say the same thing twice.
-    return tuple(dict.fromkeys(found)) if found else ()
+    return tuple(dict.fromkeys(found))

@@ -69,6 +69,27 @@ def test_a_rule_without_an_asset_is_about_the_coin_of_the_family():
 DAY = {"maxPerDay": "200", "alertPercents": [50, 100]}
 
 
+def test_every_limit_raises_its_own_alert_and_two_alike_raise_one():
+    day, week, token = (
+        rule("spending-limit", {**limit, "alertPercents": [50]})
+        for limit in ({"maxPerDay": "10"}, {"maxPerWeek": "10"}, {"maxPerDay": "4", "asset": TOKEN})
+    )
+    crossed = alerts(rules(day, week, day, token), "evm", {EVM_NATIVE: 5, TOKEN: 2}, facts())
+    assert crossed == (
+        Alert("day", EVM_NATIVE, 5, 10, 50),
+        Alert("week", EVM_NATIVE, 5, 10, 50),
+        Alert("day", TOKEN, 2, 4, 50),
+    )
+
+
+def test_an_order_that_moves_nothing_of_an_asset_alerts_of_none():
+    """Neither one unit below the share nor at it, which the order before had crossed."""
+    limit = rules(rule("spending-limit", {"maxPerDay": "100", "alertPercents": [50]}))
+    for spent in (49, 50):
+        assert alerts(limit, "evm", {}, facts(spent)) == ()
+    assert [one.percent for one in alerts(limit, "evm", {EVM_NATIVE: 1}, facts(49))] == [50]
+
+
 @pytest.mark.parametrize(
     ("before", "charge", "floor", "percents"),
     [

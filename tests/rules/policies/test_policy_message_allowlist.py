@@ -11,10 +11,11 @@ from custody.chains.message_reading import read
 from custody.chains.orders import EvmMessageOrder, SolanaMessageOrder
 from custody.chains.types import Subject
 from custody.kit.clock import iso
+from custody.policies.coverage import without_listed
 from custody.policies.judge import judge
 from custody.policies.tighten import loosened
 from custody.policies.types import InvalidPolicy, Verdict
-from tests.rules.policies.makers import NOON, facts, rule, rules
+from tests.rules.policies.makers import NOON, facts, native, rule, rules
 
 US = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 SOLANA_US = "3uTFpmpBvStn9yCtFNvPQXqX7SsXwZwQXLLsUdMTEcBZ"
@@ -55,6 +56,22 @@ def evm(text: str | None = None, raw: bytes | None = None, chain: int | None = 1
 
 def of_solana(text: str) -> Subject:
     return subject_of(SolanaMessageOrder(text), read("solana", text, None), SOLANA_US, 101, "solana:x")
+
+
+def test_every_list_must_list_a_message():
+    """As every rule must pass: a second list does not widen the first."""
+    said = evm("Example: log in as somebody")
+    other = rule("message-allowlist", {"siweDomains": ["other.example.com"]})
+    assert judged(said, LISTED).decision == "sign"
+    for both in ((LISTED, other), (other, LISTED)):
+        verdict = judged(said, *both)
+        assert verdict.decision == "queue"
+        # What is no message is no business of theirs.
+        assert judged(native(5), *both).decision == "sign"
+    assert without_listed(rules(LISTED, LISTED), said, NOON).effects == ()
+    assert without_listed(rules(LISTED, other), said, NOON) == said
+    assert without_listed(rules(), said, NOON) == said
+    assert without_listed(rules(LISTED), native(5), NOON) == native(5)
 
 
 def judged(subject: Subject, *given: object, **known: object) -> Verdict:

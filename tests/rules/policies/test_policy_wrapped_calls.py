@@ -8,6 +8,7 @@ from solders.pubkey import Pubkey
 from custody.chains.evm.calldata import decode
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Effect, Subject
+from custody.policies.coverage import coverage, uncovered
 from custody.policies.judge import judge
 from custody.policies.narrow import narrowed
 from tests.rules.policies.makers import (
@@ -70,6 +71,12 @@ def test_a_wrapper_that_no_rule_names_asks_where_a_token_is_limited(setting, wan
     assert decision([limit], executed(TOKEN_CONTRACT, ALICE, 0), uncovered=setting) == "sign"
     listed = rule("contract-allowlist", {"contracts": [entry]})
     assert decision([limit, listed], executed(THIEF, ALICE, 0), uncovered=setting) == "sign"
+
+
+def test_what_a_wrapper_does_besides_is_unread_and_told():
+    order = executed(THIEF, ALICE, 0)
+    (wrapping,) = uncovered(coverage(rules(rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN}))), order)
+    assert wrapping == Effect("unread", None, 0, to=THIEF, label="around the calls within", call=order.calls[0])
 
 
 def test_a_cap_on_plain_payments_holds_within_a_call():
