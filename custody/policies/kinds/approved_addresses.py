@@ -126,6 +126,6 @@ def _of(effect: Effect, subject: Subject) -> list[str | None]:
         # A list of recipients says nothing about it: it is an uncovered effect.
         return []
     if effect.call is not None:
-        return [effect.call.contract, subject.destination or subject.verifying_contract]
+        return [effect.call.contract, subject.destination]
     # What is unread of a document may name its receiver all the same.
-    return [effect.to or subject.destination or subject.verifying_contract]
+    return [effect.to or subject.destination]

@@ -25,7 +25,7 @@ def hinted(fields: Fields, place: int, index: int, purpose: int = 84, account: i
 
 
 def three(kind: str = "p2wpkh") -> Fields:
-    """A stranger's coin, then two of ours, of which the second is of another address."""
+    """A stranger's coin, then two that are ours, of which the second is of another address."""
     coins = [own_script(kind, root=STRANGER), own_script(kind), own_script(kind, index=4)]
     spent = [(coin(script, 30_000, f"{place}"), 0) for place, script in enumerate(coins)]
     return hinted(Fields(spend(spent, [(SOMEBODY, 50_000), (own_script(kind), 39_000)]).serialize()), 3, 4)
@@ -78,7 +78,7 @@ def test_outputs_pay_no_more_than_the_inputs_bring(bounds) -> None:
         proven(psbt, bounds=bounds)
 
 
-def test_a_strangers_coin_beside_ours_of_taproot_needs_its_transaction() -> None:
+def test_a_strangers_coin_beside_our_own_of_taproot_needs_its_transaction() -> None:
     """Only of taproot is a signature of theirs worth nothing where we are told a lie."""
     both = [(coin(own_script("p2tr"), 30_000, "own"), 0), (coin(SOMEBODY, 30_000, "other"), 0)]
     fields = Fields(spend(both, [(SOMEBODY, 59_000)]).serialize())
@@ -89,7 +89,7 @@ def test_a_strangers_coin_beside_ours_of_taproot_needs_its_transaction() -> None
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("final", [FINAL_SCRIPT, FINAL_WITNESS])
-def test_what_is_final_is_not_signed_again(kind: str, final: bytes) -> None:
+def test_final_inputs_are_not_signed_again(kind: str, final: bytes) -> None:
     one = Fields(payment(kind, inputs=2).serialize()).put(2, final, b"\1\0")
     assert [each.signed for each in proven(one.raw(), kind).own] == [True, False]
     with pytest.raises(PsbtNoOwnInput, match="is final already, so nothing is left to sign"):

@@ -46,7 +46,7 @@ def unread(label: str, to: str, from_: str = US, *, unknown: bool = False) -> Ef
 
 
 @pytest.mark.parametrize("spelled", READERS)
-def test_what_a_document_gives_is_ours(spelled: str) -> None:
+def test_a_document_gives_our_own(spelled: str) -> None:
     assert {one.from_ for one in read_effects(sample(spelled))} == {US}
 
 
@@ -75,7 +75,7 @@ def test_a_permit_of_dai_is_all_or_nothing(allowed: bool) -> None:
     )
 
 
-def test_a_transfer_of_circles_gateway_is_an_unknown_kind_of_ours() -> None:
+def test_a_transfer_of_circles_gateway_is_an_unknown_kind_and_is_ours() -> None:
     name = "TransferWithAuthorization"
     assert read_effects(sample(kind(name), DOMAIN | {"name": "GatewayWalletBatched"})) == (
         unread(name, TOKEN, unknown=True),
@@ -86,7 +86,7 @@ SOLD = Effect("transfer", f"evm:8453:{TOKEN}", 5, US, SPENDER, label="PermitWitn
 PERMITTED = {"token": TOKEN, "amount": 5}
 
 
-def test_an_unknown_witness_is_unread_beside_a_transfer_of_ours() -> None:
+def test_an_unknown_witness_is_unread_beside_a_transfer_that_we_make() -> None:
     order = witnessed("Odd(address to,uint256 amount)", domain=PERMIT2_DOMAIN, permitted=PERMITTED)
     assert read_effects(order) == (SOLD, unread(WITNESS, SPENDER))
 
@@ -155,7 +155,7 @@ def test_an_order_of_polymarket_gives_to_its_exchange_and_to_no_other() -> None:
     assert read_effects(sample(spelled, elsewhere, side=0, makerAmount="50")) == (unread("Order", OTHER),)
 
 
-def test_what_a_safe_does_is_its_own_and_what_it_pays_for_gas_is_told() -> None:
+def test_a_safe_gives_its_own_and_is_told_to_pay_for_gas() -> None:
     assert read_effects(sample(SAFE, to=OTHER, operation=1)) == (unread("SafeTx", OTHER),)
     assert read_effects(sample(SAFE, to=OTHER, value="7", gasPrice=1, refundReceiver=SPENDER)) == (
         Effect("transfer", "evm:native", 7, TOKEN, OTHER, label="SafeTx"),
@@ -163,7 +163,7 @@ def test_what_a_safe_does_is_its_own_and_what_it_pays_for_gas_is_told() -> None:
     )
 
 
-def test_what_a_safe_does_to_itself_is_unread_unless_it_does_nothing() -> None:
+def test_a_safe_that_calls_itself_is_unread_unless_it_does_nothing() -> None:
     safe = at(DOMAIN)
     called = read_effects(sample(SAFE, to=safe, value=0, data="0x12345678"))
     assert [(one.kind, one.label, one.from_, one.to) for one in called] == [

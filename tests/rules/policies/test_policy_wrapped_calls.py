@@ -73,7 +73,7 @@ def test_a_wrapper_that_no_rule_names_asks_where_a_token_is_limited(setting, wan
     assert decision([limit, listed], executed(THIEF, ALICE, 0), uncovered=setting) == "sign"
 
 
-def test_what_a_wrapper_does_besides_is_unread_and_told():
+def test_a_wrapper_may_do_more_than_its_calls_and_that_is_told():
     order = executed(THIEF, ALICE, 0)
     (wrapping,) = uncovered(coverage(rules(rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN}))), order)
     assert wrapping == Effect("unread", None, 0, to=THIEF, label="around the calls within", call=order.calls[0])
