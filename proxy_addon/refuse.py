@@ -110,8 +110,12 @@ def from_error(problem: CustodyError) -> Refusal:
     return Refusal(status, problem.code, problem.message, headers)
 
 
+# As OpenAI's and Anthropic's APIs name the kinds of their errors.
+_TYPES = {401: "authentication_error", 403: "permission_error", 407: "authentication_error", 429: "rate_limit_error"}
+
+
 def body_of(refusal: Refusal, request_id: str) -> bytes:
-    """The envelope."""
-    return msgspec.json.encode(
-        {"ok": False, "error": refusal.message, "data": {"code": refusal.code, "requestId": request_id}}
-    )
+    """The envelope, with an object in `error`: clients of other APIs print its `message`, and of a text nothing."""
+    kind = _TYPES.get(refusal.status, "api_error" if refusal.status >= 500 else "invalid_request_error")
+    error = {"message": refusal.message, "type": kind, "code": refusal.code}
+    return msgspec.json.encode({"ok": False, "error": error, "data": {"code": refusal.code, "requestId": request_id}})

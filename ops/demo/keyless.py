@@ -66,6 +66,6 @@ async def _refused(world: World) -> str:
 
 def _error(answer: httpx.Response) -> str:
     try:
-        return str(msgspec.json.decode(answer.content)["error"])
+        return str(msgspec.json.decode(answer.content)["error"]["message"])
     except (msgspec.MsgspecError, LookupError, TypeError):
         return answer.text[:200]

@@ -16,7 +16,11 @@ def refusal(answer: httpx.Response | Answer | None) -> tuple[int, str]:
     said = msgspec.json.decode(answer.body)
     assert set(said) == {"ok", "error", "data"}
     assert said["ok"] is False
-    assert said["error"].endswith(".")
+    # As clients of other APIs expect it.
+    assert set(said["error"]) == {"message", "type", "code"}
+    assert said["error"]["message"].endswith(".")
+    assert said["error"]["type"].endswith("_error")
+    assert said["error"]["code"] == said["data"]["code"]
     assert answer.all("x-request-id") == [said["data"]["requestId"]]
     assert answer.all("x-service-error") == [said["data"]["code"]]
     return answer.status, said["data"]["code"]

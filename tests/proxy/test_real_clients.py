@@ -6,11 +6,12 @@ import subprocess
 import sys
 
 import anthropic
+import msgspec
 import openai
 import pytest
 import requests
 
-from tests.fixtures.proxied import Keyless
+from tests.fixtures.proxied import Keyless, Proxy
 
 WORDS = "one two three"
 MESSAGES = [{"role": "user", "content": WORDS}]
@@ -62,8 +63,78 @@ def test_openai_tells_a_refusal_by_its_status(keyless: Keyless) -> None:
 
     assert (refused.type, unknown.type) == (openai.PermissionDeniedError, openai.AuthenticationError)
 
-    assert refused.value.body == refused.value.response.json()["error"]
     assert unknown.value.response.json()["data"]["code"] == "bad_token"
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A way to be refused: the path below the proxy, what is sent, and what becomes of it."""
+
+    status: int
+    code: str
+    sentence: str
+    path: str = "up"
+    token: str = ""
+    text: str = WORDS
+    injected: str = "header"
+
+
+REFUSED = {
+    "no route": Refused(403, "no_route", "No enabled credential route of your tenant covers", path="proxy/example.com"),
+    "an unknown alias": Refused(403, "unknown_alias", "No such alias; use a configured one", path="nothing"),
+    "a bad token": Refused(401, "bad_token", "A valid agent token is required", token="nonsense"),
+    "a host that is an address": Refused(400, "malformed_target", "host", path="proxy/10.0.0.1"),
+    "a body too large": Refused(
+        413, "body_too_large", "larger than the proxy accepts", text="a" * 2**21, injected="body"
+    ),
+    "an upstream nobody vouches for": Refused(502, "upstream_failed", "could not be reached", path="self-signed"),
+    "an upstream that says nothing": Refused(504, "upstream_timeout", "did not respond in time", path="mute"),
+}
+
+
+@pytest.fixture(params=REFUSED)
+def refused(request: pytest.FixtureRequest, keyless: Keyless, impatient: Proxy) -> Refused:
+    """A way to be refused, with the route that it needs and the token that it takes."""
+    found = REFUSED[request.param]
+    server = found.path if found.path in keyless.upstream.ports else "main"
+    keyless.route(server, injectAs=found.injected, injectKey="model" if found.injected == "body" else "Authorization")
+    proxy = impatient if server == "mute" else keyless.proxy
+    return msgspec.structs.replace(found, path=f"{proxy.url}/{found.path}", token=found.token or keyless.token)
+
+
+def test_openai_prints_the_sentence_of_a_refusal(refused: Refused) -> None:
+    with (
+        openai.OpenAI(base_url=f"{refused.path}/v1", api_key=refused.token, max_retries=0) as client,
+        pytest.raises(openai.APIStatusError) as raised,
+    ):
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": refused.text}])
+
+    assert str(raised.value).startswith(f"Error code: {refused.status} - ")
+    assert refused.sentence in str(raised.value)
+    assert (raised.value.code, raised.value.type[-6:]) == (refused.code, "_error")
+
+
+def test_anthropic_prints_the_sentence_of_a_refusal(refused: Refused) -> None:
+    with (
+        anthropic.Anthropic(base_url=refused.path, auth_token=refused.token, max_retries=0) as client,
+        pytest.raises(anthropic.APIStatusError) as raised,
+    ):
+        client.messages.create(model="m", max_tokens=10, messages=[{"role": "user", "content": refused.text}])
+
+    assert str(raised.value).startswith(f"Error code: {refused.status} - ")
+    assert refused.sentence in str(raised.value)
+    assert raised.value.body["error"]["code"] == refused.code
+
+
+def test_a_client_behind_https_proxy_prints_the_sentence_too(keyless: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The host has a route, so the tunnel is opened, but the path has none.
+    keyless.route(pathPattern="/other")
+    monkeypatch.setenv("HTTPS_PROXY", keyless.proxy_url())
+    monkeypatch.setenv("SSL_CERT_FILE", str(keyless.proxied.proxy_ca))
+    url = f"https://localhost:{keyless.upstream.port}/v1"
+    with openai.OpenAI(base_url=url, api_key="placeholder") as client, pytest.raises(openai.APIStatusError) as raised:
+        client.chat.completions.create(model="m", messages=MESSAGES)
+
+    assert "403 - No enabled credential route of your tenant covers" in str(raised.value)
 
 
 def test_anthropic(messaging: anthropic.Anthropic, keyless: Keyless) -> None:
