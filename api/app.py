@@ -258,18 +258,17 @@ def _keep_figures(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> Non
     if settings.worker != 0:
         return
     names: tuple[WorkerName, ...] = ("signer", "identity")
-    figures = {name: metrics.WorkerFigures(name) for name in names}
-    try:
-        metrics.serve(settings.metrics_port, *figures.values())
-    except OSError as problem:
-        log.error("no metrics: the port is taken", extra={"port": settings.metrics_port, "reason": problem.strerror})
+    figures = metrics.WorkerFigures()
+    if not metrics.serve(settings.metrics_host, settings.metrics_port, figures, metrics.DiskFigures(settings.home)):
         return
 
-    async def listen(_app: Any) -> None:
+    async def listen(_app: Any, name: WorkerName) -> None:
         while True:
-            for name in names:
-                with contextlib.suppress(CustodyError):
-                    figures[name].hear((await ports.workers.only(name).tell(Status(), Origin("metrics"))).counters)
+            with contextlib.suppress(CustodyError, TimeoutError):
+                async with asyncio.timeout(STATUS_SECONDS):
+                    figures.hear(name, await ports.workers.only(name).tell(Status(), Origin("metrics")))
             await asyncio.sleep(STATUS_SECONDS)
 
-    app.add_task(listen)  # type: ignore[arg-type]
+    # Each on its own: a worker that does not answer must not make the other look silent.
+    for name in names:
+        app.add_task(partial(listen, name=name))  # type: ignore[arg-type]

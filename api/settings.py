@@ -11,7 +11,7 @@ import msgspec
 
 from custody.chains import prices, table
 from custody.identity.oidc_provider import SECRET_PREFIX
-from custody.kit import dns_records, environment, oauth_endpoints, quota_settings, quotas
+from custody.kit import dns_records, environment, metrics_address, oauth_endpoints, quota_settings, quotas
 from custody.kit.oauth_endpoints import OAuthName
 from custody.tenants import presets
 
@@ -50,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     port: int
+    metrics_host: str
     metrics_port: int
     home: Path
     database_url: str
@@ -100,6 +101,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         host=environment.text(source, "SERVICE_API_HOST", "127.0.0.1"),
         port=environment.port(source, "SERVICE_API_PORT", 3200),
+        metrics_host=metrics_address.host(source),
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_API", 3290),
         home=home,
         database_url=environment.url_from_home(source, "api"),

@@ -16,7 +16,7 @@ import msgspec
 from cryptography import x509
 
 from custody.database.texts import read
-from custody.kit import clock, environment, quota_settings
+from custody.kit import clock, environment, metrics_address, quota_settings
 from custody.kit.schema_version import NewerDatabase
 from ops import (
     doctor_database,
@@ -170,9 +170,10 @@ def shared_counts(settings: Settings) -> Finding:
 
 def _crowded(subject: str, settings: Settings) -> Finding | None:
     """What its figures say of a proxy that does not answer; a thread of its own gives them. None: there is none."""
-    port = next(port for name, _, port in settings.metrics_ports if name == "SERVICE_METRICS_PORT_PROXY")
+    listening = {name: (host, port) for name, host, port in settings.metrics_ports}
+    url = metrics_address.local_url(*listening["SERVICE_METRICS_PORT_PROXY"])
     try:
-        said = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=2, trust_env=False).text
+        said = httpx.get(f"{url}/metrics", timeout=2, trust_env=False).text
     except httpx.HTTPError:
         return None
     found = re.search(r"^custody_proxy_connections (\d+)", said, re.MULTILINE)

@@ -4,6 +4,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from custody.kit import metrics_address
 from ops.settings import Settings
 
 
@@ -11,7 +12,7 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
     """The whole text; every command in it can be pasted into another terminal in the same folder."""
     url, home = settings.api_url, settings.home
     platform_key, master_key = _short(settings.platform_key_file), _short(settings.master_key_file)
-    metrics = "  ".join(f"http://{host}:{port}/metrics" for _, host, port in settings.metrics_ports)
+    metrics = "  ".join(f"{metrics_address.local_url(host, port)}/metrics" for _, host, port in settings.metrics_ports)
     chain = "as you configured"
     if chain_url:
         chain = f"""{chain_url}   (id 31337, in memory, play money)

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 
 from custody.kit import environment as read
+from custody.kit import metrics_address
 
 _SECONDS = 4
 # The slowest job runs once a minute; a scheduler of which no job ended well for this long does not work.
@@ -53,7 +54,8 @@ def proxy(environment: Mapping[str, str]) -> str | None:
 
 def scheduler(environment: Mapping[str, str]) -> str | None:
     """A job ended well lately."""
-    said = _get(f"http://127.0.0.1:{read.port(environment, 'SERVICE_METRICS_PORT_SCHEDULER', 3292)}/metrics")
+    port = read.port(environment, "SERVICE_METRICS_PORT_SCHEDULER", 3292)
+    said = _get(f"{metrics_address.local_url(metrics_address.host(environment), port)}/metrics")
     last = max((float(line.split()[-1]) for line in said.splitlines() if line.startswith(_LAST_SUCCESS)), default=0.0)
     # Metrics are in this unit.
     if time.time() - last > _JOBS_SECONDS:  # noqa: TID251

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from custody.kit import environment as read
+from custody.kit import metrics_address
 
 # In the order in which they start.
 PROCESSES = ("signer", "identity", "api", "scheduler", "proxy")
@@ -35,13 +36,14 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def metrics_ports(self) -> tuple[tuple[str, str, int], ...]:
-        """Variable, host and port of each listener for figures; they are on loopback only."""
+        """Variable, host and port of each listener for metrics."""
         found = (
             ("SERVICE_METRICS_PORT_API", 3290),
             ("SERVICE_METRICS_PORT_PROXY", 3291),
             ("SERVICE_METRICS_PORT_SCHEDULER", 3292),
         )
-        return tuple((name, "127.0.0.1", read.port(self.environment, name, default)) for name, default in found)
+        host = metrics_address.host(self.environment)
+        return tuple((name, host, read.port(self.environment, name, default)) for name, default in found)
 
     @property
     def given_database_urls(self) -> dict[str, str]:
@@ -52,12 +54,12 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def api_url(self) -> str:
         """The api's address on this machine."""
-        return _url(self.api_host, self.api_port)
+        return metrics_address.local_url(self.api_host, self.api_port)
 
     @property
     def proxy_url(self) -> str:
         """The proxy's address on this machine."""
-        return _url(self.proxy_host, self.proxy_port)
+        return metrics_address.local_url(self.proxy_host, self.proxy_port)
 
     @property
     def workers(self) -> dict[str, int]:
@@ -85,8 +87,3 @@ def load(environment: Mapping[str, str]) -> Settings:
         identity_key_file=read.identity_key_file(environment),
         environment=dict(environment),
     )
-
-
-def _url(host: str, port: int) -> str:
-    host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -7,6 +7,7 @@ nothing asks what is no longer there. Dead children are started again; nothing i
 import asyncio
 import errno
 import os
+import re
 import signal
 import socket
 import ssl
@@ -148,7 +149,8 @@ class Supervisor:
                     # Python adds the address; a name that does not resolve has no number of the system's.
                     known = problem.errno in _PORT_TROUBLE
                     reason = os.strerror(problem.errno) if known and problem.errno else problem.strerror or str(problem)
-                    cure = f"set {name} to another port" if known else f"correct {name.replace('_PORT', '_HOST')}"
+                    address = re.sub("_PORT.*", "_HOST", name)
+                    cure = f"set {name} to another port" if known else f"correct {address}"
                     refused.append(f"cannot listen on {host}:{port} ({reason}); {cure}")
                     kinds.add(problem.errno)
         if refused:

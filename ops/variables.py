@@ -15,7 +15,7 @@ from custody.credentials.aliases import parse_aliases
 from custody.credentials.patterns import InvalidPattern, compile_host
 from custody.identity import login_redirects
 from custody.kit import environment as read
-from custody.kit import oauth_endpoints, quota_settings
+from custody.kit import metrics_address, oauth_endpoints, quota_settings
 from custody.kit.environment import BadSetting
 from custody.policies import user_wallets
 from custody.tenants import presets
@@ -175,6 +175,7 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_PROXY_CONNECT_SECONDS": _number(1, 3_600),
     "SERVICE_PROXY_HEADER_SECONDS": _number(1, 86_400),
     "SERVICE_PROXY_IDLE_SECONDS": _number(1, 86_400),
+    "SERVICE_METRICS_HOST": lambda environment, _: metrics_address.host(environment),
     "SERVICE_METRICS_PORT_API": _port,
     "SERVICE_METRICS_PORT_PROXY": _port,
     "SERVICE_METRICS_PORT_SCHEDULER": _port,

@@ -7,11 +7,10 @@ import sys
 from functools import partial
 from types import SimpleNamespace
 
-from prometheus_client import start_http_server
-
 from custody.kit import authority, db, logs
 from custody.kit.errors import Unavailable
 from custody.kit.fair_slots import FairSlots
+from custody.kit.metrics import serve_metrics
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.resolver import Lookup, system_lookup
 from custody.kit.schema_version import NewerDatabase, refuse_newer
@@ -114,10 +113,7 @@ def _start_metrics(given: settings.Settings, trail: AuditTrail) -> None:
     metrics.AUDIT_WAITING.set_function(lambda: trail.waiting)
     if given.worker:
         return  # the first worker has the port
-    try:
-        start_http_server(given.metrics_port, addr="127.0.0.1")
-    except OSError as problem:
-        log.error("no metrics: the port is taken", extra={"port": given.metrics_port, "reason": problem.strerror})
+    serve_metrics("proxy", given.metrics_host, given.metrics_port)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from custody.credentials.aliases import parse_aliases
 from custody.credentials.patterns import HostPattern, InvalidPattern, compile_host
-from custody.kit import environment
+from custody.kit import environment, metrics_address
 
 ALIASES = "openai=api.openai.com,anthropic=api.anthropic.com,github=api.github.com"
 
@@ -22,6 +22,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     worker: int
+    metrics_host: str
     metrics_port: int
     aliases: dict[str, str]
     private_hosts: tuple[HostPattern, ...]
@@ -47,6 +48,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         host=source.get("SERVICE_PROXY_HOST", "").strip() or "127.0.0.1",
         port=environment.port(source, "SERVICE_PROXY_PORT", 8080),
         worker=environment.integer(source, "SERVICE_PROXY_WORKER", 0, low=0, high=1023),
+        metrics_host=metrics_address.host(source),
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_PROXY", 3291),
         aliases=_aliases(ALIASES) | _aliases(source.get("SERVICE_PROXY_ALIASES", "")),
         private_hosts=_hosts(source.get("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "")),

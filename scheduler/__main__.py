@@ -7,11 +7,11 @@ import sys
 
 import uvloop
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from prometheus_client import start_http_server
 
 from custody.chains.rpc import Rpc
 from custody.kit import db, garbage, logs, outside_urls
 from custody.kit.dns_records import DnsRecords
+from custody.kit.metrics import serve_metrics
 from custody.kit.outside import Fetcher, Outside
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.resolver import Lookup, system_lookup
@@ -53,16 +53,14 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     issuers = Outside(loopback_allowed=receivers.loopback_allowed)
     key_fetches = KeyFetches(Fetcher(issuers))
     clockwork = AsyncIOScheduler()
-    runner, jobs = Runner(ports), with_ongoing(deliveries, key_fetches)
+    jobs = with_ongoing(deliveries, key_fetches)
+    runner = Runner(ports, jobs)
     for job in jobs:
         clockwork.add_job(
             runner.run, "interval", args=[job], seconds=job.every_seconds, max_instances=1, coalesce=True, id=job.name
         )
     clockwork.start()
-    try:
-        start_http_server(given.metrics_port, addr="127.0.0.1")
-    except OSError as problem:
-        log.error("no metrics: the port is taken", extra={"port": given.metrics_port, "reason": problem.strerror})
+    serve_metrics("scheduler", given.metrics_host, given.metrics_port)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

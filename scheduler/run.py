@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -14,10 +14,11 @@ from custody.ports import Ports
 from scheduler.jobs import Job
 
 log = logger("scheduler")
-RUNS = Counter("custody_job_runs_total", "Runs of a job by how they ended", ["job", "outcome"])
-DONE = Counter("custody_job_items_total", "Things a job did", ["job"])
-SECONDS = Histogram("custody_job_seconds", "Time of one run", ["job"])
-LAST_SUCCESS = Gauge("custody_job_last_success_timestamp_seconds", "When a job last ended well", ["job"])
+# Not `job`: Prometheus puts the name of its scrape job there, and whoever reads the figure sees that one.
+RUNS = Counter("custody_job_runs_total", "Runs of a job by how they ended", ["task", "outcome"])
+DONE = Counter("custody_job_items_total", "Things a job did", ["task"])
+SECONDS = Histogram("custody_job_seconds", "Time of one run", ["task"])
+LAST_SUCCESS = Gauge("custody_job_last_success_timestamp_seconds", "When a job last ended well", ["task"])
 # Jobs run several times a second; what they leave in the database for people need not.
 _WRITE_DOWN_SECONDS = 5.0
 # Held for the whole run and freed with its transaction, so a scheduler that dies leaves no lock behind.
@@ -27,8 +28,11 @@ _ALONE = "SELECT pg_try_advisory_xact_lock(hashtextextended('custody-job:' || $1
 class Runner:
     """Runs jobs with the ports of this process."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, jobs: Iterable[Job] = ()) -> None:
         self._ports = ports
+        for job in jobs:
+            # One that never ended well must be seen to be late: without this it would have no figure at all.
+            LAST_SUCCESS.labels(job.name).set(0)
         self._running: set[asyncio.Task[None]] = set()
         self._written_down: dict[tuple[str, bool], float] = {}
 

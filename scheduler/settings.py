@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from custody.chains import table
-from custody.kit import dns_records, environment
+from custody.kit import dns_records, environment, metrics_address
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +16,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_url: str
     sign_socket: Path
     identity_socket: Path
+    metrics_host: str
     metrics_port: int
     chains: table.ChainTable
     public_url: str
@@ -31,6 +32,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         database_url=environment.url_from_home(source, "scheduler"),
         sign_socket=environment.sign_socket(source),
         identity_socket=environment.identity_socket(source),
+        metrics_host=metrics_address.host(source),
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_SCHEDULER", 3292),
         chains=table.load(source),
         public_url=environment.public_url(source),

@@ -1,12 +1,18 @@
-"""Counters of this process, served on a loopback listener of their own, never on the public port."""
+"""Counters of this process, served on a listener of their own, never on the public port."""
 
+import shutil
 import time
 from collections.abc import Iterable
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
-from prometheus_client import REGISTRY, Counter, Histogram, start_http_server
+from prometheus_client import REGISTRY, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from custody.kit.metrics import serve_metrics
+from custody.protocol.command import WorkerName
+from custody.protocol.common import Health
 
 # Routes come from the table, so that labels are few and never hold an id.
 REQUESTS = Counter("custody_http_requests_total", "Requests by route and status", ["method", "route", "status"])
@@ -31,37 +37,68 @@ def observe(method: str, route: str, status: int, seconds: float) -> None:
     _timed[key[:2]].observe(seconds)
 
 
-_NAMES = {
-    "signer": ("custody_signer_messages", "custody_signer_heard_timestamp_seconds"),
-    "identity": ("custody_identity_messages", "custody_identity_heard_timestamp_seconds"),
+# What alerts look at is there from the first answer on: of a counter that begins at 1 Prometheus sees no rise.
+_INCIDENTS: dict[WorkerName, tuple[str, ...]] = {
+    "signer": ("stale", "broken_commits", "bad_frames", "refused_peers", "audit_logs_stopped"),
+    "identity": ("bad_frames", "refused_peers"),
 }
 
 
 class WorkerFigures(Collector):
-    """What a worker last said of itself; it has no listener of its own."""
+    """What the workers last said of themselves; they have no listener of their own."""
 
-    def __init__(self, worker: Literal["signer", "identity"]) -> None:
-        self.worker = worker
-        self.counters: dict[str, int] = {}
-        self.heard_at = 0.0
+    def __init__(self) -> None:
+        self._said: dict[WorkerName, Health] = {}
+        self._heard_at: dict[WorkerName, float] = {}
 
-    def hear(self, counters: dict[str, int]) -> None:
+    def hear(self, worker: WorkerName, said: Health) -> None:
         """Keep a fresh status."""
-        self.counters = counters
-        self.heard_at = time.time()  # noqa: TID251 - shown as it is
+        self._said[worker] = said
+        self._heard_at[worker] = time.time()  # noqa: TID251 - shown as it is
 
     def collect(self) -> Iterable[Metric]:
         """For the registry."""
-        messages, heard = _NAMES[self.worker]
-        family = CounterMetricFamily(messages, f"Messages and incidents counted by {self.worker}", labels=["name"])
-        for name, count in self.counters.items():
-            family.add_metric([name], count)
-        yield family
-        yield GaugeMetricFamily(heard, f"When {self.worker} last answered", value=self.heard_at)
+        yield from self._of(
+            "signer",
+            CounterMetricFamily("custody_signer_messages", "Messages and incidents by name", labels=["name"]),
+            GaugeMetricFamily("custody_signer_heard_timestamp_seconds", "When the signer last answered"),
+        )
+        yield from self._of(
+            "identity",
+            CounterMetricFamily("custody_identity_messages", "Messages and incidents by name", labels=["name"]),
+            GaugeMetricFamily("custody_identity_heard_timestamp_seconds", "When identity last answered"),
+        )
+        full = GaugeMetricFamily("custody_database_full", "1 while its database has no room", labels=["worker"])
+        for worker, said in self._said.items():
+            full.add_metric([worker], not said.room)
+        yield full
+
+    def _of(self, worker: WorkerName, messages: CounterMetricFamily, heard: GaugeMetricFamily) -> Iterable[Metric]:
+        if said := self._said.get(worker):
+            for name, count in (dict.fromkeys(_INCIDENTS[worker], 0) | said.counters).items():
+                messages.add_metric([name], count)
+        heard.add_metric([], self._heard_at.get(worker, 0.0))
+        return messages, heard
 
 
-def serve(port: int, *figures: WorkerFigures) -> None:
-    """Listen on loopback."""
+class DiskFigures(Collector):
+    """How much room the disk of a folder has: a full one stops signing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def collect(self) -> Iterable[Metric]:
+        """For the registry."""
+        try:
+            usage = shutil.disk_usage(self._folder)
+        except OSError:
+            return
+        yield GaugeMetricFamily("custody_disk_free_bytes", "Free on the disk of the state folder", value=usage.free)
+        yield GaugeMetricFamily("custody_disk_size_bytes", "Size of the disk of the state folder", value=usage.total)
+
+
+def serve(host: str, port: int, *figures: Collector) -> bool:
+    """Serve them, and what was counted here; False if nothing can listen there."""
     for one in figures:
         REGISTRY.register(one)
-    start_http_server(port, addr="127.0.0.1")
+    return serve_metrics("api", host, port)

@@ -27,7 +27,7 @@ AGENTS = 4
 EACH_SECOND = 1
 SETTLE_SECONDS = 60
 # Once a job has run, the database is there, all jobs are on the clock, and a stop is heard.
-_AT_WORK = 'custody_job_runs_total{job="expire",outcome="done"}'
+_AT_WORK = 'custody_job_runs_total{outcome="done",task="expire"}'
 # The watch is asked a little after the claim was made.
 TOLERANCE_SECONDS = 0.5
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import asyncpg
 import pytest
+from prometheus_client import REGISTRY
 
 from custody.chains.rpc import Rpc
 from custody.chains.table import load
@@ -151,8 +152,16 @@ async def test_two_schedulers_share_the_work_and_one_may_be_killed(
 
     outcomes, _, problems = await judged(owner, tenant, approvals, {})
     assert (outcomes, problems) == ({"expired": 30}, [])
-    assert 'custody_job_last_success_timestamp_seconds{job="expire"}' in metrics
-    assert re.search(r'custody_job_seconds_count{job="expire"} [1-9]', metrics)
+    assert 'custody_job_last_success_timestamp_seconds{task="expire"}' in metrics
+    assert re.search(r'custody_job_seconds_count{task="expire"} [1-9]', metrics)
+
+
+async def test_a_job_that_never_ended_well_has_a_time_that_says_so(pair: list[Runner]) -> None:
+    Runner(pair[0]._ports, [Job("test-never", 1.0, Work())])
+
+    at = REGISTRY.get_sample_value("custody_job_last_success_timestamp_seconds", {"task": "test-never"})
+
+    assert at == 0
 
 
 def _counted(job: str, outcome: str) -> float:

@@ -241,6 +241,18 @@ def test_a_taken_port_is_refused_by_the_name_of_its_variable(open_folder: Path, 
     assert f"set {name} to another port" in refused.stderr
 
 
+def test_an_address_for_metrics_that_this_machine_lacks_is_refused_by_the_name_of_its_variable(
+    open_folder: Path,
+) -> None:
+    environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home"), "SERVICE_METRICS_HOST": "192.0.2.1"}
+    environment |= {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
+
+    refused = subprocess.run(COMMAND, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+
+    assert refused.returncode != 0
+    assert refused.stderr.count("; correct SERVICE_METRICS_HOST\n") == 3
+
+
 def test_all_taken_ports_are_told_at_once(open_folder: Path) -> None:
     environment = {"PATH": os.defpath, "SERVICE_HOME": str(open_folder / "home")}
     environment |= {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}

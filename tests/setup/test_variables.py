@@ -15,6 +15,8 @@ from ops.settings import load
         ("SERVICE_ENV", "staging"),
         ("SERVICE_API_WORKERS", "0"),
         ("SERVICE_METRICS_PORT_API", "http"),
+        ("SERVICE_METRICS_HOST", "prometheus"),
+        ("SERVICE_METRICS_HOST", "0.0.0.0:3290"),
         ("SERVICE_PROXY_PORT", "0"),
         ("SERVICE_PROXY_WORKERS", "65"),
         ("SERVICE_PROXY_ALIASES", "up=https://api.example.com"),
