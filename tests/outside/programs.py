@@ -35,6 +35,7 @@ OLDER_POSTGRES = Program(("/usr/lib/postgresql/15/bin/initdb",), ("postgresql-15
 XMLSEC = Program(("xmlsec1",), ("xmlsec1",))
 POOLER = Program(("pgbouncer", "/usr/sbin/pgbouncer"), ("pgbouncer",))
 KEY_VALUE_STORE = Program(("valkey-server", "redis-server"), ("valkey-server", "redis-server"))
+PROMETHEUS, PROMTOOL = Program(("prometheus",), ("prometheus",)), Program(("promtool",), ("prometheus",))
 
 
 def installed(program: Program) -> Path:
