@@ -9,6 +9,7 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import PATIENCE_SECONDS
 from tests.fixtures.proxied import Keyless, Proxied, Proxy, new_keyless
 from tests.outside.upstream_answers import spelled
 from tests.promises.searched import any_form, everything
@@ -80,8 +81,13 @@ def _said(keyless: Keyless) -> Iterator[bytes]:
     yield forward.get("/reflect?piece=2").content
     yield forward.post("/echo", json={}).content
     address = f"{keyless.proxy.url.replace('http', 'ws')}/up/ws?say=1"
-    with connect(address, additional_headers={"Authorization": f"Bearer {keyless.token}"}, proxy=None) as socket:
-        yield str(socket.recv(10)).encode()
+    with connect(
+        address,
+        additional_headers={"Authorization": f"Bearer {keyless.token}"},
+        proxy=None,
+        open_timeout=PATIENCE_SECONDS,
+    ) as socket:
+        yield str(socket.recv(PATIENCE_SECONDS)).encode()
 
 
 def test_the_agents_side_never_saw_the_credential(busy: Run) -> None:

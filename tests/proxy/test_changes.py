@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 
 from tests.fixtures.callers import platform_client
 from tests.fixtures.deployments import owner_of
-from tests.fixtures.eventually import eventually
+from tests.fixtures.eventually import PATIENCE_SECONDS, eventually
 from tests.fixtures.proxied import Keyless, Proxied, new_keyless
 from tests.proxy.changes import ENDINGS, Change, rest, sql
 from tests.proxy.envelope import refusal
@@ -104,9 +104,14 @@ def test_an_open_tunnel_ends_with_its_token(routed: Keyless, told: bool) -> None
 
 def test_a_websocket_under_way_ends_with_its_token(routed: Keyless, told: bool) -> None:
     address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws"
-    with connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None) as socket:
+    with connect(
+        address,
+        additional_headers={"Authorization": f"Bearer {routed.token}"},
+        proxy=None,
+        open_timeout=PATIENCE_SECONDS,
+    ) as socket:
         socket.send("hello")
-        assert socket.recv(10) == "hello"
+        assert socket.recv(PATIENCE_SECONDS) == "hello"
 
         routed.tenant.ok("DELETE", f"/agents/{routed.agent.id}/tokens")
 

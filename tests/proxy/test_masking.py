@@ -3,6 +3,7 @@
 import pytest
 from websockets.sync.client import connect
 
+from tests.fixtures.eventually import PATIENCE_SECONDS
 from tests.fixtures.proxied import Keyless, Proxied, new_keyless
 from tests.outside.upstream_answers import spelled
 
@@ -73,10 +74,15 @@ def test_an_echoed_query_and_body_come_back_with_stars(proxied: Proxied) -> None
 @pytest.mark.parametrize("piece", [1, 5, 10**6])
 def test_in_websocket_frames_stars_stand_for_it(routed: Keyless, piece: int) -> None:
     address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws?say=1&piece={piece}"
-    with connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None) as socket:
-        assert socket.recv(10) == f"<{'*' * len(routed.value)}>"
+    with connect(
+        address,
+        additional_headers={"Authorization": f"Bearer {routed.token}"},
+        proxy=None,
+        open_timeout=PATIENCE_SECONDS,
+    ) as socket:
+        assert socket.recv(PATIENCE_SECONDS) == f"<{'*' * len(routed.value)}>"
         socket.send(routed.value)
-        assert socket.recv(10) == "*" * len(routed.value)
+        assert socket.recv(PATIENCE_SECONDS) == "*" * len(routed.value)
 
 
 def test_the_credential_of_another_route_is_not_looked_for(routed: Keyless) -> None:

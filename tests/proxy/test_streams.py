@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.fixtures.eventually import eventually
+from tests.fixtures.eventually import PATIENCE_SECONDS, eventually
 from tests.fixtures.proxied import Keyless
 from tests.fixtures.wire import Wire
 from tests.proxy.envelope import refusal
@@ -210,17 +210,22 @@ def test_descriptors_come_back(routed: Keyless) -> None:
 def test_a_websocket_carries_both_ways(routed: Keyless, form: str) -> None:
     if form == "gateway":
         address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws"
-        opening = connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None)
+        opening = connect(
+            address,
+            additional_headers={"Authorization": f"Bearer {routed.token}"},
+            proxy=None,
+            open_timeout=PATIENCE_SECONDS,
+        )
     else:
         address = f"wss://localhost:{routed.upstream.port}/ws"
-        opening = connect(address, ssl=routed.proxied.trust(), proxy=routed.proxy_url())
+        opening = connect(address, ssl=routed.proxied.trust(), proxy=routed.proxy_url(), open_timeout=PATIENCE_SECONDS)
     with opening as socket:
         for message in ("hello", "\u00e9" * 300, "x" * 100_000):
             socket.send(message)
-            assert socket.recv(10) == message
+            assert socket.recv(PATIENCE_SECONDS) == message
         socket.send(b"\x00\xff")
-        assert socket.recv(10) == b"\x00\xff"
-        socket.ping().wait(10)
+        assert socket.recv(PATIENCE_SECONDS) == b"\x00\xff"
+        socket.ping().wait(PATIENCE_SECONDS)
 
     heard = routed.upstream.heard()[0]
     assert heard.all("authorization") == [f"Bearer {routed.value}"]
@@ -229,6 +234,11 @@ def test_a_websocket_carries_both_ways(routed: Keyless, form: str) -> None:
 
 def test_a_frame_that_claims_to_be_compressed_ends_the_websocket(routed: Keyless) -> None:
     address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws?bad=1"
-    opening = connect(address, additional_headers={"Authorization": f"Bearer {routed.token}"}, proxy=None)
+    opening = connect(
+        address,
+        additional_headers={"Authorization": f"Bearer {routed.token}"},
+        proxy=None,
+        open_timeout=PATIENCE_SECONDS,
+    )
     with opening as socket, pytest.raises(ConnectionClosed):
-        socket.recv(10)
+        socket.recv(PATIENCE_SECONDS)
