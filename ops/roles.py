@@ -18,6 +18,8 @@ from ops.settings import PROCESSES
 
 DEFINER = "custody_definer"
 _ITERATIONS = 4096
+# What a process asks before a commit ends in this time; no process cancels a statement (custody/kit/db.py).
+_STATEMENT_SECONDS = 30
 # The workers' statements touch a handful of rows by key; on a young table without statistics the planner
 # would read it whole, and a plan cached then stays slow.
 _SETTINGS = {"signer": "enable_seqscan = off", "identity": "enable_seqscan = off"}
@@ -65,6 +67,7 @@ async def prepare(connection: asyncpg.Connection, owner_url: str, home: places.H
         fresh = await _ensure(connection, role, "LOGIN")
         if fresh or known is None:
             await connection.execute(f"ALTER ROLE {role} PASSWORD '{scram_verifier(password)}'")
+        await connection.execute(f"ALTER ROLE {role} SET statement_timeout = '{_STATEMENT_SECONDS}s'")
         if setting := _SETTINGS.get(process):
             await connection.execute(f"ALTER ROLE {role} SET {setting}")
         await connection.execute(f"GRANT CONNECT ON DATABASE {database} TO {role}")

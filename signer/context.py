@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from custody.policies.kinds import PolicyRule
 from custody.worker.token_keys import Minter
 from signer.audit_journal import AuditLog
+from signer.commits import Commits
 from signer.rotation.keys import MasterKeys
 from signer.settings import ImportFlags
 from signer.signing_state import SigningState
@@ -25,3 +26,4 @@ class Signer(SigningState):
     user_wallet_policies: tuple[PolicyRule, ...]
     # One agent at a time goes with its orders, so that many leave the database to those who sign.
     deletions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    commits: Commits = field(default_factory=Commits)

@@ -26,5 +26,6 @@ async def status(signer: Signer, _message: Status, _ask: Call[None]) -> Health:
         },
         waiting=len(signer.tasks),
         room=await signer.room.there(signer.pool),
+        commits=await signer.commits.come_back(signer.pool),
         stopped_logs=sorted(signer.audit_log.stopped)[:MOST_NAMED],
     )

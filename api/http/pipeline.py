@@ -41,7 +41,7 @@ SLOW_SECONDS = 1.0
 
 
 class DatabaseUnavailable(Unavailable):
-    """The database is not reachable; retry shortly."""
+    """The database is not reachable. Retry shortly, what acts under the same Idempotency-Key: it may have been done."""
 
 
 class DatabaseFull(Unavailable):

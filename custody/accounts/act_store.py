@@ -9,7 +9,7 @@ import msgspec
 from custody.kit.act import Act
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.db import Pool
+from custody.kit.db import Pool, acknowledged
 from custody.kit.errors import Unavailable
 from custody.kit.models import Scope, tenant_models
 from custody.protocol.refusals import IdempotencyMismatch
@@ -55,11 +55,13 @@ async def earlier[T](pool: Pool, caller: TenantCaller, shape: type[T]) -> Answer
     """What a request with this key was answered before, if there was one; IdempotencyMismatch if it was another."""
     if (key := caller.idempotency) is None:
         return None
-    row = await pool.fetchrow(_FIND, caller.tenant, caller.principal, key.route, key.key_hash)
-    if row is None:
-        return None
-    if row["fingerprint"] != key.fingerprint:
-        raise IdempotencyMismatch
+    async with pool.acquire() as connection:
+        row = await connection.fetchrow(_FIND, caller.tenant, caller.principal, key.route, key.key_hash)
+        if row is None:
+            return None
+        if row["fingerprint"] != key.fingerprint:
+            raise IdempotencyMismatch
+        await acknowledged(connection)
     return Answered(msgspec.msgpack.decode(row["answer"], type=shape), replayed=True)
 
 

@@ -1,6 +1,7 @@
 """What `/ready` looks at: each part with its own answer, so that an operator sees which one is missing."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Annotated, Any, Literal
 
 import asyncpg
@@ -14,9 +15,10 @@ from custody.kit.callers import Origin
 from custody.kit.described import described
 from custody.kit.errors import CustodyError
 from custody.kit.schema_version import newest
+from custody.kit.tasks import leave_to_caller, spawn
 from custody.ports import Ports
 from custody.protocol.command import WorkerName
-from custody.protocol.common import PublicKeys, Status
+from custody.protocol.common import Health, PublicKeys, Status
 
 _SECONDS = 2.0
 _ORIGIN = Origin("ready")
@@ -35,16 +37,19 @@ async def ready(ports: Ports) -> Ready | NotReady[Ready]:
     if ports.leaving.is_set():
         stopping = Ready("not_ready", {"stopping": {"ok": False}})
         return NotReady(stopping, "This process is shutting down.", retry_after=1)
-    (database, schema), (signer, room), (identity, room_too) = await asyncio.gather(
+    (database, schema), signer, identity = await asyncio.gather(
         _database(ports), _worker(ports, "signer"), _worker(ports, "identity")
     )
-    room = room and room_too
+    # Of a worker that does not answer nothing else is said.
+    room = all(worker.room for worker in (signer, identity) if worker is not None)
     checks: dict[str, Any] = {
         # While its disk is full every order is refused, for nothing is signed that cannot be written down.
         "database": {"ok": database and room} | ({} if room else {"full": True}),
         "schema": {"ok": schema},
-        "signer": {"ok": signer},
-        "identity": {"ok": identity},
+        # Nothing is answered as done while the database waits for a replica.
+        "commits": {"ok": signer is None or signer.commits},
+        "signer": {"ok": signer is not None},
+        "identity": {"ok": identity is not None},
         # Import sessions are rows of the same database, never this process' memory.
         "importSessionStore": {"ok": database, "source": "database"},
         "jobs": await _jobs(ports) if schema else {},
@@ -57,8 +62,7 @@ async def ready(ports: Ports) -> Ready | NotReady[Ready]:
 
 async def _database(ports: Ports) -> tuple[bool, bool]:
     try:
-        async with asyncio.timeout(_SECONDS):
-            return True, await store.schema_version(ports.pool) == (newest(), texts.current())
+        return True, await _in_time(store.schema_version(ports.pool)) == (newest(), texts.current())
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return False, False
 
@@ -66,21 +70,30 @@ async def _database(ports: Ports) -> tuple[bool, bool]:
 async def _jobs(ports: Ports) -> dict[str, dict[str, str | None]]:
     """When each job last ended well: told, never judged, for what matters less than signing must not stop it."""
     try:
-        async with asyncio.timeout(_SECONDS):
-            ended = await store.jobs(ports.pool)
+        ended = await _in_time(store.jobs(ports.pool))
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return {}
     return {name: {"lastSuccessAt": clock.iso(at) if at else None} for name, at in ended.items()}
 
 
-async def _worker(ports: Ports, name: WorkerName) -> tuple[bool, bool]:
-    """Whether it answers, and whether it finds room to write; of a silent one nothing bad is said of the room."""
+async def _worker(ports: Ports, name: WorkerName) -> Health | None:
     try:
-        async with asyncio.timeout(_SECONDS):
-            health = await ports.workers.only(name).tell(Status(), _ORIGIN)
+        return await _in_time(ports.workers.only(name).tell(Status(), _ORIGIN))
     except (CustodyError, TimeoutError):
-        return False, True
-    return True, health.room
+        return None
+
+
+async def _in_time[T](coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine for two seconds, and no longer even if it cannot stop at once; then TimeoutError.
+
+    A statement of ours ends by itself (`custody/kit/db.py`); who asked need not wait for that.
+    """
+    task = spawn(coroutine, "a look for /ready", on_failure=leave_to_caller)
+    await asyncio.wait({task}, timeout=_SECONDS)
+    if task.done():
+        return task.result()
+    task.cancel()
+    raise TimeoutError
 
 
 async def public_keys(ports: Ports) -> list[dict[str, str]]:

@@ -5,9 +5,10 @@ are SQL functions that set it themselves in one round trip; everything else runs
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import asyncpg
 
@@ -27,14 +28,59 @@ DatabaseAway = (
     asyncpg.OperatorInterventionError,
     # Told by a server that ends a connection, until its goodbye arrives: "another operation is in progress".
     asyncpg.InternalClientError,
+    # A former primary that takes no writes any more.
+    asyncpg.ReadOnlySQLTransactionError,
     OSError,
     TimeoutError,
 )
+# A server that is gone without a word is known after some 25 seconds, by the system, whatever waits for it.
+_KEEPALIVE: Final = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
+# A commit that is told only when the replicas have it, of nothing: what was there before it, they have as well.
+_ACKNOWLEDGED: Final = "SELECT pg_logical_emit_message(true, 'custody', '')"
+
+
+class _Patient(asyncpg.Connection):  # type: ignore[misc] # asyncpg carries no types
+    """A connection that never asks Postgres to cancel: whoever is called off goes, and the statement ends by itself.
+
+    Postgres answers a cancelled wait for a replica by showing to all what no replica has (promise P9). Until the end of
+    the statement the connection is in use; the role's `statement_timeout` bounds what comes before a commit.
+    """
+
+    async def _cancel(self, waiter: asyncio.Future[None], cancel_waiter: asyncio.Future[None] | None = None) -> None:
+        # In place of a cancel request on a second connection; who uses this one next waits for the statement's end.
+        try:
+            if not waiter.done():
+                waiter.set_result(None)
+            if cancel_waiter is not None:
+                await asyncio.shield(cancel_waiter)
+        finally:
+            self._cancellations.discard(asyncio.current_task())
+
+    async def _execute(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await super()._execute(*args, **kwargs)
+        except asyncpg.ReadOnlySQLTransactionError:
+            # Of a former primary: closed, so that the next one looks for the new primary.
+            self.terminate()
+            raise
+
+
+async def acknowledged(connection: Connection) -> None:
+    """Wait until the replicas have everything that this connection can see; a stored answer leaves only after it."""
+    await connection.execute(_ACKNOWLEDGED)
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
     # Safe only because nothing of ours sets session state: every setting is local to its transaction.
     return None
+
+
+async def _keep_alive(connection: Any) -> None:
+    wire = connection._transport.get_extra_info("socket")
+    if wire.family != socket.AF_UNIX:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEPALIVE.items():
+            wire.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 async def open_pool(url: str, *, size: int, least: int | None = None, statement_cache: int = 256) -> Pool:
@@ -47,7 +93,9 @@ async def open_pool(url: str, *, size: int, least: int | None = None, statement_
         statement_cache_size=statement_cache,
         max_inactive_connection_lifetime=0,
         timeout=5,
-        command_timeout=30,
+        # No command_timeout: it would end in a cancellation.
+        connection_class=_Patient,
+        init=_keep_alive,
         # Buckets of an hour are cut in the session's zone; only UTC has no half hours and no summer.
         server_settings={"timezone": "UTC"},
     )

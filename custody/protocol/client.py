@@ -8,7 +8,7 @@ import asyncio
 import functools
 import itertools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -21,9 +21,6 @@ from custody.protocol.command import Command, R, declaration_of
 from custody.protocol.failures import KINDS
 from custody.protocol.frames import VERSION, Hello, Reply, Request
 from custody.protocol.framing import BadFrame, frame, read_frame
-
-if TYPE_CHECKING:
-    pass
 
 log = logger(__name__)
 DEADLINE_SECONDS = 10.0
@@ -41,15 +38,15 @@ class RequestTooLarge(errors.Invalid):
 
 
 class OutcomeUnknown(errors.Unavailable):
-    """The outcome is unknown: the connection to the signer or identity broke. Check for an effect before you retry."""
+    """The outcome is unknown: it may be carried out yet. Repeat it under the same Idempotency-Key, or look for it."""
 
 
-def _unknown(command: Command[Any]) -> OutcomeUnknown:
-    """Names the worker that was asked."""
-    asked = " or ".join(sorted(declaration_of(type(command)).workers, reverse=True))
+def _unknown(command: Command[Any], happened: str) -> OutcomeUnknown:
+    """Names the worker that was asked, and what happened."""
+    asked = " or ".join(sorted(declaration_of(type(command)).workers, reverse=True)).replace("signer", "the signer")
     return OutcomeUnknown(
-        f"The outcome is unknown: the connection to {asked.replace('signer', 'the signer')} broke. "
-        "Check for an effect before you retry."
+        f"The outcome is unknown: {happened.format(asked)}, and the request may be carried out yet. Repeat it under "
+        "the same Idempotency-Key; without one, wait a minute and look for its effect before you send it again."
     )
 
 
@@ -98,35 +95,39 @@ class SignerClient:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + DEADLINE_SECONDS
         give_up = loop.time() + RECONNECT_SECONDS
+        declared = declaration_of(type(command))
+        # Whether it may have been carried out: no connection that breaks later takes that back.
+        acted = False
         while True:
-            sent = False
+            n, link, sent = next(self._numbers), None, False
             try:
-                link = await self._connected()
-                request = Request(
-                    VERSION,
-                    next(self._numbers),
-                    int((deadline - loop.time()) * 1000),
-                    origin,
-                    command,
-                    proof,
-                    key,
-                    authorization if declaration_of(type(command)).authorized else None,
-                )
-                content = self._framed(request)
-                answer = link.waiting[request.n] = loop.create_future()
-                link.writer.write(content)
-                sent = True
                 async with asyncio.timeout_at(deadline):
+                    link = await self._connected()
+                    request = Request(
+                        VERSION,
+                        n,
+                        int((deadline - loop.time()) * 1000),
+                        origin,
+                        command,
+                        proof,
+                        key,
+                        authorization if declared.authorized else None,
+                    )
+                    content = self._framed(request)
+                    answer = link.waiting[n] = loop.create_future()
+                    link.writer.write(content)
+                    sent = True
+                    acted = acted or not declared.repeatable or bool(declared.audit)
                     return _done(await answer)
-            except (OSError, BadFrame):
-                if sent and not declaration_of(type(command)).repeatable:
-                    raise _unknown(command) from None
-                if loop.time() >= give_up:
-                    raise SignerUnavailable from None
-                await asyncio.sleep(RETRY_SECONDS)
             except TimeoutError:
-                link.waiting.pop(request.n, None)
-                raise _unknown(command) from None
+                # Before OSError, of which it is one.
+                if link is not None:
+                    link.waiting.pop(n, None)
+                raise _unknown(command, "{} did not answer in time") if acted else SignerUnavailable from None
+            except (OSError, BadFrame):
+                if loop.time() >= give_up or (sent and not declared.repeatable):
+                    raise _unknown(command, "the connection to {} broke") if acted else SignerUnavailable from None
+                await asyncio.sleep(RETRY_SECONDS)
 
     def _framed(self, request: Request[Command[Any]]) -> bytes:
         try:

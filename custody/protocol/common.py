@@ -12,12 +12,13 @@ class KeySet(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """A worker that is there. `waiting`: messages at work; `room`: the database takes rows."""
+    """A worker that is there. `waiting`: messages at work; `room`: the database takes rows; `commits`: it tells so."""
 
     version: int
     counters: dict[str, int]
     waiting: int
     room: bool
+    commits: bool = True
     # Audit logs that are sealed no more, at most 20.
     stopped_logs: list[str] = []
 

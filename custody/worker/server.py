@@ -16,7 +16,7 @@ import msgspec
 from custody.kit import errors
 from custody.kit.answers import Answered
 from custody.kit.callers import Proof
-from custody.kit.db import DatabaseAway
+from custody.kit.db import DatabaseAway, acknowledged
 from custody.kit.logs import logger
 from custody.kit.tasks import spawn
 from custody.protocol.command import Command, Declaration, Process, declaration_of
@@ -148,6 +148,10 @@ class Server[W: Worker]:
             if request.v != VERSION or type(request.body) not in allowed:
                 raise errors.Forbidden("This process may not send this message.", code="message_not_allowed")
             answer, replayed = await self._in_time(request)
+            if replayed:
+                # It was read, which waits for no replica; who got it before may rely on it.
+                async with asyncio.timeout(_deadline(request)), self._worker.pool.acquire() as connection:
+                    await acknowledged(connection)
             reply = Reply(request.n, msgspec.Raw(answer), replayed=replayed)
         except Exception as problem:  # the edge of the process: no detail leaves
             reply = Reply(request.n, failed=self._failure(problem, request.origin.request_id, name))
@@ -168,10 +172,15 @@ class Server[W: Worker]:
                 "database_full",
                 "The database has no free space; nothing was changed. Contact the operator.",
             )
+        if isinstance(problem, TimeoutError):
+            # Whoever asked knows it by their own clock; what was sent to the database goes on to its end.
+            log.warning("a request did not end in time", extra=said)
+            return Failed("Unavailable", "outcome_unknown", "The outcome is unknown: it was not known in time.")
         if isinstance(problem, (*DatabaseAway, asyncpg.InsufficientResourcesError)):
             # With too many connections or no memory nothing was done either, so the sender may retry.
             log.warning("the database is away", extra={**said, "reason": type(problem).__name__})
-            return Failed("Unavailable", "database_unavailable", "The database is not reachable; retry shortly.")
+            said_so = "The database is not reachable. Retry shortly, what acts under the same Idempotency-Key: "
+            return Failed("Unavailable", "database_unavailable", f"{said_so}it may have been done.")
         if isinstance(problem, Tampered):
             log.error("a sealed value did not open", extra=said)
             return _failed(SealedValueTampered())
@@ -184,7 +193,7 @@ class Server[W: Worker]:
         proven_again = False
         for _ in range(_RACE_TRIES):
             try:
-                async with asyncio.timeout(min(max(request.deadline_ms, 0), 60_000) / 1000):
+                async with asyncio.timeout(_deadline(request)):
                     return await self._carried_out(request)
             except IdempotencyRace:
                 continue
@@ -240,6 +249,10 @@ def _shown(proof: Proof | None) -> str:
     if proof is None:
         return ""
     return proof.value.rpartition(":")[2] if proof.kind == "app_client" else proof.value
+
+
+def _deadline(request: Request[Command[Any]]) -> float:
+    return min(max(request.deadline_ms, 0), 60_000) / 1000
 
 
 def _framed(reply: Reply) -> bytes:

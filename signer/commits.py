@@ -1,0 +1,34 @@
+"""Whether the database acknowledges commits at this moment. Promise P9."""
+
+import asyncio
+from typing import Final
+
+import asyncpg
+
+from custody.kit import db
+from custody.kit.tasks import spawn
+
+_SECONDS: Final = 1.0
+
+
+class Commits:
+    """One commit of nothing at a time: while one waits for a replica, no other does."""
+
+    def __init__(self) -> None:
+        self._under_way: asyncio.Task[bool] | None = None
+
+    async def come_back(self, pool: db.Pool) -> bool:
+        """Whether one is acknowledged within a second."""
+        if self._under_way is None or self._under_way.done():
+            self._under_way = spawn(_commit(pool), "a commit of nothing")
+        done, _ = await asyncio.wait({self._under_way}, timeout=_SECONDS)
+        return bool(done) and self._under_way.result()
+
+
+async def _commit(pool: db.Pool) -> bool:
+    try:
+        async with pool.acquire() as connection:
+            await db.acknowledged(connection)
+            return bool(await connection.fetchval("SELECT current_setting('transaction_read_only') = 'off'"))
+    except (*db.DatabaseAway, asyncpg.PostgresError):
+        return False
