@@ -13,6 +13,7 @@ from ops.settings import PROCESSES, Settings
 
 # Signed requests may be thirty seconds ahead; half of it is no accident any more.
 _CLOCK = timedelta(seconds=15)
+_WAITED_FOR = "start a replica that synchronous_standby_names names, or take its name out"
 _BEFORE_FAILOVER = "name your replicas in synchronous_standby_names: otherwise a failover loses acknowledged commits"
 
 
@@ -38,6 +39,8 @@ async def replicas(connection: asyncpg.Connection) -> Finding:
     )
     if count and not named:
         return Finding("replicas", f"{count}, and no commit waits for one", _BEFORE_FAILOVER)
+    if named and not count:
+        return Finding("replicas", "none, and every commit waits for one: nothing is signed", _WAITED_FOR)
     return Finding("replicas", f"{count}, and a commit waits for them" if count else "none")
 
 

@@ -8,13 +8,12 @@ import warnings
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import urlsplit
 
 import asyncpg
 
 from custody.database import apply
 from custody.database.texts import Text, digest, read
-from custody.kit.environment import BadSetting
 from custody.kit.schema_version import NewerDatabase
 from ops import places, roles
 from ops.settings import PROCESSES
@@ -136,20 +135,10 @@ def _place(url: str) -> tuple[str, str, str]:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """The address in the form Tortoise takes: it does not read a socket's folder from a query."""
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
-    found: dict[str, Any] = {
-        "host": query.pop("host", None) or parts.hostname,
-        "port": int(query.pop("port", None) or parts.port or 5432),
-        "user": unquote(parts.username or ""),
-        "password": unquote(parts.password or "") or None,
-        "database": unquote(parts.path.removeprefix("/")),
-        "minsize": 1,
-        "maxsize": 1,
-    }
-    if mode := query.pop("sslmode", None):
-        found["ssl"] = mode
-    if query:
-        raise BadSetting("SERVICE_DATABASE_URL", f"{', '.join(sorted(query))} in its query is not supported")
-    return found
+    """What Tortoise asks for; its connections are opened by asyncpg's own reader of addresses, as every other one."""
+
+    async def dial(*_args: Any, loop: Any, connection_class: Any, record_class: Any, **_given: Any) -> Any:
+        return await asyncpg.connect(url, loop=loop, connection_class=connection_class, record_class=record_class)
+
+    unread = dict.fromkeys(("host", "user", "password", "database"), "")
+    return {**unread, "port": 0, "minsize": 1, "maxsize": 1, "connect": dial}

@@ -13,7 +13,15 @@ from ops.postgres import EmbeddedPostgres, PostgresFailed
 from ops.postgres_install import programs
 from ops.settings import Settings
 
-_BY_QUERY = {"host": "PGHOST", "port": "PGPORT", "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}
+_BY_QUERY = {
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
+}
 
 
 @asynccontextmanager
@@ -55,12 +63,14 @@ def environment_for(url: str) -> dict[str, str]:
     """What a program of Postgres finds its way by: never its arguments, which every user of the machine can read."""
     parts = urlsplit(url)
     query: Mapping[str, str] = dict(parse_qsl(parts.query))
+    # Of several hosts each may have a port.
+    hosts = [urlsplit(f"//{place}") for place in parts.netloc.rpartition("@")[2].split(",")]
     found = {
         "PATH": os.defpath,
         "LC_ALL": "C",
         "TZ": "UTC",
-        "PGHOST": parts.hostname or "",
-        "PGPORT": str(parts.port or ""),
+        "PGHOST": ",".join(host.hostname or "" for host in hosts),
+        "PGPORT": ",".join(str(host.port or 5432) for host in hosts) if parts.netloc else "",
         "PGUSER": unquote(parts.username or ""),
         "PGPASSWORD": unquote(parts.password or ""),
         "PGDATABASE": unquote(parts.path.removeprefix("/")),

@@ -103,6 +103,8 @@ async def _accept(settings: Settings) -> int:
 
 
 def _say(data: RestoreAccepted) -> int:
+    if data.orders:
+        print("Accepted: orders that this signer acknowledged are gone. Their signatures are in their askers' hands.")
     if data.agents or data.logs:
         print(
             f"Accepted: the rules and signers of {data.agents} agents and {len(data.logs)} audit logs as they are now."
@@ -110,7 +112,7 @@ def _say(data: RestoreAccepted) -> int:
         for name in [*data.named, *(f"the log of {log}" for log in data.logs)]:
             print(f"  {name}")
         print("Decisions made between backup and restore are lost; check them before anything is signed.")
-    else:
+    elif not data.orders:
         print("Nothing was accepted: no rules, no signers and no audit log are older than this signer has seen.")
     for name in data.refused:
         print(f"  NOT the log of {name}: its newest checkpoint was not signed by this service; docs/audit.md")

@@ -22,6 +22,7 @@ from custody.worker.sealing import Sealer, Tampered
 from custody.worker.server import Server
 from custody.worker.token_keys import AGENT_KEYS, Tokens, load_or_make
 from signer import master_key, settings, statement_keys
+from signer.acknowledged_orders import AcknowledgedOrders
 from signer.audit_journal import AuditLog, Journal
 from signer.authority_seals import AuthoritySeals
 from signer.claims import Claims
@@ -41,13 +42,16 @@ DATABASE_SECONDS = 30.0
 
 async def serve(given: Settings, protections: dict[str, bool]) -> None:
     """Run until SIGTERM or SIGINT."""
+    (given.worker.home / "signer").mkdir(mode=0o700, exist_ok=True)
+    acknowledged = AcknowledgedOrders(given.worker.home / "signer" / "orders.log")
+    acknowledged.load()
     pool = await db.open_pool_when_there(
-        given.worker.database_url, size=given.worker.pool_size, seconds=DATABASE_SECONDS
+        given.worker.database_url, size=given.worker.pool_size, seconds=DATABASE_SECONDS, opened=acknowledged.look
     )
     try:
         await refuse_forgetful(given.worker.database_url)
         await refuse_newer(pool)
-        signer = await _build(pool, given)
+        signer = await _build(pool, given, acknowledged)
         table = table_of(HANDLERS, "signer")
         servers = [
             Server(signer, "signer", path, table, processes, given.worker.peer_uids, production=given.worker.production)
@@ -70,11 +74,12 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
         signer.policies.heads.close()
         signer.claims.close()
         signer.audit_log.journal.close()
+        signer.acknowledged.close()
     finally:
         await db.close_pool(pool)
 
 
-async def _build(pool: db.Pool, given: Settings) -> Signer:
+async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrders) -> Signer:
     """Everything a signer consists of; refuses to start with keys that do not belong to this database."""
     sealer = Sealer(await _keyring(pool, given))
     identity = IdentityKey(given.identity_key_file)
@@ -89,7 +94,6 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
                 f"The master key {given.master_key_file} does not match this database. Restore the right file."
             ) from None
     await keys.register()
-    (given.worker.home / "signer").mkdir(mode=0o700, exist_ok=True)
     heads = Heads(given.worker.home / "signer" / "heads.log")
     heads.load()
     claims = Claims(given.worker.home / "signer" / "claims.log")
@@ -105,6 +109,7 @@ async def _build(pool: db.Pool, given: Settings) -> Signer:
         keys=keys,
         minter=minter,
         statement_keys=statements,
+        acknowledged=acknowledged,
         audit_log=AuditLog(journal, given.checkpoint_file),
         proofs=Proofs(pool, identity.sealer, read, judging, scoped=given.worker.scoped_platform_keys),
         policies=PolicySeals(sealer, heads),

@@ -121,7 +121,7 @@ async def accept_restored(signer: Signer) -> tuple[list[str], list[str]]:
                 audit.journal.accept(tenant, head.size, head.root)
                 accepted.append(tenant)
             if tenant in audit.stopped and audit.stopped[tenant].other:
-                del audit.stopped[tenant]
+                _resume(signer, tenant)
     return accepted, refused
 
 
@@ -151,7 +151,7 @@ async def sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, tena
         stop(signer, tenant, Stop(f"{type(problem).__name__}: {str(problem).partition(chr(10))[0]}", other=False))
         return 0
     # It may have been put right.
-    signer.audit_log.stopped.pop(tenant, None)
+    _resume(signer, tenant)
     return sealed
 
 
@@ -246,8 +246,15 @@ async def _goes_on(connection: asyncpg.Connection, tenant: str, size: int, root:
     return tree.goes_on(size, root, head.size, head.root, proof)
 
 
+def _resume(signer: Signer, tenant: str) -> None:
+    signer.audit_log.stopped.pop(tenant, None)
+    signer.changed_logs.discard(tenant)
+
+
 def stop(signer: Signer, tenant: str, why: Stop) -> None:
-    """Sign nothing more for a log, and say so once."""
+    """Sign nothing more for a log, and say so once; nor for its tenant, where the database holds another log."""
+    if why.other:
+        signer.changed_logs.add(tenant)
     if tenant not in signer.audit_log.stopped:
         signer.audit_log.stopped[tenant] = why
         cure = "an older or changed database?" if why.other else "`custody audit mend` puts it in order"

@@ -200,7 +200,7 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
             return written
         raise
     # Only after the commit may the answer leave.
-    return _settled(step, result)
+    return _settled(signer, attempt, step, result)
 
 
 async def _attempt(signer: SigningState, attempt: SigningAttempt, *, first: bool) -> Answered[Outcome] | None:
@@ -241,7 +241,7 @@ async def _attempt(signer: SigningState, attempt: SigningAttempt, *, first: bool
             log.error("a unique index stopped a signature", extra={"constraint": problem.constraint_name})
             return None
         raise
-    return _settled(step, result)
+    return _settled(signer, attempt, step, result)
 
 
 async def _on_kept_state(signer: SigningState, attempt: SigningAttempt, kept: State) -> Answered[Outcome] | None:
@@ -287,6 +287,7 @@ async def _signed_together(
         signer.kept.refused(attempt.ref, state, stale=result == "stale")
         return None
     signer.kept.keep(attempt, state, records)
+    signer.acknowledged.remember(attempt.ref, state.facts.incarnation, records[-1].tx)
     for one in taken:
         one.waiter.answer = Answered(one.outcome)
     signer.counters["orders_taken_along"] += len(taken)
@@ -347,9 +348,11 @@ def _held(signer: SigningState, tenant: str, orders: Sequence[Record]) -> Abstra
     return signer.quotas.hold(tenant, orders=len(orders), orders_per_day=len(orders), bytes_per_day=stored)
 
 
-def _settled(step: ToWrite, result: str) -> Answered[Outcome] | None:
+def _settled(signer: SigningState, attempt: SigningAttempt, step: ToWrite, result: str) -> Answered[Outcome] | None:
     if result == "unclaimed":
         raise Unclaimed
+    if result == "done" and isinstance(step.record, Record):
+        signer.acknowledged.remember(attempt.ref, step.facts.incarnation, step.record.tx)
     return Answered(step.outcome) if result == "done" else None
 
 

@@ -84,6 +84,8 @@ def evaluate(
     None: the policies do not hang together. Without the row's lock that is mostly a change that was just being
     committed, so it is read again; under the lock it is tampering.
     """
+    # Once more: the database may have gone back since the request came in.
+    signer.serve(attempt.ref.tenant)
     facts, earlier = admit(attempt, facts)
     if earlier is not None:
         return Answered(earlier, replayed=True)

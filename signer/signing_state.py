@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from custody.chains.table import ChainTable
+from custody.protocol.refusals import DatabaseRolledBack
 from custody.worker.state import Worker
+from signer.acknowledged_orders import AcknowledgedOrders
 from signer.authority_seals import AuthoritySeals
 from signer.claims import Claims
 from signer.cpu_throttle import CpuThrottle
@@ -29,6 +31,14 @@ class SigningState(Worker):
     quotas: TenantQuotas
     allow_unsafe_calls: bool = False
     writes: WriteBatches
+    acknowledged: AcknowledgedOrders
+    # Tenants whose audit log in the database is another than this signer sealed.
+    changed_logs: set[str] = field(default_factory=set)
     throttle: CpuThrottle = field(default_factory=CpuThrottle)
     waiting: Waiting = field(default_factory=Waiting)
     kept: KeptStates = field(default_factory=KeptStates)
+
+    def serve(self, tenant: str) -> None:
+        """Raise DatabaseRolledBack where the database is known to be another than orders were signed on."""
+        if self.acknowledged.are_lost or tenant in self.changed_logs:
+            raise DatabaseRolledBack

@@ -48,6 +48,8 @@ async def ready(ports: Ports) -> Ready | NotReady[Ready]:
         "schema": {"ok": schema},
         # Nothing is answered as done while the database waits for a replica.
         "commits": {"ok": signer is None or signer.commits},
+        # Nor is anything signed on a database that went back.
+        "history": {"ok": signer is None or signer.history},
         "signer": {"ok": signer is not None},
         "identity": {"ok": identity is not None},
         # Import sessions are rows of the same database, never this process' memory.

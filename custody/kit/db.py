@@ -6,7 +6,7 @@ are SQL functions that set it themselves in one round trip; everything else runs
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias
 
@@ -75,7 +75,14 @@ async def _nothing_to_reset(_connection: Any) -> None:
     return None
 
 
-async def _keep_alive(connection: Any) -> None:
+Opened = Callable[[Any], Awaitable[None]]
+
+
+async def _nothing_more(_connection: Any) -> None:
+    return None
+
+
+def _keep_alive(connection: Any) -> None:
     wire = connection._transport.get_extra_info("socket")
     if wire.family != socket.AF_UNIX:
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -83,8 +90,18 @@ async def _keep_alive(connection: Any) -> None:
             wire.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-async def open_pool(url: str, *, size: int, least: int | None = None, statement_cache: int = 256) -> Pool:
-    """Open a pool of `size` connections, `least` of them at once; the reset round trip at each release is left out."""
+async def open_pool(
+    url: str, *, size: int, least: int | None = None, statement_cache: int = 256, opened: Opened = _nothing_more
+) -> Pool:
+    """Open a pool of `size` connections, `least` of them at once; each is shown to `opened` before anybody has it.
+
+    The reset round trip at each release is left out.
+    """
+
+    async def init(connection: Any) -> None:
+        _keep_alive(connection)
+        await opened(connection)
+
     pool = await asyncpg.create_pool(
         url,
         min_size=least or size,
@@ -95,7 +112,7 @@ async def open_pool(url: str, *, size: int, least: int | None = None, statement_
         timeout=5,
         # No command_timeout: it would end in a cancellation.
         connection_class=_Patient,
-        init=_keep_alive,
+        init=init,
         # Buckets of an hour are cut in the session's zone; only UTC has no half hours and no summer.
         server_settings={"timezone": "UTC"},
     )
@@ -103,12 +120,14 @@ async def open_pool(url: str, *, size: int, least: int | None = None, statement_
     return pool
 
 
-async def open_pool_when_there(url: str, *, size: int, least: int | None = None, seconds: float) -> Pool:
+async def open_pool_when_there(
+    url: str, *, size: int, least: int | None = None, seconds: float, opened: Opened = _nothing_more
+) -> Pool:
     """Open a pool, waiting for a Postgres that is still starting."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
         try:
-            return await open_pool(url, size=size, least=least)
+            return await open_pool(url, size=size, least=least, opened=opened)
         except DatabaseAway:
             if asyncio.get_running_loop().time() > deadline:
                 raise

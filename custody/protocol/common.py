@@ -12,13 +12,17 @@ class KeySet(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """A worker that is there. `waiting`: messages at work; `room`: the database takes rows; `commits`: it tells so."""
+    """A worker that is there. `waiting`: messages at work; `room`: the database takes rows; `commits`: it tells so.
+
+    `history`: it has the orders that were acknowledged.
+    """
 
     version: int
     counters: dict[str, int]
     waiting: int
     room: bool
     commits: bool = True
+    history: bool = True
     # Audit logs that are sealed no more, at most 20.
     stopped_logs: list[str] = []
 

@@ -13,6 +13,10 @@ class AdministrationMoving(Conflict):
     """Concurrent changes to this tenant collided; repeat the request."""
 
 
+class DatabaseRolledBack(Unavailable):
+    """The database lacks what this service has acknowledged: nothing is signed or revealed. Contact the operator."""
+
+
 class IdempotencyMismatch(Conflict):
     """This Idempotency-Key was used for a different request; send a new one."""
 

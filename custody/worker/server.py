@@ -29,7 +29,7 @@ from custody.worker.admission import admit, check_kind
 from custody.worker.call import Call
 from custody.worker.handlers import Table
 from custody.worker.idempotency import IdempotencyRace, earlier, packed
-from custody.worker.proofs import Proven
+from custody.worker.proofs import Proven, ProvenPlatform
 from custody.worker.sealing import Tampered
 from custody.worker.state import Worker
 
@@ -241,6 +241,8 @@ class Server[W: Worker]:
         check_kind(declared, proof.kind)
         caller = await self._worker.proofs.anybody(proof)
         admit(declared, caller)
+        if not isinstance(caller, ProvenPlatform):
+            self._worker.serve(caller.tenant)
         return caller
 
 

@@ -26,3 +26,6 @@ class Worker:
     room: Room = field(default_factory=Room)
     # What is at work; a worker that stops waits for it.
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def serve(self, tenant: str) -> None:
+        """Raise where nothing may be done for a tenant at this moment."""

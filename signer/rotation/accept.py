@@ -42,10 +42,11 @@ async def accept(signer: Signer, message: AcceptRestore, call: Call[ProvenPlatfo
             },
             of=of,
         )
+    orders = signer.acknowledged.accept()
     logs, refused = await audit_log.accept_restored(signer)
     # Stopped for what no acceptance cures.
     stopped = [name for name in sorted(signer.audit_log.stopped) if name not in refused]
-    return RestoreAccepted(len(named), named[:_TOLD], logs[:_TOLD], refused[:_TOLD], stopped[:_TOLD])
+    return RestoreAccepted(len(named), named[:_TOLD], logs[:_TOLD], refused[:_TOLD], stopped[:_TOLD], orders)
 
 
 async def _older(signer: Signer, of: Sealed) -> dict[tuple[str, str, str], tuple[int, int]]:

@@ -8,6 +8,7 @@ import asyncpg
 import httpx
 import pytest
 
+from ops import doctor_database
 from tests.fixtures.callers import Tenant, new_tenant
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of
 from tests.fixtures.eventually import eventually
@@ -70,10 +71,15 @@ def _said(answer: httpx.Response) -> tuple[int, str]:
 async def test_nobody_is_told_that_nothing_was_signed(running: Service, tenant: Tenant) -> None:
     agent = tenant.agent()
     assert agent.sign().status_code == 200
-    async with no_replica(running.database):
+    async with no_replica(running.database) as owner:
+        finding = await doctor_database.replicas(owner)
         answer = agent.sign()
         ready = httpx.get(f"{running.url}/ready", trust_env=False, timeout=30)
 
+    assert (finding.found, finding.cure is not None) == (
+        "none, and every commit waits for one: nothing is signed",
+        True,
+    )
     assert _said(answer) == (503, "outcome_unknown")
     assert "Idempotency-Key" in answer.json()["error"]
     assert (ready.status_code, ready.json()["data"]["checks"]["commits"]) == (503, {"ok": False})
@@ -96,10 +102,9 @@ async def test_a_repetition_is_not_acknowledged_before_the_replica_has_it(
             codes.add(_said(agent.sign(key=key)))
             if ended:
                 await _let_go(owner)
-        if ended:
-            # It is there for all to see, and no replica has it.
-            assert await _count(running.database, agent.id) == 1
-            codes.add(_said(agent.sign(key=key)))
+        # Ended from outside, it is there for all to see, and no replica has it; nothing of ours shows it so.
+        assert await _count(running.database, agent.id) == int(ended)
+        codes.add(_said(agent.sign(key=key)))
     assert {status for status, _ in codes} == {503}
     assert "signer_unavailable" not in {code for _, code in codes}
 

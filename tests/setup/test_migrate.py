@@ -12,8 +12,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from custody.database.texts import read
 from custody.kit.schema_version import NewerDatabase
-from ops import places, roles
+from ops import owners, places, roles
 from ops.migrate import FUNCTIONS, migrate, missing, names
 from ops.runtime import PROJECT
 from tests.fixtures.postgres import Database, in_database
@@ -200,3 +201,27 @@ async def test_an_owner_that_is_no_superuser_can_migrate(
     applied = await migrate(url, places.open_home(open_folder / "other"), given=given)
 
     assert applied == [*names(), FUNCTIONS]
+
+
+async def test_an_address_may_name_several_hosts(postgres_home: places.Home, empty: str, open_folder: Path) -> None:
+    """Each of our own and each program of Postgres finds the one that answers."""
+    several = empty.replace("?host=", "?host=/nowhere,/nor-there,") + "&target_session_attrs=read-write"
+    assert several.count(",") == 2
+
+    assert await migrate(several, places.open_home(open_folder / "several")) == [*names(), FUNCTIONS]
+    assert await missing(several, names(), read()) == []
+    asked = subprocess.run(
+        [owners.program("psql"), "-Atc", "SELECT count(*) > 0 FROM pg_tables WHERE schemaname = 'public'"],
+        env=owners.environment_for(several),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert asked.stdout.strip() == "t"
+
+
+def test_a_program_of_postgres_gets_the_port_of_each_host() -> None:
+    found = owners.environment_for("postgresql://u:p%2Fw@one:5433,two,[::1]:5434/db?target_session_attrs=read-write")
+
+    assert (found["PGHOST"], found["PGPORT"]) == ("one,two,::1", "5433,5432,5434")
+    assert (found["PGPASSWORD"], found["PGTARGETSESSIONATTRS"]) == ("p/w", "read-write")

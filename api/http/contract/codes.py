@@ -55,6 +55,7 @@ _ANY: tuple[type[CustodyError], ...] = (
     client.SignerUnavailable,
     client.OutcomeUnknown,
     workers.IdentityUnavailable,
+    refusals.DatabaseRolledBack,
     refusals.KeyVersionMissing,
     refusals.SealedValueTampered,
     # After a worker lost several races in a row.

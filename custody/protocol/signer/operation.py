@@ -118,6 +118,8 @@ class RestoreAccepted(msgspec.Struct, frozen=True):
     logs: list[str]
     refused: list[str]
     stopped: list[str]
+    # Whether orders that it acknowledged are gone.
+    orders: bool = False
 
 
 @command("signer", senders=("operator",), proofs=PLATFORM_KEY, audit=("key.restore_accepted",))
