@@ -57,7 +57,7 @@ def test_nothing_is_signed_until_the_operator_accepts(tmp_path: Path, *, restart
         with _put_back(postgres, [first], tmp_path):
             if restarted:
                 service.kill("signer")
-                service.start("signer")
+                service.launch("signer")
             eventually(lambda: _refusal(first.sign()), (503, "database_rolled_back"))
             # Not only of whom something is missing.
             assert _refusal(idle.sign()) == (503, "database_rolled_back")
