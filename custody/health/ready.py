@@ -88,7 +88,7 @@ async def _worker(ports: Ports, name: WorkerName) -> Health | None:
 async def _in_time[T](coroutine: Coroutine[Any, Any, T]) -> T:
     """Await a coroutine for two seconds, and no longer even if it cannot stop at once; then TimeoutError.
 
-    A statement of ours ends by itself (`custody/kit/db.py`); who asked need not wait for that.
+    Our statements end by themselves (`custody/kit/db.py`); who asked need not wait for that.
     """
     task = spawn(coroutine, "a look for /ready", on_failure=leave_to_caller)
     await asyncio.wait({task}, timeout=_SECONDS)

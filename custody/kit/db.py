@@ -40,7 +40,7 @@ _ACKNOWLEDGED: Final = "SELECT pg_logical_emit_message(true, 'custody', '')"
 
 
 class _Patient(asyncpg.Connection):  # type: ignore[misc] # asyncpg carries no types
-    """A connection that never asks Postgres to cancel: whoever is called off goes, and the statement ends by itself.
+    """A connection that never asks Postgres to cancel: who is called off goes, and the statement ends by itself.
 
     Postgres answers a cancelled wait for a replica by showing to all what no replica has (promise P9). Until the end of
     the statement the connection is in use; the role's `statement_timeout` bounds what comes before a commit.

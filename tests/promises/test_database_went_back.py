@@ -1,4 +1,4 @@
-"""A database that went back behind the signer: whoever saw it signs nothing on it until an operator says so. P7, P9."""
+"""A database that went back behind the signer: who saw it signs nothing there until an operator says so. P7, P9."""
 
 import shutil
 import subprocess

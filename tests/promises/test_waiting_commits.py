@@ -68,7 +68,7 @@ def _said(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["data"]["code"]
 
 
-async def test_nobody_is_told_that_nothing_was_signed(running: Service, tenant: Tenant) -> None:
+async def test_an_order_that_waits_is_not_said_to_be_unsigned(running: Service, tenant: Tenant) -> None:
     agent = tenant.agent()
     assert agent.sign().status_code == 200
     async with no_replica(running.database) as owner:
@@ -102,7 +102,7 @@ async def test_a_repetition_is_not_acknowledged_before_the_replica_has_it(
             codes.add(_said(agent.sign(key=key)))
             if ended:
                 await _let_go(owner)
-        # Ended from outside, it is there for all to see, and no replica has it; nothing of ours shows it so.
+        # Ended from outside, it is there for all to see, and no replica has it; our processes show it so to nobody.
         assert await _count(running.database, agent.id) == int(ended)
         codes.add(_said(agent.sign(key=key)))
     assert {status for status, _ in codes} == {503}
