@@ -72,7 +72,8 @@ async def seal(signer: Signer, _body: SealCheckpoint, _ask: Call[None]) -> LogsS
         try:
             if not audit.compared:
                 await _compare(signer, connection)
-            for tenant in await _waiting(signer, connection):
+            # And each that holds up its tenant, whether or not something of it waits: it may have been put right.
+            for tenant in dict.fromkeys([*await _waiting(signer, connection), *signer.changed_logs]):
                 sealed += await sealed_or_stopped(signer, connection, tenant)
                 if sealed >= PER_MESSAGE:
                     audit.after = tenant

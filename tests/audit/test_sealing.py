@@ -108,10 +108,12 @@ async def test_an_older_database_is_sealed_no_more_and_everybody_is_told(log: Lo
     log.service.start("signer")
     log.seal()
     assert log.tenant.id in stopped(log.service)
+    assert log.agent.sign().json()["data"]["code"] == "database_rolled_back"
     # Others go on, and so does this one once it is what it was.
     with closing(Log(log.service, acts=1)) as other:
         assert other.problem(other.export()) is None
     await new.put_back(log)
+    log.seal()
     log.act()
     log.seal()
     assert log.tenant.id not in stopped(log.service)
@@ -247,6 +249,7 @@ async def test_a_head_that_we_never_signed_is_not_accepted_and_others_are(log: L
         assert log.tenant.id in stopped(log.service)
         # What the signer remembers is what it was: the right database is gone on from.
         await good.put_back(log)
+        log.seal()
         log.act()
         log.seal()
         assert log.tenant.id not in stopped(log.service)
