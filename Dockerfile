@@ -43,6 +43,9 @@ RUN python3 -m pip uninstall --quiet --yes --root-user-action ignore pip \
  && chown 64714:64714 /var/lib/custody/proxy && chmod 0700 /var/lib/custody/proxy
 WORKDIR /srv/custody
 COPY custody custody
+# `docker build --build-arg COMMIT="$(git rev-parse HEAD)"`: what `custody --version` and `GET /health` say.
+ARG COMMIT=unknown
+RUN printf '%s\n' "$COMMIT" > custody/commit
 COPY ops ops
 RUN python3 -m compileall -q -o 0 -o 1 custody ops
 # Nothing may be written beside the sources. HOME is where libraries look for settings of a user, who has none.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.kit.environment import BadSetting
+from custody.version import VERSION, commit
 from ops import import_key_words, people_words, places, recovery_words, sign_request_words
 from ops.settings import MODULES, PROCESSES, Settings, load
 
@@ -19,6 +20,7 @@ _RUN = "custody run --agent ID [--expires-in 24h] [--ca FILE] -- PROGRAM [ARGUME
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="custody", description="Lets agents spend money and call APIs without a key.")
+    top.add_argument("--version", action="version", version=f"custody {VERSION}, commit {commit()}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     up = commands.add_parser("up", help="start everything here and keep it running until Ctrl-C")
     up.add_argument("--no-demo", action="store_true", help="skip the demo on the first start")

@@ -5,7 +5,7 @@ wait and find nothing to do, and one that is killed leaves nothing half done.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +23,27 @@ FUNCTIONS = "functions"
 _APP = "custody"
 # Any fixed number will do; this one spells "custody" in ASCII.
 _LOCK = 0x637573746F6479
+
+
+# The first migration of the history that was squashed before the first release; no database made since has it.
+_BEFORE_SQUASH = "0001_foundation"
+
+
+class TooOldDatabase(RuntimeError):
+    """This database is from before the history of migrations began again, and no version upgrades it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"this {what} was made before 2026-11-23, when the migrations began again, and cannot be upgraded; nothing "
+            "was changed. Start the version that made it, move what its wallets hold to wallets of a new installation, "
+            "and make tenants, rules and secrets there (docs/upgrade.md)"
+        )
+
+
+def refuse_before_squash(what: str, applied: Collection[str]) -> None:
+    """TooOldDatabase if these migrations are of the history before."""
+    if _BEFORE_SQUASH in applied:
+        raise TooOldDatabase(what)
 
 
 class MigrationFailed(RuntimeError):
@@ -96,7 +117,7 @@ def names(package: str = MIGRATIONS) -> list[str]:
 async def missing(owner_url: str, wanted: list[str], texts: list[Text]) -> list[str]:
     """The migrations that the database does not have, and `functions` if it has other ones than these texts make.
 
-    NewerDatabase if it has a migration that is not wanted.
+    NewerDatabase or TooOldDatabase if it has a migration that is not wanted.
     """
     connection = await asyncpg.connect(owner_url, timeout=10)
     try:
@@ -110,6 +131,7 @@ async def _lacking(connection: Any, wanted: list[str], texts: list[Text]) -> lis
     if await connection.fetchval("SELECT to_regclass('tortoise_migrations') IS NOT NULL"):
         rows = await connection.fetch("SELECT name FROM tortoise_migrations WHERE app = $1", _APP)
         there = {row["name"] for row in rows}
+    refuse_before_squash("database", there)
     if unknown := there - set(wanted):
         raise NewerDatabase(max(unknown))
     same = await apply.applied(connection) == digest((text.name, text.file) for text in texts)

@@ -14,7 +14,7 @@ import asyncpg
 
 from ops import backup, owners, places, roles
 from ops.backup import RestoreRefused
-from ops.migrate import migrate, names
+from ops.migrate import MigrationFailed, migrate, names, refuse_before_squash
 from ops.settings import PROCESSES
 
 _OCCUPIED = (
@@ -46,6 +46,7 @@ async def known_manifest(folder: Path) -> backup.Manifest:
     """What the backup in `folder` holds; RestoreRefused if a newer version made it."""
     print(f"Reading {folder}", flush=True)
     manifest = await asyncio.to_thread(backup.read_manifest, folder)
+    refuse_before_squash("backup", manifest.migrations)
     if unknown := sorted(set(manifest.migrations) - set(names())):
         raise RestoreRefused(
             f"this backup is of a newer version of Custody, with {unknown[-1]}; upgrade this installation"
@@ -61,7 +62,10 @@ async def restore_rows(
     print(f"Restoring the state of {manifest.made_at}", flush=True)
     await _copy_in(url, folder / backup.DUMP)
     await _insist_on_counts(url, manifest)
-    applied = await migrate(url, home, given=given)
+    try:
+        applied = await migrate(url, home, given=given)
+    except MigrationFailed as problem:
+        raise RestoreRefused(f"{problem}. The rows are there as the backup has them, of its older version") from problem
     if applied:
         print(f"Migrated it forward: {', '.join(applied)}.")
     print(f"Restored {sum(manifest.counts.values())} rows.", flush=True)

@@ -11,6 +11,7 @@ from custody.health.ready import Ready
 from custody.kit.answers import NotReady
 from custody.kit.described import described
 from custody.ports import Ports
+from custody.version import VERSION, commit
 
 health = Routes("", tag="Health")
 routes = Routes("", tag="System")
@@ -20,6 +21,8 @@ class Alive(msgspec.Struct, frozen=True):
     """This process responds."""
 
     status: Annotated[Literal["ok"], described("Always `ok`.")]
+    version: Annotated[str, described("The version of the service.")]
+    commit: Annotated[str, described("The commit it was built from, in hex; `unknown` where nobody said.")]
 
 
 class Jwks(msgspec.Struct, frozen=True):
@@ -31,7 +34,7 @@ class Jwks(msgspec.Struct, frozen=True):
 @health.get("/health", who=public, unlimited=True)
 async def check_health() -> Alive:
     """Check that this process responds."""
-    return Alive("ok")
+    return Alive("ok", VERSION, commit())
 
 
 @health.get("/ready", who=public, unlimited=True)

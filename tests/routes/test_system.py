@@ -4,11 +4,13 @@ import asyncpg
 import httpx
 import pytest
 
+from custody.version import VERSION, commit
 from tests.fixtures.callers import Client, Tenant
 
 
 def test_health_says_that_the_process_answers(as_nobody: Client) -> None:
-    assert as_nobody.ok("GET", "/health") == {"status": "ok"}
+    answer = as_nobody.ok("GET", "/health")
+    assert answer == {"status": "ok", "version": VERSION, "commit": commit()}
 
 
 def test_ready_names_every_check(as_nobody: Client) -> None:

@@ -114,6 +114,18 @@ def test_a_backup_of_a_newer_version_is_refused(apart: Service, copy: Path, tmp_
     assert (ended.returncode, "newer version" in ended.stderr) == (1, True)
 
 
+def test_a_backup_from_before_the_squash_is_called_old(apart: Service, copy: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(copy, tmp_path / "older"))
+    said = msgspec.json.decode((other / MANIFEST).read_bytes())
+    said["migrations"] = ["0001_foundation", "0012_rotation"]
+    (other / MANIFEST).write_bytes(msgspec.json.encode(said))
+
+    ended = custody(apart, "restore", str(other))
+
+    assert (ended.returncode, "this backup was made before 2026-11-23" in ended.stderr) == (1, True)
+    assert "newer" not in ended.stderr
+
+
 async def _odd_rows(service: Service) -> int:
     async with owner_of(service.database) as owner:
         return await owner.fetchval("SELECT count(*) FROM audit WHERE created_at = 'infinity'")

@@ -17,6 +17,7 @@ from custody.kit.schema_version import NewerDatabase
 from ops import owners, places, roles
 from ops.migrate import FUNCTIONS, migrate, missing, names
 from ops.runtime import PROJECT
+from ops.settings import PROCESSES
 from tests.fixtures.postgres import Database, in_database
 
 MIGRATION = """
@@ -102,6 +103,37 @@ async def test_a_newer_database_is_refused_before_anything_touches_it(
     connection = await asyncpg.connect(empty)
     assert await connection.fetchval("SELECT to_regclass('second')") is None
     await connection.close()
+
+
+async def test_a_database_from_before_the_squash_is_called_old_and_stays(
+    empty: str, postgres_home: places.Home, package: Path
+) -> None:
+    add(package, "0001_foundation", "CREATE TABLE first (n int)")
+    add(package, "0012_rotation", "CREATE TABLE second (n int)", "0001_foundation")
+    await migrate(empty, postgres_home, package=package.name, texts=[])
+
+    ended = custody(empty, tempfile.mkdtemp(prefix="cs-"), postgres_home, "migrate")
+
+    assert ended.returncode == 1
+    assert "made before 2026-11-23" in ended.stderr
+    assert "cannot be upgraded; nothing was changed. Start the version that made it" in ended.stderr
+    assert "newer" not in ended.stderr
+    connection = await asyncpg.connect(empty)
+    assert await connection.fetchval("SELECT count(*) FROM tortoise_migrations") == 2
+    await connection.close()
+
+
+def custody(url: str, home: str, of: places.Home, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command on a database, as its owner."""
+    urls = {f"SERVICE_DATABASE_URL_{p.upper()}": of.file("db", f"{p}.url").read_text().strip() for p in PROCESSES}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "ops", *words],
+        env={"PATH": os.defpath, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": home, "SERVICE_DATABASE_URL": url, **urls},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("process", ["signer", "scheduler", "proxy_addon"])
