@@ -7,6 +7,7 @@ from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Call, Effect
 from custody.policies.kinds.contract_allowlist import ContractAllowlist
 from custody.policies.kinds.contract_entries import Constraint
+from custody.policies.types import InvalidPolicy
 from tests.rules.policies.makers import (
     ALICE,
     APPROVE,
@@ -230,3 +231,38 @@ A, AB = frozenset({ALICE}), frozenset({ALICE, BOB})
 )  # fmt: skip
 def test_a_constraint_is_tighter_where_no_call_more_keeps_it(wide, narrow, tightens):
     assert narrow.tightens(wide) is tightens
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "contains"),
+    [
+        (WIDE, WIDE, True),
+        (WIDE, entry(TRANSFER, address=ALICE), False),
+        (WIDE, entry(TRANSFER, chain=1), True),
+        (entry(TRANSFER, chain=1), entry(TRANSFER, chain=1), True),
+        (entry(TRANSFER, chain=1), entry(TRANSFER, chain=2), False),
+        (entry(TRANSFER, chain=1), WIDE, False),
+        (entry(TRANSFER, unread="allow"), WIDE, True),
+        (WIDE, entry(TRANSFER, unread="allow"), False),
+        (entry(TRANSFER, unread="allow"), entry(TRANSFER, unread="allow"), True),
+        (TWO, WIDE, True),
+        (WIDE, TWO, False),
+        # A document keeps every constraint of an entry, so none of them may go with its selector.
+        (entry(TRANSFER, APPROVE, _1={"maxAmount": "5"}), WIDE, False),
+    ],
+)
+def test_an_entry_contains_another_that_permits_no_more_and_covers_no_less(wide, narrow, contains):
+    (one,), (other,) = terms(wide).all_entries(), terms(narrow).all_entries()
+    assert one.contains(other) is contains
+
+
+@pytest.mark.parametrize("field", ["recipientAllowlist", "recipientBlocklist", "spenderAllowlist", "spenderBlocklist"])
+def test_null_is_no_constraint_and_an_empty_list_is_one(field):
+    (absent,), (empty,) = (terms(entry(TRANSFER, _0={field: one})).all_entries() for one in (None, []))
+    assert (absent.trusts(), empty.trusts()) == (True, False)
+
+
+@pytest.mark.parametrize("field", ["maxAmount", "maxNativeValueWei"])
+def test_an_amount_that_cannot_be_is_refused_by_its_field(field):
+    with pytest.raises(InvalidPolicy, match=f"`{field}` must be at most"):
+        terms(entry(TRANSFER, _0={field: str(2**256)}))

@@ -58,6 +58,67 @@ def of_solana(text: str) -> Subject:
     return subject_of(SolanaMessageOrder(text), read("solana", text, None), SOLANA_US, 101, "solana:x")
 
 
+MESSAGES = {
+    "siweDomains": (["a.example", "b.example"], ["a.example"]),
+    "siwsDomains": (["a.example", "b.example"], ["a.example"]),
+    "patterns": (["Example: one *", "Example: two *"], ["Example: one *"]),
+}
+
+
+@pytest.mark.parametrize("field", MESSAGES)
+def test_a_list_of_messages_is_tighter_only_where_no_part_of_it_is_wider(field):
+    def terms(**config):
+        (parsed,) = rules(rule("message-allowlist", config))
+        return parsed.terms
+
+    wide, narrow = MESSAGES[field]
+    others = {name: values[0] for name, values in MESSAGES.items() if name != field}
+    fewer = {name: values[1] for name, values in MESSAGES.items() if name != field}
+    assert terms(**others, **{field: narrow}).tightens(terms(**others, **{field: wide}))
+    assert terms(**others, **{field: wide}).tightens(terms(**others, **{field: wide}))
+    for rest in (others, fewer, {}):
+        assert not terms(**rest, **{field: wide}).tightens(terms(**others, **{field: narrow}))
+        assert terms(**rest, **{field: wide}).beyond([terms(**others, **{field: narrow})]) is not None
+    assert terms(**fewer, **{field: narrow}).beyond([terms(**others), terms(**{field: wide})]) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        ("Example: ab*ab", "Example: abab", True),
+        ("Example: ab*ab", "Example: ab", False),
+        ("Example: *xy*y", "Example: xyy", True),
+        ("Example: *xy*y", "Example: xy", False),
+        ("Example: *mple*", "Example: none", False),
+        ("Example: *mple*", "Example: a simple one", True),
+        ("Example: *a*b*c", "Example: a b a c", True),
+        ("Example: *a*b*c", "Example: b a c", False),
+        ("Example: *a*b*", "Example: b", False),
+        ("Example: *a*b*", "Example: a", False),
+        ("Example: *a*b*", "Example: ab", True),
+        ("Example:\n*x*", "Example:\nx", True),
+        ("Example:\n*x*", "Example:\ny", False),
+        ("Example:\n*", "Example:\n", True),
+        ("Example:\n*", "Example:", False),
+        ("Example:\n*", "Example:\na\nb", False),
+    ],
+)
+def test_a_pattern_fits_piece_by_piece_from_the_left(pattern, text, fits):
+    verdict = judged(evm(text), rule("message-allowlist", {"patterns": [pattern]}))
+    assert verdict.decision == ("sign" if fits else "queue")
+
+
+@pytest.mark.parametrize(("scheme", "decision"), [("http", "sign"), ("HTTPS", "sign"), ("ftp", "queue")])
+def test_a_site_is_signed_in_to_over_the_web_alone(scheme, decision):
+    assert judged(evm(f"{scheme}://{sign_in()}"), LISTED).decision == decision
+
+
+@pytest.mark.parametrize("field", ["siweDomains", "siwsDomains"])
+def test_a_site_that_is_none_is_refused_by_its_field(field):
+    with pytest.raises(InvalidPolicy, match=f"`{field}` entry 'https://app.example.com'"):
+        rules(rule("message-allowlist", {field: ["https://app.example.com"]}))
+
+
 def test_every_list_must_list_a_message():
     """As every rule must pass: a second list does not widen the first."""
     said = evm("Example: log in as somebody")

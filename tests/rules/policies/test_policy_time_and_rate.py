@@ -152,3 +152,21 @@ def test_a_failing_soft_rule_beside_it_leaves_it_a_rate_refusal():
 def test_a_rate_is_a_positive_whole_number(config):
     with pytest.raises(InvalidPolicy, match=r"Rule 1\b"):
         rate(**config)
+
+
+@pytest.mark.parametrize(
+    ("window", "config", "known"),
+    [
+        ("hour", {"maxTxPerHour": 3, "maxTxPerDay": 9}, {"orders_last_hour": 4, "orders_last_day": 8}),
+        ("day", {"maxTxPerHour": 9, "maxTxPerDay": 3}, {"orders_last_hour": 2, "orders_last_day": 4}),
+    ],
+)
+def test_a_full_window_is_told_and_says_alone_when_there_is_room(window, config, known):
+    known |= {"minutes": before(0, 5, 40, 50, grain=60), "hours": before(0, 1, 2, 3, 4, 5, 6, 7, grain=3600)}
+    (parsed,) = rate(**config)
+    reason = f"4 orders in the last {window} reach the limit of 3 per {window}"
+    assert parsed.terms.check(native(1), facts(**known)) == (False, reason)
+    (alone,) = rate(**{name: most for name, most in config.items() if most == 3})
+    assert parsed.terms.room(facts(**known)) == alone.terms.room(facts(**known)) is not None
+    # With room in both there is nothing to wait for.
+    assert parsed.terms.room(facts(**known | {"orders_last_hour": 2, "orders_last_day": 2})) is None
