@@ -8,7 +8,7 @@ from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.solana.family import SOLANA_NATIVE
 from custody.policies.budgets import Budget, alerts, budgets
 from custody.policies.judge import judge
-from custody.policies.types import Alert, Spend
+from custody.policies.types import Alert, InvalidPolicy, Spend
 from tests.rules.policies.makers import ALICE, TOKEN, approval_call, facts, native, rent, rule, rules, token_call
 
 RENT = "solana:rent"
@@ -219,3 +219,29 @@ def test_a_payment_of_a_token_is_in_its_budget(order):
     charges = judge(set_, order, facts()).charges
 
     assert [one.after for one in budgets(set_, order, {}, facts(), charges)] == ["5"]
+
+
+def test_rent_is_limited_besides_an_asset_of_any_family_and_for_solana_alone_without_one():
+    def assets(family, **config):
+        (parsed,) = rules(rule("spending-limit", {"maxPerDay": "9", "maxRentPerDay": "5", **config}))
+        return [(one.window, one.asset, one.most) for one in parsed.terms.limits(family)]
+
+    mint = "solana:So11111111111111111111111111111111111111112"
+    for family in ("evm", "solana"):
+        assert assets(family, asset=mint) == [("day", mint, 9), ("day", RENT, 5)]
+    assert assets("solana") == [("day", SOLANA_NATIVE, 9), ("day", RENT, 5)]
+    assert assets("evm") == [("day", EVM_NATIVE, 9)]
+
+
+@pytest.mark.parametrize("field", ["maxPerTransaction", "maxPerDay", "maxPerWeek", "maxRentPerDay"])
+def test_an_amount_beyond_any_is_refused_by_its_field(field):
+    with pytest.raises(InvalidPolicy, match=f"`{field}` must be at most"):
+        rules(rule("spending-limit", {"maxPerDay": "9", field: str(2**256)}))
+
+
+@pytest.mark.parametrize(("window", "days"), [("day", "24 hours"), ("week", "7 days")])
+def test_a_limit_that_is_exceeded_is_told_with_its_window(window, days):
+    (parsed,) = rules(rule("spending-limit", {f"maxPer{window.title()}": "9"}))
+    passed, reason = parsed.terms.check(native(7), facts(3))
+    assert not passed
+    assert reason.startswith(f"7 wei now and 3 wei in the last {days} would exceed the limit of 9 wei per {window} ")
