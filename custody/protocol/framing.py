@@ -11,11 +11,13 @@ class BadFrame(Exception):
     """A frame that is too long or does not decode; the connection is closed."""
 
 
-async def read_frame[T](reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
+async def read_frame[T](
+    reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[T], most: int = MAX_FRAME
+) -> T | None:
     """The next frame, or None when the other side closed between frames."""
     try:
         length = int.from_bytes(await reader.readexactly(4), "big")
-        if not 0 < length <= MAX_FRAME:
+        if not 0 < length <= most:
             raise BadFrame(f"a frame of {length} bytes")
         return decoder.decode(await reader.readexactly(length))
     except asyncio.IncompleteReadError as problem:

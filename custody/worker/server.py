@@ -37,6 +37,7 @@ log = logger(__name__)
 _RACE_TRIES = 3
 # Any process may connect; a connection without a Hello in this time is closed.
 _HELLO_SECONDS = 5.0
+MAX_HELLO = 64  # bytes
 # Running requests have this long to finish after the order to stop.
 STOP_SECONDS = 10.0
 # Peers hang up as soon as they see the end of the stream.
@@ -120,15 +121,16 @@ class Server[W: Worker]:
     async def _greet(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int
     ) -> frozenset[type[Command[Any]]] | None:
-        try:
-            async with asyncio.timeout(_HELLO_SECONDS):
-                hello = await read_frame(reader, msgspec.msgpack.Decoder(Hello))
-        except TimeoutError:
-            hello = None
-        if hello is None:
-            return None
         own = os.getuid()
         names = peers.names_of(uid, self._allowed, self._peer_uids, own)
+        try:
+            # A user that no process has is not waited for, and what they send is not collected.
+            async with asyncio.timeout(_HELLO_SECONDS if names else 0):
+                hello = await read_frame(reader, msgspec.msgpack.Decoder(Hello), MAX_HELLO)
+        except TimeoutError:
+            hello = None if names else Hello(VERSION, "")
+        if hello is None:
+            return None
         process = next((name for name in names if name == hello.process), None)
         if process is None or hello.version != VERSION or (self._production and uid == own):
             self._worker.counters["refused_peers"] += 1
@@ -167,11 +169,8 @@ class Server[W: Worker]:
             # Nothing was written, so nothing is released (promise P3).
             self._worker.room.ran_out()
             log.error("the database has no room", extra=said)
-            return Failed(
-                "Unavailable",
-                "database_full",
-                "The database has no free space; nothing was changed. Contact the operator.",
-            )
+            full = "The database has no free space; nothing was changed. Contact the operator."
+            return Failed("Unavailable", "database_full", full)
         if isinstance(problem, TimeoutError):
             # Whoever asked knows it by their own clock; what was sent to the database goes on to its end.
             log.warning("a request did not end in time", extra=said)

@@ -1,6 +1,10 @@
 """A process' connections to a worker: none is left open that nobody would close."""
 
 import asyncio
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,14 @@ from custody.protocol.frames import VERSION, Hello
 from custody.protocol.framing import frame, read_frame
 from custody.protocol.identity.credentials import RevokePlatformKey
 from custody.protocol.signer.agents import DeleteAgent
+from custody.worker.server import MAX_HELLO
+from ops import places
+from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.server import Service
+from tests.fixtures.signer_socket import connected, greeted
+
+# The worker's own time for a greeting.
+HELLO_SECONDS = 5
 
 
 async def test_a_request_given_up_while_it_connects_leaves_no_connection(tmp_path: Path) -> None:
@@ -67,6 +79,41 @@ async def test_a_connection_that_breaks_names_the_worker_that_was_asked(
     await client.close()
     server.close()
     await server.wait_closed()
+
+
+def test_a_user_that_no_process_has_is_turned_away_unread(postgres_home: places.Home, worker_id: str) -> None:
+    """As another user of the machine, who sends nothing; the end comes long before the time for a greeting is over."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    database = database_apart(postgres_home, f"strangers_{worker_id}")
+    with deployed(database, SERVICE_PEER_UIDS="proxy:64714,scheduler:64713") as service:
+        for folder in (service.home, service.home / "run", service.home / "run-identity"):
+            folder.chmod(0o755)
+        for path in (service.socket, service.home / "run-identity" / "identity.sock"):
+            began = time.monotonic()
+            said = _as_a_stranger(path)
+            assert (said, time.monotonic() - began < HELLO_SECONDS) == (b"", True)
+        assert service.logs().count('"event":"a peer was refused","uid":61000') == 2
+
+
+def test_a_greeting_is_small(service: Service) -> None:
+    with connected(service) as wire:
+        wire.sendall((MAX_HELLO + 1).to_bytes(4, "big"))
+        # Its end comes with the length, and nobody waits for so many bytes.
+        assert wire.recv(1) == b""
+    with greeted(service):
+        pass
+
+
+def _as_a_stranger(path: Path) -> bytes:
+    program = (
+        "import os, socket, sys\n"
+        "os.setgid(61000); os.setuid(61000)\n"
+        "wire = socket.socket(socket.AF_UNIX); wire.connect(sys.argv[1]);\n"
+        "sys.stdout.buffer.write(wire.recv(99))\n"
+    )
+    command = [sys.executable, "-S", "-c", program, str(path)]
+    return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
 
 
 async def test_a_client_that_was_closed_opens_no_connection(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_a_status_is_answered_as_the_page_says(service: Service) -> None:
     with greeted(service) as wire:
         answer = wire.ask("Status")
     assert answer["type"] == "Done"
-    assert set(answer["data"]) == {"version", "counters", "waiting", "stopped_logs", "room"}
+    assert set(answer["data"]) == {"version", "counters", "waiting", "stopped_logs", "room", "commits", "history"}
 
 
 def test_the_page_says_which_process_speaks_on_which_socket() -> None:
