@@ -47,10 +47,17 @@ def refuse_before_squash(what: str, applied: Collection[str]) -> None:
 
 
 class MigrationFailed(RuntimeError):
-    """The database rejected a part of the migration, so nothing of it was done."""
+    """The database rejected a part of the migration, so nothing of it was done; or nobody heard what became of it."""
 
     def __init__(self, reason: Exception) -> None:
-        super().__init__(f"the migration failed and nothing has changed: {reason} (docs/sql.md)")
+        said = reason.__cause__ or reason
+        if isinstance(said, asyncpg.PostgresError) and not isinstance(said, asyncpg.PostgresConnectionError):
+            super().__init__(f"the migration failed and nothing has changed: {said} (docs/sql.md)")
+        else:
+            super().__init__(
+                f"the connection to the database broke during the migration ({said}); it was done whole or not at all. "
+                "Run it again"
+            )
 
 
 async def migrate(
@@ -68,7 +75,7 @@ async def migrate(
         return []
     # Imported late: a start that has nothing to migrate must not pay for the ORM.
     from tortoise import Tortoise  # noqa: PLC0415
-    from tortoise.exceptions import OperationalError  # noqa: PLC0415
+    from tortoise.exceptions import BaseORMException  # noqa: PLC0415
     from tortoise.migrations.executor import MigrationExecutor  # noqa: PLC0415
     from tortoise.migrations.schema_editor import AsyncpgSchemaEditor  # noqa: PLC0415
     from tortoise.transactions import in_transaction  # noqa: PLC0415
@@ -98,7 +105,7 @@ async def migrate(
             async with transaction.acquire_connection() as raw:
                 if lacking:
                     await apply.put_up(raw, texts, back)
-    except (asyncpg.PostgresError, OperationalError) as problem:
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, BaseORMException) as problem:
         raise MigrationFailed(problem) from problem
     finally:
         await Tortoise.close_connections()

@@ -1,5 +1,7 @@
 """`custody migrate` that is killed: `python -m tests.upgrades.dying N` kills itself before its statement N.
 
+`cut N` breaks its connection there instead.
+
 With N = 0 it runs to its end and prints the number of its commit.
 """
 
@@ -14,7 +16,7 @@ import asyncpg
 from ops.main import main
 
 _numbers = itertools.count(1)
-_last = int(sys.argv[1])
+_last = int(sys.argv[-1])
 _commit = 0
 
 
@@ -27,7 +29,9 @@ def _counted(name: str) -> None:
         if given[0] == "COMMIT;":
             _commit = number
         if number == _last:
-            os.kill(os.getpid(), signal.SIGKILL)
+            if sys.argv[1] != "cut":
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.terminate()
         return await real(self, *given, **more)
 
     setattr(asyncpg.Connection, name, run)
