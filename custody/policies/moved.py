@@ -48,7 +48,7 @@ def moved(subject: Subject) -> dict[str, int]:
     for effect in subject.effects:
         asset = effect.asset
         burnt = effect.kind == "fee" and asset != BITCOIN and not deposit(effect)
-        if asset is None or burnt or limitless(effect):
+        if burnt or limitless(effect):
             continue
         if effect.amount < 0:
             # A negative amount would give budget back; only a broken decoder makes one.

@@ -28,7 +28,7 @@ class Site(msgspec.Struct, frozen=True):
     selector: str
     sender: str
     # Coins sent along.
-    value: int = 0
+    value: int
 
     def asset(self, token: str | None = None) -> str:
         """The asset name of a token, by default of the contract itself."""

@@ -8,6 +8,7 @@ from eth_utils import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from custody.chains.evm import abi
 from custody.chains.evm.calldata import decode
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.evm.selectors import PERMIT2, READERS
@@ -365,3 +366,15 @@ def test_addresses_come_out_in_lower_case() -> None:
 
     assert (effect.asset, effect.from_) == (f"evm:{CHAIN}:0x{'ab' * 20}", "0x" + "cd" * 20)
     assert call.contract == "0x" + "ab" * 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "width"), [("address", 160), ("uint160", 160), ("uint48", 48), ("uint8", 8), ("bool", 1), ("uint256", 256)]
+)
+def test_a_word_is_dirty_from_the_first_bit_beyond_its_type(kind: str, width: int) -> None:
+    largest = (1 << width) - 1
+    clean = abi.decode((kind,), largest.to_bytes(32))
+    assert (clean.dirty, clean.behind) == (False, 0)
+    if width < 256:
+        dirty = abi.decode((kind,), (largest | 1 << width).to_bytes(32))
+        assert (dirty.dirty, dirty.values) == (True, clean.values)

@@ -453,6 +453,12 @@ def check_bound(document: TypedDataOrder, says: str) -> None:
         digest(document)
 
 
+@pytest.mark.parametrize("kind", [f"bytes{size}" for size in range(1, 33)])
+def test_bytes_of_every_length_are_read(kind: str) -> None:
+    content = "0x" + "ab" * int(kind.removeprefix("bytes"))
+    assert read(of_one(kind, content)).message == {"it": bytes.fromhex(content[2:])}
+
+
 @pytest.mark.parametrize("value", ["text", ["text"], 1, None, True, 1.5])
 def test_a_struct_is_an_object(value: Any) -> None:
     with pytest.raises(BadTypedData, match=r"value\.it must be an object of type Part"):

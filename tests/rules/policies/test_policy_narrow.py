@@ -121,6 +121,34 @@ def test_an_alert_is_for_orders_that_are_signed():
     assert narrowed(rules(alerting, SMALLER), native(60), facts(), ["smaller"]).alerts == ()
 
 
+def test_one_hard_rule_of_several_that_fail_refuses():
+    for named in (["ask", "smaller"], ["smaller", "ask"]):
+        assert decision([LIMIT, ASK, SMALLER], native(7), named) == "refuse"
+        assert decision([LIMIT, SMALLER, ASK], native(7), named) == "refuse"
+
+
+def test_a_soft_rule_that_fails_leaves_it_a_matter_of_full_windows():
+    minutes = [(int((NOON - timedelta(minutes=30)).timestamp()), 1)]
+    busy = facts(orders_last_hour=1, minutes=minutes, orders_last_day=1, hours=minutes)
+    daily = off("rate-limit", {"maxTxPerDay": 1}, "daily")
+    alone = narrowed(rules(LIMIT, RARELY), native(4), busy, ["rarely"]).room
+    assert alone is not None
+    assert narrowed(rules(LIMIT, ASK, RARELY), native(4), busy, ["rarely", "ask"]).room == alone
+    # Of two the one that has room last.
+    last = narrowed(rules(LIMIT, daily), native(4), busy, ["daily"]).room
+    assert last.seconds > alone.seconds
+    for two in ((RARELY, daily), (daily, RARELY)):
+        assert narrowed(rules(LIMIT, *two), native(4), busy, ["rarely", "daily"]).room == last
+
+
+def test_a_named_rule_says_why_and_leaves_the_alerts_of_what_is_signed():
+    alerting = rule("spending-limit", {"maxPerDay": "100", "alertPercents": [50]}, id="alerting")
+    set_ = rules(alerting, off("spending-limit", {"maxPerTx": "60"}, "larger"))
+    verdict = narrowed(set_, native(60), facts(), ["larger"])
+    assert verdict.alerts == judge(set_, native(60), facts()).alerts != ()
+    assert [one.reason for one in verdict.results if one.policy_id == "larger"] == ["60 wei is within the limits"]
+
+
 def test_charges_are_those_of_the_order():
     assert narrowed(rules(LIMIT, ASK), native(4), facts(), ["ask"]).charges[EVM_NATIVE] == 4
 

@@ -184,3 +184,11 @@ def test_an_amount_that_is_kept_once_counts_under_both_names(parts, beside):
     assert counted((asset, amount, amount) for asset, amount in rows.items()) == {
         asset: (amount, amount) for asset, amount in amounts.items()
     }
+
+
+def test_the_ledger_keeps_a_part_alone_and_counts_it_in_the_whole_by_day_and_by_week():
+    assert kept({POL: 5, EVM_NATIVE: 5}) == {POL: 5}
+    assert kept({POL: 5}) == {POL: 5}
+    assert kept({POL: 5, EVM_NATIVE: 7}) == {POL: 5, EVM_NATIVE: 2}
+    found = counted([(POL, 1, 10), ("evm:10:native", 2, 20), (EVM_NATIVE, 4, 40)])
+    assert found == {POL: (1, 10), "evm:10:native": (2, 20), EVM_NATIVE: (7, 70)}

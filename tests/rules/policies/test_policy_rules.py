@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from custody.policies.kinds import KINDS, PolicyRule
-from custody.policies.rules import canonical, parse, read, wire
+from custody.policies.rules import canonical, invalid_rule, parse, read, wire
 from custody.policies.types import InvalidPolicy
 from tests.rules.policies.makers import rule, rules, typed_rules
 
@@ -118,3 +118,13 @@ def test_reading_what_was_stored_gives_the_same_rules():
     )
 
     assert parse([wire(one) for one in first], lambda: "never") == first
+
+
+def test_a_rule_that_does_not_decode_is_named_by_its_place():
+    problem = msgspec.ValidationError("Expected `str`, got `int` - at `$[1].config.maxPerDay`")
+    refusal = invalid_rule(problem)
+    assert refusal is not None
+    assert (refusal.message, refusal.context) == ("Rule 2: config.maxPerDay cannot be read.", {"position": 2})
+    odd = invalid_rule(msgspec.ValidationError("Invalid value 'x' - at `$[0].config.mode`"))
+    assert odd is not None
+    assert (odd.message, odd.context) == ("Rule 1: config.mode cannot be read.", {"position": 1})

@@ -1,7 +1,9 @@
 """Whose a rule is after the agent's own token sent a set: the tenant's only where the tenant's rules hold all of it."""
 
+import msgspec
 import pytest
 
+from custody.policies.rules import wire
 from custody.policies.sources import set_by_agent, split_type, stored_type
 from tests.rules.policies.makers import ALICE, BOB, TOKEN_CONTRACT, rule, rules
 
@@ -43,3 +45,20 @@ def test_rules_set_by_the_agent_stay_the_agents_when_sent_again():
         ("approved-addresses", False),
         ("approved-addresses", True),
     ]
+
+
+def test_only_a_rule_of_the_same_type_holds_another_and_a_disabled_one_a_disabled_one():
+    contracts = rule("contract-allowlist", {"contracts": []})
+    (other,) = set_by_agent(rules(BOTH), rules(contracts))
+    assert other.by_agent
+    off = msgspec.structs.replace(BOTH, enabled=False)
+    assert [one.by_agent for one in set_by_agent(rules(off), rules(off))] == [False]
+    assert [one.by_agent for one in set_by_agent(rules(BOTH), rules(off))] == [False]
+    assert [one.by_agent for one in set_by_agent(rules(off), rules(BOTH))] == [True]
+
+
+def test_a_rule_that_the_agent_set_says_so_on_the_wire():
+    (found,) = set_by_agent((), rules(BOTH))
+    assert wire(found).source == "agent"
+    assert wire(msgspec.structs.replace(found, by_agent=False)).source is msgspec.UNSET
+    assert wire(found) == msgspec.structs.replace(wire(rules(BOTH)[0]), id=found.id, source="agent")

@@ -170,3 +170,20 @@ def test_a_full_window_is_told_and_says_alone_when_there_is_room(window, config,
     assert parsed.terms.room(facts(**known)) == alone.terms.room(facts(**known)) is not None
     # With room in both there is nothing to wait for.
     assert parsed.terms.room(facts(**known | {"orders_last_hour": 2, "orders_last_day": 2})) is None
+
+
+@pytest.mark.parametrize(
+    ("short", "written"),
+    [
+        ({"allowedDays": [1]}, {"allowedDays": [1], "allowedHours": [{"start": 0, "end": 24}]}),
+        ({"allowedHours": [{"start": 9, "end": 17}]},
+         {"allowedHours": [{"start": 9, "end": 17}], "allowedDays": [0, 1, 2, 3, 4, 5, 6]}),
+        ({"allowedHours": [{"start": 22, "end": 2}]},
+         {"allowedHours": [{"start": 22, "end": 24}, {"start": 0, "end": 2}]}),
+    ],
+)  # fmt: skip
+def test_a_window_is_the_same_where_all_of_it_is_written_out(short, written):
+    (one,), (other,) = window(**short), window(**written)
+    assert (one.terms.hours, one.terms.days) == (other.terms.hours, other.terms.days)
+    assert one.terms.tightens(other.terms)
+    assert other.terms.tightens(one.terms)
