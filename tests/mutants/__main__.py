@@ -102,7 +102,7 @@ def _check_loading(mutants: Sequence[Mutant], covered: Covered, users: dict[str,
         if (tests := covered.near(mutant, users)[:_CONTROLS])
     ]
     if any(_tried(jobs, "unchanged", lambda _: None).values()):
-        raise SystemExit("mutants: a test fails where modules are loaded anew, without any change; mend it first")
+        raise SystemExit("mutants: a test fails where modules are loaded again, without any change; mend it first")
 
 
 def _loads(mutant: Mutant, covered: Covered) -> bool:
