@@ -137,6 +137,25 @@ def test_of_seaport_only_our_offers_count() -> None:
     assert effects == (Effect("transfer", f"evm:1:{TOKEN}", 9, US, at(SEAPORT), label="BulkOrder"),)
 
 
+@pytest.mark.parametrize(
+    ("changed", "into"),
+    [
+        ("[2][2] tree)", "[2][2] tree,uint256 more)"),
+        ("uint256 counter", "uint128 counter"),
+        ("[2][2] tree)", "[3] tree)"),
+        ("[2][2] tree)", "[2][2] leaves)"),
+    ],
+)
+def test_a_tree_of_other_orders_is_unread(changed: str, into: str) -> None:
+    spelled = "BulkOrder(OrderComponents[2][2] tree)" + COMPONENTS
+    read_ = read_effects(sample(spelled, SEAPORT))
+    assert {one.kind for one in read_} != {"unread"}
+    assert read_effects(sample(spelled.replace(changed, into, 1), SEAPORT)) in (
+        (unread("BulkOrder", at(SEAPORT)),),
+        (unread("BulkOrder", at(SEAPORT), unknown=True),),
+    )
+
+
 def test_an_order_of_seaport_that_gives_nothing_is_unread_whomever_it_pays() -> None:
     paid = ITEM | {"recipient": PAID}
     assert read_effects(sample(COMPONENTS, offer=[], consideration=[paid])) == (unread("OrderComponents", at(SEAPORT)),)
