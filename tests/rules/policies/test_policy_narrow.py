@@ -180,3 +180,10 @@ def test_each_named_rule_has_its_result_and_its_refusal(data, given_):
         for one in set_:
             if one.id in named and not one.terms.check(order, seen)[0]:
                 assert verdict.decision == "refuse" if one.hard else verdict.decision != "sign"
+
+
+def test_a_named_hard_rule_refuses_what_an_enabled_one_only_asks_about():
+    asks = rule("auto-approve-threshold", {"threshold": "3"}, id="asks")
+    assert decision([LIMIT, asks, SMALLER], native(7), []) == "queue"
+    assert decision([LIMIT, asks, SMALLER], native(7), ["smaller"]) == "refuse"
+    assert decision([LIMIT, asks, SMALLER], native(7), ["smaller"], approving=True) == "refuse"
