@@ -30,8 +30,12 @@ SCOPE = (
 LEFT_OUT = {"custody/policies/store.py"}
 # Their arguments are types or words for the contract; `len` and `isinstance` of None only ever fail.
 _NOT_INSIDE = m.Call(func=m.OneOf(*(m.Name(name) for name in ("described", "Meta", "TypeVar", "len", "isinstance"))))
-# That nothing sets a field of what is frozen, mypy sees already.
-_FROZEN = m.Arg(keyword=m.Name("frozen"))
+# That nothing sets a field of what is frozen, and that no field is given by its place, mypy sees already.
+_SEEN_BY_MYPY = m.Arg(keyword=m.OneOf(m.Name("frozen"), m.Name("kw_only")))
+# Types under another name.
+_ALIAS = m.Assign(value=m.Subscript(value=m.OneOf(m.Name("Literal"), m.Name("Annotated"))))
+# A field that was left out: null is the same, or refused by its type.
+_LEFT_OUT = m.AnnAssign(value=m.Name("UNSET"))
 _NONE = m.Name("None")
 # These two of mutmut's are drawn here instead: an argument becomes None only, and a case is cut where it stands.
 _LEFT = (operator_arg_removal, operator_match)
@@ -181,7 +185,7 @@ def _for_people_or_types(node: cst.CSTNode) -> bool:
         return any(isinstance(part, cst.FormattedStringText) and " " in part.value for part in node.parts)
     if isinstance(node, cst.ConcatenatedString):
         return _for_people_or_types(node.left) or _for_people_or_types(node.right)
-    return m.matches(node, _NOT_INSIDE) or m.matches(node, _FROZEN)
+    return any(m.matches(node, one) for one in (_NOT_INSIDE, _SEEN_BY_MYPY, _ALIAS, _LEFT_OUT))
 
 
 def _changes(node: cst.CSTNode, parent: cst.CSTNode | None) -> Iterator[cst.CSTNode | None]:
