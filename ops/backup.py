@@ -130,10 +130,11 @@ async def _copy_out(settings: Settings, url: str, draft: Path) -> Manifest:
 
 async def _dump(url: str, snapshot: str, file: Path) -> None:
     said = ["--format=custom", f"--snapshot={snapshot}", "--lock-wait-timeout=30s", "--no-password", f"--file={file}"]
+    environment = owners.environment_for(url)
     process = await asyncio.create_subprocess_exec(
-        owners.program("pg_dump"),
+        owners.program("pg_dump", environment.get("PGSSLMODE")),
         *said,
-        env=owners.environment_for(url),
+        env=environment,
         umask=0o077,
         cwd="/",
         stdin=asyncio.subprocess.DEVNULL,

@@ -21,7 +21,11 @@ _BY_QUERY = {
     "sslcert": "PGSSLCERT",
     "sslkey": "PGSSLKEY",
     "target_session_attrs": "PGTARGETSESSIONATTRS",
+    "options": "PGOPTIONS",
 }
+
+
+_ENCRYPTED = {"require", "verify-ca", "verify-full"}
 
 
 @asynccontextmanager
@@ -47,15 +51,20 @@ async def owner_url(settings: Settings, home: places.Home) -> AsyncIterator[str]
         await server.stop()
 
 
-def program(name: str) -> Path:
-    """A program of the embedded Postgres, which is the newest, else one that is installed here."""
+def program(name: str, sslmode: str | None = None) -> Path:
+    """A program of the embedded Postgres, which is the newest, else one that is installed here.
+
+    The embedded ones are built without TLS, so where a mode asks for it only installed ones will do.
+    """
+    encrypted = sslmode in _ENCRYPTED
     try:
-        if (found := programs() / name).exists():
+        if not encrypted and (found := programs() / name).exists():
             return found
     except FileNotFoundError:
         pass
     if (installed := shutil.which(name)) is None:
-        raise FileNotFoundError(f"{name} is missing; run scripts/set-up, or install the Postgres programs")
+        cure = "install those of Debian (postgresql-client), which know TLS" if encrypted else "run scripts/set-up"
+        raise FileNotFoundError(f"{name} is missing; {cure}, or install the Postgres programs")
     return Path(installed)
 
 

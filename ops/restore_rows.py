@@ -127,7 +127,7 @@ async def _copy_in(url: str, dump: Path) -> None:
 async def _start(program: str, *words: str, env: dict[str, str], **streams: Any) -> asyncio.subprocess.Process:
     given = {"stdin": asyncio.subprocess.DEVNULL, "stdout": asyncio.subprocess.DEVNULL, **streams}
     return await asyncio.create_subprocess_exec(
-        owners.program(program), *words, env=env, cwd="/", stderr=asyncio.subprocess.PIPE, **given
+        owners.program(program, env.get("PGSSLMODE")), *words, env=env, cwd="/", stderr=asyncio.subprocess.PIPE, **given
     )
 
 

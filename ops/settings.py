@@ -1,5 +1,6 @@
 """What the operator's command reads from the environment."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import msgspec
 
 from custody.kit import environment as read
 from custody.kit import metrics_address
+from ops import database_addresses
 
 # In the order in which they start.
 PROCESSES = ("signer", "identity", "api", "scheduler", "proxy")
@@ -67,9 +69,21 @@ class Settings(msgspec.Struct, frozen=True):
         return {"api": self.api_workers, "proxy": self.proxy_workers}
 
 
+def _addresses(environment: Mapping[str, str]) -> dict[str, str]:
+    names = ("SERVICE_DATABASE_URL", *(f"SERVICE_DATABASE_URL_{process.upper()}" for process in PROCESSES))
+    found = {}
+    for name in names:
+        if value := environment.get(name, "").strip():
+            # A wrong one is told by the check of the variables, and by who uses it.
+            with contextlib.suppress(read.BadSetting):
+                found[name] = database_addresses.readable(name, value, environment)
+    return found
+
+
 def load(environment: Mapping[str, str]) -> Settings:
     """Read the operator's settings; a bad one raises BadSetting with the variable's name."""
     home = read.home(environment)
+    environment = {**environment, **_addresses(environment)}
     return Settings(
         production=read.choice(environment, "SERVICE_ENV", ("development", "production")) == "production",
         home=home,

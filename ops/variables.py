@@ -19,6 +19,7 @@ from custody.kit import metrics_address, oauth_endpoints, quota_settings
 from custody.kit.environment import BadSetting
 from custody.policies import user_wallets
 from custody.tenants import presets
+from ops import database_addresses
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
@@ -138,7 +139,7 @@ def _address(*schemes: str) -> _Reader:
 
 
 def _database(environment: Mapping[str, str], name: str) -> str:
-    return read.database_address(name, environment[name].strip())
+    return database_addresses.readable(name, environment[name].strip(), environment)
 
 
 def _rate_limit_store(environment: Mapping[str, str], name: str) -> None:
@@ -150,6 +151,7 @@ _KNOWN: dict[str, _Reader] = {
     "SERVICE_ENV": _word("development", "production"),
     "SERVICE_HOME": _any,
     "SERVICE_DATABASE_URL": _database,
+    database_addresses.CA_FILE: _certificates,
     "SERVICE_DATABASE_URL_API": _database,
     "SERVICE_DATABASE_URL_SIGNER": _database,
     "SERVICE_DATABASE_URL_IDENTITY": _database,

@@ -58,7 +58,7 @@ def older(tmp_path: Path) -> Iterator[Older]:
 
 
 @contextmanager
-def running_postgres(programs: Path, data: Path, port: int) -> Iterator[None]:
+def running_postgres(programs: Path, data: Path, port: int, **settings: str) -> Iterator[None]:
     """A server that listens on loopback alone; as root it runs as the user that its package made."""
     user = {"user": pwd.getpwnam("postgres").pw_uid, "group": 0} if os.geteuid() == 0 else {}
     if user:
@@ -66,6 +66,7 @@ def running_postgres(programs: Path, data: Path, port: int) -> Iterator[None]:
     made = ["-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
     subprocess.run([programs / "initdb", *made], check=True, stdout=subprocess.DEVNULL, cwd="/", **user)
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data} -c fsync=off"
+    options += "".join(f" -c {name}={value}" for name, value in settings.items())
     started = ["-D", str(data), "-w", "-l", str(data / "log"), "-o", options, "start"]
     subprocess.run([programs / "pg_ctl", *started], check=True, stdout=subprocess.DEVNULL, cwd="/", **user)
     try:

@@ -1,0 +1,56 @@
+"""Addresses of databases as services hand them out, made into ones that every process and program of ours reads alike.
+
+An address that asks for the server's certificate to be verified gets the file of authorities that it is verified
+against: SERVICE_DATABASE_CA_FILE, or the system's. What libpq knows and asyncpg does not is taken out where it changes
+nothing of what is believed; anything else is refused by name.
+"""
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
+
+from custody.kit.environment import BadSetting, database_address
+
+CA_FILE: Final = "SERVICE_DATABASE_CA_FILE"
+_VERIFIED: Final = {"verify-ca", "verify-full"}
+# Read by asyncpg and, as variables or as they are, by the programs of Postgres.
+_READ: Final = {
+    *("host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs"),
+    # Settings of the session, which the server itself reads.
+    *("application_name", "options"),
+}
+# Waiting, keeping alive, balancing, other libraries' own, and ways to encrypt that `sslmode` decides here.
+_NEEDLESS: Final = {
+    *("connect_timeout", "tcp_user_timeout", "keepalives", "keepalives_idle", "keepalives_interval"),
+    *("keepalives_count", "load_balance_hosts", "client_encoding", "fallback_application_name"),
+    *("gssencmode", "sslsni", "sslcompression", "channel_binding", "ssl_min_protocol_version"),
+    *("pgbouncer", "schema", "connection_limit", "pool_timeout", "pool_mode", "sslaccept", "supa", "workaround"),
+}
+_SYSTEMS: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+
+
+def readable(name: str, value: str, environment: Mapping[str, str]) -> str:
+    """The address in the variable `name`, for all of ours; BadSetting for what cannot be kept of it."""
+    parts = urlsplit(database_address(name, value))
+    query = dict(parse_qsl(parts.query))
+    if unread := sorted(set(query) - _READ - _NEEDLESS):
+        raise BadSetting(name, f"{', '.join(unread)} in its query cannot be kept: take it out")
+    kept = {key: found for key, found in query.items() if key in _READ}
+    file = environment.get(CA_FILE, "").strip()
+    verified = query.get("sslmode") in _VERIFIED
+    if file and not verified:
+        raise BadSetting(CA_FILE, f"has no effect while {name} does not say sslmode=verify-full")
+    if verified and "sslrootcert" not in kept:
+        kept["sslrootcert"] = str(Path(file).absolute()) if file else _systems()
+    if kept == query:
+        return value
+    return urlunsplit(parts._replace(query="&".join(f"{key}={quote(found, safe='/')}" for key, found in kept.items())))
+
+
+def _systems() -> str:
+    for file in (ssl.get_default_verify_paths().cafile, *_SYSTEMS):
+        if file and Path(file).is_file():
+            return file
+    raise BadSetting(CA_FILE, "must name a file with the authority of the database: the system has none here")
