@@ -1,4 +1,4 @@
-"""Addresses of databases as services hand them out, made into ones that every process and program of ours reads alike.
+"""Addresses of databases as services hand them out, made into ones that all processes and programs read alike.
 
 An address that asks for the server's certificate to be verified gets the file of authorities that it is verified
 against: SERVICE_DATABASE_CA_FILE, or the system's. What libpq knows and asyncpg does not is taken out where it changes
@@ -32,7 +32,7 @@ _SYSTEMS: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-
 
 
 def readable(name: str, value: str, environment: Mapping[str, str]) -> str:
-    """The address in the variable `name`, for all of ours; BadSetting for what cannot be kept of it."""
+    """The address in the variable `name`, as all can read it; BadSetting for what cannot be kept of it."""
     parts = urlsplit(database_address(name, value))
     query = dict(parse_qsl(parts.query))
     if unread := sorted(set(query) - _READ - _NEEDLESS):

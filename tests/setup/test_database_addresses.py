@@ -43,7 +43,7 @@ PLACE = "postgresql://owner:p%40ss@db.example.com:5432/custody"
         ("?target_session_attrs=read-write&keepalives=1", "?target_session_attrs=read-write"),
     ],
 )
-def test_what_is_needless_is_taken_out_of_an_address(given: str, kept: str) -> None:
+def test_a_needless_parameter_is_taken_out_of_an_address(given: str, kept: str) -> None:
     assert database_addresses.readable(NAME, PLACE + given, {}) == PLACE + kept
 
 
