@@ -240,7 +240,10 @@ async def test_an_address_may_name_several_hosts(postgres_home: places.Home, emp
     several = empty.replace("?host=", "?host=/nowhere,/nor-there,") + "&target_session_attrs=read-write"
     assert several.count(",") == 2
 
-    assert await migrate(several, places.open_home(open_folder / "several")) == [*names(), FUNCTIONS]
+    # The roles are everybody's here, so their passwords stay.
+    given = {process: postgres_home.file("db", f"{process}.url").read_text() for process in PROCESSES}
+
+    assert await migrate(several, places.open_home(open_folder / "several"), given=given) == [*names(), FUNCTIONS]
     assert await missing(several, names(), read()) == []
     asked = subprocess.run(
         [owners.program("psql"), "-Atc", "SELECT count(*) > 0 FROM pg_tables WHERE schemaname = 'public'"],
