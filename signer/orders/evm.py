@@ -241,8 +241,8 @@ def _fees(draft: EvmDraft) -> Fees:
     # What is left for the base fee stays the same, whatever the tip. Without a market for blocks the price is all.
     chosen = max(suggested - suggested_tip, 0) + tip
     if prepared is not None and prepared.legacy:
-        chosen = max(suggested, floor)
-    max_fee = int(order.max_fee_per_gas or min(chosen, chain.max_fee_per_gas))
+        chosen = suggested
+    max_fee = int(order.max_fee_per_gas or min(max(chosen, floor), chain.max_fee_per_gas))
     if gas_limit * max_fee > chain.max_fee_per_transaction:
         most = chain.max_fee_per_transaction // gas_limit
         if order.max_fee_per_gas or order.gas_limit or most < max(floor, int(order.max_priority_fee_per_gas or 0)):

@@ -109,6 +109,10 @@ def test_a_tip_alone_is_paid_in_full_above_the_base_fee_of_the_node() -> None:
     assert fees(order(MAINNET, tip=9 * GWEI), node(5 * GWEI, GWEI)) == Fees(21_000, 13 * GWEI, 9 * GWEI)
 
 
+def test_a_tip_below_the_floor_for_a_node_of_the_callers_own_makes_no_fee_below_it() -> None:
+    assert fees(order(BSC, tip=0), node(0, 0)) == Fees(21_000, GWEI // 20, 0)
+
+
 def test_a_tip_alone_that_no_fee_within_the_caps_can_hold_is_refused() -> None:
     low = changed(MAINNET, max_fee_per_gas=8 * GWEI)
     tight = changed(MAINNET, max_fee_per_transaction=21_000 * 9 * GWEI - 1)
