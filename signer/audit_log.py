@@ -151,20 +151,22 @@ async def sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, tena
         # of what the database says: the others quote rows.
         stop(signer, tenant, Stop(f"{type(problem).__name__}: {str(problem).partition(chr(10))[0]}", other=False))
         return 0
+    if sealed is None:
+        return 0
     # It may have been put right.
     _resume(signer, tenant)
     return sealed
 
 
-async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
-    """Seal one batch of a log. Raises Contradicted while it is not the one we know."""
+async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int | None:
+    """Seal one batch of a log; None where somebody holds it. Raises Contradicted while it is not the one we know."""
     audit = signer.audit_log
     if NAME.fullmatch(tenant) is None:
         # Anyone who can write rows could otherwise have a line of another log signed, or written into the journal.
         raise Contradicted("no tenant has such a name")
     async with connection.transaction():
         if not await connection.fetchval(_TRY_LOCK, tenant):
-            return 0
+            return None
         head = await known_head(signer, connection, tenant)
         rows = await connection.fetch(_ROWS, tenant, BATCH, MAX_BATCH_BYTES)
         if not rows:

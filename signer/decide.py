@@ -287,7 +287,7 @@ async def _signed_together(
         signer.kept.refused(attempt.ref, state, stale=result == "stale")
         return None
     signer.kept.keep(attempt, state, records)
-    signer.acknowledged.remember(attempt.ref, state.facts.incarnation, records[-1].tx)
+    signer.acknowledged.remember(attempt.ref, state.facts.incarnation, state.facts.ledger_version + 1)
     for one in taken:
         one.waiter.answer = Answered(one.outcome)
     signer.counters["orders_taken_along"] += len(taken)
@@ -352,7 +352,7 @@ def _settled(signer: SigningState, attempt: SigningAttempt, step: ToWrite, resul
     if result == "unclaimed":
         raise Unclaimed
     if result == "done" and isinstance(step.record, Record):
-        signer.acknowledged.remember(attempt.ref, step.facts.incarnation, step.record.tx)
+        signer.acknowledged.remember(attempt.ref, step.facts.incarnation, step.facts.ledger_version + 1)
     return Answered(step.outcome) if result == "done" else None
 
 
@@ -374,7 +374,7 @@ async def _after_broken_commit(
             signer.counters["broken_commits"] += 1
             if not found and attempt.claim is not None and signer.claims.is_claimed(attempt.claim.approval_id):
                 signer.claims.release(attempt.claim.approval_id)
-            return Answered(step.outcome) if found else None
+            return _settled(signer, attempt, step, "done" if found else "stale")
         except (*DatabaseAway, asyncpg.PostgresError):
             if asyncio.get_running_loop().time() > deadline:
                 raise Unavailable from None

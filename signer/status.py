@@ -26,7 +26,7 @@ async def status(signer: Signer, _message: Status, _ask: Call[None]) -> Health:
         },
         waiting=len(signer.tasks),
         room=await signer.room.there(signer.pool),
-        commits=await signer.commits.come_back(signer.pool),
+        commits=await signer.commits.come_back(signer.pool, signer.acknowledged.look),
         history=not signer.acknowledged.are_lost,
         stopped_logs=sorted(signer.audit_log.stopped)[:MOST_NAMED],
     )

@@ -34,7 +34,8 @@ DatabaseAway = (
     TimeoutError,
 )
 # A server that is gone without a word is known after some 25 seconds, by the system, whatever waits for it.
-_KEEPALIVE: Final = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
+# The last is for a question under way, beside which no keepalive is sent.
+_ALIVE = {socket.TCP_KEEPIDLE: 10, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3, socket.TCP_USER_TIMEOUT: 25_000}
 # A commit that is told only when the replicas have it, of nothing: what was there before it, they have as well.
 _ACKNOWLEDGED: Final = "SELECT pg_logical_emit_message(true, 'custody', '')"
 
@@ -67,7 +68,7 @@ class _Patient(asyncpg.Connection):  # type: ignore[misc] # asyncpg carries no t
 
 async def acknowledged(connection: Connection) -> None:
     """Wait until the replicas have everything that this connection can see; a stored answer leaves only after it."""
-    await connection.execute(_ACKNOWLEDGED)
+    await connection.fetchval(_ACKNOWLEDGED)
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
@@ -78,20 +79,17 @@ async def _nothing_to_reset(_connection: Any) -> None:
 Opened = Callable[[Any], Awaitable[None]]
 
 
-async def _nothing_more(_connection: Any) -> None:
-    return None
-
-
-def _keep_alive(connection: Any) -> None:
+def keep_alive(connection: Any) -> None:
+    """Have the system end a connection whose server is gone without a word."""
     wire = connection._transport.get_extra_info("socket")
     if wire.family != socket.AF_UNIX:
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in _KEEPALIVE.items():
+        for option, value in _ALIVE.items():
             wire.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 async def open_pool(
-    url: str, *, size: int, least: int | None = None, statement_cache: int = 256, opened: Opened = _nothing_more
+    url: str, *, size: int, least: int | None = None, statement_cache: int = 256, opened: Opened | None = None
 ) -> Pool:
     """Open a pool of `size` connections, `least` of them at once; each is shown to `opened` before anybody has it.
 
@@ -99,8 +97,9 @@ async def open_pool(
     """
 
     async def init(connection: Any) -> None:
-        _keep_alive(connection)
-        await opened(connection)
+        keep_alive(connection)
+        if opened is not None:
+            await opened(connection)
 
     pool = await asyncpg.create_pool(
         url,
@@ -121,7 +120,7 @@ async def open_pool(
 
 
 async def open_pool_when_there(
-    url: str, *, size: int, least: int | None = None, seconds: float, opened: Opened = _nothing_more
+    url: str, *, size: int, least: int | None = None, seconds: float, opened: Opened | None = None
 ) -> Pool:
     """Open a pool, waiting for a Postgres that is still starting."""
     deadline = asyncio.get_running_loop().time() + seconds

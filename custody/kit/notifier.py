@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import asyncpg
 
-from custody.kit.db import DatabaseAway
+from custody.kit.db import DatabaseAway, keep_alive
 from custody.kit.logs import logger
 
 log = logger(__name__)
@@ -130,6 +130,7 @@ class Notifier:
 
     async def _listen_once(self, url: str, channel: str) -> None:
         connection = await asyncpg.connect(url, timeout=5)
+        keep_alive(connection)
         try:
             gone = asyncio.Event()
             connection.add_termination_listener(lambda _: gone.set())

@@ -124,8 +124,8 @@ class SignerClient:
                 if link is not None:
                     link.waiting.pop(n, None)
                 raise _unknown(command, "{} did not answer in time") if acted else SignerUnavailable from None
-            except (OSError, BadFrame):
-                if loop.time() >= give_up or (sent and not declared.repeatable):
+            except (OSError, BadFrame, SignerUnavailable):
+                if self._closed or loop.time() >= give_up or (sent and not declared.repeatable):
                     raise _unknown(command, "the connection to {} broke") if acted else SignerUnavailable from None
                 await asyncio.sleep(RETRY_SECONDS)
 
