@@ -24,7 +24,8 @@ from custody.credentials.types import CredentialRoute, RouteFields
 from custody.kit import clock
 from custody.kit.cache import Cache
 from custody.kit.callers import AgentCaller, Origin, Proof
-from custody.kit.db import DatabaseAway, Pool
+from custody.kit.db import DatabaseAway, Pool, keep_alive
+from custody.kit.deadlines import in_time
 from custody.kit.errors import Unavailable
 from custody.kit.logs import logger
 from custody.kit.tasks import leave_to_caller, spawn
@@ -182,6 +183,7 @@ class LookupCache:
 
     async def _listen_once(self, url: str) -> None:
         connection = await asyncpg.connect(url, timeout=5)
+        keep_alive(connection)
         try:
             gone = asyncio.Event()
             connection.add_termination_listener(lambda _: gone.set())
@@ -195,8 +197,8 @@ class LookupCache:
 
     async def _read_standing(self, key: tuple[str, str]) -> Standing | None:
         began, changes = time.monotonic(), self._changes[key[0]]
-        async with asyncio.timeout(_READ_SECONDS):
-            row = await self._pool.fetchrow("SELECT * FROM proxy_standing($1, $2)", *key)
+        asked = self._pool.fetchrow("SELECT * FROM proxy_standing($1, $2)", *key)
+        row = await in_time(asked, _READ_SECONDS)
         standing = None
         if row is not None:
             standing = Standing(str(row["incarnation"]), row["token_epoch"], row["frozen"], row["credential_version"])

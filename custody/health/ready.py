@@ -1,7 +1,6 @@
 """What `/ready` looks at: each part with its own answer, so that an operator sees which one is missing."""
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Annotated, Any, Literal
 
 import asyncpg
@@ -12,10 +11,10 @@ from custody.health import store
 from custody.kit import clock
 from custody.kit.answers import NotReady
 from custody.kit.callers import Origin
+from custody.kit.deadlines import in_time
 from custody.kit.described import described
 from custody.kit.errors import CustodyError
 from custody.kit.schema_version import newest
-from custody.kit.tasks import leave_to_caller, spawn
 from custody.ports import Ports
 from custody.protocol.command import WorkerName
 from custody.protocol.common import Health, PublicKeys, Status
@@ -64,7 +63,7 @@ async def ready(ports: Ports) -> Ready | NotReady[Ready]:
 
 async def _database(ports: Ports) -> tuple[bool, bool]:
     try:
-        return True, await _in_time(store.schema_version(ports.pool)) == (newest(), texts.current())
+        return True, await in_time(store.schema_version(ports.pool), _SECONDS) == (newest(), texts.current())
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return False, False
 
@@ -72,7 +71,7 @@ async def _database(ports: Ports) -> tuple[bool, bool]:
 async def _jobs(ports: Ports) -> dict[str, dict[str, str | None]]:
     """When each job last ended well: told, never judged, for what matters less than signing must not stop it."""
     try:
-        ended = await _in_time(store.jobs(ports.pool))
+        ended = await in_time(store.jobs(ports.pool), _SECONDS)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return {}
     return {name: {"lastSuccessAt": clock.iso(at) if at else None} for name, at in ended.items()}
@@ -80,22 +79,9 @@ async def _jobs(ports: Ports) -> dict[str, dict[str, str | None]]:
 
 async def _worker(ports: Ports, name: WorkerName) -> Health | None:
     try:
-        return await _in_time(ports.workers.only(name).tell(Status(), _ORIGIN))
+        return await in_time(ports.workers.only(name).tell(Status(), _ORIGIN), _SECONDS)
     except (CustodyError, TimeoutError):
         return None
-
-
-async def _in_time[T](coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await a coroutine for two seconds, and no longer even if it cannot stop at once; then TimeoutError.
-
-    Our statements end by themselves (`custody/kit/db.py`); who asked need not wait for that.
-    """
-    task = spawn(coroutine, "a look for /ready", on_failure=leave_to_caller)
-    await asyncio.wait({task}, timeout=_SECONDS)
-    if task.done():
-        return task.result()
-    task.cancel()
-    raise TimeoutError
 
 
 async def public_keys(ports: Ports) -> list[dict[str, str]]:
