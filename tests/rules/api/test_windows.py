@@ -47,10 +47,10 @@ def test_a_hit_takes_no_longer_with_many_names() -> None:
             windows.hit(f"name {number}", 0)
         best = 1.0
         for _ in range(5):
-            begun = time.perf_counter()
+            begun = time.thread_time()
             for number in range(1_000):
                 windows.hit(f"name {number % 10}", 1)
-            best = min(best, time.perf_counter() - begun)
+            best = min(best, time.thread_time() - begun)
         return best
 
     # It walked all of them once: 300 times as long.

@@ -217,8 +217,8 @@ def test_ten_thousand_routes_are_no_slower_than_a_few():
         parse_target("h2000.example.com", "/"),
     ]
 
-    began = time.perf_counter()
+    began = time.thread_time()
     answers = [table.find(target, "GET") for _ in range(200) for target in targets]
 
     assert answers[:5] == [routes[1], routes[7_000], None, routes[4_000], routes[2_000]]
-    assert (time.perf_counter() - began) / len(answers) < 0.000_2
+    assert (time.thread_time() - began) / len(answers) < 0.000_2

@@ -152,18 +152,18 @@ def test_a_path_pattern_matches_what_it_says(pattern, path):
 @pytest.mark.parametrize("path", ["/" + "a" * 16_000 + "b", "/" + "ab" * 8_000 + "/b", "/a" * 8_000])
 def test_a_pattern_with_a_thousand_stars_is_matched_at_once(path):
     patterns = [compile_path("/" + "*a" * 1_000), compile_path("/" + "*ab" * 1_000), compile_path("/*a" * 500 + "b")]
-    began = time.perf_counter()
+    began = time.thread_time()
 
     matched = [pattern.matches(path) for pattern in patterns for _ in range(10)]
 
     assert not any(matched)
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
 def test_a_host_pattern_full_of_stars_is_matched_at_once():
     pattern = compile_host(".".join(["*a" * 31] * 4))
     host = ".".join(["a" * 62 + "b"] + ["a" * 63] * 2 + ["a" * 61])
-    began = time.perf_counter()
+    began = time.thread_time()
 
     assert not any(pattern.matches(host, 443) for _ in range(1_000))
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1

@@ -254,14 +254,14 @@ def test_a_long_message_is_refused_before_it_is_read() -> None:
 
 @pytest.mark.parametrize("text", ["a" * 8000, "a://" * 2000, "a@" * 4000, "%41" * 2000, "a:" * 4000 + " "])
 def test_reading_never_takes_long(text: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
 
     with pytest.raises(SiweMalformed):
         parse(text)
     with pytest.raises(SiweMalformed):
         parse(SHORT.replace("https://example.com\n", f"https://{text}|\n"))
 
-    assert time.monotonic() - started < 0.5
+    assert time.thread_time() - started < 0.5
 
 
 @pytest.mark.parametrize(

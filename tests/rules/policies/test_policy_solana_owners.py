@@ -185,9 +185,9 @@ def test_a_long_list_is_tried_no_longer_than_its_bound():
     assert decision("whitelist", [*many[:100], SHOP], account, *twice, other) == "sign"
     # With the owner named nothing need be tried.
     assert decision("whitelist", [*many, BOB, SHOP], SHOP, to_owner(SHOP)) == "sign"
-    began = time.perf_counter()
+    began = time.thread_time()
     decision("whitelist", [*many, *many[:700], BOB], account, to_owner(SHOP))
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 ANYBODY = st.sampled_from([SHOP, BOB, THEM, US, SPARE])
