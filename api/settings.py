@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from custody.chains import prices, table
 from custody.identity.oidc_provider import SECRET_PREFIX
-from custody.kit import dns_records, environment, metrics_address, oauth_endpoints, quota_settings, quotas
+from custody.kit import environment, metrics_address, name_server, oauth_endpoints, quota_settings, quotas, server_urls
 from custody.kit.oauth_endpoints import OAuthName
 from custody.tenants import presets
 
@@ -42,7 +41,6 @@ SMALL_LIMITS: dict[Limit, int] = {
     "callback": 30,
     "exchange": 30,
 }
-_STORES = ("memory", "redis", "rediss", "valkey", "valkeys")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,13 +110,13 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000),
         rate_limit_anonymous_max=environment.integer(source, "SERVICE_RATE_LIMIT_ANONYMOUS_MAX", 3_000),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
-        rate_limit_store=_store(source),
+        rate_limit_store=server_urls.rate_limit_store(source),
         small_limits={
             name: environment.integer(source, f"SERVICE_RATE_LIMIT_{name.upper()}", default)
             for name, default in SMALL_LIMITS.items()
         },
-        smtp_url=_address(source, "SERVICE_SMTP_URL", ("smtp", "smtps")),
-        sms_url=_address(source, "SERVICE_SMS_URL", ("https", "http")),
+        smtp_url=server_urls.read(source, "SERVICE_SMTP_URL", ("smtp", "smtps")),
+        sms_url=server_urls.read(source, "SERVICE_SMS_URL", ("https", "http")),
         sms_per_hour=environment.integer(source, "SERVICE_SMS_MAX_PER_HOUR", 100),
         require_request_expiry=environment.flag(source, "SERVICE_REQUIRE_REQUEST_EXPIRY", default=False),
         require_auth_signature=environment.flag(source, "SERVICE_REQUIRE_AUTH_SIGNATURE", default=False),
@@ -139,7 +137,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         quotas=quota_settings.load(source),
         oauth_secrets=_oauth_secrets(source),
         oidc_secrets=_oidc_secrets(source),
-        dns_server=dns_records.server(source),
+        dns_server=name_server.load(source),
     )
 
 
@@ -153,21 +151,3 @@ def _oidc_secrets(source: Mapping[str, str]) -> dict[str, str]:
     """Of our clients at tenants' providers; which of them a tenant may name is decided where one is used."""
     found = {name: value.strip() for name, value in source.items() if name.startswith(SECRET_PREFIX)}
     return {name: value for name, value in found.items() if value}
-
-
-def _store(source: Mapping[str, str]) -> str:
-    value = environment.text(source, "SERVICE_RATE_LIMIT_STORE", "memory")
-    if value != "memory" and (urlsplit(value).scheme not in _STORES or not urlsplit(value).hostname):
-        # Not repeated: it may have a password in it.
-        raise environment.BadSetting(
-            "SERVICE_RATE_LIMIT_STORE", "must be memory, redis://host:6379 or valkey://host:6379"
-        )
-    return value
-
-
-def _address(source: Mapping[str, str], name: str, schemes: tuple[str, ...]) -> str:
-    """An address that may carry a password; empty where there is none."""
-    value = source.get(name, "").strip()
-    if value and (urlsplit(value).scheme not in schemes or not urlsplit(value).hostname):
-        raise environment.BadSetting(name, f"must look like {schemes[0]}://host")
-    return value

@@ -61,13 +61,15 @@ def interpreter(_settings: Settings) -> Finding:
 
 
 def known_variables(settings: Settings) -> Finding:
-    """Every SERVICE_* variable is one we know and can use."""
+    """Every SERVICE_* variable is one we know and can use, and of each pair both are set or neither."""
     try:
         idle = variables.check(settings.environment)
     except environment.BadSetting as problem:
         return Finding("environment", str(problem), f"correct {problem.name}, or unset it")
     if idle:
         return Finding("environment", f"no effect in this version: {', '.join(idle)}", "check the spelling, or unset")
+    if halves := variables.halves(settings.environment):
+        return Finding("environment", halves[0].partition(": ")[0], "set both, or neither")
     return Finding("environment", "every SERVICE_ variable is known and in range")
 
 

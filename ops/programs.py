@@ -33,6 +33,7 @@ class Programs:
         uid = self._home.uid_of(process)
         found = {**children.environment_for(process, self._settings.environment), **python.environment}
         found["SERVICE_HOME"] = str(self._home.path)
+        found.pop(_WORKER.get(process, ""), None)
         if process in {"signer", "proxy"}:
             found["SERVICE_REVEAL_SOCKET"] = str(self.socket("reveal"))
         if process not in {"proxy", "identity"}:

@@ -84,8 +84,10 @@ class Supervisor:
         self._python = python = python_for(self.home)
         if local_chain:
             self._start_chain(python)
-        for process, module in (modules or MODULES).items():
-            for program in self.programs.workers(process, module, python):
+        # All of them first: what is wrong with the files of one stops the start before any of them runs.
+        each = {name: self.programs.workers(name, module, python) for name, module in (modules or MODULES).items()}
+        for process, programs in each.items():
+            for program in programs:
                 self._start(program)
             if process in _WORKERS:
                 await self._until(process, partial(self._worker_listens, process))

@@ -57,6 +57,8 @@ async def run(settings: Settings, *, demo: bool) -> int:
 def _may_start(settings: Settings) -> bool:
     for name in variables.check(settings.environment):
         say(f"Note: {name} has no effect in this version.")
+    for sentence in variables.halves(settings.environment):
+        say(f"Note: {sentence}.")
     for name in variables.SET_BY_SUPERVISOR:
         if settings.environment.get(name, "").strip():
             say(f"Note: {name} has an effect only when a process is started alone; `custody up` sets it itself.")

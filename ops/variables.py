@@ -1,274 +1,167 @@
 """Every variable of the environment, looked at before anything starts.
 
 Each process reads its own strictly; this table only brings a mistake to the operator's eyes at once, by its name,
-instead of into the log of a process that will not start. A variable that has no effect is named.
+instead of into the log of a process that will not start. A variable that has no effect is named. The table is the
+list of what there is: the page of settings (docs/environment.md) has a row for each, and a test compares the two.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from functools import partial
+from typing import Final
 
-from cryptography import x509
-
-from custody.chains import prices, table
-from custody.credentials.aliases import parse_aliases
-from custody.credentials.patterns import InvalidPattern, compile_host
-from custody.identity import login_redirects
-from custody.kit import environment as read
-from custody.kit import metrics_address, oauth_endpoints, quota_settings
+from custody.chains import table
+from custody.kit import name_server, oauth_endpoints
 from custody.kit.environment import BadSetting
-from custody.policies import user_wallets
-from custody.tenants import presets
 from ops import database_addresses
+from ops import variable_kinds as kinds
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-
-_Reader = Callable[[Mapping[str, str], str], Any]
-
-
-def _number(low: int, high: int = 2**31 - 1) -> _Reader:
-    return lambda environment, name: read.integer(environment, name, low, low=low, high=high)
-
-
-def _word(*allowed: str) -> _Reader:
-    return lambda environment, name: read.choice(environment, name, allowed)
-
-
-def _port(environment: Mapping[str, str], name: str) -> int:
-    return read.port(environment, name, 1)
-
-
-def _any(environment: Mapping[str, str], name: str) -> str:
-    return environment[name]
-
-
-def _in_a_folder(environment: Mapping[str, str], name: str) -> None:
-    folder = read.path(environment, name, "").parent
-    if not folder.is_dir():
-        raise BadSetting(name, f"the folder {folder} does not exist")
-
-
-def _file(environment: Mapping[str, str], name: str) -> None:
-    file = read.path(environment, name, "")
-    if not file.is_file():
-        raise BadSetting(name, f"no such file: {file}")
-
-
-def _certificates(environment: Mapping[str, str], name: str) -> None:
-    _file(environment, name)
-    file = read.path(environment, name, "")
-    try:
-        x509.load_pem_x509_certificates(file.read_bytes())
-    except (OSError, ValueError):
-        raise BadSetting(name, f"{file} contains no certificate in PEM form that can be read") from None
-
-
-def _output_file(environment: Mapping[str, str], name: str) -> None:
-    _in_a_folder(environment, name)
-    if (file := read.path(environment, name, "")).is_dir():
-        raise BadSetting(name, f"{file} is a folder; name a file in it")
-
-
-def _networks(environment: Mapping[str, str], name: str) -> None:
-    read.networks(environment, name)
-
-
-def _flag(environment: Mapping[str, str], name: str) -> bool:
-    return read.flag(environment, name, default=False)
-
-
-def _url(*schemes: str) -> _Reader:
-    return lambda environment, name: read.url(environment, name, "", schemes=schemes)
-
-
-def _aliases(environment: Mapping[str, str], name: str) -> None:
-    try:
-        parse_aliases(environment[name])
-    except ValueError as problem:
-        raise BadSetting(name, str(problem)) from None
-
-
-def _hosts(environment: Mapping[str, str], name: str) -> None:
-    for part in filter(None, (part.strip() for part in environment[name].split(","))):
-        try:
-            compile_host(part)
-        except InvalidPattern as problem:
-            raise BadSetting(name, f"{part!r}: {problem.message}") from None
-
-
-def _presets(environment: Mapping[str, str], name: str) -> None:
-    presets.load(environment)
-
-
-def _quotas(environment: Mapping[str, str], name: str) -> None:
-    quota_settings.load(environment)
-
-
-def _user_wallet_policies(environment: Mapping[str, str], name: str) -> None:
-    user_wallets.default_policies({name: environment[name]})
-
-
-def _prices(environment: Mapping[str, str], name: str) -> None:
-    prices.load(environment)
-
-
-def _redirects(environment: Mapping[str, str], name: str) -> None:
-    login_redirects.load(environment)
-
-
-def _oauth_endpoints(environment: Mapping[str, str], name: str) -> None:
-    oauth_endpoints.load(environment)
-
-
-def _public_url(environment: Mapping[str, str], name: str) -> None:
-    """Over plain http what is sent can be read on its way; only a first look on this machine may."""
-    parts = urlsplit(read.public_url(environment))
-    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise BadSetting(name, "must be https unless it names this machine (localhost)")
-
-
-def _address(*schemes: str) -> _Reader:
-    """An address that may carry a password, so a wrong one is not repeated."""
-
-    def check(environment: Mapping[str, str], name: str) -> None:
-        parts = urlsplit(environment[name].strip())
-        if parts.scheme not in schemes or not parts.hostname:
-            raise BadSetting(name, f"must look like {schemes[0]}://host")
-
-    return check
-
-
-def _database(environment: Mapping[str, str], name: str) -> str:
-    return database_addresses.readable(name, environment[name].strip(), environment)
-
-
-def _rate_limit_store(environment: Mapping[str, str], name: str) -> None:
-    if environment[name].strip() != "memory":
-        _address("redis", "rediss", "valkey", "valkeys")(environment, name)
-
-
-_KNOWN: dict[str, _Reader] = {
-    "SERVICE_ENV": _word("development", "production"),
-    "SERVICE_HOME": _any,
-    "SERVICE_DATABASE_URL": _database,
-    database_addresses.CA_FILE: _certificates,
-    "SERVICE_DATABASE_URL_API": _database,
-    "SERVICE_DATABASE_URL_SIGNER": _database,
-    "SERVICE_DATABASE_URL_IDENTITY": _database,
-    "SERVICE_DATABASE_URL_SCHEDULER": _database,
-    "SERVICE_DATABASE_URL_PROXY": _database,
-    "SERVICE_API_HOST": _any,
-    "SERVICE_API_PORT": _port,
-    "SERVICE_API_WORKERS": _number(1, 64),
-    "SERVICE_API_DRAIN_SECONDS": _number(0, 60),
-    "SERVICE_API_CONNECTIONS": _number(1, 64),
-    "SERVICE_SIGNER_CONNECTIONS": _number(2, 64),
-    "SERVICE_IDENTITY_CONNECTIONS": _number(2, 64),
-    "SERVICE_PROXY_HOST": _any,
-    "SERVICE_PROXY_PORT": _port,
-    "SERVICE_PROXY_WORKERS": _number(1, 64),
-    "SERVICE_PROXY_ALIASES": _aliases,
-    "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": _hosts,
-    "SERVICE_PROXY_EXTRA_CA_FILE": _certificates,
-    "SERVICE_WEBHOOK_EXTRA_CA_FILE": _certificates,
-    "SERVICE_PROXY_CA_FILE": _in_a_folder,
-    "SERVICE_PROXY_CA_KEY_FILE": _in_a_folder,
-    "SERVICE_PROXY_MAX_BODY_BYTES": _number(0, 2**40),
-    "SERVICE_PROXY_CONNECT_SECONDS": _number(1, 3_600),
-    "SERVICE_PROXY_HEADER_SECONDS": _number(1, 86_400),
-    "SERVICE_PROXY_IDLE_SECONDS": _number(1, 86_400),
-    "SERVICE_METRICS_HOST": lambda environment, _: metrics_address.host(environment),
-    "SERVICE_METRICS_PORT_API": _port,
-    "SERVICE_METRICS_PORT_PROXY": _port,
-    "SERVICE_METRICS_PORT_SCHEDULER": _port,
-    "SERVICE_PUBLIC_URL": _public_url,
-    "SERVICE_MASTER_KEY_FILE": _in_a_folder,
-    "SERVICE_PLATFORM_KEY_FILE": _in_a_folder,
-    "SERVICE_IDENTITY_KEY_FILE": _any,
-    "SERVICE_CHECKPOINT_FILE": _output_file,
-    "SERVICE_CHAINS_FILE": _any,
-    "SERVICE_DEFAULT_CHAIN_ID": _any,
-    "SERVICE_EMPTY_POLICY": _word("allow", "deny"),
-    "SERVICE_AGENT_POLICY_PUT": _word("tighten", "replace"),
-    "SERVICE_ALLOW_BROAD_SECRET_ROUTES": _flag,
-    "SERVICE_USER_WALLET_POLICIES_FILE": _user_wallet_policies,
-    "SERVICE_ALLOW_PRIVATE_KEY_IMPORT": _flag,
-    "SERVICE_ALLOW_VAULT_PRIVATE_KEY_IMPORT": _flag,
-    "SERVICE_ALLOW_USER_PRIVATE_KEY_IMPORT": _flag,
-    "SERVICE_ALLOW_COOKIE_INJECTION": _flag,
-    "SERVICE_ALLOW_UNSAFE_CALLS": _flag,
-    "SERVICE_RATE_LIMIT_MAX": _number(0),
-    "SERVICE_RATE_LIMIT_ANONYMOUS_MAX": _number(0),
-    "SERVICE_RATE_LIMIT_WINDOW_SECONDS": _number(1),
-    "SERVICE_RATE_LIMIT_NONCE": _number(0),
-    "SERVICE_RATE_LIMIT_VERIFY": _number(0),
-    "SERVICE_RATE_LIMIT_CODES": _number(0),
-    "SERVICE_RATE_LIMIT_REFRESH": _number(0),
-    "SERVICE_RATE_LIMIT_DEVICE_CODE": _number(0),
-    "SERVICE_RATE_LIMIT_DEVICE_TOKEN": _number(0),
-    "SERVICE_RATE_LIMIT_INVITATIONS": _number(0),
-    "SERVICE_RATE_LIMIT_DISCOVER": _number(0),
-    "SERVICE_RATE_LIMIT_SSO": _number(0),
-    "SERVICE_RATE_LIMIT_CALLBACK": _number(0),
-    "SERVICE_RATE_LIMIT_EXCHANGE": _number(0),
-    "SERVICE_RATE_LIMIT_STORE": _rate_limit_store,
-    "SERVICE_TRUSTED_PROXIES": _networks,
-    "SERVICE_SCOPED_PLATFORM_KEYS": _flag,
-    "SERVICE_ALLOW_SELF_REGISTRATION": _flag,
-    "SERVICE_QUOTAS_FILE": _quotas,
-    "SERVICE_QUOTA_AGENTS": _quotas,
-    "SERVICE_QUOTA_POLICY_BYTES": _quotas,
-    "SERVICE_QUOTA_ORDERS": _quotas,
-    "SERVICE_QUOTA_ORDERS_PER_DAY": _quotas,
-    "SERVICE_QUOTA_BYTES_PER_DAY": _quotas,
-    "SERVICE_QUOTA_SECRETS": _quotas,
-    "SERVICE_QUOTA_CREDENTIAL_ROUTES": _quotas,
-    "SERVICE_QUOTA_WEBHOOKS": _quotas,
-    "SERVICE_QUOTA_MEMBERS": _quotas,
-    "SERVICE_QUOTA_EVENT_STREAMS": _quotas,
-    "SERVICE_QUOTA_TENANTS_PER_PERSON": _quotas,
-    "SERVICE_QUOTA_EVENT_STREAMS_PER_PERSON": _quotas,
-    "SERVICE_TENANT_PRESETS_FILE": _presets,
-    "SERVICE_PRICES_FILE": _prices,
-    "SERVICE_LOGIN_REDIRECT_URLS": _redirects,
-    oauth_endpoints.FILE: _oauth_endpoints,
-    "SERVICE_REQUIRE_REQUEST_EXPIRY": _flag,
-    "SERVICE_REQUIRE_AUTH_SIGNATURE": _flag,
-    "SERVICE_DNS_SERVER": _any,
-    "SERVICE_SMTP_URL": _address("smtp", "smtps"),
-    "SERVICE_SMS_URL": _address("https", "http"),
-    "SERVICE_SMS_MAX_PER_HOUR": _number(0),
-    "SERVICE_SIGN_SOCKET": _any,
-    "SERVICE_REVEAL_SOCKET": _any,
-    "SERVICE_IDENTITY_SOCKET": _any,
-    "SERVICE_PEER_UIDS": _any,
+KNOWN: Final[dict[str, kinds.Kind]] = {
+    "SERVICE_ENV": kinds.word("development", "production"),
+    "SERVICE_HOME": kinds.HOME,
+    "SERVICE_DATABASE_URL": kinds.DATABASE,
+    database_addresses.CA_FILE: kinds.CERTIFICATES,
+    "SERVICE_DATABASE_URL_API": kinds.DATABASE,
+    "SERVICE_DATABASE_URL_SIGNER": kinds.DATABASE,
+    "SERVICE_DATABASE_URL_IDENTITY": kinds.DATABASE,
+    "SERVICE_DATABASE_URL_SCHEDULER": kinds.DATABASE,
+    "SERVICE_DATABASE_URL_PROXY": kinds.DATABASE,
+    "SERVICE_API_HOST": kinds.HOST,
+    "SERVICE_API_PORT": kinds.PORT,
+    "SERVICE_API_WORKERS": kinds.number(1, 64),
+    "SERVICE_API_WORKER": kinds.number(0, 1023),
+    "SERVICE_API_DRAIN_SECONDS": kinds.number(0, 60),
+    "SERVICE_API_CONNECTIONS": kinds.number(1, 64),
+    "SERVICE_SIGNER_CONNECTIONS": kinds.number(2, 64),
+    "SERVICE_IDENTITY_CONNECTIONS": kinds.number(2, 64),
+    "SERVICE_PROXY_HOST": kinds.HOST,
+    "SERVICE_PROXY_PORT": kinds.PORT,
+    "SERVICE_PROXY_WORKERS": kinds.number(1, 64),
+    "SERVICE_PROXY_WORKER": kinds.number(0, 1023),
+    "SERVICE_PROXY_ALIASES": kinds.ALIASES,
+    "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": kinds.HOSTS,
+    "SERVICE_PROXY_EXTRA_CA_FILE": kinds.CERTIFICATES,
+    "SERVICE_WEBHOOK_EXTRA_CA_FILE": kinds.CERTIFICATES,
+    "SERVICE_PROXY_CA_FILE": kinds.FILE_TO_BE,
+    "SERVICE_PROXY_CA_KEY_FILE": kinds.FILE_TO_BE,
+    "SERVICE_PROXY_MAX_BODY_BYTES": kinds.number(0, 2**40),
+    "SERVICE_PROXY_CONNECT_SECONDS": kinds.number(1, 3_600),
+    "SERVICE_PROXY_HEADER_SECONDS": kinds.number(1, 86_400),
+    "SERVICE_PROXY_IDLE_SECONDS": kinds.number(1, 86_400),
+    "SERVICE_METRICS_HOST": kinds.METRICS_HOST,
+    "SERVICE_METRICS_PORT_API": kinds.PORT,
+    "SERVICE_METRICS_PORT_PROXY": kinds.PORT,
+    "SERVICE_METRICS_PORT_SCHEDULER": kinds.PORT,
+    "SERVICE_PUBLIC_URL": kinds.PUBLIC_URL,
+    "SERVICE_MASTER_KEY_FILE": kinds.FILE_TO_BE,
+    "SERVICE_PLATFORM_KEY_FILE": kinds.FILE_TO_BE,
+    "SERVICE_IDENTITY_KEY_FILE": kinds.FILE_TO_BE,
+    "SERVICE_CHECKPOINT_FILE": kinds.FILE_TO_BE,
+    "SERVICE_CHAINS_FILE": kinds.CHAINS,
+    "SERVICE_DEFAULT_CHAIN_ID": kinds.CHAIN,
+    "SERVICE_EMPTY_POLICY": kinds.word("allow", "deny"),
+    "SERVICE_AGENT_POLICY_PUT": kinds.word("tighten", "replace"),
+    "SERVICE_ALLOW_BROAD_SECRET_ROUTES": kinds.FLAG,
+    "SERVICE_USER_WALLET_POLICIES_FILE": kinds.USER_WALLETS,
+    "SERVICE_ALLOW_PRIVATE_KEY_IMPORT": kinds.FLAG,
+    "SERVICE_ALLOW_VAULT_PRIVATE_KEY_IMPORT": kinds.FLAG,
+    "SERVICE_ALLOW_USER_PRIVATE_KEY_IMPORT": kinds.FLAG,
+    "SERVICE_ALLOW_COOKIE_INJECTION": kinds.FLAG,
+    "SERVICE_ALLOW_UNSAFE_CALLS": kinds.FLAG,
+    "SERVICE_RATE_LIMIT_MAX": kinds.number(0, 10**9),
+    "SERVICE_RATE_LIMIT_ANONYMOUS_MAX": kinds.number(0),
+    "SERVICE_RATE_LIMIT_WINDOW_SECONDS": kinds.number(1),
+    "SERVICE_RATE_LIMIT_NONCE": kinds.number(0),
+    "SERVICE_RATE_LIMIT_VERIFY": kinds.number(0),
+    "SERVICE_RATE_LIMIT_CODES": kinds.number(0),
+    "SERVICE_RATE_LIMIT_REFRESH": kinds.number(0),
+    "SERVICE_RATE_LIMIT_DEVICE_CODE": kinds.number(0),
+    "SERVICE_RATE_LIMIT_DEVICE_TOKEN": kinds.number(0),
+    "SERVICE_RATE_LIMIT_INVITATIONS": kinds.number(0),
+    "SERVICE_RATE_LIMIT_DISCOVER": kinds.number(0),
+    "SERVICE_RATE_LIMIT_SSO": kinds.number(0),
+    "SERVICE_RATE_LIMIT_CALLBACK": kinds.number(0),
+    "SERVICE_RATE_LIMIT_EXCHANGE": kinds.number(0),
+    "SERVICE_RATE_LIMIT_STORE": kinds.COUNTS,
+    "SERVICE_TRUSTED_PROXIES": kinds.NETWORKS,
+    "SERVICE_SCOPED_PLATFORM_KEYS": kinds.FLAG,
+    "SERVICE_ALLOW_SELF_REGISTRATION": kinds.FLAG,
+    "SERVICE_QUOTAS_FILE": kinds.QUOTAS,
+    "SERVICE_QUOTA_AGENTS": kinds.QUOTA,
+    "SERVICE_QUOTA_POLICY_BYTES": kinds.QUOTA,
+    "SERVICE_QUOTA_ORDERS": kinds.QUOTA,
+    "SERVICE_QUOTA_ORDERS_PER_DAY": kinds.QUOTA,
+    "SERVICE_QUOTA_BYTES_PER_DAY": kinds.QUOTA,
+    "SERVICE_QUOTA_SECRETS": kinds.QUOTA,
+    "SERVICE_QUOTA_CREDENTIAL_ROUTES": kinds.QUOTA,
+    "SERVICE_QUOTA_WEBHOOKS": kinds.QUOTA,
+    "SERVICE_QUOTA_MEMBERS": kinds.QUOTA,
+    "SERVICE_QUOTA_EVENT_STREAMS": kinds.QUOTA,
+    "SERVICE_QUOTA_TENANTS_PER_PERSON": kinds.QUOTA,
+    "SERVICE_QUOTA_EVENT_STREAMS_PER_PERSON": kinds.QUOTA,
+    "SERVICE_TENANT_PRESETS_FILE": kinds.PRESETS,
+    "SERVICE_PRICES_FILE": kinds.PRICES,
+    "SERVICE_LOGIN_REDIRECT_URLS": kinds.REDIRECTS,
+    oauth_endpoints.FILE: kinds.ENDPOINTS,
+    "SERVICE_REQUIRE_REQUEST_EXPIRY": kinds.FLAG,
+    "SERVICE_REQUIRE_AUTH_SIGNATURE": kinds.FLAG,
+    name_server.VARIABLE: kinds.NAME_SERVER,
+    "SERVICE_SMTP_URL": kinds.server("smtp", "smtps"),
+    "SERVICE_SMS_URL": kinds.server("https", "http"),
+    "SERVICE_SMS_MAX_PER_HOUR": kinds.number(0),
+    "SERVICE_SIGN_SOCKET": kinds.SOCKET,
+    "SERVICE_REVEAL_SOCKET": kinds.SOCKET,
+    "SERVICE_IDENTITY_SOCKET": kinds.SOCKET,
+    "SERVICE_PEER_UIDS": kinds.PEERS,
     # A client's: `custody run` reads some and sets the others.
-    "SERVICE_URL": _url("http", "https"),
-    "SERVICE_PROXY_URL": _url("http"),
-    "SERVICE_KEY": _any,
-    "SERVICE_KEY_FILE": _any,
-    "SERVICE_AGENT_ID": _any,
-    "SERVICE_AGENT_TOKEN": _any,
+    "SERVICE_SESSION": kinds.ANYTHING,
+    "SERVICE_URL": kinds.url("http", "https"),
+    "SERVICE_PROXY_URL": kinds.url("http"),
+    "SERVICE_KEY": kinds.ANYTHING,
+    "SERVICE_KEY_FILE": kinds.ANYTHING,
+    "SERVICE_AGENT_ID": kinds.ANYTHING,
+    "SERVICE_AGENT_TOKEN": kinds.ANYTHING,
 }
-NAMES = frozenset(_KNOWN)
+# One half of a pair turns nothing on. Their names have no SERVICE_, so another program's may be meant.
+PAIRS: Final = tuple((f"{name}_CLIENT_ID", f"{name}_CLIENT_SECRET") for name in ("GOOGLE", "DISCORD", "TWITTER"))
+NAMES = frozenset(KNOWN) | {name for pair in PAIRS for name in pair}
+# Names that go on with what the operator chose.
+PREFIXES = ("SERVICE_RPC_URL_", "SERVICE_TENANT_OIDC_SECRET_")
 # Those with a few words for values.
-SWITCHES = frozenset(
-    name for name, reader in _KNOWN.items() if reader is _flag or reader.__qualname__.startswith("_word.")
-)
+SWITCHES = frozenset(name for name, kind in KNOWN.items() if kind.name in {"flag", "word"})
 # Of effect where a process runs alone; `custody up` sets them itself.
-SET_BY_SUPERVISOR = ("SERVICE_SIGN_SOCKET", "SERVICE_REVEAL_SOCKET", "SERVICE_IDENTITY_SOCKET", "SERVICE_PEER_UIDS")
-_KNOWN_PREFIXES = ("SERVICE_RPC_URL_", "SERVICE_TENANT_OIDC_SECRET_")
+SET_BY_SUPERVISOR = (
+    *("SERVICE_SIGN_SOCKET", "SERVICE_REVEAL_SOCKET", "SERVICE_IDENTITY_SOCKET", "SERVICE_PEER_UIDS"),
+    *("SERVICE_API_WORKER", "SERVICE_PROXY_WORKER"),
+)
 
 
 def check(environment: Mapping[str, str]) -> list[str]:
     """Raise BadSetting for the first wrong value; otherwise name the variables that have no effect."""
     ours = sorted(name for name, value in environment.items() if name.startswith("SERVICE_") and value.strip())
     for name in ours:
-        if name in _KNOWN:
-            _KNOWN[name](environment, name)
+        if name in KNOWN:
+            _named(partial(KNOWN[name].look, environment, name))
+    _named(partial(table.load, environment))
+    return [name for name in ours if name not in KNOWN and not name.startswith(PREFIXES)]
+
+
+def _named(look: Callable[[], object]) -> None:
+    """Some readers say the variable in their sentence alone."""
     try:
-        table.load(environment)
+        look()
+    except BadSetting:
+        raise
     except ValueError as problem:
         name = str(problem).split(" ", 1)[0].rstrip(":")
         raise BadSetting(name, str(problem).removeprefix(name).lstrip(": ")) from problem
-    return [name for name in ours if name not in _KNOWN and not name.startswith(_KNOWN_PREFIXES)]
+
+
+def halves(environment: Mapping[str, str]) -> list[str]:
+    """A sentence for each sign-in provider of which one variable is set without the other."""
+    found = []
+    for pair in PAIRS:
+        there = [name for name in pair if environment.get(name, "").strip()]
+        if len(there) == 1:
+            other = next(name for name in pair if name not in there)
+            found.append(f"{there[0]} is set and {other} is not, so that provider is off: set both, or neither")
+    return found

@@ -52,7 +52,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_PROXY", 3291),
         aliases=_aliases(ALIASES) | _aliases(source.get("SERVICE_PROXY_ALIASES", "")),
         private_hosts=_hosts(source.get("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "")),
-        extra_ca_file=Path(extra) if extra else None,
+        extra_ca_file=environment.path(source, "SERVICE_PROXY_EXTRA_CA_FILE", "") if extra else None,
         ca_file=environment.path(source, "SERVICE_PROXY_CA_FILE", home / "proxy-ca.pem"),
         ca_key_file=environment.path(source, "SERVICE_PROXY_CA_KEY_FILE", home / "proxy-ca.key"),
         max_body_bytes=environment.integer(source, "SERVICE_PROXY_MAX_BODY_BYTES", 33_554_432, low=0, high=2**40),

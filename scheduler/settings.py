@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from custody.chains import table
-from custody.kit import dns_records, environment, metrics_address
+from custody.kit import environment, metrics_address, name_server
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
     """Read and check; raises ValueError with the variable's name and what it should be."""
-    extra = source.get("SERVICE_WEBHOOK_EXTRA_CA_FILE", "").strip()
+    extra = environment.text(source, "SERVICE_WEBHOOK_EXTRA_CA_FILE", "")
     return Settings(
         database_url=environment.url_from_home(source, "scheduler"),
         sign_socket=environment.sign_socket(source),
@@ -36,6 +36,6 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_SCHEDULER", 3292),
         chains=table.load(source),
         public_url=environment.public_url(source),
-        webhook_extra_ca_file=Path(extra) if extra else None,
-        dns_server=dns_records.server(source),
+        webhook_extra_ca_file=environment.path(source, "SERVICE_WEBHOOK_EXTRA_CA_FILE", "") if extra else None,
+        dns_server=name_server.load(source),
     )

@@ -68,4 +68,4 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
 
 def _checkpoint_file(source: Mapping[str, str]) -> Path | None:
     given = source.get("SERVICE_CHECKPOINT_FILE", "").strip()
-    return Path(given) if given else None
+    return environment.path(source, "SERVICE_CHECKPOINT_FILE", "") if given else None

@@ -73,24 +73,24 @@ def load(environment: Mapping[str, str]) -> ChainTable:
     """Build the table from the environment; a bad file or id raises ValueError with the variable's name."""
     chains = {chain.id: chain for chain in BUILT_IN}
     bounds: dict[str, Bounds] = {}
-    if path := environment.get("SERVICE_CHAINS_FILE"):
+    if path := environment.get("SERVICE_CHAINS_FILE", "").strip():
         rows = _rows(Path(path))
         chains |= _from_file(rows.get("chains", []), chains)
         bounds = _bounds_from_file(rows.get("bitcoin", []))
     prefix = "SERVICE_RPC_URL_"
     for name, url in environment.items():
-        if not name.startswith(prefix) or not url:
+        if not name.startswith(prefix) or not url.strip():
             continue
         reference = name.removeprefix(prefix)
-        if not reference.isdigit() or int(reference) not in chains:
+        if not reference.isdecimal() or int(reference) not in chains:
             raise ValueError(f"{name}: no chain with that id; add it to SERVICE_CHAINS_FILE first")
         if not _is_web_address(url):
             # Not repeated: many a provider's address has a key in it.
             raise ValueError(f"{name}: must look like https://node.example.com")
         chains[int(reference)] = msgspec.structs.replace(chains[int(reference)], rpc_urls=(url,))
     declared = [chain.id for chain in chains.values() if chain.active]
-    default = environment.get("SERVICE_DEFAULT_CHAIN_ID") or str(declared[0] if declared else 1)
-    if not default.isdigit():
+    default = environment.get("SERVICE_DEFAULT_CHAIN_ID", "").strip() or str(declared[0] if declared else 1)
+    if not default.isdecimal():
         raise ValueError("SERVICE_DEFAULT_CHAIN_ID must be a number")
     return ChainTable(chains, int(default), bounds)
 
@@ -103,10 +103,10 @@ def _is_web_address(url: str) -> bool:
         return False
 
 
-def _rows(path: Path) -> dict[str, Any]:
+def _rows(path: Path) -> dict[str, list[dict[str, Any]]]:
     try:
-        return tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as problem:
+        return msgspec.convert(tomllib.loads(path.read_text()), dict[str, list[dict[str, Any]]])
+    except (OSError, ValueError) as problem:
         raise ValueError(f"SERVICE_CHAINS_FILE: {problem}") from problem
 
 

@@ -3,9 +3,7 @@
 The name server is believed as the system's resolver is: an attacker between it and this process can lie.
 """
 
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
 
 import dns.asyncresolver
 import dns.exception
@@ -13,14 +11,11 @@ import dns.message
 import dns.name
 import dns.resolver
 
-from custody.kit.environment import BadSetting, Environment
 from custody.kit.errors import Conflict, UpstreamFailed
 
-VARIABLE: Final = "SERVICE_DNS_SERVER"
 LIFETIME_SECONDS: Final = 5.0
 # Over UDP; longer answers come over TCP.
 _PAYLOAD = 1232
-_PORT = 53
 
 
 class DnsUnavailable(UpstreamFailed):
@@ -75,20 +70,6 @@ class DnsRecords:
             resolver.nameservers = [host]
         resolver.use_edns(0, 0, _PAYLOAD)
         return resolver
-
-
-def server(source: Environment) -> tuple[str, int] | None:
-    """The name server that the operator names, as an address with or without a port; None: the system's."""
-    value = source.get(VARIABLE, "").strip()
-    if not value:
-        return None
-    try:
-        parts = urlsplit(f"//{value}")
-        if parts.hostname is None or parts.netloc != value or "@" in value or parts.port == 0:
-            raise ValueError
-        return str(ip_address(parts.hostname)), parts.port or _PORT
-    except ValueError:
-        raise BadSetting(VARIABLE, "must be an address such as 10.0.0.2, 10.0.0.2:5353 or [fd00::2]:53") from None
 
 
 def _shown(value: bytes) -> str:

@@ -98,9 +98,9 @@ def identity_key_file(environment: Environment) -> Path:
 def peer_uids(environment: Environment) -> dict[str, int]:
     """`api:64712,scheduler:64713`; a process that is not named must run under the worker's own uid."""
     found = {}
-    for part in filter(None, environment.get("SERVICE_PEER_UIDS", "").split(",")):
+    for part in filter(None, environment.get("SERVICE_PEER_UIDS", "").strip().split(",")):
         name, _, uid = part.partition(":")
-        if not uid.isdigit():
+        if not uid.isdecimal():
             raise BadSetting("SERVICE_PEER_UIDS", "must look like api:64712,scheduler:64713")
         found[name] = int(uid)
     return found
@@ -114,11 +114,11 @@ def reveal_socket(environment: Environment) -> Path:
 def url(environment: Environment, name: str, default: str, *, schemes: tuple[str, ...] = ("http", "https")) -> str:
     """The address of a service without a slash at its end; no user, query or fragment."""
     value = text(environment, name, default).rstrip("/")
-    parts = urlsplit(value)
     try:
+        parts = urlsplit(value)
         good = parts.scheme in schemes and parts.hostname and parts.port != 0
     except ValueError:
-        good = False
+        good, parts = False, urlsplit("")
     if not good or parts.username is not None or parts.query or parts.fragment:
         # The value is not repeated: somebody may have written a password into it.
         raise BadSetting(name, f"must look like {schemes[-1]}://custody.example.com:1234")
@@ -140,11 +140,11 @@ def public_url(environment: Environment) -> str:
     """The application's address as people and tokens name it, without a slash at its end."""
     default = f"http://localhost:{port(environment, 'SERVICE_API_PORT', 3200)}"
     value = text(environment, "SERVICE_PUBLIC_URL", default).rstrip("/")
-    parts = urlsplit(value)
     try:
+        parts = urlsplit(value)
         good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
-        good = False
+        good, parts = False, urlsplit("")
     # It stands in every token, so nobody's password may be in it, and a wrong value is not repeated.
     if not good or parts.username is not None or parts.query or parts.fragment:
         raise BadSetting("SERVICE_PUBLIC_URL", "must look like https://custody.example.com, without user and password")

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from custody.kit import dns_records
 from custody.kit.dns_records import DnsAlias, DnsRecords, DnsTooManyValues, DnsUnavailable
-from custody.kit.environment import BadSetting
 from tests.outside.dns_server import DnsServer, running_dns_server
 
 NAME = "_service-sso.people.test"
@@ -92,25 +90,3 @@ async def test_an_answer_that_never_comes_whole_says_nothing(server: DnsServer) 
 
     with pytest.raises(DnsUnavailable):
         await ask(server, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("", None),
-        ("10.0.0.2", ("10.0.0.2", 53)),
-        ("10.0.0.2:5353", ("10.0.0.2", 5353)),
-        ("[fd00::2]", ("fd00::2", 53)),
-        ("[fd00::2]:5353", ("fd00::2", 5353)),
-    ],
-)
-def test_the_operator_names_a_name_server(text: str, read: tuple[str, int] | None) -> None:
-    assert dns_records.server({"SERVICE_DNS_SERVER": text}) == read
-
-
-@pytest.mark.parametrize(
-    "text", ["dns.example.com", "10.0.0.2:0", "10.0.0.2:x", "fd00::2", "10.0.0.2:99999", "a@10.0.0.2", "10.0.0.2/x"]
-)
-def test_anything_else_stops_the_start(text: str) -> None:
-    with pytest.raises(BadSetting, match="SERVICE_DNS_SERVER"):
-        dns_records.server({"SERVICE_DNS_SERVER": text})
