@@ -4,7 +4,7 @@
 FROM python:3.13-slim AS packages
 WORKDIR /srv/custody
 COPY .python-version ./
-COPY scripts/set-up scripts/image-packages scripts/
+COPY scripts/set-up scripts/image-packages scripts/image-wheel scripts/
 # The command that sets up a checkout, with the lock of one process.
 ENV PROJECT_PYTHON=/usr/local/bin/python3
 
@@ -12,7 +12,13 @@ FROM packages AS migrate-packages
 COPY locks/migrate.lock locks/
 RUN scripts/image-packages migrate
 
+# embit is published as source alone, and building runs what is in it: of this stage the wheel is taken and nothing else.
+FROM packages AS embit-wheel
+COPY locks/build.lock locks/signer.lock locks/
+RUN scripts/image-wheel signer embit
+
 FROM packages AS signer-packages
+COPY --from=embit-wheel /srv/custody/wheels/*.whl wheels/
 COPY locks/signer.lock locks/
 RUN scripts/image-packages signer
 

@@ -56,8 +56,8 @@ def _say(finding: Finding) -> bool:
 def interpreter(_settings: Settings) -> Finding:
     """The Python that runs us."""
     version = ".".join(map(str, sys.version_info[:3]))
-    good = (3, 12) <= sys.version_info < (3, 15)
-    return Finding("python", f"{version} at {sys.executable}", None if good else "run scripts/set-up with 3.12 to 3.14")
+    good = (3, 12) <= sys.version_info < (3, 14)
+    return Finding("python", f"{version} at {sys.executable}", None if good else "run scripts/set-up with 3.12 or 3.13")
 
 
 def known_variables(settings: Settings) -> Finding:

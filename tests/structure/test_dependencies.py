@@ -5,9 +5,11 @@ import re
 import pytest
 
 from ops.settings import MODULES
-from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, canonical, foreign, modules_of, pins
+from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, canonical, foreign, modules_of, pins, pythons
 
-GROUPS = {name: set(names) for name, names in PROJECT["dependency-groups"].items() if name != "dev"}
+_ALL = {name: set(names) for name, names in PROJECT["dependency-groups"].items()}
+# Those of what we import. Another builds wheels for images, and nothing of it stays there.
+GROUPS = {name: names for name, names in _ALL.items() if name not in ("dev", "build")}
 # What runs in an image besides the modules of its process.
 BESIDE = {
     "signer": ["ops.main", "ops.healthy", "ops.keys", "ops.restore", "identity.verify"],
@@ -61,7 +63,7 @@ def test_a_lock_holds_its_group_in_the_versions_of_the_checkout(group: str) -> N
     locked = LOCKED[group]
     assert {pin: whole.get(pin) for pin in locked} == locked
     assert all(locked.values())
-    assert GROUPS[group] <= {canonical(pin.split("==")[0]) for pin in locked}
+    assert _ALL[group] <= {canonical(pin.split("==")[0]) for pin in locked}
 
 
 def test_the_keys_live_beside_no_web_framework_no_client_and_no_screen() -> None:
@@ -94,3 +96,15 @@ def test_an_installation_holds_every_file_that_is_not_python() -> None:
     ]
     others = {f"*{file.suffix}" for file in files if file.suffix not in {".py", ".pyc", ".md"}}
     assert others == kept
+
+
+def test_the_pythons_it_runs_on_are_the_same_wherever_they_are_named() -> None:
+    oldest, *_, newest = pythons()
+    range_ = f"({oldest.replace('.', ', ')}) <= sys.version_info < (3, {int(newest[2:]) + 1})"
+    for file in ("scripts/set-up", "ops/doctor.py"):
+        text = (ROOT / file).read_text()
+        assert (text.count(range_), set(re.findall(r"\b3\.1\d or 3\.1\d", text))) == (1, {f"{oldest} or {newest}"})
+    assert f"Python {oldest} or {newest} on Linux" in (ROOT / "README.md").read_text()
+    assert (ROOT / ".python-version").read_text().strip() in pythons()
+    tried = set(re.findall(r"python(3\.\d+)", (ROOT / "scripts/set-up").read_text()))
+    assert tried == set(pythons())
