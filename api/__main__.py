@@ -1,4 +1,4 @@
-"""Start the api: `python -m api`; `--openapi` prints the contract instead."""
+"""Start the api: `python -m api`; `--openapi` prints the contract instead, or another form of it by its path."""
 
 import asyncio
 import faulthandler
@@ -90,12 +90,10 @@ def _listener(given: settings.Settings) -> socket.socket:
 
 def main() -> None:
     """The process."""
-    if sys.argv[1:] == ["--openapi"]:
-        print(
-            msgspec.json.format(
-                msgspec.json.encode(openapi.document(endpoints(), "http://localhost:3200")), indent=1
-            ).decode()
-        )
+    if sys.argv[1:2] == ["--openapi"]:
+        form = (*sys.argv[2:], openapi.CONTRACT)[0]
+        document = openapi.documents(endpoints(), "http://localhost:3200")[form]
+        print(msgspec.json.format(msgspec.json.encode(document), indent=1).decode())
         return
     logs.set_up()
     try:

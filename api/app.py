@@ -14,6 +14,7 @@ from sanic.response import HTTPResponse
 
 from api.http import bodies, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
 from api.http.cors import Preflights, is_preflight
+from api.http.endpoint import Endpoint
 from api.http.paths import Methods, shadowed
 from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id_of
 from api.http.request import BadSegment, CheckedRequest
@@ -46,7 +47,6 @@ STATUS_SECONDS = 5.0
 COUNTS_SECONDS = 1.0
 LAST_COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
-CONTRACT_PATH = "/openapi.json"
 ASSETS = device.ASSETS | invitation.ASSETS | docs.ASSETS | sign_in_pages.ASSETS
 
 
@@ -107,12 +107,12 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
             strict_slashes=True,
             stream=True,
         )
-    contract = msgspec.json.encode(openapi.document(table, settings.public_url))
-    tag = f'"{hashlib.sha256(contract).hexdigest()[:32]}"'
+    documents = _contracts(table, settings.public_url)
 
     async def document(request: Request) -> HTTPResponse:
         bodies.drop(request)
         await pipeline.cors.admit(request, pipeline.address(request))
+        contract, tag = documents[request.path]
         # Who has it asks each time whether it is still the same, which costs nobody 400 KiB.
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
         if tag in request.headers.get("if-none-match", ""):
@@ -130,7 +130,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         bodies.drop(request)
         return finished(pages.asset(ASSETS[request.path]), request, request_id_of(request))
 
-    served = {CONTRACT_PATH: document, **dict.fromkeys(ASSETS, asset)}
+    served = {**dict.fromkeys(documents, document), **dict.fromkeys(ASSETS, asset)}
     for path, handler in served.items():
         name = path.strip("/").replace("/", "_").replace(".", "_")
         app.add_route(handler, path, methods=_methods("GET"), name=name, strict_slashes=True, stream=True)
@@ -168,6 +168,12 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         await db.close_pool(ports.pool)
 
     return app
+
+
+def _contracts(table: list[Endpoint], public_url: str) -> dict[str, tuple[bytes, str]]:
+    """Each form of the contract, and its tag, by path."""
+    made = {path: msgspec.json.encode(one) for path, one in openapi.documents(table, public_url).items()}
+    return {path: (content, f'"{hashlib.sha256(content).hexdigest()[:32]}"') for path, content in made.items()}
 
 
 def _mail(settings: Settings) -> Mail:

@@ -41,7 +41,10 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("demo", help="run a demo against the local service")
     commands.add_parser("console", help="open the approvals console", add_help=False)
     commands.add_parser("doctor", help="check this installation and say how to fix what is wrong")
-    commands.add_parser("openapi", help="print the contract")
+    contract = commands.add_parser("openapi", help="print the contract")
+    contract.set_defaults(form=())
+    for form, path in (("plain", "/openapi-plain.json"), ("webhooks", "/webhooks.json")):
+        contract.add_argument(f"--{form}", action="store_const", dest="form", const=(path,), help=f"print {path}")
     quorum = commands.add_parser("break-quorum", help="disable an agent's approval quorums, from 24 hours on")
     quorum.add_argument("--tenant", required=True)
     quorum.add_argument("--agent", required=True)
@@ -131,7 +134,7 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         os.environ |= {"PYTHONOPTIMIZE": "1"} if chosen.command == "proxy" else {}
         return _become(MODULES[chosen.command])
     if chosen.command == "openapi":
-        return _become("api", "--openapi")
+        return _become("api", "--openapi", *chosen.form)
     if chosen.command == "run":
         from ops import run  # noqa: PLC0415
 

@@ -1,5 +1,6 @@
 """The contract, made from the endpoint table. OpenAPI 3.1 takes msgspec's JSON Schema; its parts are in `contract/`."""
 
+import functools
 import re
 import typing
 from typing import Any
@@ -7,9 +8,8 @@ from typing import Any
 import msgspec
 
 from api.http import forms
-from api.http.contract import examples, texts
+from api.http.contract import events, examples, texts
 from api.http.contract.codes import COMMON, codes_of, error_codes
-from api.http.contract.events import webhooks
 from api.http.contract.headers import (
     AUTHORIZING_PARAMETERS,
     HEADERS,
@@ -19,13 +19,17 @@ from api.http.contract.headers import (
     parameters_of,
     refused_headers,
 )
-from api.http.contract.schemas import REF, Schemas, other_spellings
+from api.http.contract.plain import plain
+from api.http.contract.schemas import REF, Schemas, said_of, same_again, same_as
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
 from custody.kit.answers import Redirect
 from custody.kit.cursors import NextCursor
 from custody.kit.paging import TotalIsEstimate
 from custody.version import VERSION
 from custody.webhooks.events import PAYLOADS
+
+# Where the contract is served, its form for generators that take two spellings for one name, and what we send.
+CONTRACT, PLAIN, EVENTS = "/openapi.json", "/openapi-plain.json", "/webhooks.json"
 
 SCHEMES: dict[str, dict[str, str]] = {
     "tenant_key": {"type": "apiKey", "in": "header", "name": "X-Service-Key", "description": "A tenant's API key."},
@@ -84,14 +88,14 @@ _TEXTS = {
 
 
 def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
-    """The whole contract."""
+    """The contract: all that is taken and answered, in every spelling."""
     sent = [endpoint.body for endpoint in endpoints if endpoint.body is not None]
     returned = [kind for endpoint in endpoints for kind in endpoint.returns.values() if kind not in (None, Redirect)]
-    schemas = Schemas(sent, [*returned, *PAYLOADS])
+    schemas = Schemas(sent, returned, [one.body for one in endpoints if one.oauth or one.both_spellings])
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
         paths.setdefault(endpoint.contract_path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
-    paths["/openapi.json"] = {"get": _self()}
+    paths |= {path: {"get": _self(path)} for path in (CONTRACT, PLAIN, EVENTS)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -104,7 +108,6 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
         "servers": [{"url": public_url}],
         "tags": [{"name": name, "description": text} for name, text in texts.TAGS.items()],
         "paths": paths,
-        "webhooks": webhooks(schemas),
         "components": {
             "schemas": {**schemas.components, "ErrorCode": error_codes(endpoints)},
             "responses": _common_responses(),
@@ -115,11 +118,36 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
     }
 
 
-def _self() -> dict[str, Any]:
+def documents(endpoints: list[Endpoint], public_url: str) -> dict[str, dict[str, Any]]:
+    """All that is served of it, by path."""
+    whole = document(endpoints, public_url)
+    return {CONTRACT: whole, PLAIN: plain(whole), EVENTS: events_document()}
+
+
+def events_document() -> dict[str, Any]:
+    """What receivers of webhooks are sent. Apart: some generators write it over the routes of the same group."""
+    schemas = Schemas([], PAYLOADS)
     return {
-        "operationId": "getContract",
-        "summary": "Get this contract.",
-        "description": "OpenAPI 3.1, outside the envelope.",
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Custody's webhooks",
+            "version": VERSION,
+            "summary": "What endpoints are sent.",
+            "description": texts.EVENTS,
+            "license": texts.LICENSE,
+        },
+        "tags": [{"name": "Webhooks", "description": texts.TAGS["Webhooks"]}],
+        "webhooks": events.webhooks(schemas),
+        "components": {"schemas": {name: one for name, one in schemas.components.items() if name != "Error"}},
+    }
+
+
+def _self(path: str) -> dict[str, Any]:
+    name, summary, description = texts.SELF[path]
+    return {
+        "operationId": name,
+        "summary": summary,
+        "description": description,
         "tags": ["System"],
         "security": [],
         "responses": {
@@ -184,7 +212,7 @@ def _needs_body(endpoint: Endpoint) -> bool:
 
 def _parameters(endpoint: Endpoint, schemas: Schemas) -> list[dict[str, Any]]:
     parameters = [
-        _parameter(SPELLED.get(name, name), "path", _schema_of(PATH_SHAPES[name]), required=True)
+        _parameter(SPELLED.get(name, name), "path", _schema_in_path(name), required=True)
         for name in endpoint.path_names
     ]
     for place, struct in (("query", endpoint.query), ("header", endpoint.headers), ("cookie", endpoint.cookies)):
@@ -192,19 +220,21 @@ def _parameters(endpoint: Endpoint, schemas: Schemas) -> list[dict[str, Any]]:
             continue
         required = {field.encode_name for field in msgspec.structs.fields(struct) if field.required}
         shapes = schemas.fields(struct)
-        untaught = other_spellings(shapes)
-        parameters += [
-            _open_parameter(name)
+        made = {
+            name: _open_parameter(name)
             if name.endswith(".")
             else _parameter(name, place, _present(shape), required=name in required)
             for name, shape in shapes.items()
-            if name not in untaught
-        ]
+        }
+        for name, taught in (same_as(made) | said_of(struct).same).items():
+            made[name] = same_again(made[name], taught, made[taught])
+        parameters += made.values()
     return parameters + parameters_of(endpoint)
 
 
-def _schema_of(shape: Any) -> dict[str, Any]:
-    found: dict[str, Any] = Schemas([shape], []).of(shape)
+@functools.cache
+def _schema_in_path(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = Schemas([shape := PATH_SHAPES[name]], []).of(shape)
     return found
 
 
@@ -284,7 +314,7 @@ def _answer(endpoint: Endpoint, status: int, kind: Any, schemas: Schemas) -> dic
         return _json(schema)
     good = status < 202
     properties: dict[str, Any] = {
-        "ok": {"type": "boolean", "const": good, "description": "Whether the request was done."},
+        "ok": {"type": "boolean", "description": f"Always {str(good).lower()}: whether the request was done."},
         "data": {"description": "The answer.", **schema},
     }
     if endpoint.listed and "cursor" in getattr(endpoint.query, "__struct_fields__", ()):
@@ -307,7 +337,7 @@ def _answer(endpoint: Endpoint, status: int, kind: Any, schemas: Schemas) -> dic
         name = f"Not{name}"
     answer = schemas.named(f"{name}{'Page' if good and endpoint.listed else 'Answer'}", body)
     # A policy's refusal and a refused credential share the status; both are the envelope.
-    return _json(answer if good else {"anyOf": [answer, _ERROR]})
+    return _json(answer if status < 400 else {"anyOf": [answer, _ERROR]})
 
 
 def _name_of(endpoint: Endpoint, kind: Any) -> str:

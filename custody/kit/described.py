@@ -21,13 +21,12 @@ def described(
 class InContract(msgspec.Struct, frozen=True):
     """What a struct says of itself in the contract, as `contract: ClassVar`, beyond what its decoder asks.
 
-    `needed`: fields that a sentence asks for, not the decoder. `untaught`: other spellings that are taken. `both`: both
-    spellings of its fields are taught, for readers of two standards. `one_of`: the structs that callers choose from.
+    `needed`: fields that a sentence asks for, not the decoder. `same`: fields that are others by another name, with the
+    name that is taught. `one_of`: the structs that callers choose from.
     """
 
     needed: tuple[str, ...] = ()
-    untaught: tuple[str, ...] = ()
-    both: bool = False
+    same: dict[str, str] = {}
     one_of: tuple[type[msgspec.Struct], ...] = ()
 
 

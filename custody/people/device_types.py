@@ -101,7 +101,7 @@ class DeviceTokenBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class DeviceDecisionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The code that the device shows, and the decision."""
 
-    contract: ClassVar = InContract(needed=("user_code",), untaught=("userCode",))
+    contract: ClassVar = InContract(needed=("user_code",), same={"userCode": "user_code"})
 
     action: Annotated[Literal["approve", "deny"], described("The decision.")]
     user_code: Annotated[UserCodeText | None, described("The code that the device shows.")] = None
@@ -143,8 +143,6 @@ class DeviceCodeAnswer(DeviceCode, frozen=True, kw_only=True, omit_defaults=True
 class DeviceSession(SignedIn, frozen=True, kw_only=True):
     """A session, with its tokens also under the names of RFC 6749."""
 
-    contract: ClassVar = InContract(both=True)
-
     access_token: Annotated[str, described("The same as `token`.")] = msgspec.field(name="access_token")
     token_type: Annotated[Literal["Bearer"], described("How the token is sent.")] = msgspec.field(name="token_type")
     oauth_refresh_token: Annotated[str, described("The same as `refreshToken`.")] = msgspec.field(name="refresh_token")
@@ -153,8 +151,6 @@ class DeviceSession(SignedIn, frozen=True, kw_only=True):
 
 class DeviceSessionAnswer(DeviceSession, frozen=True, kw_only=True):
     """The same at the top level, where RFC 6749 looks for it, and under `data`."""
-
-    contract: ClassVar = InContract(both=True)
 
     ok: Annotated[Literal[True], described("The request succeeded.")]
     data: Annotated[DeviceSession, described("The same once more.")]

@@ -25,6 +25,8 @@ ContractText = Annotated[str, Meta(min_length=42, max_length=64, extra_json_sche
 ProviderWord = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[\x21-\x7e]+\Z")]
 AccountWord = Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^[^\x00-\x1f\x7f]+\Z")]
 _EXTERNAL_ID = described("The external id of their wallet in the tenant.")
+# Its other names.
+_SAME = dict.fromkeys(("externalId", "wallet_external_id", "external_id"), "walletExternalId")
 _METADATA = described("Anything of yours: at most 16 KiB as JSON, 8 levels deep.")
 _TENANT = described("Only a member of this tenant.")
 
@@ -66,7 +68,7 @@ class TwoExternalIds(Invalid):
 class ExternalIdFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """An external id by any of its names."""
 
-    contract: ClassVar = InContract(untaught=("externalId", "wallet_external_id", "external_id"))
+    contract: ClassVar = InContract(same=_SAME)
 
     wallet_external_id: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = None
     external_id: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = None
@@ -111,9 +113,7 @@ class NewUserBody(ExternalIdFields, frozen=True, kw_only=True, rename="camel", f
 class ExternalIdBody(ExternalIdFields, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """An external id in a tenant."""
 
-    contract: ClassVar = InContract(
-        needed=("walletExternalId",), untaught=("externalId", "wallet_external_id", "external_id")
-    )
+    contract: ClassVar = InContract(needed=("walletExternalId",), same=_SAME)
 
     tenant_id: Annotated[TenantId, described("The tenant.")]
 

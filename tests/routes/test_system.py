@@ -45,6 +45,15 @@ def test_the_contract_is_served(as_nobody: Client) -> None:
     assert "/vault/{agentId}/sign" in answer.json()["paths"]
 
 
+def test_its_plain_form_and_what_endpoints_are_sent_are_served(as_nobody: Client) -> None:
+    plain, events = as_nobody.get("/openapi-plain.json"), as_nobody.get("/webhooks.json")
+
+    assert "wallet_ids" not in plain.json()["components"]["schemas"]["NewAccountBody"]["properties"]
+    assert set(plain.json()["paths"]) == set(as_nobody.get("/openapi.json").json()["paths"])
+    assert "tx.signed" in events.json()["webhooks"]
+    assert len({answer.headers["ETag"] for answer in (plain, events, as_nobody.get("/openapi.json"))}) == 3
+
+
 def test_a_client_that_has_the_contract_is_told_that_it_is_the_same(as_nobody: Client) -> None:
     tag = as_nobody.get("/openapi.json").headers["ETag"]
 

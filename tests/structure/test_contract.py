@@ -9,17 +9,22 @@ import httpx
 import pytest
 
 from api.http import openapi
+from api.http.contract import texts
 from api.http.contract.headers import HEADERS
+from api.http.contract.schemas import UUID, named_in
 from api.http.endpoint import Routes
 from api.http.errors import STATUS
 from api.http.who import public
 from api.routes import endpoints
 from custody.kit import errors
+from custody.webhooks.events import PAYLOADS
+from custody.webhooks.names import TEST
 from tests.fixtures.listed_codes import unlisted
 from tests.outside.processes import PROJECT
 
 TABLE = endpoints()
-CONTRACT = openapi.document(TABLE, "http://localhost:3200")
+SERVED = openapi.documents(TABLE, "http://localhost:3200")
+CONTRACT, PLAIN, EVENTS = (SERVED[path] for path in (openapi.CONTRACT, openapi.PLAIN, openapi.EVENTS))
 SCHEMAS = CONTRACT["components"]["schemas"]
 OPERATIONS = {
     f"{method.upper()} {path}": operation
@@ -41,8 +46,8 @@ def nodes(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             yield from nodes(part, f"{path}/{index}")
 
 
-def properties() -> Iterator[tuple[str, dict[str, Any]]]:
-    for path, node in nodes(CONTRACT):
+def properties(document: dict[str, Any] = CONTRACT) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, node in nodes(document):
         if isinstance(fields := node.get("properties"), dict) and not path.endswith("/properties"):
             for name, field in fields.items():
                 yield f"{path}/{name}", field
@@ -53,7 +58,9 @@ def test_an_operation_is_called_as_its_handler_a_verb_and_what_it_is_done_to() -
 
     assert [name for name, count in Counter(ids).items() if count > 1] == []
     assert [name for name in ids if not NAME.fullmatch(name)] == []
-    assert {openapi.operation_id(endpoint) for endpoint in TABLE} | {"getContract"} == set(ids)
+    assert {openapi.operation_id(endpoint) for endpoint in TABLE} | {name for name, *_ in texts.SELF.values()} == set(
+        ids
+    )
 
 
 def test_every_operation_parameter_property_and_schema_is_described_in_a_sentence() -> None:
@@ -65,7 +72,7 @@ def test_every_operation_parameter_property_and_schema_is_described_in_a_sentenc
             for parameter in operation.get("parameters", ())
             if "$ref" not in parameter
         },
-        **{path: field.get("description", "") for path, field in properties()},
+        **{path: field.get("description", "") for path, field in (*properties(), *properties(EVENTS))},
         **{name: schema.get("description", "") for name, schema in SCHEMAS.items()},
         **{tag["name"]: tag["description"] for tag in CONTRACT["tags"]},
     }
@@ -74,11 +81,84 @@ def test_every_operation_parameter_property_and_schema_is_described_in_a_sentenc
 
 
 def test_the_device_flow_keeps_the_names_of_its_standards() -> None:
-    # RFC 8628 and RFC 6749 have underscores; of other fields the contract teaches the spelling without them.
-    assert set(SCHEMAS["DeviceDecisionBody"]["properties"]) == {"action", "user_code"}
+    # RFC 8628 and RFC 6749 have underscores.
+    plain = PLAIN["components"]["schemas"]
+    assert set(plain["DeviceDecisionBody"]["properties"]) == {"action", "user_code"}
+    assert plain["DeviceDecisionBody"]["required"] == ["action", "user_code"]
     for name in ("DeviceSession", "DeviceSessionAnswer"):
         assert {"access_token", "token_type", "refresh_token", "expires_in"} <= set(SCHEMAS[name]["required"]), name
-    assert "intent_type" not in SCHEMAS["NewIntentBody"]["properties"]
+
+
+def groups(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """What becomes the fields of one type, or the arguments of one function, of a client: by their names."""
+    for path, node in nodes(document):
+        if isinstance(fields := node.get("properties"), dict) and not path.endswith("/properties"):
+            yield path, fields
+        if isinstance(given := node.get("parameters"), list):
+            yield path, {one["name"]: one for one in given if "name" in one}
+
+
+def one_name(document: dict[str, Any]) -> list[str]:
+    """Where a client that spells names in its own way would have one of them twice."""
+    alike = {path: Counter(name.lower().replace("_", "") for name in group) for path, group in groups(document)}
+    return [path for path, names in alike.items() if any(count > 1 for count in names.values())]
+
+
+def test_a_field_of_two_names_has_both_and_says_which_is_the_second() -> None:
+    second = {
+        name: field["x-service-same-as"]
+        for _, group in groups(CONTRACT)
+        for name, field in group.items()
+        if "x-service-same-as" in field
+    }
+
+    assert len(second) > 30
+    assert {name: second.get(name) for name in ("wallet_ids", "external_id", "userCode", "codeVerifier")} == {
+        "wallet_ids": "walletIds",
+        "external_id": "walletExternalId",
+        "userCode": "user_code",
+        "codeVerifier": "code_verifier",
+    }
+    # Of a body any of the names will do; an answer has them all.
+    assert SCHEMAS["ExchangeBody"]["required"] == ["code"]
+    assert SCHEMAS["ExchangeBody"]["x-service-needs"] == ["redirect_uri", "code_verifier"]
+    assert {"expiresAt", "expires_at"} <= set(SCHEMAS["Intent"]["required"])
+    whole = {path: group for path, group in groups(CONTRACT) if path in one_name(CONTRACT)}
+    told = {path for path, group in whole.items() if any("x-service-same-as" in field for field in group.values())}
+    assert set(whole) - told == set()
+
+
+def test_the_plain_form_has_each_field_by_one_name_and_loses_no_other() -> None:
+    assert one_name(CONTRACT) != []
+    assert one_name(PLAIN) == []
+    plain = dict(groups(PLAIN))
+    lost = {
+        f"{path}/{name}": field
+        for path, group in groups(CONTRACT)
+        if "/parameters/" not in path
+        for name, field in group.items()
+        if name not in plain[path]
+    }
+    assert [path for path, field in lost.items() if "x-service-same-as" not in field] == []
+    assert PLAIN["components"]["schemas"]["ExchangeBody"]["required"] == ["code", "redirect_uri", "code_verifier"]
+
+
+def test_events_have_a_document_of_their_own_that_is_complete() -> None:
+    assert not {"webhooks", "paths"} <= set(CONTRACT)
+    assert set(EVENTS["webhooks"]) == {*(payload.event for payload in PAYLOADS), TEST}
+    used = set(named_in(EVENTS))
+    assert used == set(EVENTS["components"]["schemas"])
+
+
+def test_an_id_has_its_format_where_it_is_sent_and_where_it_is_answered() -> None:
+    sent = [one for _, node in nodes(CONTRACT) for one in node.get("parameters", ()) if isinstance(one, dict)]
+    ids = [one for one in [*sent, *CONTRACT["components"]["parameters"].values()] if UUID in str(one.get("schema"))]
+
+    assert len(ids) > 40
+    assert [one["name"] for one in ids if one["schema"].get("format") != "uuid"] == []
+    assert {"X-Service-Signer-Id", "X-Service-Key-Quorum-Id"} <= {one["name"] for one in ids}
+    # Some make a type of its own of the format, which takes no pattern.
+    assert [path for path, node in nodes(PLAIN) if node.get("format") == "uuid" and "pattern" in node] == []
 
 
 def test_schemas_have_plain_names_and_are_all_used() -> None:
@@ -100,11 +180,18 @@ def test_schemas_have_plain_names_and_are_all_used() -> None:
         lambda node: "default" in node and node["default"] is None,
         lambda node: isinstance(node.get("enum"), list) and (len(node["enum"]) == 1 or "type" not in node),
         lambda node: "title" in node and "properties" in node,
+        lambda node: isinstance(node.get("const"), bool) or (node.get("type") == "boolean" and "enum" in node),
     ],
-    ids=["an array without items", "a default of null", "an enum of one, or without type", "a title of msgspec's"],
+    ids=[
+        "an array without items",
+        "a default of null",
+        "an enum of one, or without type",
+        "a title of msgspec's",
+        "a constant that is no text",
+    ],
 )
 def test_no_schema_is_of_a_form_that_generators_stumble_over(is_odd: Any) -> None:
-    assert [path for path, node in nodes(CONTRACT) if is_odd(node)] == []
+    assert [path for document in SERVED.values() for path, node in nodes(document) if is_odd(node)] == []
 
 
 def test_a_status_kind_or_decision_is_one_of_a_list() -> None:
@@ -139,8 +226,8 @@ def test_an_answer_is_a_named_envelope() -> None:
         and not ("$ref" in schema or all("$ref" in part for part in schema.get("anyOf", [{}])))
     ]
 
-    # The contract is its own schema.
-    assert inline == ["GET /openapi.json 200"]
+    # The contract is its own schema, in each of its forms.
+    assert inline == [f"GET {path} 200" for path in SERVED]
 
 
 def test_groups_are_told_and_used_and_headers_are_known() -> None:

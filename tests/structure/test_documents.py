@@ -97,7 +97,7 @@ def test_the_signers_own_page_names_files_that_are_there() -> None:
 def test_pages_list_the_kinds_of_orders_that_the_contract_knows() -> None:
     schemas = json.loads((ROOT / "openapi.json").read_text())["components"]["schemas"]
     of_events = next(cells[1] for cells in rows("webhooks.md", "Events") if cells[0] == "`kind`")
-    assert sorted(re.findall(r"`(\w+)`", of_events)) == schemas["TxSigned"]["properties"]["kind"]["enum"]
+    assert sorted(re.findall(r"`(\w+)`", of_events)) == schemas["Transaction"]["properties"]["kind"]["enum"]
 
     simulated = text("receipts.md").partition('`{"kind": ')[2].partition(', "request"')[0]
     assert set(re.findall(r'"(\w+)"', simulated)) == set(schemas["Question"]["discriminator"]["mapping"])

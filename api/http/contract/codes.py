@@ -4,6 +4,7 @@ They are those of the steps that its kind of request goes through, those that st
 those of the errors in `fails`: there stands what its use case and its command may refuse.
 """
 
+import functools
 import inspect
 import typing
 from collections.abc import Iterable, Iterator
@@ -138,9 +139,16 @@ _INTERNAL = {500: {"internal": "Internal error; the operator can find the cause 
 def _by_status(problems: Iterable[type[CustodyError]]) -> dict[int, dict[str, str]]:
     found: dict[int, dict[str, str]] = {}
     for problem in problems:
-        known = problem()
-        found.setdefault(errors.status_of(known), {})[known.code] = known.message
+        status, code, message = _known(problem)  # type: ignore[arg-type]  # a class has a hash
+        found.setdefault(status, {})[code] = message
     return {status: dict(sorted(codes.items())) for status, codes in found.items()}
+
+
+@functools.cache
+def _known(problem: type[CustodyError]) -> tuple[int, str, str]:
+    """What an error says of itself: most of them are those of nearly every route."""
+    known = problem()
+    return errors.status_of(known), known.code, known.message
 
 
 # What nearly every route has, where it declares nothing more of the same status.

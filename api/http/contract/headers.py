@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import msgspec
+
 from api.http.authorization import MAX_SIGNATURES, takes_one
+from api.http.contract.schemas import UUID
 from api.http.endpoint import Endpoint
 from custody.kit.answers import Redirect
 from custody.kit.paging import TOTAL_IS_ESTIMATE
+from custody.kit.shapes import Uuid
 
 
 def _header(text: str, **schema: Any) -> dict[str, Any]:
@@ -70,6 +74,7 @@ _MEANING = {
     "signature": "A signature over the request (docs/request-signature.md).",
     "signingKeyId": "The key that made the signature; without it every active one is tried.",
 }
+_ID: dict[str, Any] = msgspec.json.schema(Uuid) | {"pattern": UUID, "format": "uuid"}
 _KEY = {
     "type": "string",
     "minLength": 8,
@@ -91,7 +96,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
             "in": "header",
             "required": False,
             "description": text,
-            "schema": {"type": "string", "maxLength": 1024},
+            "schema": _ID if name.endswith("Id") else {"type": "string", "maxLength": 1024},
         }
         for name, text in _MEANING.items()
     },
@@ -102,7 +107,7 @@ AUTHORIZING_PARAMETERS: dict[str, Any] = {
         "in": "header",
         "required": False,
         "description": _AUTHORIZES[name],
-        "schema": {"type": "string", "maxLength": MAX_SIGNATURES if name == "keyQuorumSignatures" else 1024},
+        "schema": _ID if name.endswith("Id") else {"type": "string", "maxLength": MAX_SIGNATURES},
     }
     for name, header in AUTHORIZING.items()
 }

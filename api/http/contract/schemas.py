@@ -1,7 +1,8 @@
 """The schemas of the contract: msgspec's of our types, with what foreign generators need besides.
 
 Every struct, union of structs and envelope has a name of its own. Fields that an answer always has are required there.
-A struct may say more of itself (`InContract`).
+A struct may say more of itself (`InContract`). A field that is another by a second name is a property too, marked with
+`x-service-same-as`; where any of several names must be sent, `x-service-needs` says which field that is.
 A default stands in the description: generators take a field with a `default` for one that is always there.
 """
 
@@ -23,13 +24,14 @@ REF = "#/components/schemas/{name}"
 ERROR: dict[str, Any] = {
     "type": "object",
     "description": "A refusal. `error` is for people, `data.code` for programs.",
-    "required": ["ok", "error"],
+    "required": ["ok", "error", "data"],
     "properties": {
-        "ok": {"const": False, "type": "boolean", "description": "The request failed."},
+        "ok": {"type": "boolean", "description": "Always false: the request failed."},
         "error": {"type": "string", "description": "What is wrong and what to do, for people."},
         "data": {
             "type": "object",
             "description": "The same for programs, with details that depend on the code.",
+            "required": ["code"],
             "properties": {
                 "code": {
                     "anyOf": [{"$ref": REF.format(name="ErrorCode")}, {"type": "string"}],
@@ -46,6 +48,8 @@ ERROR: dict[str, Any] = {
         },
     },
 }
+# As `Uuid` in custody/kit/shapes.py has it.
+UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 # Unions of structs that a tag tells apart, by the name they have in the contract.
 UNIONS: dict[str, Any] = {"PolicyRule": PolicyRule, "Question": QuestionBody, "MessageOrder": MessageBody}
 
@@ -53,8 +57,8 @@ UNIONS: dict[str, Any] = {"PolicyRule": PolicyRule, "Question": QuestionBody, "M
 class Schemas:
     """The named schemas, and those of single types, which refer to them."""
 
-    def __init__(self, sent: Iterable[Any], returned: Iterable[Any]) -> None:
-        sent, returned = list(sent), list(returned)
+    def __init__(self, sent: Iterable[Any], returned: Iterable[Any], respelled: Iterable[Any] = ()) -> None:
+        sent, returned, free = list(sent), list(returned), set(respelled)
         sent += [part for struct in structs_in(sent) for part in said_of(struct).one_of]
         types = [*sent, *returned]
         found, components = msgspec.json.schema_components(types, ref_template=REF)
@@ -69,8 +73,11 @@ class Schemas:
                 said = {"description": components[name]["description"]}
                 self.components[name] = said | {"oneOf": [{"$ref": REF.format(name=part.__name__)} for part in parts]}
                 continue
-            self.components[name] = _tidy(_named(struct, components[name], answers=name not in taken))
+            made = _named(struct, components[name], answers=name not in taken, respelled=struct in free)
+            self.components[name] = _tidy(made)
         for name, union in UNIONS.items():
+            if typing.get_args(union)[0].__name__ not in self.components:
+                continue
             mapping = {tag_of(part): REF.format(name=part.__name__) for part in typing.get_args(union)}
             self.components[name] = {
                 "description": f"One of these, told apart by `{_tag_field(union)}`.",
@@ -129,21 +136,18 @@ def _tag_field(union: Any) -> str:
     return str(typing.get_args(union)[0].__struct_config__.tag_field)
 
 
-def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: bool) -> dict[str, Any]:
-    """The schema of a struct. In an answer every field is required that is always there, and none has a default."""
+def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: bool, respelled: bool) -> dict[str, Any]:
+    """The schema of a struct. In an answer every field is required that is always there, and none has a default.
+
+    `respelled`: its route takes each field in camelCase too.
+    """
     config = struct.__struct_config__
-    properties = dict(schema["properties"])
+    properties: dict[str, dict[str, Any]] = dict(schema["properties"])
     if config.tag_field is not None:
         properties[config.tag_field] = {"description": "Which of its kind this is."} | properties[config.tag_field]
     said = said_of(struct)
     required = [*schema.get("required", ()), *said.needed]
-    for spelling in said.untaught:
-        del properties[spelling]
-    for spelling in () if said.both else other_spellings(properties):
-        del properties[spelling]
     for field in msgspec.structs.fields(struct):
-        if field.encode_name not in properties:
-            continue
         shown = dict(properties[field.encode_name])
         default = shown.pop("default", None)
         for option in shown.get("anyOf", ()):
@@ -159,19 +163,36 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
             (present,) = (option for option in shown.pop("anyOf") if option != {"type": "null"})
             shown = present | shown
         properties[field.encode_name] = shown
+    same = {camel(name): name for name in properties if camel(name) != name} if respelled else same_as(properties)
+    same = {name: taught for name, taught in same.items() if name not in said.same.values()} | said.same
+    for name, taught in same.items():
+        properties[name] = same_again(properties.setdefault(name, properties[taught]), taught, properties[taught])
+    # Of a body any of the names will do, and an answer has all of them.
+    free = set() if answers else {name for pair in same.items() for name in pair}
+    needs = [name for name in properties if name in required and name in free and name not in same]
     return {key: value for key, value in schema.items() if key not in ("title", "required")} | {
         "properties": properties,
-        **({"required": [name for name in properties if name in required]} if required else {}),
+        **({"required": must} if (must := [name for name in properties if name in set(required) - free]) else {}),
+        **({"x-service-needs": needs} if needs else {}),
     }
 
 
-def other_spellings(names: Iterable[str]) -> list[str]:
-    """Those names in snake_case that stand beside the same ones in camelCase.
+def camel(name: str) -> str:
+    """A name in camelCase."""
+    return re.sub("(?<!^)_(.)", lambda found: found[1].upper(), name)
 
-    They are taken and answered, and not taught: to most generators of clients both are one name.
-    """
-    given = set(names)
-    return [name for name in given if "_" in name and re.sub("_(.)", lambda found: found[1].upper(), name) in given]
+
+def same_as(names: Iterable[str]) -> dict[str, str]:
+    """Those names in snake_case that stand beside the same ones in camelCase, with these."""
+    given = list(names)
+    return {name: camel(name) for name in given if camel(name) != name and camel(name) in given}
+
+
+def same_again(shown: dict[str, Any], taught: str, like: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a field or parameter that is another by a second name."""
+    alike = all(shown.get(key) == like.get(key) for key in {*shown, *like} - {"description", "examples", "name"})
+    said = {"description": f"The same as `{taught}`."} if alike else {}
+    return shown | said | {"x-service-same-as": taught}
 
 
 def _may_be_unset(kind: Any) -> bool:
@@ -193,11 +214,16 @@ def _tidy(node: Any) -> Any:
     # Python's end of text is spelled otherwise in the regular expressions that JSON Schema means (ECMA-262).
     if isinstance(pattern := tidy.get("pattern"), str):
         tidy["pattern"] = pattern.replace(r"\Z", "$")
-    if isinstance(values := tidy.get("enum"), list):
+        if tidy["pattern"] == UUID:
+            tidy["format"] = "uuid"
+    if isinstance(values := tidy.get("enum"), list) and isinstance(values[0], bool):
+        # Generators make texts of a constant that is no text. What is always so is told in the description.
+        tidy = {name: value for name, value in tidy.items() if name != "enum"} | {"type": "boolean"}
+    elif isinstance(values, list):
         if len(values) == 1:
             del tidy["enum"]
             tidy["const"] = values[0]
-        tidy.setdefault("type", {str: "string", bool: "boolean", int: "integer"}[type(values[0])])
+        tidy.setdefault("type", {str: "string", int: "integer"}[type(values[0])])
     if tidy.get("type") == "array":
         tidy.setdefault("items", {})
     if tidy.get("type") == "object" and "properties" not in tidy:

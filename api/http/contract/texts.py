@@ -50,11 +50,41 @@ a zone, or a date, which is that whole day in UTC; both are inclusive.
 Retry on 429 and 503 after `Retry-After` seconds, and on 500, 502 and broken connections with growing pauses, always
 under the same `Idempotency-Key`. Anything else that is refused stays refused until the request or the state changes.
 
+# Names
+
+Some fields have a second name, most often the same word in snake_case: `wallet_ids` beside `walletIds`. Requests may
+have either, answers have both. Such a property or parameter has `x-service-same-as`, the name to prefer;
+`x-service-needs` lists fields of which one of the names must be sent.
+
+# Generated clients
+
+`/openapi.json` is the whole contract. `/openapi-plain.json` has each field by one name: take that for openapi-generator
+and for every tool that would make one name of two spellings. `/webhooks.json` has what we send to endpoints.
+
 # Limits
 
 Every answer that counts has `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. One that is refused has
 `Retry-After` besides. Bodies have a greatest size (`x-service-max-bytes`); a longer one is 413.
 """
+EVENTS = """\
+What endpoints for webhooks are sent: a POST with the headers and the body of its event. The routes that make endpoints
+are in `/openapi.json`.
+"""
+# The operations that serve the contract itself: name, summary, description.
+SELF = {
+    "/openapi.json": ("getContract", "Get this contract.", "OpenAPI 3.1, outside the envelope."),
+    "/openapi-plain.json": (
+        "getPlainContract",
+        "Get this contract with one name for each field.",
+        "For generators that make one name of `wallet_ids` and `walletIds`, such as openapi-generator. OpenAPI 3.1, "
+        "outside the envelope.",
+    ),
+    "/webhooks.json": (
+        "getWebhooksContract",
+        "Get the contract of what endpoints for webhooks are sent.",
+        "OpenAPI 3.1, outside the envelope.",
+    ),
+}
 LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 # Every group of operations, in the order of pages.
 TAGS = {

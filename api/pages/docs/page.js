@@ -1,4 +1,4 @@
-// Draws /openapi.json as one page. Everything is text: nothing of the contract becomes markup or code.
+// Draws /openapi.json and /webhooks.json as one page. Everything is text: nothing of the contract becomes markup or code.
 "use strict";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
@@ -248,12 +248,18 @@ function filtered(known, wanted) {
   }
 }
 
+async function loaded(path) {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+  return answer.json();
+}
+
 async function begin() {
   const pages = document.getElementById("pages");
   try {
-    const answer = await fetch("/openapi.json");
-    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
-    contract = await answer.json();
+    const [whole, events] = await Promise.all(["/openapi.json", "/webhooks.json"].map(loaded));
+    const schemas = { ...events.components.schemas, ...whole.components.schemas };
+    contract = { ...whole, webhooks: events.webhooks, components: { ...whole.components, schemas } };
   } catch (problem) {
     pages.replaceChildren(made("p", { role: "alert" }, `The contract did not load (${problem.message}). Reload the page, or read /openapi.json.`));
     return;
