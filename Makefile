@@ -11,8 +11,8 @@ help: ## this list
 set-up: ## prepare .venv from the lock
 	@scripts/set-up
 
-run: set-up ## set up and run everything here, with the demo on the first start (Ctrl-C stops)
-	@exec $(custody) up
+run: ## set up and run everything here, with the demo on the first start (Ctrl-C stops)
+	@scripts/set-up --for-run && exec $(custody) up
 
 api: set-up ## run only the HTTP process
 	@exec $(custody) api

@@ -115,12 +115,20 @@ BACKOFF = Backoff()
 class Child:
     """Keeps one program running: restarts it when it dies, the first time at once, then slower and slower."""
 
-    def __init__(self, program: Program, say: Callable[[str], None], backoff: Backoff = BACKOFF) -> None:
+    def __init__(
+        self,
+        program: Program,
+        say: Callable[[str], None],
+        backoff: Backoff = BACKOFF,
+        mend: Callable[[Program], str | None] = lambda _program: None,
+    ) -> None:
         self.program = program
         self.restarts = 0
         self.process: subprocess.Popen[bytes] | None = None
         self._say = say
         self._backoff = backoff
+        # Takes away what a program died of, where that is known, and says so.
+        self._mend = mend
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -158,6 +166,8 @@ class Child:
             code = await ended(self.process)
             delay = 0.0 if loop.time() - began > WELL_AFTER_SECONDS else delay
             self._say(f"{self.program.name} ended ({ending(code)}); restarting it, log: {self.program.log}")
+            if mended := await asyncio.to_thread(self._mend, self.program):
+                self._say(f"{self.program.name}: {mended}")
             await asyncio.sleep(delay)
             delay = self._backoff.after(delay)
             self.restarts += 1

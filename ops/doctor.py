@@ -19,6 +19,7 @@ from custody.database.texts import read
 from custody.kit import clock, environment, metrics_address, quota_settings
 from custody.kit.schema_version import NewerDatabase
 from ops import (
+    compiled,
     doctor_database,
     doctor_quotas,
     doctor_sign_on,
@@ -40,6 +41,11 @@ _ROOM_BYTES, _ROOM_SHARE = 2**31, 0.05
 async def run(settings: Settings) -> int:
     """Print every finding; 1 when something is wrong."""
     # Said as they come: what one check breaks off at takes no other's word away.
+    if nothing_runs(settings):
+        wrong = [_say(check(settings)) for check in _OF_THE_MACHINE]
+        found = f"nothing runs in {settings.home}, so the rest was not looked at"
+        _say(Finding("custody", found, f"start it with {settings.how_to_start}, then ask again"))
+        return 1
     wrong = [_say(check(settings)) for check in _AT_ONCE]
     wrong += [_say(await check(settings)) for check in _ASKING]
     wrong += [_say(finding) for finding in await of_the_database(settings)]
@@ -51,6 +57,13 @@ def _say(finding: Finding) -> bool:
     if finding.cure:
         print(f"       cure: {finding.cure}", flush=True)
     return finding.cure is not None
+
+
+def nothing_runs(settings: Settings) -> bool:
+    """Whether there is nothing to ask: no supervisor, no api at its port, and no database of the operator's own."""
+    if settings.database_url is not None or running.find(settings.home) is not None:
+        return False
+    return api_port(settings).found.endswith("; no process listens there")
 
 
 def interpreter(_settings: Settings) -> Finding:
@@ -85,7 +98,9 @@ def state_folder(settings: Settings) -> Finding:
     """The state folder is there and closed to others."""
     home = settings.home
     if not home.is_dir():
-        return Finding("state folder", f"{home} does not exist", "run `make run` once, or set SERVICE_HOME")
+        return Finding(
+            "state folder", f"{home} does not exist", f"run {settings.how_to_start} once, or set SERVICE_HOME"
+        )
     mode = stat.S_IMODE(home.stat().st_mode)
     if mode & 0o066:
         return Finding("state folder", f"{home} has mode {mode:04o}: other users can read it", f"chmod 0700 {home}")
@@ -119,6 +134,17 @@ def disk(settings: Settings) -> Finding:
     folder = next(folder for folder in (settings.home, *settings.home.parents) if folder.exists())
     usage = shutil.disk_usage(folder)
     return room(folder, usage.free, usage.total)
+
+
+def compiled_code(settings: Settings) -> Finding:
+    """No process dies of compiled code that a full disk cut short."""
+    subject = "compiled code"
+    logs = (settings.home / "log").glob("*.log")
+    if cut := sorted(log.stem for log in logs if compiled.cut_short(log)):
+        folders = ", ".join(str(settings.home / name / "compiled") for name in cut)
+        cure = f"make room, then start again: it is removed by itself; or remove {folders}"
+        return Finding(subject, f"cut short, as a full disk does it: {', '.join(cut)}", cure)
+    return Finding(subject, "whole, as far as the logs say")
 
 
 def room(folder: Path, free: int, total: int) -> Finding:
@@ -250,7 +276,7 @@ async def database(settings: Settings) -> Finding:
     except environment.BadSetting as problem:
         return Finding(subject, str(problem), f"correct {problem.name}")
     if url is None:
-        return Finding(subject, f"no URL in {file}", "run `make run` once, or set SERVICE_DATABASE_URL")
+        return Finding(subject, f"no URL in {file}", f"run {settings.how_to_start} once, or set SERVICE_DATABASE_URL")
     try:
         absent = await missing(url, names(MIGRATIONS), read())
     except ValueError:
@@ -261,7 +287,7 @@ async def database(settings: Settings) -> Finding:
         found, _, cure = str(problem).partition(": ")
         return Finding(subject, found, cure)
     except (OSError, TimeoutError, asyncpg.PostgresError) as problem:
-        cure = "check SERVICE_DATABASE_URL" if settings.database_url else "start it with `make run`"
+        cure = "check SERVICE_DATABASE_URL" if settings.database_url else f"start it with {settings.how_to_start}"
         return Finding(subject, f"does not answer: {problem}", cure)
     if absent:
         return Finding(subject, f"lacks {', '.join(absent)}", "run `custody migrate`")
@@ -290,7 +316,7 @@ async def _listens(subject: str, path: Path, settings: Settings) -> Finding:
         _, writer = await asyncio.open_unix_connection(path)
     except OSError as problem:
         log = settings.home / "log" / f"{subject.partition(',')[0]}.log"
-        cure = f"start it with `make run`; its log is {log}"
+        cure = f"start it with {settings.how_to_start}; its log is {log}"
         return Finding(subject, f"{path}: {problem.strerror}", cure)
     writer.close()
     return Finding(subject, f"listens at {path}")
@@ -323,6 +349,14 @@ def _readable_text(file: Path) -> str | None:
         return None
 
 
+_OF_THE_MACHINE: tuple[Callable[[Settings], Finding], ...] = (
+    interpreter,
+    known_variables,
+    for_production,
+    disk,
+    compiled_code,
+    proxy_port,
+)
 _AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
     interpreter,
     known_variables,
@@ -331,6 +365,7 @@ _AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
     master_key,
     copies,
     disk,
+    compiled_code,
     api_port,
     proxy_port,
     proxy_authority,

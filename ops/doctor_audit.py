@@ -42,7 +42,9 @@ async def sealed_logs(settings: Settings) -> Finding:
     try:
         health = await signer.tell(Status(), Origin(ids.new_uuid()))
     except CustodyError as problem:
-        return Finding(subject, f"the signer could not report: {problem.message}", "start it with `make run`")
+        return Finding(
+            subject, f"the signer could not report: {problem.message}", f"start it with {settings.how_to_start}"
+        )
     finally:
         await signer.close()
     if stopped := health.stopped_logs:

@@ -110,6 +110,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Anyone who read has read enough (`custody doctor | head`); what Python still holds goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except PermissionError as problem:
+        whose = (
+            f"{problem.filename} is not yours: run this as the user who started Custody"
+            if problem.filename
+            else problem
+        )
+        print(f"custody: {whose}", file=sys.stderr)
+        return 1
     except (OSError, RuntimeError) as problem:
         print(f"custody: {problem}", file=sys.stderr)
         return 1

@@ -34,6 +34,7 @@ class OperatorApi:
     def __init__(self, settings: Settings) -> None:
         self._url = read.url(settings.environment, "SERVICE_URL", settings.api_url)
         self._key = _platform_key(settings)
+        self._how_to_start = settings.how_to_start
 
     def call(self, method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Said:
         """Ask for something, or have it done."""
@@ -47,7 +48,7 @@ class OperatorApi:
         except httpx.HTTPError as problem:
             raise CallFailed(
                 f"the API does not answer at {self._url} ({problem or type(problem).__name__}); start it with "
-                "`make run`, or set SERVICE_URL"
+                f"{self._how_to_start}, or set SERVICE_URL"
             ) from None
         return self._said(answer)
 
@@ -74,7 +75,7 @@ def _platform_key(settings: Settings) -> str:
         key = file.read_text("ascii").strip()
     except FileNotFoundError:
         raise CallFailed(
-            f"there is no platform key at {file}: run this in the folder where `make run` was started, or set "
+            f"there is no platform key at {file}: run this in the folder where Custody was started, or set "
             "SERVICE_HOME or SERVICE_PLATFORM_KEY_FILE"
         ) from None
     except OSError as problem:

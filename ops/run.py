@@ -83,7 +83,7 @@ def _insist_on_proxy(url: str) -> None:
         socket.create_connection((parts.hostname or "", parts.port or 80), _CONNECT_SECONDS).close()
     except OSError as problem:
         raise RunFailed(
-            f"the proxy does not answer at {url} ({problem.strerror or problem}); start it with `make run`, or set "
+            f"the proxy does not answer at {url} ({problem.strerror or problem}); start it with `custody up`, or set "
             "SERVICE_PROXY_URL"
         ) from None
 
@@ -96,8 +96,8 @@ def _mint(api_url: str, key: str, agent: str, expires_in: str) -> str:
             answer = client.post(f"{api_url}{path}", json={"expiresIn": expires_in}, headers={"X-Service-Key": key})
     except httpx.HTTPError as problem:
         raise RunFailed(
-            f"the API does not answer at {api_url} ({problem or type(problem).__name__}); start it with `make run`, or "
-            "set SERVICE_URL"
+            f"the API does not answer at {api_url} ({problem or type(problem).__name__}); start it with "
+            "`custody up`, or set SERVICE_URL"
         ) from None
     if answer.status_code == 401:
         raise RunFailed(

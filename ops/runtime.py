@@ -16,7 +16,7 @@ from ops import places
 from ops.settings import MODULES
 
 PROJECT = Path(__file__).resolve().parents[1]
-_PACKAGES = ("custody", "ops", *MODULES.values())
+PACKAGES = ("custody", "ops", *MODULES.values())
 _NOT_NEEDED = shutil.ignore_patterns(
     "site-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "config-*", "pkgconfig", "*.a"
 )
@@ -87,7 +87,7 @@ def _link(source: str | Path, target: str | Path) -> str:
 
 def _copied_project(target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
-    for name in _PACKAGES:
+    for name in PACKAGES:
         if (PROJECT / name).is_dir():
             shutil.copytree(PROJECT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     for part in (target, *target.rglob("*")):

@@ -8,7 +8,7 @@ import msgspec
 
 from custody.kit import environment as read
 from custody.kit import metrics_address
-from ops import database_addresses
+from ops import database_addresses, first_look
 
 # In the order in which they start.
 PROCESSES = ("signer", "identity", "api", "scheduler", "proxy")
@@ -64,6 +64,11 @@ class Settings(msgspec.Struct, frozen=True):
         return metrics_address.local_url(self.proxy_host, self.proxy_port)
 
     @property
+    def how_to_start(self) -> str:
+        """The command that starts everything, for the words of cures."""
+        return "`custody up`, as root" if self.production else "`make run`"
+
+    @property
     def workers(self) -> dict[str, int]:
         """How many processes share the port, for those that can be several."""
         return {"api": self.api_workers, "proxy": self.proxy_workers}
@@ -83,7 +88,7 @@ def _addresses(environment: Mapping[str, str]) -> dict[str, str]:
 def load(environment: Mapping[str, str]) -> Settings:
     """Read the operator's settings; a bad one raises BadSetting with the variable's name."""
     home = read.home(environment)
-    environment = {**environment, **_addresses(environment)}
+    environment = {**environment, **_addresses(environment), **first_look.following(environment)}
     return Settings(
         production=read.choice(environment, "SERVICE_ENV", ("development", "production")) == "production",
         home=home,

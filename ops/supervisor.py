@@ -7,14 +7,12 @@ nothing asks what is no longer there. Dead children are started again; nothing i
 import asyncio
 import errno
 import os
-import re
 import signal
 import socket
 import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -23,7 +21,7 @@ import httpx
 import msgspec
 
 from custody.kit.tasks import spawn
-from ops import children, places, running
+from ops import children, compiled, first_look, places, running
 from ops.migrate import migrate
 from ops.postgres import EmbeddedPostgres, PostgresFailed, tail
 from ops.programs import Programs
@@ -36,7 +34,6 @@ _HOPELESS_RESTARTS = 5
 # The processes of a supervisor that was killed end by themselves, a moment after it.
 _PORT_SECONDS = 2.0
 _PORT_LOOKS_EVERY = 0.1
-_PORT_TROUBLE = {errno.EADDRINUSE, errno.EACCES, errno.EPERM}
 _LOG_SECONDS = 5.0
 # What the others ask, and the socket of each: they start first and stop last.
 _WORKERS = {"signer": "sign", "identity": "identity"}
@@ -139,25 +136,10 @@ class Supervisor:
             ("SERVICE_API_PORT", settings.api_host, settings.api_port),
             ("SERVICE_PROXY_PORT", settings.proxy_host, settings.proxy_port),
         )
-        refused: list[str] = []
-        kinds = set()
-        with ExitStack() as held:
-            for name, host, port in (*public, *settings.metrics_ports):
-                family = socket.AF_INET6 if ":" in host else socket.AF_INET
-                try:
-                    # Held until the last is tried, because two of our own may have been given the same port.
-                    held.enter_context(socket.create_server((host, port), family=family))
-                except OSError as problem:
-                    # Python adds the address; a name that does not resolve has no number of the system's.
-                    known = problem.errno in _PORT_TROUBLE
-                    reason = os.strerror(problem.errno) if known and problem.errno else problem.strerror or str(problem)
-                    address = re.sub("_PORT.*", "_HOST", name)
-                    cure = f"set {name} to another port" if known else f"correct {address}"
-                    refused.append(f"cannot listen on {host}:{port} ({reason}); {cure}")
-                    kinds.add(problem.errno)
-        if refused:
+        if refused := first_look.taken((*public, *settings.metrics_ports)):
             # What is merely taken may become free; what is wrong stays so.
-            raise (PortTaken if kinds == {errno.EADDRINUSE} else NotReady)("\n".join(refused))
+            merely = {number for _, number in refused} == {errno.EADDRINUSE}
+            raise (PortTaken if merely else NotReady)("\n".join(sentence for sentence, _ in refused))
 
     async def _database(self) -> None:
         if self.settings.database_url is None:
@@ -207,7 +189,7 @@ class Supervisor:
             await asyncio.sleep(_LOG_SECONDS)
 
     def _start(self, program: children.Program) -> None:
-        child = children.Child(program, say)
+        child = children.Child(program, say, mend=_mended)
         self._children[program.name] = child
         child.start()
 
@@ -256,6 +238,11 @@ class Supervisor:
         except httpx.HTTPError as problem:
             return f"{url}: {problem!r}"
         return None if answer.is_success else f"{url} answers {answer.status_code}: {answer.text[:500]}"
+
+
+def _mended(program: children.Program) -> str | None:
+    folder = compiled.clear(program)
+    return f"its compiled code was cut short, as a full disk does it; removed {folder}" if folder else None
 
 
 async def _listens(url: str) -> str | None:

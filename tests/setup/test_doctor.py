@@ -17,6 +17,7 @@ from ops import doctor, owners, places, running
 from ops.runtime import PROJECT
 from ops.settings import load
 from tests.fixtures.postgres import Database
+from tests.fixtures.server import free_ports
 
 
 async def test_before_the_first_start_every_complaint_has_a_cure(
@@ -215,3 +216,33 @@ def test_how_new_a_copy_of_the_master_key_must_be_is_said(tmp_path: Path) -> Non
     os.utime(tmp_path / "master.key", (0, 1_700_000_000))
 
     assert "2023-11-14" in doctor.copies(load({"SERVICE_HOME": str(tmp_path)})).found
+
+
+async def test_where_nothing_runs_one_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places.open_home(tmp_path / "home")
+    [port] = free_ports(1)
+    given = {"SERVICE_HOME": str(tmp_path / "home"), "SERVICE_API_PORT": str(port)}
+
+    status = await doctor.run(load(given))
+
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WRONG")]
+    assert status == 1
+    assert len(wrong) == 1
+    assert "nothing runs in" in wrong[0]
+
+
+def test_cures_of_production_name_no_command_of_a_laptop(tmp_path: Path) -> None:
+    given = {"SERVICE_ENV": "production", "SERVICE_HOME": str(tmp_path / "none")}
+
+    cure = doctor.state_folder(load(given)).cure
+
+    assert cure is not None
+    assert "make" not in cure
+    assert "custody up" in cure
+
+
+def test_half_of_a_providers_pair_is_pointed_out(tmp_path: Path) -> None:
+    found = doctor.known_variables(load({"SERVICE_HOME": str(tmp_path), "GOOGLE_CLIENT_ID": "x"}))
+
+    assert "GOOGLE_CLIENT_SECRET is not" in found.found
+    assert found.cure is not None
