@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 from custody.kit import metrics_address
+from ops.mailbox import FILE, Mailbox
 from ops.settings import Settings
 
 
-def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
+def greeting(settings: Settings, chain_url: str | None, mailbox: Mailbox | None = None, *, first: bool) -> str:
     """The whole text; every command in it can be pasted into another terminal in the same folder."""
     url, home = settings.api_url, settings.home
     platform_key, master_key = _short(settings.platform_key_file), _short(settings.master_key_file)
@@ -18,6 +19,11 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
         chain = f"""{chain_url}   (id 31337, in memory, play money)
                  It starts empty each time. A payment that waits from before needs its
                  wallet funded again: `dev_fund`, in docs/api.md, Play money."""
+    mail = ""
+    if mailbox:
+        # Its address lets everybody read who knows it: a terminal forgets, a file does not.
+        shown = mailbox.page_url if sys.stderr.isatty() else f"at the address in {_short(home / FILE)}"
+        mail = f"  mail           {shown}   (sign-in codes; none is sent)\n"
     made = " It was created just now." if first else ""
     return f"""
   API            {url}
@@ -25,7 +31,7 @@ def greeting(settings: Settings, chain_url: str | None, *, first: bool) -> str:
   proxy          {settings.proxy_url}
                  Clients must trust {_short(settings.proxy_ca_file)}; `custody run` sets that up.
   metrics        {metrics}
-  chain          {chain}
+{mail}  chain          {chain}
   platform key   {platform_key}
   master key     {master_key}
                  Copy it to a safe place: without it every wallet is lost.{made}

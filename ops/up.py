@@ -2,17 +2,21 @@
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 
 from custody.kit.schema_version import NewerDatabase
 from custody.kit.tasks import leave_to_caller, spawn
-from ops import production, rate_limit_store, running, variables
+from ops import first_look, places, production, rate_limit_store, running, variables
 from ops.greeting import greeting
+from ops.mailbox import FILE, Letter, Mailbox, as_text
 from ops.postgres import PostgresFailed
 from ops.settings import Settings
 from ops.supervisor import CHAIN_URL, LOCAL_CHAIN, NotReady, Supervisor, say, stop_on_signals
@@ -24,6 +28,10 @@ async def run(settings: Settings, *, demo: bool) -> int:
     if not _may_start(settings):
         return 2
     first = not settings.master_key_file.exists()
+    # Before anything is written: what a full disk cuts short must be found and removed by hand.
+    if not settings.home.joinpath("db").is_dir() and (complaint := first_look.fresh_home(settings.home)):
+        say(f"custody: {complaint}")
+        return 1
     try:
         supervisor = Supervisor(settings)
     except OSError as problem:
@@ -32,18 +40,21 @@ async def run(settings: Settings, *, demo: bool) -> int:
     stop_on_signals(supervisor)
     try:
         local_chain = not settings.production and not settings.environment.get(CHAIN_URL)
-        async with _stage(settings, supervisor, wanted=demo and first and local_chain) as walk_through:
-            await supervisor.up(local_chain=local_chain)
-            chain_url = settings.environment[CHAIN_URL] if local_chain else None
-            here = running.Running(os.getpid(), settings.api_url, settings.proxy_url, chain_url)
-            running.note(supervisor.home.path, here)
-            say(f"Ready in {time.monotonic() - began:.1f} s.")
-            if walk_through is not None:
-                await _until_stopped(walk_through(), supervisor)
-        if not supervisor.stopping.is_set():
-            say(greeting(settings, chain_url, first=first))
-        await supervisor.stopping.wait()
-        say("Stopping")
+        async with mail(settings) as mailbox:
+            async with _stage(settings, supervisor, wanted=demo and first and local_chain) as walk_through:
+                await supervisor.up(local_chain=local_chain)
+                chain_url = settings.environment[CHAIN_URL] if local_chain else None
+                here = running.Running(os.getpid(), settings.api_url, settings.proxy_url, chain_url)
+                running.note(supervisor.home.path, here)
+                if mailbox:
+                    places.write_private(supervisor.home.file(FILE), mailbox.page_url + "\n")
+                say(f"Ready in {time.monotonic() - began:.1f} s.")
+                if walk_through is not None:
+                    await _until_stopped(walk_through(), supervisor)
+            if not supervisor.stopping.is_set():
+                say(greeting(settings, chain_url, mailbox, first=first))
+            await supervisor.stopping.wait()
+            say("Stopping")
     except (NotReady, PostgresFailed, NewerDatabase, OSError, asyncpg.PostgresError, ValueError) as problem:
         if not supervisor.stopping.is_set():
             say(f"custody: {problem}")
@@ -76,6 +87,27 @@ def _may_start(settings: Settings) -> bool:
     # A laptop has no chain to offer but its own; an operator's choice wins.
     settings.environment.setdefault("SERVICE_DEFAULT_CHAIN_ID", LOCAL_CHAIN)
     return True
+
+
+@asynccontextmanager
+async def mail(settings: Settings) -> AsyncIterator[Mailbox | None]:
+    """Where mail goes on a first try: into the terminal and onto a page, never into a file. None: it is sent."""
+    if settings.production or settings.environment.get("SERVICE_SMTP_URL", "").strip():
+        yield None
+        return
+    mailbox = Mailbox(partial(_show, settings.home / FILE))
+    await mailbox.start()
+    settings.environment["SERVICE_SMTP_URL"] = mailbox.smtp_url
+    try:
+        yield mailbox
+    finally:
+        await mailbox.stop()
+
+
+def _show(file: Path, letter: Letter) -> None:
+    # What is no terminal may be a file, and codes are in none.
+    shown = as_text(letter) if sys.stderr.isatty() else f"Mail for somebody; the address to read it at is in {file}"
+    say(shown)
 
 
 @asynccontextmanager

@@ -168,7 +168,7 @@ def test_a_stop_leaves_no_process(walk: Walk) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    *ports, mail = map(str, free_ports(6))
+    ports = map(str, free_ports(5))
     names = (
         "SERVICE_API_PORT",
         "SERVICE_PROXY_PORT",
@@ -177,7 +177,7 @@ def _environment(home: Path) -> dict[str, str]:
         "SERVICE_METRICS_PORT_SCHEDULER",
     )
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
-    kept |= {"PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home), "SERVICE_SMTP_URL": f"smtp://localhost:{mail}"}
+    kept |= {"PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home)}
     return {**kept, **dict(zip(names, ports, strict=True))}
 
 
@@ -191,13 +191,12 @@ def _readme_answers(home: Path, environment: dict[str, str]) -> list[dict[str, A
         ".custody/": f"{home}/",
         ".venv/bin/python": sys.executable,
         ".venv/bin/custody": f"{PROJECT}/.venv/bin/custody",
-        "localhost:8025": environment["SERVICE_SMTP_URL"].removeprefix("smtp://"),
     }
     for usual, here in places.items():
         assert usual in commands
         commands = commands.replace(usual, here)
     with tempfile.TemporaryDirectory() as folder:
-        # A session of its own: when a command fails, the mail server that the shell began goes with it.
+        # A session of its own: when a command fails, what the shell began goes with it.
         shell = subprocess.Popen(
             ["sh", "-e"],
             cwd=folder,
