@@ -21,7 +21,7 @@ from custody.worker.proofs import Proofs
 from custody.worker.sealing import Sealer, Tampered
 from custody.worker.server import Server
 from custody.worker.token_keys import AGENT_KEYS, Tokens, load_or_make
-from signer import master_key, settings, statement_keys
+from signer import master_key, second_readers, settings, statement_keys
 from signer.acknowledged_orders import AcknowledgedOrders
 from signer.audit_journal import AuditLog, Journal
 from signer.authority_seals import AuthoritySeals
@@ -62,6 +62,7 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signer.keys.call)
         watching = spawn(signer.keys.watch(), "keys")
+        loading = spawn(second_readers.load(), "second readers")
         for server in servers:
             await server.start()
         sockets = [str(given.sign_socket), str(given.reveal_socket)]
@@ -70,7 +71,8 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
         await stop.wait()
         await asyncio.gather(*(server.stop() for server in servers))
         watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+        loading.cancel()
+        await asyncio.gather(watching, loading, return_exceptions=True)
         signer.policies.heads.close()
         signer.claims.close()
         signer.audit_log.journal.close()

@@ -1,6 +1,8 @@
 """Typed data is signed only where eth-account reads it as we do: naive readers differ on each of these documents."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -17,6 +19,7 @@ from signer.orders import KINDS, second_reader
 from signer.orders.kind import Inputs
 from signer.orders.typed_data import TYPED_DATA, TypedDataDraft
 from signer.orders.typed_data_reader import EthAccountReader
+from tests.outside.processes import PROJECT
 
 INPUTS = Inputs(table.load({}))
 US = "0x" + "ab" * 20
@@ -220,3 +223,18 @@ def test_a_second_reader_counts_in_its_agents_share_and_runs_off_the_loop() -> N
 
 def test_an_order_signed_as_it_comes_has_a_second_reader() -> None:
     assert {kind.name for kind in KINDS.values() if kind.second_reader is not None} == {"typed_data", "bitcoin"}
+
+
+def test_the_libraries_are_there_before_the_first_order_and_not_at_the_start() -> None:
+    """In a process of its own, for here others have imported them."""
+    script = (
+        "import asyncio, sys\n"
+        "from signer import second_readers\n"
+        "there = lambda: [name for name in ('eth_account.messages', 'embit.psbt') if name in sys.modules]\n"
+        "print(there()); asyncio.run(second_readers.load(0)); print(there())\n"
+    )
+    command = [sys.executable, "-P", "-c", script]
+
+    ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+
+    assert ended.stdout.splitlines() == ["[]", "['eth_account.messages', 'embit.psbt']"]
