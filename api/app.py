@@ -15,6 +15,7 @@ from sanic.response import HTTPResponse
 from api.http import bodies, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
 from api.http.cors import Preflights, is_preflight
 from api.http.endpoint import Endpoint
+from api.http.front_page import FrontPage
 from api.http.paths import Methods, shadowed
 from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id_of
 from api.http.request import BadSegment, CheckedRequest
@@ -137,6 +138,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
     beside = [("GET", path) for path in served]
     methods = Methods([*((endpoint.method, endpoint.path) for endpoint in table), *beside])
     preflights = Preflights(table, methods)
+    front = FrontPage(settings.public_url)
 
     # What the server refuses before a route is found: still with the envelope.
     @app.exception(Exception)
@@ -147,15 +149,15 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
             await pipeline.cors.admit(request, pipeline.address(request))
             if is_preflight(request) and request.ctx.page and (answer := preflights.answer(request)) is not None:
                 return finished(answer, request, request_id)
+            if (page := front.answer(request)) is not None:
+                return finished(page, request, request_id)
             refusal = _translated(problem, methods.at(request.path))
             return finished(envelope.failed(refusal, request_id), request, request_id)
         log.error("unexpected", exc_info=problem, extra={"request_id": request_id})
         return finished(envelope.faulted(request_id), request, request_id)
 
     app.ctx.leaving = ports.leaving
-    _keep_figures(app, ports, settings)
-    _keep_counts(app, ports)
-    _keep_listening(app, ports, settings)
+    _keep_on(app, ports, settings)
 
     @app.after_server_stop
     async def close(_app: Any) -> None:
@@ -227,6 +229,13 @@ def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
             fields=[],
         )
     return Invalid("The request is malformed.", code="malformed_request")
+
+
+def _keep_on(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:
+    """What goes on beside the requests."""
+    _keep_figures(app, ports, settings)
+    _keep_counts(app, ports)
+    _keep_listening(app, ports, settings)
 
 
 def _keep_counts(app: Sanic[Any, Any], ports: Ports) -> None:

@@ -1,5 +1,7 @@
 """Alive, ready, keys, contract."""
 
+import re
+
 import asyncpg
 import httpx
 import pytest
@@ -123,3 +125,36 @@ async def test_a_full_database_is_503_for_every_process_that_meets_it(
         assert (answer.status_code, answer.json()["data"]["code"]) == (503, code)
         assert int(answer.headers["Retry-After"]) > 0
     assert (tenant.get("/agents").status_code, agent.sign().status_code) == (200, 200)
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_a_browser_finds_its_way_from_the_root(as_nobody: Client) -> None:
+    page = as_nobody.get("/", headers=BROWSER)
+
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+    assert page.headers["Cache-Control"] == "no-store"
+    links = re.findall(r'(?:href|src)="([^"]+)"', page.text)
+    # Passkeys work at the public address alone, whatever name the browser came by.
+    [device] = (link for link in links if link.endswith("/device"))
+    assert device.startswith("http://localhost:")
+    assert {"docs", "openapi.json", "ready"} < set(links)
+    # Nothing of it needs a script, and each leads somewhere.
+    assert "<script" not in page.text
+    assert {as_nobody.get(f"/{link}").status_code for link in links if link != device} == {200}
+    assert "custody console" in page.text
+    assert as_nobody.head("/", headers=BROWSER).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [("GET", "/", {}), ("GET", "/", {"Accept": "application/json"}), ("POST", "/", BROWSER), ("GET", "/x", BROWSER)],
+)
+def test_a_program_gets_what_it_gets_at_any_path_without_a_route(
+    as_nobody: Client, method: str, path: str, headers: dict[str, str]
+) -> None:
+    answer = as_nobody.request(method, path, headers=headers)
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (404, "no_such_route")
