@@ -21,7 +21,7 @@ import httpx
 import msgspec
 
 from custody.kit.tasks import spawn
-from ops import children, compiled, first_look, places, running
+from ops import children, compiled, development_chains, first_look, places, running
 from ops.migrate import migrate
 from ops.postgres import EmbeddedPostgres, PostgresFailed, tail
 from ops.programs import Programs
@@ -80,6 +80,7 @@ class Supervisor:
         await self._database()
         self._python = python = python_for(self.home)
         if local_chain:
+            development_chains.ensure(self.settings, self.home.path)
             self._start_chain(python)
         # All of them first: what is wrong with the files of one stops the start before any of them runs.
         each = {name: self.programs.workers(name, module, python) for name, module in (modules or MODULES).items()}

@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 import msgspec
 
+# The play USDC of the local chain, as its table of chains names it.
+USDC = "0x" + "05dc" * 10
 _MINED_WITHIN_SECONDS = 10.0
 
 
@@ -82,6 +84,15 @@ class Chain:
         """Give an address play money."""
         await self._call("dev_fund", address, hex(wei))
 
+    async def fund_usdc(self, address: str, units: int) -> None:
+        """Give an address play USDC."""
+        await self._call("dev_fund", address, hex(units), "USDC")
+
+    async def usdc(self, address: str) -> int:
+        """What an address holds of it, in its smallest units."""
+        call = {"to": USDC, "data": "0x70a08231" + address.removeprefix("0x").rjust(64, "0")}
+        return int(await self._call("eth_call", call, "latest"), 16)
+
     async def mined(self, tx_hash: str) -> int:
         """The number of the block a transaction was mined in and succeeded."""
         deadline = asyncio.get_running_loop().time() + _MINED_WITHIN_SECONDS
@@ -93,7 +104,7 @@ class Chain:
             raise DemoFailed(f"{tx_hash} failed on the chain")
         return int(receipt["blockNumber"], 16)
 
-    async def _call(self, method: str, *parameters: str) -> Any:
+    async def _call(self, method: str, *parameters: object) -> Any:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
         said = msgspec.json.decode((await self._client.post(self._url, json=request)).content)
         if "error" in said:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ops.demo.bitcoin import spend_bitcoins
 from ops.demo.callers import Answer, DemoFailed
+from ops.demo.dollars import pay_in_dollars
 from ops.demo.keyless import call_an_api
 from ops.demo.printout import Printout, ether
 from ops.demo.quorum import agree_on_a_transfer
@@ -134,6 +135,7 @@ STEPS: tuple[tuple[str, Callable[[World, Printout], Awaitable[None]]], ...] = (
     ("Many payments at once stop at the limit", _pay_in_parallel),
     ("An API is called without its key", call_an_api),
     ("Two of three services agree to a transfer", _agree),
+    ("An agent pays in dollars", pay_in_dollars),
     ("An agent spends bitcoins", spend_bitcoins),
     ("A payment waits for you", _leave_one),
 )

@@ -19,6 +19,7 @@ from eth.vm.spoof import SpoofTransaction
 from eth_keys.datatypes import PrivateKey
 
 from custody.kit import clock
+from ops.local_chain import play_usdc
 
 CHAIN_ID = 31337
 BLOCK_GAS = 30_000_000
@@ -73,7 +74,10 @@ class Ledger:
             "transaction_root": BLANK_ROOT_HASH,
             "timestamp": int(clock.now().timestamp()),
         }
-        wealth: Any = {faucet: {"balance": FAUCET_WEI, "nonce": 0, "code": b"", "storage": {}}}
+        wealth: Any = {
+            faucet: {"balance": FAUCET_WEI, "nonce": 0, "code": b"", "storage": {}},
+            play_usdc.ADDRESS: play_usdc.account(faucet),
+        }
         self._store = MemoryDB()
         self._chain: Any = _Chain.from_genesis(AtomicDB(self._store), genesis, wealth)
         self._builder: Any = self._chain.get_vm().get_transaction_builder()
@@ -123,8 +127,8 @@ class Ledger:
         self._chain = _Chain(AtomicDB(self._store))
         self.mined, self.in_block = dict(to.mined), dict(to.in_block)
 
-    def fund(self, address: bytes, wei: int) -> Any:
-        """Sign a payment out of the faucet."""
+    def fund(self, to: bytes, wei: int, data: bytes = b"") -> Any:
+        """Sign a payment out of the faucet, or a call by it."""
         price = TIP + 2 * self.next_base_fee()
         nonce = self.state().get_nonce(FAUCET.public_key.to_canonical_address())
         unsigned = self._builder.new_unsigned_dynamic_fee_transaction(
@@ -133,9 +137,9 @@ class Ledger:
             max_priority_fee_per_gas=TIP,
             max_fee_per_gas=price,
             gas=100_000,
-            to=address,
+            to=to,
             value=wei,
-            data=b"",
+            data=data,
             access_list=(),
         )
         return unsigned.as_signed_transaction(FAUCET, CHAIN_ID)

@@ -5,7 +5,7 @@ from typing import Any
 
 from eth.exceptions import Revert, VMError
 
-from ops.local_chain import views
+from ops.local_chain import play_usdc, views
 from ops.local_chain.json_rpc import Method, RpcFailure
 from ops.local_chain.ledger import BLOCK_GAS, CHAIN_ID, NOBODY, TIP
 from ops.local_chain.node import Node
@@ -125,8 +125,9 @@ class Methods:
     def _set_automine(self, wanted: bool) -> None:
         self._node.automine = bool(wanted)
 
-    def _fund(self, who: str, wei: str | int) -> str:
-        return hexed(self._node.fund(_bytes(who), wei if isinstance(wei, int) else int(wei, 0)))
+    def _fund(self, who: str, amount: str | int, what: str = "ETH") -> str:
+        give = {"ETH": self._node.fund, play_usdc.SYMBOL: self._node.fund_usdc}[what]
+        return hexed(give(_bytes(who), amount if isinstance(amount, int) else int(amount, 0)))
 
 
 def _order(asked: Mapping[str, str]) -> tuple[bytes, bytes, int, bytes]:

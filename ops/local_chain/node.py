@@ -4,6 +4,7 @@ from typing import Any
 
 from eth_utils.exceptions import ValidationError
 
+from ops.local_chain import play_usdc
 from ops.local_chain.json_rpc import RpcFailure
 from ops.local_chain.ledger import BLOCK_GAS, CHAIN_ID, Ledger, Snapshot
 
@@ -73,6 +74,12 @@ class Node:
     def fund(self, address: bytes, wei: int) -> bytes:
         """Give money out of the faucet."""
         payment = self.ledger.fund(address, wei)
+        self.ledger.mine(payment)
+        return bytes(payment.hash)
+
+    def fund_usdc(self, address: bytes, units: int) -> bytes:
+        """Give play USDC out of the faucet."""
+        payment = self.ledger.fund(play_usdc.ADDRESS, 0, play_usdc.transfer(address, units))
         self.ledger.mine(payment)
         return bytes(payment.hash)
 

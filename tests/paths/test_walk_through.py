@@ -71,7 +71,7 @@ def walk() -> Iterator[Walk]:
 
 def test_the_first_start_ends_with_the_service_ready_and_the_demo_whole(walk: Walk) -> None:
     assert "demo:" not in walk.first
-    assert re.findall(r"^(\d+)\. ", walk.first, re.MULTILINE) == [str(number) for number in range(1, 11)]
+    assert re.findall(r"^(\d+)\. ", walk.first, re.MULTILINE) == [str(number) for number in range(1, 12)]
     assert walk.first.rstrip().endswith("Ctrl-C stops everything.")
 
 
@@ -101,8 +101,17 @@ def test_a_transfer_is_signed_with_two_of_three_services(walk: Walk) -> None:
     assert len(step.splitlines()) < 10
 
 
+def test_a_token_is_paid_under_a_limit_in_its_own_units(walk: Walk) -> None:
+    step = walk.first.split("\n9. An agent pays in dollars\n")[1].split("\n10. ")[0]
+
+    assert "signed          25 USDC to the shop" in step
+    assert "the shop has    25 USDC on the chain" in step
+    assert "refused         80 USDC to the shop" in step
+    assert re.search(r"because +spending-limit: 80 USDC ", step)
+
+
 def test_a_psbt_is_signed_under_a_limit_and_one_above_it_is_refused(walk: Walk) -> None:
-    step = walk.first.split("\n9. An agent spends bitcoins\n")[1].split("\n10. ")[0]
+    step = walk.first.split("\n10. An agent spends bitcoins\n")[1].split("\n11. ")[0]
 
     assert re.search(r"address +bcrt1q[02-9ac-hj-np-z]{38} \(bitcoin:regtest:p2wpkh:0:0:0\)", step)
     assert re.search(r"signed +0\.0006 BTC to the shop; fee 0\.00001 BTC, change 0\.00139 BTC", step)

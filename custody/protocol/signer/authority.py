@@ -59,7 +59,7 @@ class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     policy_ids: Annotated[PolicyIds, _POLICY_IDS] = []
     metadata: Annotated[dict[str, Any], _METADATA] = {}
     issue_credential: Annotated[
-        bool, described("Of `hmac` signers: return a credential in this response, and only there.")
+        bool, described("Of `hmac` signers: return a credential here, and only here; without it one is of no use.")
     ] = False
 
 
