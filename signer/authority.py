@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from custody.identity.authority import Authority, Authorized, Signer
 from custody.identity.mfa import MfaPolicy
-from custody.identity.quorums import agreed
+from custody.identity.quorums import agreed, uncounted
 from custody.identity.request_signature import Signature, check_times, until, verify
 from custody.kit.callers import IdempotencyKey
 from custody.kit.errors import Invalid
@@ -68,7 +68,9 @@ def authorized(
         if authority.signers[names[0]].signer_type == "quorum_member":
             raise SignerPermission("A signer of type quorum_member authorises only inside a key quorum.")
     elif not agreed(authority, shown.quorum, names, permissions):
-        raise QuorumNotMet
+        why = uncounted(authority, shown.quorum, names, permissions)
+        said = "".join(f" {name} does not count: {reason}." for name, reason in why.items())
+        raise QuorumNotMet(f"{QuorumNotMet.__doc__}{said}", notCounted=why)
     return _authorized(authority, shown.quorum, names)
 
 

@@ -18,6 +18,17 @@ from custody.kit.errors import CustodyError, Frozen
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.policies.quorum import enabled_quorums
+from custody.protocol.signer.import_refusals import (
+    ImportByPerson,
+    ImportDisabled,
+    ImportEnvelope,
+    ImportSessionInvalid,
+    ImportUnderQuorum,
+    ImportWrongAgent,
+    TooManyImports,
+    WalletInUse,
+    WalletTaken,
+)
 from custody.protocol.signer.imports import (
     BeginImport,
     FinishImport,
@@ -27,20 +38,7 @@ from custody.protocol.signer.imports import (
     ImportSession,
     SealedKey,
 )
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    ImportByPerson,
-    ImportDisabled,
-    ImportEnvelope,
-    ImportSessionInvalid,
-    ImportUnderQuorum,
-    ImportWrongAgent,
-    KeyTampered,
-    PolicyTampered,
-    TooManyImports,
-    WalletInUse,
-    WalletTaken,
-)
+from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, PolicyTampered
 from custody.protocol.signer.user_wallets import PREFIX
 from custody.receipts.canonical import canonical
 from custody.transactions import ledger

@@ -9,14 +9,9 @@ from custody.kit import clock, ids
 from custody.kit.errors import CustodyError
 from custody.policies.rules import ParsedRule, parse
 from custody.protocol.signer.agents import WalletAddresses
+from custody.protocol.signer.import_refusals import ImportDisabled, WrongWalletIndex
 from custody.protocol.signer.policies import NewAgent
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    ImportDisabled,
-    PersonalSessionRequired,
-    PoliciesMoving,
-    UserWalletAbsent,
-)
+from custody.protocol.signer.refusals import AgentAbsent, PersonalSessionRequired, PoliciesMoving, UserWalletAbsent
 from custody.protocol.signer.user_wallets import (
     BeginUserImport,
     CreateUserWallet,
@@ -74,7 +69,7 @@ async def begin_import(signer: Signer, message: BeginUserImport, call: Call[Prov
         try:
             incarnation = await imports.admitted(signer, connection, call, agent)
         except AgentAbsent:
-            raise UserWalletAbsent from None
+            raise WrongWalletIndex from None
         caller = call.caller
         bound = Bound(ids.new_uuid(), tenant, agent, message.chain, caller.user, message.wallet_index, caller.page)
         aad = UserImportAad(
@@ -94,7 +89,7 @@ async def finish_import(signer: Signer, message: FinishUserImport, call: Call[Pr
         try:
             await imports.admitted(signer, connection, call, agent)
         except AgentAbsent:
-            raise UserWalletAbsent from None
+            raise WrongWalletIndex from None
         caller = call.caller
         wanted = Bound(message.sealed.import_session_id, tenant, agent, "", caller.user, index, caller.page)
         done = await imports.replaced(signer, connection, wanted, message.sealed, call)

@@ -10,28 +10,31 @@ from custody.kit.quotas import DailyQuotaExceeded, QuotaExceeded
 from custody.ports import Ports
 from custody.protocol.refusals import AdministrationMoving
 from custody.protocol.signer.authority import AgentSigner, CreateSigner, RevokeSigner, SignerCreated
-from custody.protocol.signer.refusals import (
-    AuthorityTampered,
-    CredentialRefused,
+from custody.protocol.signer.import_refusals import (
     ImportDisabled,
     ImportEnvelope,
     ImportSessionInvalid,
     ImportUnderQuorum,
     ImportWrongAgent,
+    TooManyImports,
+    WalletInUse,
+    WalletTaken,
+    WrongWalletIndex,
+)
+from custody.protocol.signer.refusals import (
+    AuthorityTampered,
+    CredentialRefused,
     KeyTampered,
     MetadataTooLarge,
     PersonalSessionRequired,
     PoliciesMoving,
     PolicyTampered,
     SignerAbsent,
-    TooManyImports,
     TooManySigners,
     UnknownPermission,
     UnknownSubject,
     UserSignerRefused,
     UserWalletAbsent,
-    WalletInUse,
-    WalletTaken,
 )
 from custody.protocol.signer.user_wallets import (
     BeginUserImport,
@@ -60,7 +63,7 @@ _IMPORTS = (
     ImportUnderQuorum,
     PersonalSessionRequired,
     PolicyTampered,
-    UserWalletAbsent,
+    WrongWalletIndex,
 )
 
 

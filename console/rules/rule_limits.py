@@ -26,8 +26,11 @@ def spending_limit(terms: Terms) -> list[Line]:
     """How much of one asset may move."""
     asset = terms.text("asset", _NATIVES)
     lines = [Line(f"counts {_counted(asset, terms.names)}")]
+    said: set[tuple[str, str]] = set()
     for name, window in _WINDOWS:
-        if (amount := terms.amount(name)) is not None:
+        # The dashboard shows one limit under both of its names.
+        if (amount := terms.amount(name)) is not None and (amount, window) not in said:
+            said.add((amount, window))
             lines += [Line(f"at most {text} {window}") for text in amounts_of(amount, asset, terms.names)]
             lines += _without_effect(amount, asset, f"limits nothing {window}")
     if (rent := terms.amount("maxRentPerDay")) is not None:

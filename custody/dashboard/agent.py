@@ -18,6 +18,7 @@ from custody.kit.refs import AgentRef
 from custody.policies import store as policies
 from custody.policies.assets import unit_of
 from custody.policies.kinds import PolicyRule
+from custody.policies.kinds.spending_limit import SpendingLimitRule
 from custody.policies.types import Window
 from custody.ports import Ports
 from custody.transactions.redaction import hash_is_secret
@@ -107,7 +108,9 @@ class Dashboard(msgspec.Struct, frozen=True, rename="camel"):
     balances: Annotated[dict[str, Balances | None], described("Balances by chain family; null if no node responds.")]
     spend: Annotated[Spend, described("What was spent.")]
     budgets: Annotated[list[Budget], described("The rolling limits of the policies.")]
-    policies: Annotated[list[PolicyRule], described("The policy rules.")]
+    policies: Annotated[
+        list[PolicyRule], described("The policy rules; a `maxPerTransaction` is shown as `maxPerTx` too.")
+    ]
     pending_approvals: Annotated[int, described("How many orders wait for a person.")]
     recent_transactions: Annotated[list[RecentTransaction], described("The newest five transactions.")]
     note: Annotated[str | UnsetType, described("Why a balance is null, with the node that gave none.")] = UNSET
@@ -125,11 +128,19 @@ async def dashboard(ports: Ports, ref: AgentRef) -> Dashboard:
         {"evm": balance},
         _spend(read.spent, ports.chains),
         _budgets(rules, read.budgets),
-        rules,
+        [_limit_shown(rule) for rule in rules],
         read.waiting,
         [_recent(ref.agent, row, ports.chains) for row in read.recent],
         note,
     )
+
+
+def _limit_shown(rule: PolicyRule) -> PolicyRule:
+    """The rule, with its limit on one order under the name that this page has for it, too."""
+    if not isinstance(rule, SpendingLimitRule) or rule.config.max_per_transaction in (UNSET, None):
+        return rule
+    config = msgspec.structs.replace(rule.config, max_per_tx=rule.config.max_per_transaction)
+    return msgspec.structs.replace(rule, config=config)
 
 
 async def _balance(ports: Ports, address: str) -> tuple[Balances | None, str | UnsetType]:

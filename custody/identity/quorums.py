@@ -47,6 +47,30 @@ def agreed(authority: Authority, quorum_id: str, shown: Collection[str], permiss
     return _met(quorum, living, counted, frozenset({("quorum", quorum_id)})) is not None
 
 
+def uncounted(authority: Authority, quorum_id: str, shown: Collection[str], permissions: Set[str]) -> dict[str, str]:
+    """Who of those shown, and which member quorums, do not count, each with the reason; for where too few agreed."""
+    tree = _tree(authority.quorums, quorum_id)
+    why: dict[str, str] = {}
+    used: dict[_Mark, str] = {}
+    for name in sorted(set(shown)):
+        marks = _marks(authority.signers[name])
+        if not any(name in one.members for one in tree.values()):
+            why[name] = "it is no member"
+        elif twin := next((used[mark] for mark in marks if mark in used), None):
+            why[name] = f"it has the subject or the key of {twin}, which counts"
+        used = {**dict.fromkeys(marks, name), **used}
+    for name in sorted({child for one in tree.values() for child in one.children}):
+        if (child := tree.get(name)) is None or child.status != "active":
+            why[name] = "it is revoked" if child is None else "it is paused"
+        elif not _may(child, permissions):
+            why[name] = "it lacks the permission that this route needs"
+        else:
+            below = {member for one in _tree(authority.quorums, name).values() for member in one.members}
+            if not agreed(authority, name, below.intersection(shown), permissions):
+                why[name] = "too few of its own members agreed"
+    return why
+
+
 def check_shape(quorums: Mapping[str, Quorum]) -> None:
     """Raise QuorumCycle or QuorumTooDeep unless every tree of a set that is to be kept can agree to something."""
     levels: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""From an agent's transfer to an answer: the sign path, told in terms of the transfer.
+"""From a transfer to an answer: the sign path, told in terms of the transfer.
 
 What is answered is the action as it is once the path has ended. So the same transfer, sent again under its reference,
 is answered with what has become of it since.
@@ -12,7 +12,7 @@ from msgspec import Meta
 from custody.chains.orders import TransferOrder, TransferQuestion
 from custody.kit import ids, stages
 from custody.kit.answers import Answered, Declined, Deferred, Metered, Throttled
-from custody.kit.callers import AgentCaller
+from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.described import Id, described
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
@@ -61,7 +61,9 @@ _ENDED = {
 }
 
 
-async def transfer(ports: Ports, caller: AgentCaller, ref: AgentRef, body: TransferOrder) -> Answered[Transferred]:
+async def transfer(
+    ports: Ports, caller: AgentCaller | SessionCaller, ref: AgentRef, body: TransferOrder
+) -> Answered[Transferred]:
     """Judge and sign a transfer, and broadcast it if asked; once under its reference, however often it is sent."""
     preparation = await prepared(ports, ref, body)
     message = SignOrder(ref.agent, ids.new_uuid(), TransferQuestion(body), preparation.prepared)
@@ -69,7 +71,7 @@ async def transfer(ports: Ports, caller: AgentCaller, ref: AgentRef, body: Trans
 
 
 async def _ask(
-    ports: Ports, caller: AgentCaller, ref: AgentRef, message: SignOrder, preparation: Preparation
+    ports: Ports, caller: AgentCaller | SessionCaller, ref: AgentRef, message: SignOrder, preparation: Preparation
 ) -> Answered[Transferred]:
     with stages.timed("signer"):
         answered = await ports.workers.ask(message, caller)

@@ -36,7 +36,7 @@ class QuotedFee(Fee, frozen=True, rename="camel", omit_defaults=True):
 class TransferQuote(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What the transfer would do and cost, if it were sent now. Nothing is reserved."""
 
-    quote_id: Annotated[Id, described("Names this quote in your own records; no route takes it.")]
+    quote_id: Annotated[Id, described("Names this quote; the reference of `request` where you gave none.")]
     type: Annotated[Literal["transfer"], described("What kind of action it is.")] = "transfer"
     chain_id: Annotated[int, described("The chain.")]
     caip2: Annotated[str, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
@@ -56,6 +56,10 @@ class TransferQuote(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 async def quote(ports: Ports, caller: SessionCaller, ref: AgentRef, body: TransferOrder) -> TransferQuote:
     """The simulation of a transfer, told in its own terms; fails where the transfer would fail without a decision."""
+    quote_id = ids.new_uuid()
+    if body.reference_id is None and body.broadcast:
+        # Nothing is sent, so nothing could be paid twice; what is sent then is paid once under this.
+        body = msgspec.structs.replace(body, reference_id=quote_id)
     said = await simulate(ports, caller, ref, TransferQuestion(body))
     action = transaction(body).action
     chain = ports.chains.active if body.chain_id is None else ports.chains.find(body.chain_id)
@@ -63,7 +67,7 @@ async def quote(ports: Ports, caller: SessionCaller, ref: AgentRef, body: Transf
         raise UnknownChain
     agent = await shown.get(ports, ref)
     return TransferQuote(
-        quote_id=ids.new_uuid(),
+        quote_id=quote_id,
         chain_id=chain.id,
         caip2=caip2(chain),
         from_=agent.wallet_addresses.of(chain.family),

@@ -167,12 +167,14 @@ class IntentFailed(IntentEvent, frozen=True, kw_only=True):
     """An intent failed, or a person closed it as failed."""
 
     event: ClassVar[str] = "intent.failed"
+    reason: Annotated[str | None, described("The `code` of its result: what went wrong.")]
 
 
 class IntentRejected(IntentEvent, frozen=True, kw_only=True):
     """A person rejected an intent."""
 
     event: ClassVar[str] = "intent.rejected"
+    reason: Annotated[str | None, described("The reason that was given.")]
 
 
 class IntentCanceled(IntentEvent, frozen=True, kw_only=True):

@@ -89,12 +89,14 @@ async def open_sign_in(identity: Identity, message: OpenSignIn, call: Call[None]
         under = await requests.locked(connection, identity, message.state)
         request = under.request
         asked = (message.kind, message.provider, message.tenant if message.kind == "oidc" else request.tenant)
-        is_its = not under.opened and asked == (request.kind, request.provider, request.tenant)
+        is_its = asked == (request.kind, request.provider, request.tenant)
         own = tokens.equal(tokens.digest(message.browser), bytes.fromhex(request.browser))
-        if is_its and own:
+        if not (is_its and own):
+            # Of somebody else's state nothing is told, and it is used up all the same.
+            await requests.end(connection, under.state)
+        elif not under.opened:
             return await _opened(connection, identity, message, call.origin, under)
-        # Of somebody else's state nothing is told, and it is used up all the same.
-        await requests.end(connection, under.state)
+        # What is opened is not opened again; the first to come is still at it, and ends it.
     raise SignInStateInvalid
 
 

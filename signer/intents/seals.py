@@ -10,16 +10,7 @@ from custody.kit.logs import logger
 from custody.protocol.signer.intents import IntentStatus
 from custody.protocol.signer.orders import Refused, Signed
 from custody.protocol.signer.refusals import IntentAbsent, IntentTampered
-from custody.webhooks.events import (
-    IntentAuthorized,
-    IntentCanceled,
-    IntentCreated,
-    IntentEvent,
-    IntentExecuted,
-    IntentExpired,
-    IntentFailed,
-    IntentRejected,
-)
+from custody.webhooks import events
 from custody.webhooks.payload import emitted
 from custody.worker.sealing import Tampered
 from signer.intents.sealed import INTENT_MAC, Sealed
@@ -29,15 +20,16 @@ from signer.signing_state import SigningState
 log = logger(__name__)
 # Beside the payload: the rest of the row, its indexes, its rows of the log.
 ROW_BYTES = 2_048
+_CODE_LENGTH = 64
 _READ = "SELECT *, service_now() AS now FROM intents WHERE tenant_id = $1 AND id = $2"
-EVENTS: dict[IntentStatus, type[IntentEvent]] = {
-    "pending": IntentCreated,
-    "authorized": IntentAuthorized,
-    "executed": IntentExecuted,
-    "failed": IntentFailed,
-    "rejected": IntentRejected,
-    "canceled": IntentCanceled,
-    "expired": IntentExpired,
+EVENTS: dict[IntentStatus, type[events.IntentEvent]] = {
+    "pending": events.IntentCreated,
+    "authorized": events.IntentAuthorized,
+    "executed": events.IntentExecuted,
+    "failed": events.IntentFailed,
+    "rejected": events.IntentRejected,
+    "canceled": events.IntentCanceled,
+    "expired": events.IntentExpired,
 }
 
 
@@ -109,7 +101,7 @@ def step(
         reason=reason,
         next_mac=sealed(signer, after),
         told=msgspec.json.encode(told(after)).decode(),
-        events=event(after),
+        events=event(after, reason or _code(result)),
     )
 
 
@@ -119,11 +111,19 @@ def told(intent: Sealed) -> dict[str, Any]:
     return said if intent.agent is None else {"agentId": intent.agent, **said}
 
 
-def event(intent: Sealed) -> str:
+def event(intent: Sealed, why: str | None = None) -> str:
     """The event of the state that an intent has come to; none for one that is still under way."""
     if (kind := EVENTS.get(intent.status)) is None:
         return "[]"
-    return emitted(kind(intent_id=intent.id, intent_type=intent.type, agent_id=intent.agent, status=intent.status))
+    more = {"reason": why} if "reason" in kind.__struct_fields__ else {}
+    said = kind(intent_id=intent.id, intent_type=intent.type, agent_id=intent.agent, status=intent.status, **more)
+    return emitted(said)
+
+
+def _code(result: Any) -> str | None:
+    """The word for what went wrong; a result that a person gave may have anything in its place."""
+    code = result.get("code") if isinstance(result, dict) else None
+    return code if isinstance(code, str) and len(code) <= _CODE_LENGTH else None
 
 
 def intent_step(

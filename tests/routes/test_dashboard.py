@@ -115,3 +115,17 @@ def test_huge_amounts_are_exact(tenant: Tenant, agent: Agent) -> None:
 
 def test_an_absent_agent_is_404(tenant: Tenant) -> None:
     assert tenant.get("/dashboard/absent").json()["data"]["code"] == "agent_absent"
+
+
+def test_a_limit_on_one_order_has_both_of_its_names_and_can_be_put_back(tenant: Tenant) -> None:
+    given = [rule("spending-limit", maxPerTransaction="7"), rule("spending-limit", maxPerTx="8", maxPerDay="9")]
+    agent = tenant.agent(*given)
+
+    shown = tenant.ok("GET", f"/dashboard/{agent.id}")["policies"]
+
+    assert [one["config"] for one in shown] == [
+        {"maxPerTransaction": "7", "maxPerTx": "7"},
+        {"maxPerTx": "8", "maxPerDay": "9"},
+    ]
+    kept = tenant.ok("PUT", f"/agents/{agent.id}/policies", shown)
+    assert [one["config"] for one in kept] == [one["config"] for one in shown]

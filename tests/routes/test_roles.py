@@ -244,6 +244,7 @@ RULES: tuple[tuple[set[str], str | None, str], ...] = (
         POST /user/me/wallet
         GET /user/me/wallets
         POST /vault/{agentId}/transactions/{txId}/replace
+        POST /vault/{agentId}/actions/transfer
         POST /vault/{agentId}/actions/transfer/quote
         GET /vault/{agentId}/actions/{actionId}
     """,

@@ -183,6 +183,7 @@ def test_the_index_of_submit_is_that_of_init(person: Person) -> None:
 
     assert said(submitted(person, sealed(of_one, key))) == (400, "import_wrong_agent")
     assert said(submitted(person, sealed(of_zero, key, walletIndex=1))) == (400, "import_wrong_agent")
+    assert said(submitted(person, sealed(of_one, key, walletIndex=2))) == (400, "wrong_wallet_index")
     assert submitted(person, sealed(of_one, key, walletIndex=1)).status_code == 200
 
 
@@ -199,7 +200,7 @@ def test_another_persons_session_is_none(person: Person, service: Service) -> No
 
 
 def test_there_is_no_import_into_a_wallet_that_was_not_made(person: Person) -> None:
-    assert said(person.post(f"{WALLET}/import/init", json={"chain": "evm"})) == (404, "user_wallet_absent")
+    assert said(person.post(f"{WALLET}/import/init", json={"chain": "evm"})) == (400, "wrong_wallet_index")
 
 
 def test_a_delegated_signer_is_made_listed_and_revoked(person: Person) -> None:

@@ -2,7 +2,7 @@
 
 from api.http.bodies import MAX_INTENT_BODY
 from api.http.endpoint import Routes
-from api.http.who import admin_mfa, agent_token, asking, narrower
+from api.http.who import admin_mfa, asking, narrower
 from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
 from custody.chains.evm.calls import CallsTooLong, EmptyCall
 from custody.chains.orders import CallsOrder, TransferOrder
@@ -41,18 +41,19 @@ async def quote_transfer(ports: Ports, caller: SessionCaller, agent: AgentRef, b
 
 @routes.post(
     "/<agent>/actions/transfer",
-    who=narrower(agent_token, than=SignOrder),
+    who=asking(SignOrder),
     fails=(*ORDER, *NODE, *EVM, *TRANSFER, ReferenceTaken, SignerRequired),
     private=True,
     queues=True,
     headers_too=("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
 )
 async def transfer_funds(
-    ports: Ports, caller: AgentCaller, agent: AgentRef, body: TransferOrder
+    ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: TransferOrder
 ) -> Answered[Transferred]:
     """Transfer a chain's coin or an ERC-20 token, queue the transfer for approval, or refuse it.
 
-    Needs a signer of the agent with the permission `transfer`. A token needs a contract-allowlist that bounds amount
+    Needs a signer of the agent with the permission `transfer`, or the session of an owner or admin with a recent second
+    factor, which is the way where the tenant takes no signers. A token needs a contract-allowlist that bounds amount
     and recipients. A transfer is made once under its `referenceId`: sent again, it is answered as it is then. Where a
     rate-limit rule was evaluated, the `RateLimit-*` headers of a success are that rule's.
     """

@@ -8,21 +8,19 @@ from custody.kit.callers import TenantCaller
 from custody.kit.errors import Frozen
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.imports import BeginImport, FinishImport, Imported, ImportSession, SealedKey
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
+from custody.protocol.signer.import_refusals import (
     ImportByPerson,
     ImportDisabled,
     ImportEnvelope,
     ImportSessionInvalid,
     ImportUnderQuorum,
     ImportWrongAgent,
-    KeyTampered,
-    PolicyTampered,
     TooManyImports,
     WalletInUse,
     WalletTaken,
 )
+from custody.protocol.signer.imports import BeginImport, FinishImport, Imported, ImportSession, SealedKey
+from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, PolicyTampered
 
 routes = Routes("/vault", tag="Key imports")
 # Twice a sealed key of the longest form, every character escaped.

@@ -116,7 +116,7 @@ class SpendingLimitConfig(Config, frozen=True):
     ] = UNSET
     max_per_tx: Annotated[
         DecimalAmount | UnsetType | None,
-        described("Another name for `maxPerTransaction`; give one of the two.", unit=ASSET_UNIT),
+        described("Another name for `maxPerTransaction`; given both, they must be equal.", unit=ASSET_UNIT),
     ] = UNSET
     max_per_day: Annotated[
         DecimalAmount | UnsetType | None, described("The most in any 24 hours, this order included.", unit=ASSET_UNIT)
@@ -145,8 +145,8 @@ class SpendingLimitConfig(Config, frozen=True):
     def terms(self) -> SpendingLimit:
         """The limits as integers."""
         per_transaction, alias = given(self.max_per_transaction, None), given(self.max_per_tx, None)
-        if per_transaction is not None and alias is not None:
-            raise InvalidPolicy("give `maxPerTransaction` or its alias `maxPerTx`, not both")
+        if per_transaction is not None and alias not in (None, per_transaction):
+            raise InvalidPolicy("`maxPerTransaction` and its alias `maxPerTx` differ; give one of them")
         single = per_transaction if alias is None else alias
         per_day, per_week = given(self.max_per_day, None), given(self.max_per_week, None)
         if single is None and per_day is None and per_week is None:

@@ -50,6 +50,7 @@ class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     platform_id: Annotated[str | None, described("The agent's id on your own platform.")]
     tenant_id: Annotated[str, described("The tenant.")]
     wallet_addresses: Annotated[WalletAddresses, described("Where it is paid.")]
+    wallet_address: Annotated[str, described("Where it is paid on EVM chains.")] = ""
     created_at: Annotated[Instant, described("When it was created.")]
     frozen_at: Annotated[Instant | None, described("When it was frozen; null while it is not.")] = None
     frozen_reason: Annotated[str | None, described("Why it was frozen.")] = None
@@ -59,6 +60,10 @@ class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     previous_wallets: Annotated[
         list[PreviousWallet], described("Wallets that imported keys replaced, oldest first.")
     ] = []
+
+    def __post_init__(self) -> None:
+        # One address is never told in two ways.
+        msgspec.structs.force_setattr(self, "wallet_address", self.wallet_addresses.of("evm"))
 
 
 class AgentToken(msgspec.Struct, frozen=True, rename="camel"):

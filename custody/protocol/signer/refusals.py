@@ -275,42 +275,6 @@ class UserSignerRefused(Invalid):
     """A signer of a person's wallet has a credential that is made here, and may neither export nor administer."""
 
 
-class ImportDisabled(Forbidden):
-    """Importing private keys is switched off, by the deployment or by this tenant's second-factor policy."""
-
-
-class ImportByPerson(Forbidden):
-    """Only a signed-in owner or admin imports keys: this tenant requires a recent second factor for it."""
-
-
-class ImportUnderQuorum(Forbidden):
-    """This agent has an enabled approval-quorum rule, so its keys are not replaced; disable the rule by votes first."""
-
-
-class ImportSessionInvalid(Invalid):
-    """Encrypted import session is invalid or expired"""
-
-
-class ImportWrongAgent(Invalid):
-    """This import session is for another agent or wallet; submit it where it was begun. It is still open."""
-
-
-class ImportEnvelope(Invalid):
-    """The envelope does not open; seal it again, to the key of this session. The session is still open."""
-
-
-class TooManyImports(Conflict):
-    """This tenant has as many open import sessions as it may have; finish one, or wait ten minutes."""
-
-
-class WalletInUse(Conflict):
-    """This wallet has signed, or one of its orders waits, so its key is not replaced; import into another agent."""
-
-
-class WalletTaken(Conflict):
-    """Another agent of this tenant has this wallet already."""
-
-
 class PsbtAmbiguous(Invalid):
     """psbtBase64: two independent implementations do not read it alike, so it is not signed; leave out fields that no
     signature needs, such as hints and signatures of others, or have another library write it.

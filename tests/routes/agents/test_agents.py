@@ -30,6 +30,7 @@ def test_an_agent_is_created_with_two_wallets(tenant: Tenant) -> None:
     }
     assert set(made["walletAddresses"]) == {"evm", "solana"}
     assert made["walletAddresses"]["evm"].startswith("0x")
+    assert made["walletAddress"] == made["walletAddresses"]["evm"]
     assert made["createdAt"].endswith("Z")
     assert tenant.ok("GET", "/agents/A_b-c.d:1") == made
 

@@ -1,8 +1,10 @@
 """Sign-in at Google, Discord and X: from the authorize route to the session."""
 
 from contextlib import closing
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import httpx
 import pytest
 
 from tests.fixtures.callers import Client, Tenant
@@ -293,6 +295,32 @@ def test_a_state_works_once(service: Service, oauth: OAuthProviders) -> None:
 
     assert first.status_code == 303
     assert (second.status_code, second.json()["data"]["code"]) == (400, "sign_in_state_invalid")
+
+
+def test_a_second_callback_takes_nothing_from_the_first(service: Service, oauth: OAuthProviders) -> None:
+    """O1: who presses twice at the provider comes in once."""
+    somebody_new(oauth, "google")
+    seconds: list[httpx.Response] = []
+
+    with Flow(service, authorize("google")) as flow:
+        callback = oauth.google.browse(flow.provider_url())
+        cookie = {"Cookie": f"custody-flow={flow.cookies['custody-flow']}"}
+
+        def meanwhile(claims: dict[str, Any]) -> str:
+            seconds.append(httpx.get(callback, headers=cookie, timeout=30))
+            return oauth.google.sign(claims)
+
+        oauth.google.id_token = meanwhile
+        try:
+            code = said(flow.back(callback))["code"]
+        finally:
+            oauth.google.id_token = oauth.google.sign
+        third = flow.back(callback)
+        exchanged = flow.exchange(code)
+
+    refused = [(one.status_code, one.json()["data"]["code"]) for one in (*seconds, third)]
+    assert refused == [(400, "sign_in_state_invalid")] * 2
+    assert exchanged.status_code == 200
 
 
 def test_a_state_of_one_provider_is_nothing_to_another(service: Service, oauth: OAuthProviders) -> None:

@@ -1,11 +1,13 @@
 """The life of an intent: which act leads from which state to which, and who may do it."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.fixtures.callers import Agent, Client, Tenant
@@ -113,7 +115,9 @@ def test_the_same_person_in_another_session_is_the_same_person(
         assert act(again, intent, "cancel").json()["data"]["status"] == "canceled"
 
 
-def test_a_reason_is_kept_and_told(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
+async def test_a_reason_is_kept_and_told(
+    as_owner: Person, tenant: Tenant, agent: Agent, owner: asyncpg.Connection
+) -> None:
     intent = proposed(tenant, transfer(agent))
 
     rejected = act(as_owner, intent, "reject", {"reason": "not this month"}).json()["data"]
@@ -121,6 +125,36 @@ def test_a_reason_is_kept_and_told(as_owner: Person, tenant: Tenant, agent: Agen
     assert rejected["reason"] == "not this month"
     [row] = as_owner.ok("GET", f"/audit/events?action=intent.rejected&resourceId={intent['id']}")["data"]
     assert row["metadata"]["reason"] == "not this month"
+    assert (await told_of(owner, tenant, "intent.rejected"))["reason"] == "not this month"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"executionResult": {"code": "by_hand"}}, "by_hand"),
+        ({"executionResult": {"code": "x" * 65}}, None),
+        ({"executionResult": {"code": [1]}}, None),
+        ({}, None),
+    ],
+    ids=str,
+)
+async def test_an_event_says_why_an_intent_failed(
+    as_owner: Person, tenant: Tenant, agent: Agent, owner: asyncpg.Connection, body: dict[str, Any], reason: str | None
+) -> None:
+    intent = proposed(tenant, transfer(agent))
+
+    assert act(as_owner, intent, "fail", body).status_code == 200
+
+    assert (await told_of(owner, tenant, "intent.failed"))["reason"] == reason
+
+
+async def told_of(owner: asyncpg.Connection, tenant: Tenant, event: str) -> dict[str, Any]:
+    """What the only event of a name says; the scheduler may have published it already."""
+    found = "SELECT data FROM outbox WHERE tenant_id = $1 AND event = $2"
+    rows = await owner.fetch(f"{found} UNION ALL {found.replace('outbox', 'events')}", tenant.id, event)
+    [said] = {row["data"] for row in rows}
+    data: dict[str, Any] = json.loads(said)
+    return data
 
 
 def test_time_runs_out_without_a_hand(as_owner: Person, tenant: Tenant, agent: Agent) -> None:

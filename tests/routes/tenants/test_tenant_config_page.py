@@ -251,6 +251,8 @@ def one_signer(tenant: Tenant, owner: Person) -> None:
     answer = transfer(agent)
     assert (answer.status_code, answer.json()["data"]["code"]) == (403, "automation_disabled")
     people_and_agents_sign(tenant, owner, agent)
+    by_the_owner = owner.post(f"/vault/{agent.id}/actions/transfer", json=body())
+    assert (by_the_owner.status_code, by_the_owner.json()["data"]["status"]) == (200, "signed")
 
 
 def quorum(tenant: Tenant, owner: Person) -> None:

@@ -239,6 +239,9 @@ async def test_two_of_three(
     changed = {"X-Service-Key-Quorum-Signatures": json.dumps(entries)}
     assert said(order.send(malformed | changed)) == (401, "signature_malformed")
     assert nothing_written(agent)
+    told = order.send(order.agreed(quorum, first.pair, second.pair, stranger.pair)).json()
+    assert told["data"]["notCounted"] == {stranger.id: "it is no member"}
+    assert told["error"].endswith(f" {stranger.id} does not count: it is no member.")
     assert await used_up(owner, tenant) == 0
     answer = order.send(order.agreed(quorum, third.pair, first.pair))
     found = agent.ok("GET", f"/vault/{agent.id}/transactions/{answer.json()['data']['txId']}")["authorization"]

@@ -82,6 +82,19 @@ def test_a_quote_says_what_the_transfer_then_does(as_owner: Person, tenant: Tena
     assert (row["policyResults"], row["effects"]) == (said["results"], said["effects"])
 
 
+def test_a_quote_without_a_reference_gives_its_own(as_owner: Person, tenant: Tenant, evm_node: EvmNode) -> None:
+    agent = authorised(as_owner, tenant.agent(*RULES))
+    evm_node.fund(agent.evm_address)
+
+    said = quote(as_owner, agent, broadcast=True)
+    request = {name: one for name, one in said["request"].items() if one is not None}
+    first, again = transfer(agent, **request), transfer(agent, **request)
+
+    assert (said["decision"], request["referenceId"]) == ("sign", said["quoteId"])
+    assert (first.status_code, again.json()["data"]["id"]) == (200, first.json()["data"]["id"])
+    assert quote(as_owner, agent, broadcast=True, referenceId="mine")["request"]["referenceId"] == "mine"
+
+
 def test_a_quote_names_what_is_missing(as_owner: Person, tenant: Tenant, evm_node: EvmNode) -> None:
     agent = tenant.agent(*RULES)
 

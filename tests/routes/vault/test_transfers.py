@@ -1,6 +1,7 @@
 """Transfers: who may ask for one, what is signed, what is refused, and once under a reference."""
 
 import asyncio
+from contextlib import closing
 from typing import Any
 
 import asyncpg
@@ -10,7 +11,8 @@ import pytest
 from tests.fixtures.authorised import Order
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.eventually import soon
-from tests.fixtures.people import Person
+from tests.fixtures.people import Person, member
+from tests.fixtures.server import Service
 from tests.fixtures.signers import new_key, new_signer
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import TOKEN_CONTRACT
@@ -80,7 +82,6 @@ def test_a_native_transfer_is_signed(payer: Agent, evm_node: EvmNode) -> None:
         ({"chainId": 101}, "unsupported_chain"),
         ({"chainId": 102}, "unsupported_chain"),
         ({"chainId": 999_999}, "unknown_chain"),
-        ({"broadcast": True}, "reference_required"),
         ({"data": "0x"}, "bad_body"),
     ],
     ids=str,
@@ -91,6 +92,12 @@ def test_a_transfer_that_is_wrong_by_itself_is_400(
     answer = as_owner.post(f"/vault/{agent.id}/actions/transfer/quote", json=fields(**changed))
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, code), answer.text
+
+
+def test_a_transfer_that_is_broadcast_without_a_reference_is_400(payer: Agent) -> None:
+    answer = transfer(payer, broadcast=True)
+
+    assert (answer.status_code, answer.json()["data"]["code"]) == (400, "reference_required")
 
 
 def test_a_token_that_is_our_own_wallet_is_400(as_owner: Person, agent: Agent) -> None:
@@ -300,6 +307,26 @@ def test_a_signature_for_a_quote_authorises_no_transfer(as_owner: Person, tenant
 
     assert (refused.status_code, refused.json()["data"]["code"]) == (401, "signature_mismatch")
     assert (signed.status_code, signed.json()["data"]["status"]) == (200, "signed")
+
+
+def test_a_transfer_of_a_person_is_for_owners_and_admins_with_a_recent_second_factor(
+    service: Service, as_owner: Person, tenant: Tenant
+) -> None:
+    agent = tenant.agent(rule("spending-limit", maxPerTransaction="5"), rule("auto-approve-threshold", threshold="3"))
+    path = f"/vault/{agent.id}/actions/transfer"
+    with (
+        closing(member(service, tenant, "developer", mfa=True)) as developer,
+        closing(member(service, tenant, "admin")) as admin,
+    ):
+        refused = [client.post(path, json=fields()) for client in (developer, admin, tenant, agent)]
+    by_rules = [as_owner.post(path, json=fields(value=value)) for value in ("3", "4", "6")]
+    item = tenant.ok("GET", "/approvals")[0]
+    tenant.ok("POST", f"/approvals/{item['id']}/approve")
+
+    codes = ["wrong_role", "mfa_required", "wrong_kind", "signer_required"]
+    assert [(one.status_code, one.json()["data"]["code"]) for one in refused] == [(403, code) for code in codes]
+    assert [one.status_code for one in by_rules] == [200, 202, 403]
+    assert tenant.ok("GET", f"/vault/{agent.id}/transactions/{item['txId']}")["status"] == "signed"
 
 
 def test_a_retry_needs_a_signer_too(as_owner: Person, payer: Agent) -> None:

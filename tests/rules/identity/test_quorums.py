@@ -6,7 +6,7 @@ import random
 import pytest
 
 from custody.identity.authority import Authority, Quorum, Signer
-from custody.identity.quorums import QuorumCycle, QuorumTooDeep, agreed, check_shape
+from custody.identity.quorums import QuorumCycle, QuorumTooDeep, agreed, check_shape, uncounted
 from tests.fixtures.thorough import THOROUGH
 
 SIGN = frozenset({"sign_transaction"})
@@ -69,6 +69,39 @@ def test_one_signer_who_stands_nowhere_in_the_tree_refuses_all(shown):
 )
 def test_a_second_signer_must_be_another_and_active_and_permitted(other):
     assert not enough([quorum("q", 2, "a b c")], [signer("a"), other, signer("c")], "a b")
+
+
+def not_counted(quorums, signers, shown):
+    """Who does not count for the first quorum, and why."""
+    authority = Authority({one.id: one for one in signers}, {one.id: one for one in quorums})
+    return uncounted(authority, quorums[0].id, shown.split(), SIGN)
+
+
+def test_a_signer_who_does_not_count_is_named_with_the_reason():
+    same = [signer("a"), signer("b", subject="a"), signer("c", key=b"k"), signer("d", key=b"k"), signer("e")]
+
+    assert not_counted([quorum("q", 4, "a b c d")], same, "d c b a e") == {
+        "b": "it has the subject or the key of a, which counts",
+        "d": "it has the subject or the key of c, which counts",
+        "e": "it is no member",
+    }
+    assert not_counted([quorum("q", 4, "a c e")], same, "a c") == {}
+
+
+@pytest.mark.parametrize(
+    ("child", "why"),
+    [
+        ([quorum("r", 1, "b", status="paused")], "it is paused"),
+        ([quorum("r", 1, "b", permissions=OTHER)], "it lacks the permission that this route needs"),
+        ([quorum("r", 2, "b c")], "too few of its own members agreed"),
+        ([], "it is revoked"),
+        ([quorum("r", 1, "b")], None),
+    ],
+)
+def test_a_member_quorum_that_does_not_count_is_named_with_the_reason(child, why):
+    said = not_counted([quorum("q", 3, "a b", "r"), *child], THREE, "a b")
+
+    assert said == ({} if why is None else {"r": why})
 
 
 def test_two_signers_with_one_public_key_count_once():

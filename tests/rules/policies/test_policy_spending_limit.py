@@ -131,7 +131,7 @@ def test_an_amount_is_a_plain_decimal_string_that_fits_256_bits(amount):
     [
         {},
         {"asset": "evm:native"},
-        {"maxPerTx": "1", "maxPerTransaction": "1"},
+        {"maxPerTx": "1", "maxPerTransaction": "2"},
         {"maxPerDay": "1", "maxPerMonth": "1"},
         {"maxPerDay": "1", "asset": "evm:8453:0xtoken"},
         {"maxPerDay": "1", "asset": "solana:not-a-mint"},
@@ -142,6 +142,12 @@ def test_an_amount_is_a_plain_decimal_string_that_fits_256_bits(amount):
 def test_a_limit_that_says_nothing_clear_is_not_accepted(config):
     with pytest.raises(InvalidPolicy, match=r"Rule 1\b"):
         limit(**config)
+
+
+def test_one_limit_under_both_of_its_names_is_one():
+    both = limit(maxPerTx="5", maxPerTransaction="5")
+
+    assert [judge(both, native(amount), facts()).decision for amount in (5, 6)] == ["sign", "refuse"]
 
 
 def test_a_threshold_queues_above_and_signs_at_its_value():
