@@ -25,7 +25,7 @@ from custody.kit.answers import (
     Throttled,
 )
 from custody.kit.cursors import NEXT_CURSOR
-from custody.kit.paging import Listed, Total, total_headers
+from custody.kit.paging import Listed, Total, offset_headers, total_headers
 
 # Where a browser was sent is nobody else's: the address may have a code in it.
 PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
@@ -82,10 +82,10 @@ def _kinds(hint: Any) -> Iterator[Any]:
         yield hint
 
 
-def response_of(answer: object, *, status: int, raw: bool, public_url: str) -> HTTPResponse:
+def response_of(answer: object, *, status: int, raw: bool, public_url: str, offset: int | None = None) -> HTTPResponse:
     """The response to an answer; one that is of no kind of its own is the data of a success.
 
-    `public_url`: where browsers reach the service.
+    `public_url`: where browsers reach the service. `offset`: that of the request, of a list without cursors.
     """
     match answer:
         case Recorded():
@@ -115,6 +115,8 @@ def response_of(answer: object, *, status: int, raw: bool, public_url: str) -> H
             response = envelope.raw(status, answer) if raw else envelope.succeeded(status, answer)
     if onwards := getattr(answer, "next_cursor", None):
         response.headers[NEXT_CURSOR] = onwards
+    if offset is not None and (page_of := getattr(answer, "page_of", None)):
+        response.headers.update(offset_headers(offset, *page_of))
     return response
 
 

@@ -196,6 +196,12 @@ class Endpoint(Declared, frozen=True, kw_only=True):
         """
         return self.method != "GET" and 410 not in self.returns
 
+    @property
+    def by_offset(self) -> bool:
+        """Whether it answers pages that only an offset names."""
+        fields = getattr(self.query, "__struct_fields__", ())
+        return "offset" in fields and "cursor" not in fields
+
 
 class Routes:
     """The routes of one file, all below one prefix.

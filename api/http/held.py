@@ -15,8 +15,10 @@ from custody.kit.errors import TooMany
 FREE_BYTES = 64 * 1024
 MAX_HELD_EACH = 16 * 1024 * 1024
 MAX_HELD = 128 * 1024 * 1024
-# Requests with a long body that are worked on for one tenant: each takes the loop for milliseconds.
+# Requests with a long body or a long answer that are worked on for one tenant: each takes the loop for milliseconds.
 MAX_LONG_AT_ONCE = 4
+# Reads that are known to answer at length, by whose they are and by route; of others one is found out anew.
+MAX_KNOWN_LONG = 10_000
 
 
 class TooMuchHeld(TooMany):
@@ -30,15 +32,29 @@ class Held:
         self._all = 0
         self._each: Counter[str] = Counter()
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._long: dict[tuple[str, str], int] = {}
 
     def room(self, name: str, size: int) -> None:
         """Raise TooMuchHeld if so many bytes more would be too much."""
         if size > FREE_BYTES and (self._each[name] + size > MAX_HELD_EACH or self._all + size > MAX_HELD):
             raise TooMuchHeld
 
+    def expected(self, name: str, route: str) -> int:
+        """How long the longest answer was that a read of this route made for somebody; 0 where all were short."""
+        return self._long.get((name, route), 0)
+
+    def answered(self, name: str, route: str, size: int) -> None:
+        """Remember a long answer: how long one is, is known only when the work is done."""
+        if size <= FREE_BYTES:
+            return
+        longest = max(size, self._long.pop((name, route), 0))
+        if len(self._long) >= MAX_KNOWN_LONG:
+            del self._long[next(iter(self._long))]
+        self._long[name, route] = longest
+
     @asynccontextmanager
     async def turn(self, name: str, size: int) -> AsyncIterator[None]:
-        """Wait until few enough long bodies of one tenant are worked on; a short one never waits."""
+        """Wait until few enough long bodies and answers of one tenant are worked on; a short one never waits."""
         if size <= FREE_BYTES:
             yield
             return

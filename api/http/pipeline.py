@@ -134,8 +134,14 @@ class Pipeline:
         with self.held.hold(holder, size):
             # Only now: nobody else's body is read, and none that a limit refuses.
             await bodies.receive(request, endpoint.max_body)
-            async with self.held.turn(holder, len(request.body)):
+            route = endpoint.contract_path
+            reads = endpoint.method == "GET"
+            expected = self.held.expected(holder, route) if reads else 0
+            async with self.held.turn(holder, max(expected, len(request.body))):
                 response = await self._answered(endpoint, request, caller, origin, path)
+                if reads:
+                    # A stream has no body.
+                    self.held.answered(holder, route, len(getattr(response, "body", None) or b""))
         return streams.whole(response, self.held, holder, request.method)
 
     async def _answered(
@@ -160,7 +166,11 @@ class Pipeline:
             again = partial(self._credentials.caller, request, endpoint.who, origin, acts=False)
             return streams.response(answer, again, head=request.method == "HEAD")
         response = answers.response_of(
-            answer, status=endpoint.status, raw=endpoint.raw_answer, public_url=self._settings.public_url
+            answer,
+            status=endpoint.status,
+            raw=endpoint.raw_answer,
+            public_url=self._settings.public_url,
+            offset=decoding.query_of(request, endpoint).offset if endpoint.by_offset else None,
         )
         if replayed:
             response.headers["Idempotency-Replayed"] = "true"

@@ -6,6 +6,7 @@ from api.http.who import asking, tenant_read
 from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
 from custody.chains.evm.calls import CallsTooLong, EmptyCall
 from custody.intents import store
+from custody.intents.listed import IntentList, IntentQuery
 from custody.intents.payloads import AllRules, BadPayload, RpcMethodNotAllowed
 from custody.intents.types import (
     AuthorizationDetailsUnsupported,
@@ -13,8 +14,6 @@ from custody.intents.types import (
     DecisionBody,
     FailBody,
     Intent,
-    IntentList,
-    IntentQuery,
     NewIntentBody,
     TtlTooLong,
     TwoExpiries,
@@ -98,7 +97,7 @@ async def create_intent(ports: Ports, caller: TenantCaller, body: NewIntentBody)
 
 @routes.get("", who=tenant_read)
 async def list_intents(ports: Ports, caller: TenantCaller, query: IntentQuery) -> IntentList:
-    """List intents, newest first; every filter that is given must match."""
+    """List intents, newest first; every filter that is given must match. Long payloads and results come on demand."""
     return await store.all_of(ports.pool, caller.tenant, query)
 
 

@@ -85,7 +85,7 @@ class Intents(Page):
         client, book = self.app.client, book_of(self.app.client)
         wanted = (None,) if self._all else _WAITING
         pages = await asyncio.gather(
-            *(client.get("/intents", IntentPage, status=state, limit=MOST) for state in wanted)
+            *(client.get("/intents", IntentPage, status=state, limit=MOST, include="data") for state in wanted)
         )
         await book.read(client)
         self._names = {agent.id: agent.name for agent in book.agents()}

@@ -143,7 +143,7 @@ async def get(ports: Ports, tenant: str, account_id: str) -> DigitalAssetAccount
 async def all_of(ports: Ports, tenant: str, query: AccountQuery) -> AccountList:
     """A page of a tenant's accounts, newest first."""
     async with tenant_models(ports.pool, tenant) as scope:
-        accounts, total = await store.page(query)
+        accounts, total = await store.page(scope, query)
         found = [(account, store.members_of(account)) for account in accounts]
         standings = await store.standings(scope, [agent for _, some in found for agent in _ids(some)])
     await shown.vouch(ports, tenant, shown.unvouched(ports, tenant, _claimed(standings)))

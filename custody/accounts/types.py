@@ -314,12 +314,17 @@ class DigitalAssetAccount(msgspec.Struct, frozen=True, rename="camel", kw_only=T
 
 
 class AccountList(msgspec.Struct, frozen=True):
-    """A page of accounts, newest first."""
+    """A page of accounts, newest first; it ends before its limit where it reaches 4 MiB."""
 
     accounts: Annotated[list[DigitalAssetAccount], described("The accounts.")]
     total: Annotated[int, described("How many there are.")]
     limit: Annotated[int, described("How many a page has at most.")]
     offset: Annotated[int, described("How many were skipped.")]
+
+    @property
+    def page_of(self) -> tuple[int, int]:
+        """How many rows are here, and how many there are."""
+        return len(self.accounts), self.total
 
 
 class DeletedAccount(msgspec.Struct, frozen=True):
@@ -357,6 +362,11 @@ class AggregationList(msgspec.Struct, frozen=True):
     total: Annotated[int, described("How many there are.")]
     limit: Annotated[int, described("How many a page has at most.")]
     offset: Annotated[int, described("How many were skipped.")]
+
+    @property
+    def page_of(self) -> tuple[int, int]:
+        """How many rows are here, and how many there are."""
+        return len(self.aggregations), self.total
 
 
 class WalletBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

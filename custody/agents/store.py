@@ -1,6 +1,6 @@
 """Queries of agents."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -8,11 +8,13 @@ from custody.agents.types import AgentQuery
 from custody.chains.families import WALLETS
 from custody.kit import clock
 from custody.kit.db import Pool
-from custody.kit.paging import Listed, bound, listed
+from custody.kit.paging import Listed, bound, fitting, listed
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.agents import Agent, PreviousWallet, WalletAddresses
 from custody.protocol.signer.refusals import AgentAbsent
 
+# The function gives the rows in their order; the count comes with each.
+_PAGE: Final = fitting("SELECT * FROM agents_page($1, $2, $3, $4, $5) WITH ORDINALITY", "ordinality")
 _decode_addresses = msgspec.json.Decoder(dict[str, str]).decode
 _decode_previous = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
@@ -46,7 +48,7 @@ async def all_of(pool: Pool, tenant: str, query: AgentQuery) -> Listed[Agent]:
     """A tenant's agents, newest first, in one round trip."""
     to_count = bound(query.offset, query.limit)
     rows = await pool.fetch(
-        "SELECT * FROM agents_page($1, $2, $3, $4, $5)",
+        _PAGE,
         tenant,
         query.platform_id,
         query.limit,

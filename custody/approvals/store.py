@@ -15,7 +15,7 @@ from custody.approvals.types import (
 )
 from custody.kit import clock, cursors
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, bound, listed
+from custody.kit.paging import AROUND, Listed, bound, fitting, listed
 from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
 from custody.kit.tenant_semaphore import TenantSemaphore
@@ -58,12 +58,17 @@ _SHOWN = (
     "(SELECT json_agg(json_build_array(v.user_id, k.fingerprint, v.voted_at) ORDER BY v.voted_at) "
     "FROM approval_votes v JOIN approver_keys k ON k.tenant_id = $1 AND k.id = v.key_id AND k.revoked_at IS NULL "
     "WHERE v.tenant_id = $1 AND v.kind = 'approval' AND v.subject = p.id::text "
-    "AND (p.status <> 'pending' OR v.until > service_now()))::text AS votes, t.order_text "
+    "AND (p.status <> 'pending' OR v.until > service_now()))::text AS votes{more} "
     "FROM p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
     "JOIN agents a ON a.tenant_id = p.tenant_id AND a.id = p.agent_id "
     "LEFT JOIN (SELECT m.user_id::text AS user_id, COALESCE(u.name, u.email, u.wallet) AS name "
     "FROM memberships m, user_profile(m.user_id) u WHERE m.tenant_id = $1 "
     "AND m.user_id::text IN (SELECT resolved_by_user_id FROM p)) d ON d.user_id = p.resolved_by_user_id"
+)
+# Of a row `q`: beside what is long, what a person said of it and the rules that ask for votes.
+_SIZE = (
+    f"{AROUND} + octet_length(effects) + octet_length(policy_results) + 6 * COALESCE(octet_length(reason), 0) "
+    "+ COALESCE(octet_length(quorums), 0) + 4 * COALESCE(octet_length(votes), 0)"
 )
 # Behind a place: the first condition is the one that an index serves.
 _BEHIND = "p.requested_at <= ${at} AND (p.requested_at < ${at} OR p.id > ${id})"
@@ -92,13 +97,13 @@ async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: Approva
     if place is not None:
         where += " AND " + _BEHIND.format(at=len(arguments) + 1, id=len(arguments) + 2)
         arguments += [place.at, place.id]
-    page = (
-        f"{_CLOCK}, p AS MATERIALIZED (SELECT p.*, {_STATUS} AS shown_status {source} {where} {_ORDER} "
-        f"LIMIT {int(query.limit) + 1} OFFSET {int(query.offset)}) {_SHOWN} {_ORDER}"
-    )
+    items = f"SELECT p.*, {_STATUS} AS shown_status {source} {where} {_ORDER} "
+    items += f"LIMIT {int(query.limit) + 1} OFFSET {int(query.offset)}"
+    by_size = fitting(f"{_shown()} {_ORDER}", "requested_at DESC, id", _SIZE, most=query.limit)
+    page = f"{_CLOCK}, p AS MATERIALIZED ({items}) {by_size}"
     async with reading(pool, share, tenant) if of_order else tenant_scope(pool, tenant) as connection:
-        found = await connection.fetch(page, *arguments)
-        rows, more = found[: query.limit], len(found) > query.limit
+        rows = await connection.fetch(page, *arguments)
+        more = bool(rows) and rows[0]["found"] > len(rows)
         if place is not None:
             total = place.total_at(len(rows), more=more)
         else:
@@ -110,13 +115,19 @@ async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: Approva
 
 async def get(pool: Pool, tenant: str, approval_id: str) -> ApprovalInFull:
     """One item, or ApprovalAbsent."""
-    one = f"{_CLOCK}, p AS MATERIALIZED (SELECT p.*, {_STATUS} AS shown_status {_OF_TENANT} p.id = $2) {_SHOWN}"
+    asked = f"SELECT p.*, {_STATUS} AS shown_status {_OF_TENANT} p.id = $2"
+    one = f"{_CLOCK}, p AS MATERIALIZED ({asked}) {_shown(', t.order_text')}"
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(one, tenant, approval_id)
     if row is None:
         raise ApprovalAbsent
     item = msgspec.structs.asdict(_approval(row))
     return ApprovalInFull(**item, order=row["order_text"])
+
+
+def _shown(more: str = "") -> str:
+    """The query of what is shown of the items `p`, with more columns."""
+    return _SHOWN.replace("{more}", more)
 
 
 def _filters(query: ApprovalQuery, arguments: list[Any]) -> list[str]:

@@ -48,5 +48,8 @@ READ: Final = (
     ", ".join(map(_column, COLUMNS))
     + f", array_remove(ARRAY[{', '.join(map(_outside, [*_MAX, 'created_at']))}]::text[], NULL) AS unreadable"
 )
+_SIZES = {name: f"LEAST(COALESCE(octet_length(a.{name}), 0), {most})" for name, most in _MAX.items()}
 # How many bytes of it are read at most.
-SIZE: Final = " + ".join(f"LEAST(COALESCE(octet_length(a.{name}), 0), {most})" for name, most in _MAX.items())
+SIZE: Final = " + ".join(_SIZES.values())
+# And in an answer: metadata is JSON already, of any other text each character may become six.
+SHOWN_SIZE: Final = " + ".join(size if name == "metadata" else f"6 * {size}" for name, size in _SIZES.items())

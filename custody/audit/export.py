@@ -53,7 +53,7 @@ async def export(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditEx
 async def _csv(pool: Pool, share: TenantSemaphore, tenant: str, wanted: Wanted, query: AuditExportQuery) -> Document:
     below = None if query.cursor is None else int(query.cursor)
     async with reading(pool, share, tenant) as connection:
-        found = await store.page(connection, tenant, wanted, 0, ROWS, below=below)
+        found = await store.page(connection, tenant, wanted, store.Part(0, ROWS, below))
     headers = {NEXT_CURSOR: str(found.rows[-1].row.seq)} if found.more else {}
     # Ten thousand rows take a while to write; other requests go on meanwhile.
     content = await asyncio.to_thread(as_csv, (*leaf.COLUMNS, "unreadable"), map(_cells, found.rows))

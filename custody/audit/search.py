@@ -38,7 +38,8 @@ async def _page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQue
     skipped, below = (0, place.number) if place else (before, None)
     async with reading(pool, share, tenant) as connection:
         try:
-            found = await store.page(connection, tenant, wanted, skipped, query.limit, below=below)
+            part = store.Part(skipped, query.limit, below, of_page=True)
+            found = await store.page(connection, tenant, wanted, part)
         except store.TooWide:
             raise TooWide from None
         counted = await store.count(connection, tenant, wanted, bound(skipped, query.limit).most, below=below)

@@ -9,13 +9,13 @@ from custody.audit import columns, leaf
 from custody.audit.filters import Wanted
 from custody.audit.tree import Place
 from custody.kit.db import Connection
-from custody.kit.paging import Bound, Total
+from custody.kit.paging import AROUND, MAX_PAGE_BYTES, Bound, Total
 
 # Metadata is not indexed, so that acting stays cheap: so many of the newest rows that the other filters leave are read.
 MOST_READ = 100_000
 # How far behind a page rows are counted.
-# Of one file or page: half of what answers of one tenant may hold. A row is bounded, so a page never comes near; a
-# file goes on at its cursor.
+_OF_A_PAGE = f"{columns.SHOWN_SIZE} + {AROUND}"
+# Of one file: half of what answers of one tenant may hold. It goes on at its cursor, as a page does.
 MAX_BYTES = 8 * 1024 * 1024
 # A tenant made again under an id must not see rows of the one before it: those of a tenant begin with its own making.
 # Materialized, or it could be planned as a walk back over all rows until one fits.
@@ -75,6 +75,15 @@ class Sealed(msgspec.Struct, frozen=True):
     read: leaf.Read
 
 
+class Part(msgspec.Struct, frozen=True):
+    """Which of the rows: at most `limit`, and what fits into a page or a file; behind some, or with a lower seq."""
+
+    offset: int
+    limit: int
+    below: int | None = None
+    of_page: bool = False
+
+
 class Rows[T](msgspec.Struct, frozen=True):
     """Rows that were found; `more` says that not all of them are here."""
 
@@ -114,16 +123,15 @@ async def first_index(connection: Connection, tenant: str) -> int | None:
     return 0 if seq is None else await connection.fetchval(_BEGAN_INDEX, tenant, seq)
 
 
-async def page(
-    connection: Connection, tenant: str, wanted: Wanted, offset: int, limit: int, *, below: int | None = None
-) -> Rows[leaf.Read]:
-    """At most `limit` rows and MAX_BYTES, newest first; `below` a seq. Raises TooWide."""
-    found = await _visible(connection, tenant, wanted)
-    if below is not None:
-        found.add("a.seq < {}", below)
+async def page(connection: Connection, tenant: str, wanted: Wanted, part: Part) -> Rows[leaf.Read]:
+    """The rows of a part, newest first. Raises TooWide."""
+    found, offset, limit = await _visible(connection, tenant, wanted), part.offset, part.limit
+    if part.below is not None:
+        found.add("a.seq < {}", part.below)
     plain = list(found.values)
     begin = f"SELECT a.* FROM {found.rows(wanted, offset + limit + 1)} ORDER BY a.seq DESC LIMIT {limit + 1:d}"
-    rows = await connection.fetch(_bounded(f"{begin} OFFSET {offset:d}", "a.seq DESC", limit), *found.values)
+    bounded = _bounded(f"{begin} OFFSET {offset:d}", "a.seq DESC", limit, of_page=part.of_page)
+    rows = await connection.fetch(bounded, *found.values)
     if wanted.paths and _found(rows) < limit:
         read = await connection.fetchval(f"SELECT count(*) FROM ({found.newest(MOST_READ + 1)}) c", *plain)
         if read > MOST_READ:
@@ -239,13 +247,14 @@ async def hashes(connection: Connection, tenant: str, places: Iterable[Place]) -
     return found
 
 
-def _bounded(rows: str, order: str, limit: int, more: str = "") -> str:
-    """The first of these rows as they are read, at most `limit` and MAX_BYTES of them, but one if there is any."""
+def _bounded(rows: str, order: str, limit: int, more: str = "", *, of_page: bool = False) -> str:
+    """The first of these rows as they are read, at most `limit` and what fits, but one if there is any."""
+    size, most_bytes = (_OF_A_PAGE, MAX_PAGE_BYTES) if of_page else (columns.SIZE, MAX_BYTES)
     return (
-        f"SELECT a.found, {more}{columns.READ} FROM (SELECT a.*, {columns.SIZE} AS size, count(*) OVER () AS found,"
-        f" row_number() OVER w AS place, sum({columns.SIZE}) OVER w AS upto"
+        f"SELECT a.found, {more}{columns.READ} FROM (SELECT a.*, {size} AS size, count(*) OVER () AS found,"
+        f" row_number() OVER w AS place, sum({size}) OVER w AS upto"
         f" FROM ({rows}) a WINDOW w AS (ORDER BY {order})) a WHERE a.place <= {limit:d}"
-        f" AND a.upto - a.size < {MAX_BYTES:d} ORDER BY a.place"
+        f" AND (a.upto <= {most_bytes:d} OR a.place = 1) ORDER BY a.place"
     )
 
 

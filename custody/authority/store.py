@@ -4,7 +4,7 @@ from typing import Any
 
 from custody.authority.types import AuthorityQuery
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Total, bound, listed
+from custody.kit.paging import Listed, Total, bound, fitting, listed
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.authority import AgentSigner, KeyQuorum
 from custody.protocol.signer.refusals import AgentAbsent
@@ -31,6 +31,7 @@ async def _page(pool: Pool, ref: AgentRef, query: AuthorityQuery, table: str) ->
         if not await connection.fetchval(_AGENT, ref.tenant, ref.agent):
             raise AgentAbsent
         asked = (ref.tenant, ref.agent, query.status)
-        rows = await connection.fetch(f"SELECT * FROM {table} {_PAGE}", *asked, query.limit, query.offset)
+        page = fitting(f"SELECT * FROM {table} {_PAGE}", "created_at DESC, id")
+        rows = await connection.fetch(page, *asked, query.limit, query.offset)
         to_count = bound(query.offset, query.limit)
         return rows, to_count.total(await connection.fetchval(to_count.query(f"FROM {table} {_OF_AGENT}"), *asked))

@@ -95,3 +95,8 @@ class GasSpend(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     reserved_usd: Annotated[str, described("The sum of all of them, also those not in this page, where it is known.")]
     actual_usd: Annotated[str, described("The sum of all of them, also those not in this page, where it is known.")]
     entries: Annotated[list[GasSpendEntry], described("One page of them, newest first.")]
+
+    @property
+    def page_of(self) -> tuple[int, int]:
+        """How many rows are here, and how many there are."""
+        return len(self.entries), self.count

@@ -3,11 +3,13 @@
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
-from custody.intents.types import Intent, IntentList, IntentQuery
+from custody.intents.listed import MAX_LISTED_BYTES, IntentList, IntentQuery, ListedIntent
+from custody.intents.types import Intent
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import bound
+from custody.kit.paging import AROUND, bound, fitting
 from custody.policies.types import decode_results
 from custody.protocol.signer.refusals import IntentAbsent
 
@@ -19,6 +21,22 @@ _FROM: Final = "FROM intents i, clock WHERE i.tenant_id = $1"
 # Counted beyond the page: who has a million intents waits no longer for a page than who has a thousand.
 # Of one that signs: what has become of its transactions since.
 _TRANSACTIONS: Final = "SELECT id, status, tx_hash FROM transactions WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
+# Of a row `q`, as it is shown in a list: a result in both spellings.
+_SIZE: Final = (
+    f"{AROUND} + COALESCE(octet_length(payload), 0) + 2 * COALESCE(octet_length(result), 0) "
+    "+ COALESCE(octet_length(results), 0) + 6 * COALESCE(octet_length(reason), 0)"
+)
+_BESIDE: Final = (
+    "i.id, i.type, i.agent_id, i.resource_type, i.resource_id, i.digest, i.status, i.expires_at, i.created_at, "
+    "i.updated_at, i.created_by, i.created_by_name, i.authorized_by, i.authorized_at, i.reason, i.results, i.tx_ids"
+)
+# Postgres knows the length of a long text without reading it.
+_SHORT: Final = ", ".join(
+    f"CASE WHEN octet_length(i.{name}) <= {MAX_LISTED_BYTES} THEN i.{name} END AS {name}, "
+    f"CASE WHEN octet_length(i.{name}) > {MAX_LISTED_BYTES} THEN octet_length(i.{name}) END AS {name}_bytes"
+    for name in ("payload", "result")
+)
+_WHOLE: Final = "i.payload, i.result, NULL::integer AS payload_bytes, NULL::integer AS result_bytes"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -50,7 +68,9 @@ async def all_of(pool: Pool, tenant: str, query: IntentQuery) -> IntentList:
             arguments.append(value)
             where += f" AND i.{column} = ${len(arguments)}"
     ordered = f"{_FROM}{where} ORDER BY i.created_at DESC, i.id"
-    page = f"{_CLOCK} SELECT i.*, {_STATUS} {ordered} LIMIT {int(query.limit)} OFFSET {int(query.offset)}"
+    shown = f"SELECT {_BESIDE}, {_WHOLE if query.include else _SHORT}, {_STATUS} {ordered}"
+    by_size = fitting(f"{shown} LIMIT {int(query.limit)} OFFSET {int(query.offset)}", "created_at DESC, id", _SIZE)
+    page = f"{_CLOCK} {by_size}"
     to_count = bound(query.offset, query.limit)
     # In order, so by an index of the tenant's own: who has few would wait for a walk over the rows of all others.
     counted = f"{_CLOCK} {to_count.query(ordered)}"
@@ -58,7 +78,7 @@ async def all_of(pool: Pool, tenant: str, query: IntentQuery) -> IntentList:
         rows = await connection.fetch(page, *arguments)
         total = to_count.total(await connection.fetchval(counted, *arguments))
         orders = await _orders(connection, tenant, rows)
-    intents = [_intent(row, orders) for row in rows]
+    intents = [_listed(row, orders) for row in rows]
     return IntentList(intents, total.rows, total.is_estimate, query.limit, query.offset)
 
 
@@ -83,37 +103,52 @@ async def _orders(connection: Any, tenant: str, rows: list[Any]) -> dict[str, _O
 
 def _intent(row: Any, orders: dict[str, _Order]) -> Intent:
     result = None if row["result"] is None else _told(_decode(row["result"]), orders)
+    return Intent(**_beside(row), payload=_decode(row["payload"]), execution_result=result, execution_result_=result)
+
+
+def _listed(row: Any, orders: dict[str, _Order]) -> ListedIntent:
+    payload, result, bytes_left_out = row["payload"], row["result"], row["result_bytes"]
+    told = None if result is None else _told(_decode(result), orders)
+    left_out = UNSET if bytes_left_out else told
+    return ListedIntent(
+        **_beside(row),
+        payload=UNSET if payload is None else _decode(payload),
+        payload_bytes=row["payload_bytes"] or UNSET,
+        execution_result=left_out,
+        execution_result_=left_out,
+        execution_result_bytes=bytes_left_out or UNSET,
+    )
+
+
+def _beside(row: Any) -> dict[str, Any]:
     created_at, expires_at = row["created_at"], row["expires_at"]
     id_ = str(row["id"])
-    return Intent(
-        id=id_,
-        intent_id=id_,
-        intent_type=row["type"],
-        intent_type_=row["type"],
-        agent_id=row["agent_id"],
-        wallet_id=row["agent_id"],
-        resource_type=row["resource_type"],
-        resource_type_=row["resource_type"],
-        resource_id=row["resource_id"],
-        resource_id_=row["resource_id"],
-        payload=_decode(row["payload"]),
-        digest=row["digest"].hex(),
-        status=row["shown_status"],
-        expires_at=clock.iso(expires_at),
-        expires_at_=clock.unix_microseconds(expires_at) // 1000,
-        created_at=clock.iso(created_at),
-        created_at_=clock.unix_microseconds(created_at) // 1000,
-        updated_at=clock.iso(row["updated_at"]),
-        created_by=row["created_by"],
-        created_by_display_name=row["created_by_name"],
-        created_by_display_name_=row["created_by_name"],
-        authorized_by=None if row["authorized_by"] is None else str(row["authorized_by"]),
-        authorized_at=clock.iso_or_none(row["authorized_at"]),
-        reason=row["reason"],
-        policy_results=None if row["results"] is None else decode_results(row["results"]),
-        execution_result=result,
-        execution_result_=result,
-    )
+    return {
+        "id": id_,
+        "intent_id": id_,
+        "intent_type": row["type"],
+        "intent_type_": row["type"],
+        "agent_id": row["agent_id"],
+        "wallet_id": row["agent_id"],
+        "resource_type": row["resource_type"],
+        "resource_type_": row["resource_type"],
+        "resource_id": row["resource_id"],
+        "resource_id_": row["resource_id"],
+        "digest": row["digest"].hex(),
+        "status": row["shown_status"],
+        "expires_at": clock.iso(expires_at),
+        "expires_at_": clock.unix_microseconds(expires_at) // 1000,
+        "created_at": clock.iso(created_at),
+        "created_at_": clock.unix_microseconds(created_at) // 1000,
+        "updated_at": clock.iso(row["updated_at"]),
+        "created_by": row["created_by"],
+        "created_by_display_name": row["created_by_name"],
+        "created_by_display_name_": row["created_by_name"],
+        "authorized_by": None if row["authorized_by"] is None else str(row["authorized_by"]),
+        "authorized_at": clock.iso_or_none(row["authorized_at"]),
+        "reason": row["reason"],
+        "policy_results": None if row["results"] is None else decode_results(row["results"]),
+    }
 
 
 def _told(result: dict[str, Any], orders: dict[str, _Order]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Invalid
-from custody.kit.shapes import AgentId, Digest, DisplayName, Offset, Reason
+from custody.kit.shapes import AgentId, Digest, DisplayName, Reason
 from custody.policies.types import Result
 from custody.protocol.signer.intents import IntentStatus, IntentType
 
@@ -84,23 +84,6 @@ class NewIntentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     )
 
 
-class IntentQuery(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which intents."""
-
-    status: Annotated[IntentStatus | None, described("Only intents in this state.")] = None
-    intent_type: Annotated[IntentType | None, described("Only intents of this type.")] = None
-    intent_type_: Annotated[IntentType | None, described(_OTHER.format("intentType"))] = msgspec.field(
-        name="intent_type", default=None
-    )
-    type: Annotated[IntentType | None, described(_OTHER.format("intentType"))] = None
-    agent_id: Annotated[AgentId | None, described("Only intents of this agent.")] = None
-    wallet_id: Annotated[AgentId | None, described(_OTHER.format("agentId"))] = msgspec.field(
-        name="wallet_id", default=None
-    )
-    limit: Annotated[Annotated[int, Meta(ge=1, le=200)], described("How many at most.")] = 50
-    offset: Annotated[Offset, described("How many to skip.")] = 0
-
-
 class DecisionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A person's word, and the digest of what they read."""
 
@@ -163,18 +146,6 @@ class Intent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     execution_result_: Annotated[dict[str, Any] | None, described(_OTHER.format("executionResult"))] = msgspec.field(
         name="execution_result"
     )
-
-
-class IntentList(msgspec.Struct, frozen=True, rename="camel"):
-    """A page of intents, newest first."""
-
-    intents: Annotated[list[Intent], described("The intents.")]
-    total: Annotated[
-        int, described("How many there are, counted up to a thousand beyond the page; see `totalIsEstimate`.")
-    ]
-    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
-    limit: Annotated[int, described("How many a page has at most.")]
-    offset: Annotated[int, described("How many were skipped.")]
 
 
 class Throttling(msgspec.Struct, frozen=True, rename="camel"):

@@ -7,11 +7,12 @@ import msgspec
 from custody.identity.joining import WalletPolicy
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page, cut
+from custody.kit.paging import AS_JSON, Listed, Page, cut, fitting
 from custody.people.identity_types import LinkedWallet, WalletViolation, WalletViolations
 from custody.protocol.identity.identities import LinkedIdentity, named, provider_of
 
 _JUDGING = "SELECT judging FROM tenant_config WHERE tenant_id = $1"
+_BEYOND_ONE = fitting("SELECT * FROM wallets_beyond_one($1, $2, $3) WITH ORDINALITY", "ordinality", f"2 * {AS_JSON}")
 _COUNT = "SELECT COALESCE(max(total), 0) FROM wallets_beyond_one($1, 1, 0)"
 
 
@@ -31,7 +32,7 @@ async def violations(pool: Pool, tenant: str, page: Page) -> WalletViolations:
     """Members with more than one linked wallet, the newest members first."""
     async with tenant_scope(pool, tenant) as connection:
         text = await connection.fetchval(_JUDGING, tenant)
-        rows = await connection.fetch("SELECT * FROM wallets_beyond_one($1, $2, $3)", tenant, page.limit, page.offset)
+        rows = await connection.fetch(_BEYOND_ONE, tenant, page.limit, page.offset)
         total = rows[0]["total"] if rows else await connection.fetchval(_COUNT, tenant)
     judging = msgspec.json.decode(text, type=_Judging) if text else _Judging()
     enabled = judging.wallet.restrict_to_one_third_party_wallet

@@ -91,6 +91,11 @@ class WalletViolations(msgspec.Struct, frozen=True, rename="camel"):
     limit: Annotated[int, described("How many a page has at most.")]
     offset: Annotated[int, described("How many were skipped.")]
 
+    @property
+    def page_of(self) -> tuple[int, int]:
+        """How many rows are here, and how many there are."""
+        return len(self.violations), self.total
+
 
 class RemediatedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that was unlinked; the person's sessions have ended."""

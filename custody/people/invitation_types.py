@@ -44,6 +44,11 @@ class InvitationList(msgspec.Struct, frozen=True, rename="camel"):
     limit: Annotated[int, described("How many a page has at most.")]
     offset: Annotated[int, described("How many were skipped.")]
 
+    @property
+    def page_of(self) -> tuple[int, int]:
+        """How many rows are here, and how many there are."""
+        return len(self.invitations), self.total
+
 
 class AcceptBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The token of the invitation."""

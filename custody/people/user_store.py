@@ -6,14 +6,15 @@ import msgspec
 
 from custody.kit import clock
 from custody.kit.db import Pool
-from custody.kit.paging import Listed, Total, bound, listed
+from custody.kit.paging import AS_JSON, Listed, Total, bound, fitting, listed
 from custody.people import linked
 from custody.people.linked import Selector
 from custody.people.user_types import LinkedAccount, PlatformUser, TenantUser, WalletExternalId
 
 _FIND = "SELECT * FROM find_platform_users($1, $2, $3, $4)"
 _GET = "SELECT * FROM platform_user($1)"
-_MEMBERS = "SELECT * FROM tenant_users($1, $2, $3, $4, $5)"
+# What a person signs in with is told with the names of its fields.
+_MEMBERS = fitting("SELECT * FROM tenant_users($1, $2, $3, $4, $5) WITH ORDINALITY", "ordinality", f"2 * {AS_JSON}")
 _HAS_TENANT = "SELECT EXISTS (SELECT FROM platform_tenant($1))"
 _COUNT = "SELECT total FROM tenant_users($1, NULL, 1, 0, $2)"
 _identities = msgspec.json.Decoder(list[tuple[str, str, str]]).decode

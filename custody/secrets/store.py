@@ -9,12 +9,15 @@ import msgspec
 from custody.credentials import types as credentials
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page, bound, listed
+from custody.kit.paging import AROUND, Listed, Page, bound, fitting, listed
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.refusals import AgentAbsent, CredentialRouteAbsent, SecretAbsent
 from custody.protocol.signer.secrets import CredentialRoute, Secret
 
 _READ = "SELECT id, name, description, version, expires_at, created_at, rotated_at FROM secrets"
+_ORDER = "created_at DESC, id"
+_PAGE = f"ORDER BY {_ORDER} LIMIT $2 OFFSET $3"
+_ROUTES = "SELECT id, secret_id, fields, created_at FROM credential_routes WHERE tenant_id = $1"
 _LIVING = "WHERE tenant_id = $1 AND deleted_at IS NULL"
 _STANDING = """
 SELECT a.frozen_at IS NOT NULL AS agent_frozen, t.frozen_at IS NOT NULL AS tenant_frozen
@@ -55,9 +58,7 @@ async def get(pool: Pool, tenant: str, secret: str) -> Secret:
 async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[Secret]:
     """A tenant's secrets, newest first."""
     async with tenant_scope(pool, tenant) as connection:
-        rows = await connection.fetch(
-            f"{_READ} {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3", tenant, page.limit, page.offset
-        )
+        rows = await connection.fetch(fitting(f"{_READ} {_LIVING} {_PAGE}", _ORDER), tenant, page.limit, page.offset)
         to_count = bound(page.offset, page.limit)
         total = to_count.total(await connection.fetchval(to_count.query(f"FROM secrets {_LIVING}"), tenant))
     return listed([_secret(row) for row in rows], total)
@@ -67,8 +68,7 @@ async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed[CredentialRou
     """A tenant's credential routes, newest first, also those whose secret is gone."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(
-            "SELECT id, secret_id, fields, created_at FROM credential_routes WHERE tenant_id = $1 "
-            "ORDER BY created_at DESC, id LIMIT $2 OFFSET $3",
+            fitting(f"{_ROUTES} {_PAGE}", _ORDER, f"octet_length(fields) + {AROUND}"),
             tenant,
             page.limit,
             page.offset,
@@ -84,7 +84,7 @@ async def route(pool: Pool, tenant: str, route_id: str) -> CredentialRoute:
     """One credential route; CredentialRouteAbsent if there is none."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(
-            "SELECT id, secret_id, fields, created_at FROM credential_routes WHERE tenant_id = $1 AND id = $2",
+            f"{_ROUTES} AND id = $2",
             tenant,
             route_id,
         )

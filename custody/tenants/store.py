@@ -8,7 +8,7 @@ import msgspec
 from custody.identity.app_clients import AppClient
 from custody.kit import clock
 from custody.kit.db import Connection, Pool, tenant_scope
-from custody.kit.paging import Listed, Page, Total, bound, listed
+from custody.kit.paging import AROUND, Listed, Page, Total, bound, fitting, listed
 from custody.protocol.identity.api_keys import ApiKey
 from custody.protocol.identity.credentials import AppSecret, SigningKey
 from custody.protocol.identity.refusals import AppClientAbsent
@@ -20,9 +20,11 @@ _CONFIG = (
     "SELECT c.document, c.judging, (SELECT array_agg(a.document ORDER BY a.created_at DESC, a.id) FROM app_clients a "
     "WHERE a.tenant_id = $1) AS clients FROM (VALUES ($1)) AS t (id) LEFT JOIN tenant_config c ON c.tenant_id = t.id"
 )
-_CLIENTS = (
-    "SELECT document, created_at, updated_at FROM app_clients WHERE tenant_id = $1 ORDER BY created_at DESC, id "
-    "LIMIT $2 OFFSET $3"
+_CLIENTS = fitting(
+    "SELECT id, document, created_at, updated_at FROM app_clients WHERE tenant_id = $1 ORDER BY created_at DESC, id "
+    "LIMIT $2 OFFSET $3",
+    "created_at DESC, id",
+    f"octet_length(document) + {AROUND}",
 )
 _HAS_TENANT = "SELECT EXISTS (SELECT FROM tenants WHERE id = $1)"
 _HAS_CLIENT = "SELECT EXISTS (SELECT FROM app_clients WHERE tenant_id = $1 AND id = $2)"

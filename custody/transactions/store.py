@@ -15,7 +15,7 @@ from custody.kit import clock, cursors
 from custody.kit.cursors import Place, Walk
 from custody.kit.db import Connection, Pool, tenant_scope
 from custody.kit.instants import first_moment, last_moment
-from custody.kit.paging import Listed, Total, bound, listed
+from custody.kit.paging import AROUND, Listed, Total, bound, fitting, listed
 from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
 from custody.kit.tenant_semaphore import TenantSemaphore
@@ -34,9 +34,6 @@ from custody.transactions.types import (
     TransactionQuery,
 )
 
-# A page ends before the row that would make it longer than this, but has at least one row.
-MAX_PAGE_BYTES = 4 * 1024 * 1024
-
 _authorized = msgspec.json.Decoder(Authorized).decode
 _SUMMARY = (
     "id, agent_id, kind, status, status_detail, reason, to_address, value, chain_id, caip2, nonce, tx_hash, "
@@ -52,10 +49,10 @@ _LONG_DATA = (
     f"{_LONG} + COALESCE(octet_length(data), 0) + COALESCE(octet_length(signature), 0) "
     "+ 2 * COALESCE(octet_length(signed_bytes), 0)"
 )
-_AROUND = 1_024
 # The kinds whose data is JSON.
 _DOCUMENTS = ("typed_data", "evm_message", "solana_message")
-_ORDER = "ORDER BY created_at DESC, id"
+_BY_TIME = "created_at DESC, id"
+_ORDER = f"ORDER BY {_BY_TIME}"
 # The agent is not a condition: the planner might choose an index that begins with it and walk all of its rows.
 ONE = f"SELECT {_COLUMNS} FROM transactions WHERE tenant_id = $1 AND id = $2"
 
@@ -130,13 +127,9 @@ async def _page(connection: Connection, where: "_Where", query: _Query, walk: Wa
     if place is not None:
         where.behind(place)
     # Only names from this file enter the text; every value is a parameter.
-    rows = await connection.fetch(
-        f"SELECT * FROM (SELECT q.*, sum(long) OVER w AS so_far, row_number() OVER w AS nth, count(*) OVER () AS found "
-        f"FROM (SELECT {columns}, {long} + {_AROUND} AS long FROM transactions WHERE {where.text} {_ORDER} "
-        f"LIMIT {limit + 1} OFFSET {int(query.offset)}) q WINDOW w AS ({_ORDER})) q "
-        f"WHERE nth <= {limit} AND (so_far <= {MAX_PAGE_BYTES} OR so_far = long) {_ORDER}",
-        *where.values,
-    )
+    page = f"SELECT {columns}, {long} + {AROUND} AS long FROM transactions WHERE {where.text} {_ORDER} "
+    page += f"LIMIT {limit + 1} OFFSET {int(query.offset)}"
+    rows = await connection.fetch(fitting(page, _BY_TIME, "long", most=limit), *where.values)
     more = bool(rows) and rows[0]["found"] > len(rows)
     before = place.before if place else query.offset
     # Counted once: the cursor carries the total of the first page.
@@ -174,16 +167,14 @@ async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed[
         "AND (p.expires_at IS NULL OR p.expires_at > service_now())"
     )
     async with tenant_scope(pool, ref.tenant) as connection:
-        rows = await connection.fetch(
+        page = (
             "SELECT p.id AS queue_id, p.status, p.requested_at, t.id, t.to_address, t.value, t.chain_id, "
             "t.policy_results "
             "FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id "
-            f"WHERE {condition} ORDER BY p.requested_at DESC, p.id LIMIT $3 OFFSET $4",
-            ref.tenant,
-            ref.agent,
-            limit,
-            offset,
+            f"WHERE {condition} ORDER BY p.requested_at DESC, p.id LIMIT $3 OFFSET $4"
         )
+        by_size = fitting(page, "requested_at DESC, queue_id", f"octet_length(policy_results) + {AROUND}")
+        rows = await connection.fetch(by_size, ref.tenant, ref.agent, limit, offset)
         to_count = bound(offset, limit)
         counted = to_count.query(f"FROM approvals p WHERE {condition}")
         total = to_count.total(await connection.fetchval(counted, ref.tenant, ref.agent))

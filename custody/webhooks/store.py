@@ -7,7 +7,7 @@ import msgspec
 
 from custody.kit import clock, cursors
 from custody.kit.db import Connection, Pool, tenant_scope
-from custody.kit.paging import Listed, Page, bound, listed
+from custody.kit.paging import Listed, Page, bound, fitting, listed
 from custody.protocol.identity.refusals import WebhookAbsent
 from custody.protocol.identity.webhooks import Delivery, Webhook
 from custody.webhooks.envelope import envelope
@@ -57,12 +57,8 @@ async def get(pool: Pool, tenant: str, webhook: str) -> Webhook:
 async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[Webhook]:
     """A tenant's endpoints, newest first."""
     async with tenant_scope(pool, tenant) as connection:
-        rows = await connection.fetch(
-            f"SELECT * FROM webhook_endpoints {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3",
-            tenant,
-            page.limit,
-            page.offset,
-        )
+        endpoints = f"SELECT * FROM webhook_endpoints {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
+        rows = await connection.fetch(fitting(endpoints, "created_at DESC, id"), tenant, page.limit, page.offset)
         to_count = bound(page.offset, page.limit)
         counted = to_count.query(f"FROM webhook_endpoints {_LIVING}")
         total = to_count.total(await connection.fetchval(counted, tenant))

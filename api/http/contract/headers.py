@@ -8,7 +8,7 @@ from api.http.authorization import MAX_SIGNATURES, takes_one
 from api.http.contract.schemas import UUID
 from api.http.endpoint import Endpoint
 from custody.kit.answers import Redirect
-from custody.kit.paging import TOTAL_IS_ESTIMATE
+from custody.kit.paging import NEXT_OFFSET, TOTAL_IS_ESTIMATE
 from custody.kit.shapes import Uuid
 
 
@@ -32,6 +32,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "Retry-After": _number("Seconds to wait before the next request."),
     "X-Total-Count": _number("How many items there are in all, counted up to a thousand beyond this page."),
     TOTAL_IS_ESTIMATE: _header("`true`: `X-Total-Count` is the least there are; absent otherwise.", const="true"),
+    NEXT_OFFSET: _number("The `offset` of the next page, which may begin before `limit` rows; absent on the last one."),
     "X-Next-Cursor": _header("The `cursor` of the next page or file; absent on the last one."),
     "Content-Disposition": _header("The name of a file; JSON has none."),
     "Idempotency-Replayed": _header("`true`: the answer was stored under this Idempotency-Key.", const="true"),
@@ -130,6 +131,8 @@ def headers_of(endpoint: Endpoint, status: int) -> dict[str, Any]:
         names += ("X-Total-Count", TOTAL_IS_ESTIMATE)
     if status == 200 and "cursor" in getattr(endpoint.query, "__struct_fields__", ()):
         names.append("X-Next-Cursor")
+    if status == 200 and endpoint.by_offset:
+        names.append(NEXT_OFFSET)
     if status == 200 and not _FILES.isdisjoint({endpoint.media, endpoint.media_too}):
         names.append("Content-Disposition")
     if endpoint.hardened and status in endpoint.returns and "public" not in endpoint.who.kinds:

@@ -1,0 +1,72 @@
+"""Lists of intents: what is long of one is there only for who asks for it."""
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from custody.intents.types import Intent
+from custody.kit.described import described
+from custody.kit.shapes import AgentId, Offset
+from custody.protocol.signer.intents import IntentStatus, IntentType
+
+# A payload or a result beyond so many bytes is left out of a list.
+MAX_LISTED_BYTES: Final = 2_048
+
+
+class IntentQuery(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which intents."""
+
+    status: Annotated[IntentStatus | None, described("Only intents in this state.")] = None
+    intent_type: Annotated[IntentType | None, described("Only intents of this type.")] = None
+    intent_type_: Annotated[IntentType | None, described("The same as `intentType`.")] = msgspec.field(
+        name="intent_type", default=None
+    )
+    type: Annotated[IntentType | None, described("The same as `intentType`.")] = None
+    agent_id: Annotated[AgentId | None, described("Only intents of this agent.")] = None
+    wallet_id: Annotated[AgentId | None, described("The same as `agentId`.")] = msgspec.field(
+        name="wallet_id", default=None
+    )
+    limit: Annotated[Annotated[int, Meta(ge=1, le=200)], described("How many at most.")] = 50
+    include: Annotated[Literal["data"] | None, described("`data`: with payloads and results, however long.")] = None
+    offset: Annotated[Offset, described("How many to skip.")] = 0
+
+
+class ListedIntent(Intent, frozen=True, rename="camel", kw_only=True):
+    """An intent in a list; what is longer than 2 KiB is there with `include=data`, else its length alone."""
+
+    payload: Annotated[
+        dict[str, Any] | UnsetType,
+        described("What is to be done, in its one spelling; left out where it is long: `digest` is its hash."),
+    ] = UNSET  # type: ignore[assignment]
+    payload_bytes: Annotated[int | UnsetType, described("How long the payload is that was left out.", unit="bytes")] = (
+        UNSET
+    )
+    execution_result: Annotated[
+        dict[str, Any] | UnsetType | None,
+        described("What carrying it out came to; `code` says why it failed. Left out where it is long."),
+    ] = UNSET  # type: ignore[assignment]
+    execution_result_: Annotated[
+        dict[str, Any] | UnsetType | None,
+        described("The same as `executionResult`."),
+    ] = msgspec.field(name="execution_result", default=UNSET)  # type: ignore[assignment]
+    execution_result_bytes: Annotated[
+        int | UnsetType, described("How long the result is that was left out.", unit="bytes")
+    ] = UNSET
+
+
+class IntentList(msgspec.Struct, frozen=True, rename="camel"):
+    """A page of intents, newest first; it ends before its limit where it reaches 4 MiB."""
+
+    intents: Annotated[list[ListedIntent], described("The intents.")]
+    total: Annotated[
+        int, described("How many there are, counted up to a thousand beyond the page; see `totalIsEstimate`.")
+    ]
+    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
+    limit: Annotated[int, described("How many a page has at most.")]
+    offset: Annotated[int, described("How many were skipped.")]
+
+    @property
+    def page_of(self) -> tuple[int, int]:
+        """How many rows are here, and how many there are."""
+        return len(self.intents), self.total

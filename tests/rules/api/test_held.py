@@ -1,0 +1,62 @@
+"""What one tenant may have the loop make at once: long answers count like long bodies, once a read is known as long."""
+
+import asyncio
+
+from api.http.held import FREE_BYTES, MAX_KNOWN_LONG, MAX_LONG_AT_ONCE, Held
+
+LONG = FREE_BYTES + 1
+
+
+async def entered(held: Held, name: str, route: str, count: int) -> int:
+    """How many of so many reads are worked on before any of them ends."""
+    inside, end = 0, asyncio.Event()
+
+    async def read() -> None:
+        nonlocal inside
+        async with held.turn(name, held.expected(name, route)):
+            inside += 1
+            await end.wait()
+
+    async with asyncio.TaskGroup() as reads:
+        for _ in range(count):
+            reads.create_task(read())
+        # Each begins in its turn of the loop, as far as it gets.
+        for _ in range(count + 1):
+            await asyncio.sleep(0)
+        at_once = inside
+        end.set()
+    assert inside == count
+    return at_once
+
+
+async def test_reads_that_answered_at_length_take_turns() -> None:
+    held = Held()
+    held.answered("tenant", "/intents", LONG)
+
+    assert await entered(held, "tenant", "/intents", 9) == MAX_LONG_AT_ONCE
+
+
+async def test_other_reads_and_other_tenants_wait_for_nobody() -> None:
+    held = Held()
+    held.answered("tenant", "/intents", LONG)
+    held.answered("tenant", "/agents", FREE_BYTES)
+
+    assert await entered(held, "tenant", "/agents", 9) == 9
+    assert await entered(held, "other", "/intents", 9) == 9
+
+
+def test_a_short_answer_does_not_make_a_long_read_forgotten() -> None:
+    held = Held()
+    held.answered("tenant", "/intents", LONG)
+    held.answered("tenant", "/intents", 1)
+
+    assert held.expected("tenant", "/intents") == LONG
+
+
+def test_the_longest_known_is_forgotten_first() -> None:
+    held = Held()
+    for number in range(MAX_KNOWN_LONG + 1):
+        held.answered(f"tenant-{number}", "/intents", LONG)
+
+    assert held.expected("tenant-0", "/intents") == 0
+    assert held.expected("tenant-1", "/intents") == LONG
