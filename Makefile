@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi protocol bench bench-compare bench-figures reliability mutants attacks lock
+.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi protocol compose bench bench-compare bench-figures reliability mutants attacks lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -65,6 +65,9 @@ openapi: set-up ## write the committed contract and the page of error codes
 
 protocol: set-up ## write the tables of the workers' messages from their declarations
 	@exec $(python) -m tests.structure.protocol_page
+
+compose: set-up ## write into compose.yaml which settings reach which container
+	@exec $(python) -m tests.structure.compose_settings
 
 bench: set-up ## measure side by side with the bare database
 	@exec $(python) -m bench

@@ -130,7 +130,10 @@ class Composed:
             (root / place[1:]).symlink_to(shared)
         assert volumes == {}, "a volume is mounted where the image has no folder"
         for secret in service.get("secrets", []):
-            (_folder(root / "run/secrets") / secret).symlink_to(self.folder / "secrets" / secret)
+            file = self.folder / "secrets" / secret
+            (_folder(root / "run/secrets") / secret).symlink_to(
+                file if file.exists() else FILE["secrets"][secret]["file"]
+            )
         return root
 
     def environment_of(self, name: str, root: Path) -> dict[str, str]:

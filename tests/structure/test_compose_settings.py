@@ -1,0 +1,128 @@
+"""Every setting that stands in .env reaches the containers of the processes that read it, and no other one."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from ops import variables
+from tests.fixtures.images import compose, stages
+from tests.outside.processes import PROJECT
+from tests.structure.compose_settings import COMPOSE, FIXED, READ, READERS, files_of, rewritten
+
+NEEDED = {"POSTGRES_PASSWORD": "p" * 20, "SERVICE_PUBLIC_URL": "https://custody.example.com"}
+UNSET = compose(NEEDED)
+ALL = {name for names in READ.values() for name in names}
+SET = compose(NEEDED | {name: f"set-{name}" for name in ALL})
+OWN = PROJECT / "compose.own-postgres.yaml"
+ADDRESS = "postgresql://owner:pw@db.example.com/custody?sslmode=verify-full"
+# For commands within a container, and for the operator's.
+NOT_OF_A_PROCESS = {
+    *("SERVICE_SESSION", "SERVICE_URL", "SERVICE_PROXY_URL", "SERVICE_KEY", "SERVICE_KEY_FILE"),
+    *("SERVICE_AGENT_ID", "SERVICE_AGENT_TOKEN"),
+    # The supervisor's: a container has one process.
+    "SERVICE_PROXY_WORKERS",
+}
+
+
+def environment(file: dict[str, Any], service: str) -> dict[str, str]:
+    return {name: str(value) for name, value in file["services"][service]["environment"].items()}
+
+
+def test_the_file_has_what_the_processes_read() -> None:
+    text = COMPOSE.read_text()
+
+    assert text == rewritten(text), "run `make compose`"
+
+
+def test_every_variable_of_the_page_is_read_by_somebody_or_a_clients() -> None:
+    assert variables.NAMES - ALL == NOT_OF_A_PROCESS
+
+
+@pytest.mark.parametrize("service", READ)
+def test_a_setting_reaches_who_reads_it_and_nobody_else(service: str) -> None:
+    found = environment(SET, service)
+
+    wanted = {name: f"set-{name}" for name in READ[service] - FIXED}
+    wanted |= {name: f"/run/secrets/{name}" for name in files_of(service)}
+    assert {name: found.get(name) for name in wanted} == wanted
+    # The rest is of the file itself.
+    assert set(found) - set(wanted) <= FIXED
+    mounted = SET["services"][service]["secrets"]
+    assert [name for name in mounted if name != "platform_key"] == files_of(service)
+    assert {SET["secrets"][name]["file"] for name in files_of(service)} == {f"set-{one}" for one in files_of(service)}
+
+
+@pytest.mark.parametrize("service", READ)
+def test_an_absent_setting_stays_unset(service: str) -> None:
+    empty = READ[service] - FIXED - {"SERVICE_PUBLIC_URL", "SERVICE_DATABASE_URL"}
+
+    assert {environment(UNSET, service)[name] for name in empty} == {""}
+    assert {UNSET["secrets"][name]["file"] for name in files_of(service)} <= {"/dev/null"}
+
+
+@pytest.mark.parametrize("process", READERS)
+def test_an_empty_value_is_as_good_as_none(process: str) -> None:
+    """What every reader makes of a container in which nothing is set."""
+    address = {f"SERVICE_DATABASE_URL_{process.upper()}": "postgresql://u:p@h/d"}
+    given = environment(UNSET, process) | stages()[process].environment | address
+
+    with_them = READERS[process](given)
+    without = READERS[process]({name: value for name, value in given.items() if value})
+
+    assert _comparable(with_them) == _comparable(without)
+
+
+def _comparable(settings: Any) -> Any:
+    """Of tables that cannot be compared, what is in them."""
+    if isinstance(settings, msgspec.Struct):
+        settings = msgspec.structs.asdict(settings)
+    elif type(settings).__module__.startswith("custody."):
+        settings = vars(settings)
+    return {name: _comparable(one) for name, one in settings.items()} if isinstance(settings, dict) else settings
+
+
+def test_every_fixed_setting_is_said_by_the_file_or_an_image() -> None:
+    said = {name for service in READ for name in environment(UNSET, service)}
+    said |= {name for stage in stages().values() for name in stage.environment}
+    ports = {f"SERVICE_{one}_{what}" for one in ("API", "PROXY") for what in ("HOST", "PORT", "WORKER", "WORKERS")}
+
+    # In the state folder, where nothing says otherwise.
+    assert FIXED - said - ports == {"SERVICE_IDENTITY_KEY_FILE"}
+    published = [SET["services"][one]["ports"] for one in ("api", "proxy")]
+    assert published == [
+        [f"set-SERVICE_{one}_HOST:set-SERVICE_{one}_PORT:{port}"] for one, port in (("API", 3200), ("PROXY", 8080))
+    ]
+
+
+def test_secrets_reach_nobody_who_has_no_use_for_them() -> None:
+    holders = {name for name in SET["services"] if NEEDED["POSTGRES_PASSWORD"] in str(UNSET["services"][name])}
+    assert holders == {"postgres", "migrate"}
+    # Every name in a file would reach every process that is given the file.
+    assert {name: one["env_file"] for name, one in SET["services"].items() if "env_file" in one} == {
+        "api": [{"path": "api.env", "required": False}]
+    }
+
+
+def test_images_are_told_which_commit_they_are_of() -> None:
+    given = compose(NEEDED | {"COMMIT": "c" * 40})
+    for name in READ:
+        assert UNSET["services"][name]["build"]["args"] == {"COMMIT": "unknown"}
+        assert given["services"][name]["build"]["args"] == {"COMMIT": "c" * 40}
+    assert "COMMIT=unknown" in stages()["runtime"].all("ARG")
+
+
+def test_beside_an_own_postgres_there_is_none_and_everybody_reaches_the_own() -> None:
+    file = compose(NEEDED | {"SERVICE_DATABASE_URL": ADDRESS, "SERVICE_DATABASE_CA_FILE": "./ca.pem"}, OWN)
+
+    assert (set(file["services"]), "postgres" in file["volumes"]) == (set(READ), False)
+    assert environment(file, "migrate")["SERVICE_DATABASE_URL"] == ADDRESS
+    for name, service in file["services"].items():
+        assert "postgres" not in service.get("depends_on", {})
+        assert environment(file, name)["SERVICE_DATABASE_CA_FILE"] == "/run/secrets/SERVICE_DATABASE_CA_FILE"
+        # Else it would have no way to the database.
+        assert any(not (file["networks"][network] or {}).get("internal") for network in service["networks"]), name
+    assert file["secrets"]["SERVICE_DATABASE_CA_FILE"]["file"] == "./ca.pem"
+    # Without the second file there is one, and signer and identity have no way out.
+    assert SET["services"]["signer"]["networks"] == SET["services"]["identity"]["networks"] == ["inside"]
+    assert set(SET["services"]["signer"]["depends_on"]) == {"postgres", "migrate"}
