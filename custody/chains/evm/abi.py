@@ -13,7 +13,7 @@ import msgspec
 WORD = 32
 _WIDTHS = {"address": 160, "uint256": 256, "uint160": 160, "uint48": 48, "uint8": 8, "bool": 1, "bytes32": 256}
 
-# A word by its name, `bytes`, a tuple of types, or a list of the one type that an array holds.
+# A word by its name, `bytes`, a tuple that holds `bytes` somewhere, or a list of the one type that an array holds.
 type Type = str | tuple[Type, ...] | list[Type]
 type Value = int | str | bool | bytes | list[Value] | tuple[Value, ...]
 
@@ -47,30 +47,30 @@ class _Reader:
     def members(self, types: Sequence[Type], start: int) -> tuple[tuple[Value, ...], int]:
         """Read a tuple whose head begins at `start`; gives the values and where the last of them ends."""
         values: list[Value] = []
-        place, tail = start, start + sum(map(_head_size, types))
-        for each in types:
-            if _is_dynamic(each):
-                if int.from_bytes(self.word(place)) != tail - start:
-                    raise NotCanonical
-                value, tail = self.value(each, tail)
-            else:
-                value, _ = self.value(each, place)
+        tail = start + WORD * len(types)
+        for place, each in enumerate(types):
+            word = self.word(start + WORD * place)
+            if isinstance(each, str) and each in _WIDTHS:
+                values.append(self.static(each, word))
+                continue
+            if int.from_bytes(word) != tail - start:
+                raise NotCanonical
+            value, tail = self.value(each, tail)
             values.append(value)
-            place += _head_size(each)
         return tuple(values), tail
 
     def value(self, each: Type, start: int) -> tuple[Value, int]:
-        """Read one value that begins at `start`; gives it and where it ends."""
+        """Read what has no fixed length and begins at `start`; gives it and where it ends."""
         if isinstance(each, tuple):
             return self.members(each, start)
         if isinstance(each, list):
             count = self.count(start)
             # Compared with what is there before anything is made: the sender controls this number.
-            if count * _head_size(each[0]) > len(self.body) - start - WORD:
+            if count * WORD > len(self.body) - start - WORD:
                 raise NotCanonical
             values, end = self.members(each * count, start + WORD)
             return list(values), end
-        return self.padded(start) if each == "bytes" else (self.static(each, self.word(start)), start + WORD)
+        return self.padded(start)
 
     def static(self, name: str, word: bytes) -> Value:
         """Read one word; what is above the type's width is told as dirty, and dropped as most contracts do."""
@@ -102,11 +102,3 @@ class _Reader:
         if len(word) != WORD:
             raise NotCanonical
         return word
-
-
-def _is_dynamic(each: Type) -> bool:
-    return each == "bytes" or isinstance(each, list) or (isinstance(each, tuple) and any(map(_is_dynamic, each)))
-
-
-def _head_size(each: Type) -> int:
-    return sum(map(_head_size, each)) if isinstance(each, tuple) and not _is_dynamic(each) else WORD
