@@ -58,10 +58,11 @@ class Covered(msgspec.Struct):
         return sorted(found, key=lambda test: (self.seconds[test], test))
 
     def near(self, mutant: Mutant, users: dict[str, list[str]]) -> list[str]:
-        """The tests that ran anything of its file, or of one that loads it: the file of tests with the most of its file
-        first, and the quickest of each first."""
-        own, about = self._of_file(mutant.file), Counter[str]()
-        found = own.union(*(self._of_file(file) for file in users.get(mutant.file, ())))
+        """The tests that ran anything of its file, or of one that loads it, and those that name it: the file of tests
+        with the most of its file first, and the quickest of each first."""
+        own, about, loading = self._of_file(mutant.file), Counter[str](), set(users.get(mutant.file, ()))
+        # A test of what is declared runs nothing of the file that declares it.
+        found = own.union(*map(self._of_file, loading), (test for test in self.seconds if path_of(test) in loading))
         for test in own:
             about[path_of(test)] += 1
         return sorted(found, key=lambda test: (-about[path_of(test)], path_of(test), self.seconds[test], test))
@@ -324,8 +325,8 @@ def _all_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def users_of(files: Sequence[str]) -> dict[str, list[str]]:
-    """By file, those of the same files that load it."""
-    texts = {file: Path(ROOT / file).read_text() for file in files}
+    """By file, those of the same files and of tests that load it."""
+    texts = {file: Path(ROOT / file).read_text() for file in (*files, *tests_for(files))}
     found: dict[str, list[str]] = {}
     for file in files:
         package, _, name = module_of(file).rpartition(".")

@@ -134,13 +134,19 @@ def test_calls_of_unknown_contracts_or_selectors_are_unread(data: bytes) -> None
     assert (effect.label, effect.size) == ("all of the call", len(data))
     assert effect.call == Call(CHAIN, TOKEN, "0x" + (data[:4].hex() if len(data) >= 4 else ""))
 
+    (native, unread), (call,) = read(data, value=7)
+    assert native == Effect("transfer", EVM_NATIVE, 7, US, TOKEN)
+    assert (unread.call, call.native_value) == (call, 7)
+
 
 READ = MOVES_OURS + ALLOWS + REVOKES
 
 
 def beside(data: bytes, changed: bytes, value: int = 0) -> list[tuple[str | None, int | None]]:
     """Where and how much is unread of a changed call that is read for the rest like the original."""
-    original, (effects, _) = only(data), read(changed, value=value)
+    original, (effects, calls) = only(data), read(changed, value=value)
+    # An allowlist may vouch for what is unread of a call it lists.
+    assert all(one.call == calls[0] for one in effects if one.kind == "unread")
     counted = [one for one in effects if one.kind != "unread" and one.asset != EVM_NATIVE]
     assert [(one.kind, one.asset, one.amount, one.to, one.spender) for one in counted] == [
         (original.kind, original.asset, original.amount, original.to, original.spender)
@@ -210,6 +216,16 @@ def test_an_nft_batch_has_one_effect_for_each_token() -> None:
 
     assert [effect.amount for effect in effects] == [3, 4]
     assert (call.recipient, call.amount) == (OTHER, 7)
+
+
+def test_an_nft_batch_of_too_many_tokens_is_unread() -> None:
+    assert len(read(calldata(BATCH, US, OTHER, [1] * 100, [1] * 100, b""))[0]) == 100
+    assert only(calldata(BATCH, US, OTHER, [1] * 101, [1] * 101, b"")).label == "all of the call"
+
+
+@pytest.mark.parametrize("amount", [UNLIMITED - 1, UNLIMITED, MAX_UINT256])
+def test_a_transfer_is_unlimited_from_the_bound_on(amount: int) -> None:
+    assert only(calldata("transfer(address,uint256)", OTHER, amount)).unlimited is (amount >= UNLIMITED)
 
 
 @pytest.mark.parametrize(("ids", "counts"), [([], []), ([1], [1, 2]), ([1] * 101, [1] * 101)])
@@ -285,6 +301,18 @@ def test_each_call_of_a_multicall_is_judged_as_if_it_stood_alone() -> None:
         ("unread", "behind the arguments", 1),
     ]
     assert [call.selector for call in calls] == ["0xac9650d8", "0xa9059cbb", "0x" + foreign[:4].hex(), "0xa9059cbb"]
+    assert [one.call for one in effects] == [calls[1], calls[2], calls[3], calls[3]]
+
+
+def test_a_call_of_the_contract_to_itself_is_unread_besides() -> None:
+    """A contract may do in its own name what it does for nobody else."""
+    effects, calls = read(calldata("executeBatch(address[],bytes[])", [TOKEN, OTHER], [TRANSFER, TRANSFER]))
+
+    assert [(one.kind, one.label, one.call) for one in effects] == [
+        ("transfer", None, calls[1]),
+        ("unread", "a call of itself", calls[1]),
+        ("transfer", None, calls[2]),
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -331,11 +359,11 @@ def test_a_second_way_to_write_the_same_is_unread(where: int, changed: int) -> N
 def test_padding_that_is_not_empty_is_unread() -> None:
     data = calldata("multicall(bytes[])", [TRANSFER])
 
-    effects, _ = read(data[:-1] + b"\x01")
+    effects, calls = read(data[:-1] + b"\x01")
 
-    assert [(one.kind, one.label) for one in effects] == [
-        ("unread", "in the padding of the arguments"),
-        ("transfer", None),
+    assert [(one.kind, one.label, one.call) for one in effects] == [
+        ("unread", "in the padding of the arguments", calls[0]),
+        ("transfer", None, calls[1]),
     ]
 
 
@@ -378,3 +406,18 @@ def test_a_word_is_dirty_from_the_first_bit_beyond_its_type(kind: str, width: in
     if width < 256:
         dirty = abi.decode((kind,), (largest | 1 << width).to_bytes(32))
         assert (dirty.dirty, dirty.values) == (True, clean.values)
+
+
+def test_a_text_whose_padding_is_cut_short_is_not_canonical() -> None:
+    whole_text = encode(["bytes"], [b"a" * 33])
+    assert abi.decode(("bytes",), whole_text).values == (b"a" * 33,)
+    for size in (1, 31, 32, 63):
+        with pytest.raises(abi.NotCanonical):
+            abi.decode(("bytes",), whole_text[:-size])
+
+
+def test_a_list_is_read_up_to_the_end_of_the_call() -> None:
+    assert abi.decode((["uint256"],), encode(["uint256[]"], [[7, 8]])).values == ([7, 8],)
+    assert abi.decode((["uint256"],), encode(["uint256[]"], [[]])).values == ([],)
+    with pytest.raises(abi.NotCanonical):
+        abi.decode((["uint256"],), encode(["uint256[]"], [[7, 8]])[:-1])

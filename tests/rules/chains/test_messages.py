@@ -21,6 +21,7 @@ from custody.chains.message_effects import subject_of
 from custody.chains.message_reading import BadMessage, MessageNotOurs, read
 from custody.chains.messages import Message
 from custody.chains.orders import MAX_MESSAGE, EvmMessageOrder, SolanaMessageOrder
+from custody.chains.types import Effect, Subject
 from custody.identity import siwe
 
 US = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -121,6 +122,7 @@ AT_BOUNDS = {
     "a text of 55 bytes": rlp.encode([b"a" * 55, *SHORT]),
     "a text of 56 bytes": rlp.encode([b"a" * 56, *SHORT]),
     "a byte of its own": rlp.encode([b"\x7f", b"\x80", b"\0", *SHORT]),
+    "a list of 200 bytes": rlp.encode([b"a" * 193, *SHORT]),
 }
 
 
@@ -244,6 +246,23 @@ def test_the_largest_message_is_read() -> None:
     assert len(read("solana", "a" * MAX_MESSAGE, None).raw) == MAX_MESSAGE
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a",
+        b"\xc0",
+        # A byte that may be a type, and no list behind it; a list behind a byte that is none.
+        b"\x02a",
+        b" \xc0",
+        # One item that is no list, and a list of as few fields as no transaction has.
+        b"\x87abcdefg",
+        rlp.encode([b"a" * 57, *SHORT[:4]]),
+    ],
+)
+def test_what_is_nearly_a_transaction_is_a_message(content: bytes) -> None:
+    assert of(content).raw == content
+
+
 # ---- what they say
 
 
@@ -339,6 +358,7 @@ def test_a_text_that_only_looks_like_a_sign_in_claims_to_be_one(text: str) -> No
 
 
 MAINNET, DEVNET = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"
+TESTNET = "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z"
 PHANTOM = {
     "address alone": f"example.com wants you to sign in with your Solana account:\n{SOLANA_US}",
     "statement": f"example.com wants you to sign in with your Solana account:\n{SOLANA_US}\n\nClicking Sign is free.",
@@ -350,6 +370,7 @@ PHANTOM = {
     "Request ID: one\nResources:\n- https://example.com/a\n- https://example.com/b",
     "a chain by its whole name": f"example.com wants you to sign in with your Solana account:\n{SOLANA_US}\n\n"
     f"Chain ID: {DEVNET}\nNonce: oBbLoEldZs",
+    "testnet": f"example.com wants you to sign in with your Solana account:\n{SOLANA_US}\n\nChain ID: testnet",
     "two empty lines": f"example.com wants you to sign in with your Solana account:\n{SOLANA_US}\n\n\n"
     "URI: https://example.com\nNonce: oBbLoEldZs",
 }
@@ -361,7 +382,8 @@ def test_a_sign_in_with_solana_is_read_as_wallets_write_it(name: str, text: str)
 
     assert said is not None
     assert (said.family, said.domain, said.address) == ("solana", "example.com", SOLANA_US)
-    assert said.chain == {"fields": MAINNET, "all": DEVNET, "a chain by its whole name": DEVNET}.get(name)
+    chains = {"fields": MAINNET, "testnet": TESTNET, "all": DEVNET, "a chain by its whole name": DEVNET}
+    assert said.chain == chains.get(name)
     assert len(said.resources) == (2 if name == "all" else 0)
 
 
@@ -389,6 +411,16 @@ def test_a_sign_in_by_another_wallet_is_refused() -> None:
         message = read(str(order.__struct_config__.tag), order.message, order.raw)
         with pytest.raises(MessageNotOurs):
             subject_of(order, message, address, None, None)
+
+
+@pytest.mark.parametrize(("content", "label"), [(b"hello", "message"), (b"\xff\xfe", "bytes")])
+def test_a_message_is_one_effect_that_nobody_can_read(content: bytes, label: str) -> None:
+    order = EvmMessageOrder(raw="0x" + content.hex())
+
+    subject = subject_of(order, of(content), US, 8453, "eip155:8453")
+
+    effect = Effect("unread", None, 0, US.lower(), unknown=True, label=label, size=len(content))
+    assert subject == Subject("evm", "message", 8453, "eip155:8453", None, (effect,), message=of(content))
 
 
 @pytest.mark.parametrize("text", [SIWE, SIWE.replace(US, US.lower())])

@@ -88,6 +88,13 @@ def test_rent_is_an_effect_of_its_own():
     assert rent == Effect("fee", "solana:native", 2_039_280, from_=str(US), to=str(THEM), label="rent")
 
 
+@pytest.mark.parametrize("data", [b"", b"\x00", b"\x01"])
+def test_an_account_is_created_in_each_of_three_ways(data):
+    rent = subject(create_account(data=data), pay_tokens(7)).effects[1]
+
+    assert (rent.amount, rent.label) == (2_039_280, "rent")
+
+
 @pytest.mark.parametrize("tokens_paid", [0, 1])
 def test_an_account_for_somebody_else_spends_its_rent(tokens_paid):
     judged = subject(create_account(), pay_tokens(tokens_paid))

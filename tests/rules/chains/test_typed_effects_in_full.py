@@ -156,6 +156,27 @@ def test_a_tree_of_other_orders_is_unread(changed: str, into: str) -> None:
     )
 
 
+# As OpenSea publishes them: 1.1, 1.2, 1.4, 1.5 and 1.6.
+SEAPORTS = [
+    "0x00000000006c3852cbEf3e08E8dF289169EdE581",
+    "0x00000000000006c7676171937C444f6BDe3D6282",
+    "0x00000000000001ad428e4906aE43D8F9852d0dD6",
+    "0x00000000000000ADc04C56Bf30aC9d3c0aAF14dC",
+    "0x0000000000000068F116a894984e2DB1123eB395",
+]
+
+
+@pytest.mark.parametrize("contract", SEAPORTS)
+def test_an_order_is_read_at_every_seaport_and_nowhere_else(contract: str) -> None:
+    domain = SEAPORT | {"verifyingContract": contract}
+    (given,) = read_effects(sample(COMPONENTS, domain, offer=[ITEM], consideration=[]))
+    assert (given.kind, given.amount, given.to) == ("transfer", 9, contract.lower())
+    elsewhere = SEAPORT | {"verifyingContract": contract[:-1].lower() + ("1" if contract[-1] != "1" else "2")}
+    assert {one.kind for one in read_effects(sample(COMPONENTS, elsewhere, offer=[ITEM], consideration=[]))} == {
+        "unread"
+    }
+
+
 def test_an_order_of_seaport_that_gives_nothing_is_unread_whomever_it_pays() -> None:
     paid = ITEM | {"recipient": PAID}
     assert read_effects(sample(COMPONENTS, offer=[], consideration=[paid])) == (unread("OrderComponents", at(SEAPORT)),)

@@ -40,7 +40,7 @@ def test_a_slot_that_is_taken_over_counts_once_at_its_larger_amount():
 
 
 def test_an_untouched_budget_stays():
-    token = rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN}, id="token")
+    token = rule("spending-limit", {"maxPerDay": "9", "maxPerWeek": "20", "asset": TOKEN}, id="token")
 
     found = shown([BOTH, token], native(7), facts(), {TOKEN: (3, 5)}, {EVM_NATIVE: 7})
 
@@ -48,6 +48,7 @@ def test_an_untouched_budget_stays():
         ("both", "day", "0", "7"),
         ("both", "week", "0", "7"),
         ("token", "day", "3", "0"),
+        ("token", "week", "5", "0"),
     ]
 
 
