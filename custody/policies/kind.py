@@ -160,9 +160,9 @@ def type_of(rule: type[Rule]) -> str:
     return str(rule.__struct_config__.tag)
 
 
-def given[T](sent: T | UnsetType | None, otherwise: T) -> T:
-    """What was sent, or the default of the field."""
-    return otherwise if sent is None or sent is UNSET else sent
+def given[T](sent: T | UnsetType, otherwise: T) -> T:
+    """What was sent, or the default of the field; where null may be sent, it is the default."""
+    return otherwise if sent is UNSET else sent
 
 
 def at_most(new: int | None, old: int | None) -> bool:

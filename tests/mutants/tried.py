@@ -58,14 +58,24 @@ class Covered(msgspec.Struct):
         return sorted(found, key=lambda test: (self.seconds[test], test))
 
     def near(self, mutant: Mutant, users: dict[str, list[str]]) -> list[str]:
-        """The tests that ran anything of its file, or of one that loads it, and those that name it: the file of tests
-        with the most of its file first, and the quickest of each first."""
+        """The tests that ran anything of its file, or of one that loads it, and those that name it: the latter
+        first, then the file of tests with the most of its file, and the quickest of each first."""
         own, about, loading = self._of_file(mutant.file), Counter[str](), set(users.get(mutant.file, ()))
         # A test of what is declared runs nothing of the file that declares it.
         found = own.union(*map(self._of_file, loading), (test for test in self.seconds if path_of(test) in loading))
         for test in own:
             about[path_of(test)] += 1
-        return sorted(found, key=lambda test: (-about[path_of(test)], path_of(test), self.seconds[test], test))
+        told = {path for path in loading if not about[path]}
+        return sorted(
+            found,
+            key=lambda test: (
+                path_of(test) not in told,
+                -about[path_of(test)],
+                path_of(test),
+                self.seconds[test],
+                test,
+            ),
+        )
 
     def _of_file(self, file: str) -> set[str]:
         return {test for tests in self.tests.get(file, {}).values() for test in tests}
@@ -330,6 +340,7 @@ def users_of(files: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for file in files:
         package, _, name = module_of(file).rpartition(".")
-        told = (f"from {package}.{name} import", f"from {package} import {name}")
+        # The last of all types of rules, which their package gathers.
+        told = (f"from {package}.{name} import", f"from {package} import {name}", f"from {package} import KINDS")
         found[file] = [user for user, text in texts.items() if any(line in text for line in told)]
     return found
