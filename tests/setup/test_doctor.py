@@ -220,8 +220,8 @@ def test_how_new_a_copy_of_the_master_key_must_be_is_said(tmp_path: Path) -> Non
 
 async def test_where_nothing_runs_one_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     places.open_home(tmp_path / "home")
-    [port] = free_ports(1)
-    given = {"SERVICE_HOME": str(tmp_path / "home"), "SERVICE_API_PORT": str(port)}
+    api, proxy = map(str, free_ports(2))
+    given = {"SERVICE_HOME": str(tmp_path / "home"), "SERVICE_API_PORT": api, "SERVICE_PROXY_PORT": proxy}
 
     status = await doctor.run(load(given))
 

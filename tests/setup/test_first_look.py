@@ -11,6 +11,7 @@ import pytest
 from ops import first_look
 from ops.runtime import PROJECT
 from ops.settings import load
+from tests.fixtures.server import free_ports
 
 NAMES = ("SERVICE_API_PORT", *first_look.FOLLOWING)
 
@@ -62,10 +63,7 @@ def test_all_that_stands_in_the_way_is_said_at_once_by_the_standard_library_alon
 
 
 def test_free_ports_and_room_are_no_complaint(tmp_path: Path) -> None:
-    with ExitStack() as held:
-        given = {
-            name: str(held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]) for name in NAMES
-        }
+    given = dict(zip(NAMES, map(str, free_ports(len(NAMES))), strict=True))
 
     assert first_look.main(given, tmp_path) == []
 

@@ -30,7 +30,7 @@ async def mailbox(arrived: list[Letter]) -> AsyncIterator[Mailbox]:
 
 
 async def get(url: str, **headers: str) -> httpx.Response:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         return await client.get(url, headers=headers)
 
 
@@ -84,7 +84,7 @@ async def test_strangers_do_not_read_it(mailbox: Mailbox) -> None:
     ):
         answer = await get(url, **headers)
         assert (answer.status_code, answer.text) == (404, "There is nothing here.\n")
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         assert (await client.post(mailbox.page_url)).status_code == 404
 
 
