@@ -148,7 +148,7 @@ def _check_secret(signer: Signer, secret: str, credentials: Credentials) -> None
     credential = credentials(signer.id) if signer.key_type == "hmac" else None
     # An empty credential would be a lost one, which anybody could show.
     if not credential or not hmac.compare_digest(credential, secret.encode()):
-        raise SignatureMismatch("X-Service-Signer-Secret is not this signer's credential.")
+        raise SignatureMismatch("X-Service-Signer-Secret is not this signer's credential, or it was made without one.")
 
 
 def _check_signature(evidence: Evidence, signer: Signer, signature: Signature, credentials: Credentials) -> None:
