@@ -13,6 +13,7 @@ from custody.kit.db import Pool
 from custody.kit.deployment import Deployment
 from custody.kit.dns_records import DnsRecords
 from custody.kit.gathered import Gathered
+from custody.kit.maker_store import maker_of
 from custody.kit.notifier import Notifier
 from custody.kit.oauth_endpoints import OAuthName
 from custody.kit.outside import Fetcher, Outside
@@ -60,12 +61,14 @@ class Ports:
     # Set when this process is about to stop: no new work should come here.
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
     # What searches may take of the pool: those of the audit trail, and of approvals by their orders.
-    search_share: TenantSemaphore = field(default_factory=TenantSemaphore)
+    search_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(made_by=maker_of))
     # Who may ask nodes for many balances at once: what is signed asks the same nodes by the same connections.
-    balance_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(seats=BALANCES_AT_ONCE))
+    balance_share: TenantSemaphore = field(
+        default_factory=lambda: TenantSemaphore(seats=BALANCES_AT_ONCE, made_by=maker_of)
+    )
     # TXT records of e-mail domains, and which tenants may ask for one at once: a slow name server holds up its own.
     dns: DnsRecords = field(default_factory=DnsRecords)
-    dns_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(seats=DNS_AT_ONCE))
+    dns_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(seats=DNS_AT_ONCE, made_by=maker_of))
     # Addresses of agents that the signer vouched for, with their tenants; an address never changes.
     known_addresses: Cache[object, bool] = field(default_factory=lambda: Cache(MAX_KNOWN_ADDRESSES))
     # Agents whose rows are read under way together.

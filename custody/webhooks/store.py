@@ -32,8 +32,6 @@ _EVENTS = (
     "ORDER BY number LIMIT $3"
 )
 _NEWEST = "SELECT number FROM events WHERE tenant_id = $1 ORDER BY number DESC LIMIT 1"
-_MAKER = "SELECT made_by FROM tenants WHERE id = $1"
-_PERSONAL = "personal-"
 _KEPT = "SELECT FROM events WHERE tenant_id = $1 AND number = $2"
 
 
@@ -97,15 +95,6 @@ async def newest_event(pool: Pool, tenant: str) -> int:
     """The number of the last event, 0 where there is none."""
     async with tenant_scope(pool, tenant) as connection:
         return await _newest(connection, tenant)
-
-
-async def maker_of(pool: Pool, tenant: str) -> str | None:
-    """The person who made a tenant, or whose own it is; None where an operator did."""
-    if tenant.startswith(_PERSONAL):
-        return tenant.removeprefix(_PERSONAL)
-    async with tenant_scope(pool, tenant) as connection:
-        maker = await connection.fetchval(_MAKER, tenant)
-    return None if maker is None else str(maker)
 
 
 async def place_after(pool: Pool, tenant: str, number: int) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from custody.kit import quotas
 from custody.kit.answers import Streamed
 from custody.kit.callers import SessionCaller, TenantCaller
+from custody.kit.maker_store import maker_of
 from custody.kit.notifier import Listener
 from custody.ports import Ports
 from custody.webhooks import store
@@ -36,7 +37,7 @@ async def open_stream(ports: Ports, caller: TenantCaller, query: StreamQuery, he
 
     An event that is not kept any more is answered with a `reset`: what came between is not known here.
     """
-    listener = _admitted(ports, caller, await store.maker_of(ports.pool, caller.tenant))
+    listener = _admitted(ports, caller, await maker_of(ports.pool, caller.tenant))
     newest = await store.newest_event(ports.pool, caller.tenant)
     place, reset = newest, False
     if headers.last_event_id:
