@@ -19,6 +19,7 @@ from api.routes import endpoints
 from custody.kit import errors
 from custody.webhooks.events import PAYLOADS
 from custody.webhooks.names import TEST
+from tests.fixtures.held_contract import breach, of_body
 from tests.fixtures.listed_codes import unlisted
 from tests.outside.processes import PROJECT
 
@@ -297,3 +298,44 @@ def test_clients_of_tests_tell_a_code_that_is_not_listed(asked: str, status: int
     answer = httpx.Response(status, json={"ok": False, "data": {"code": code}}, request=request)
 
     assert (unlisted(answer) is None) == told
+
+
+AGENTS = "http://127.0.0.1/agents"
+REFUSED = {"ok": False, "error": "No.", "data": {"code": "agent_absent"}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "answered", "problem"),
+    [
+        (httpx.Request("GET", AGENTS), 200, {"ok": True, "data": []}, None),
+        (httpx.Request("GET", AGENTS), 200, {"ok": True, "data": [{"id": "a"}]}, "the answer breaks"),
+        (httpx.Request("GET", AGENTS), 200, {"data": []}, '"ok" is a required property'),
+        (httpx.Request("GET", AGENTS), 418, REFUSED, "no such status"),
+        (httpx.Request("GET", f"{AGENTS}/a"), 404, REFUSED, None),
+        (httpx.Request("GET", f"{AGENTS}/a"), 404, {"ok": False, "error": "No."}, '"data" is a required property'),
+        (httpx.Request("GET", f"{AGENTS}?limit=7"), 200, {"ok": True, "data": []}, None),
+        (httpx.Request("GET", f"{AGENTS}?limit=0"), 200, {"ok": True, "data": []}, "the parameter limit"),
+        (httpx.Request("PATCH", f"{AGENTS}/a", json={"nome": "x"}), 400, REFUSED, None),
+        # No operation, so nothing is said of it.
+        (httpx.Request("GET", "http://127.0.0.1/nowhere"), 404, {}, None),
+    ],
+)
+def test_clients_of_tests_hold_answers_and_queries_against_the_contract(
+    request_: httpx.Request, status: int, answered: Any, problem: str | None
+) -> None:
+    found = breach(httpx.Response(status, json=answered, request=request_))
+
+    assert (found is None) if problem is None else (problem in str(found)), found
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [({"wallet_ids": ["a"]}, None), ({"walletIds": ["a"]}, None), ({"walletIDs": ["a"]}, "the body breaks")],
+)
+def test_clients_of_tests_hold_bodies_that_were_taken_against_the_contract(body: Any, problem: str | None) -> None:
+    answer = httpx.Response(201, json=REFUSED, request=httpx.Request("POST", "http://127.0.0.1/accounts", json=body))
+    answers = httpx.Response(400, json=REFUSED, request=answer.request)
+
+    assert breach(answers) is None
+    told = of_body(answer.request, "/accounts", "post", CONTRACT["paths"]["/accounts"]["post"])
+    assert (told is None) if problem is None else (problem in str(told)), told
