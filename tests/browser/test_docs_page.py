@@ -1,13 +1,26 @@
 """The contract as a page, in a real browser: every operation is there, found, linked; nothing is from elsewhere."""
 
+import contextlib
+import io
+import json
+
+import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.fixtures.callers import Client
+from tests.fixtures.callers import Client, Tenant
+from tests.fixtures.held_contract import of_body
+from tests.fixtures.listed_codes import contract
 from tests.fixtures.server import Service
 from tests.outside.browser import browser_page
 
 pytestmark = pytest.mark.long
+# What the page shows as samples, of every operation.
+SAMPLES = """operations().filter((one) => one.method !== "event").map((one) => {
+  const request = requestOf(one.method, one.path, one.operation, one.shared, followed);
+  const url = contract.servers[0].url;
+  return { ...request, id: one.id, python: pythonOf(request, url), curl: curlOf(request, url) };
+})"""
 
 
 def test_the_page_shows_every_operation_and_finds_one(service: Service, as_nobody: Client) -> None:
@@ -62,3 +75,47 @@ def test_a_contract_that_does_not_load_is_said(service: Service) -> None:
         visit.page.goto("/docs")
 
         expect(visit.page.get_by_role("alert")).to_contain_text("did not load")
+
+
+def test_the_contents_list_methods_and_paths_and_a_second_name_stands_beside_its_first(service: Service) -> None:
+    with browser_page(service.url) as visit:
+        visit.page.goto("/docs#createDigitalAssetAccount")
+        link = visit.page.locator("nav a[href='#createDigitalAssetAccount']")
+
+        expect(link).to_have_text("POST/accounts")
+        body = visit.page.locator("article#createDigitalAssetAccount dl").nth(1)
+        expect(body.locator("dt", has_text="walletIds").first).to_be_visible()
+        expect(body.locator("dt", has_text="wallet_ids")).to_have_count(0)
+        expect(body.get_by_text("Also wallet_ids.", exact=False).first).to_be_visible()
+
+
+def test_each_operation_has_samples_whose_bodies_it_takes(service: Service, tenant: Tenant) -> None:
+    with browser_page(service.url) as visit:
+        visit.page.goto("/docs#createAgent")
+        visit.page.locator("article#createAgent .samples summary", has_text="curl").click()
+        expect(visit.page.locator("article#createAgent .samples pre")).to_contain_text('-H "X-Service-Key: $key"')
+        samples = {one["id"]: one for one in visit.page.evaluate(SAMPLES)}
+        assert visit.faults == []
+
+    for one in samples.values():
+        compile(one["python"], one["id"], "exec")
+        operation = contract()["paths"][one["path"]][one["method"]]
+        assert (one.get("body") is not None) == ("requestBody" in operation), one["id"]
+        if one.get("media") == "application/json":
+            request = httpx.Request(one["method"], service.url, json=one["body"])
+            assert of_body(request, one["path"], one["method"], operation) is None, one["id"]
+    # As they stand, one after the other.
+    made = ran(samples["createAgent"]["python"], key=tenant.key)
+    assert made["id"] == "payer-1"
+    token = ran(samples["createAgentToken"]["python"], key=tenant.key)["token"]
+    assert ran(samples["signEvmTransaction"]["python"], token=token)["txHash"].startswith("0x")
+
+
+def ran(program: str, **variables: str) -> dict[str, str]:
+    """The data of the answer that a sample prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(compile(program, "sample", "exec"), dict(variables))
+    status, _, answer = said.getvalue().partition(" ")
+    assert status in ("200", "201"), said.getvalue()
+    data: dict[str, str] = json.loads(answer)["data"]
+    return data

@@ -69,15 +69,23 @@ function inner(schema) {
   return (alternatives(schema) ?? []).flatMap(inner);
 }
 
+// A second name of a field that says nothing else; it is told beside the first.
+function isSecond(schema) {
+  return "x-service-same-as" in schema && (schema.description ?? "").startsWith("The same as `");
+}
+
 function fields(schema, depth) {
   const whole = followed(schema);
   const list = made("dl");
   for (const part of alternatives(whole) ?? []) list.append(made("dd", null, nested(part, depth)));
-  for (const [name, value] of Object.entries(whole.properties ?? {})) {
-    const must = (whole.required ?? []).includes(name) ? made("span", { class: "must" }, " required") : null;
+  const properties = Object.entries(whole.properties ?? {});
+  for (const [name, value] of properties.filter(([, one]) => !isSecond(one))) {
+    const must = [...(whole.required ?? []), ...(whole["x-service-needs"] ?? [])].includes(name) ? made("span", { class: "must" }, " required") : null;
     list.append(made("dt", null, made("code", null, name), " ", made("span", { class: "faint" }, typeOf(value)), must));
     const limits = bounds(value);
     const body = made("dd", null, ...prose(value.description));
+    const others = properties.filter(([, one]) => isSecond(one) && one["x-service-same-as"] === name).map(([other]) => `\`${other}\``);
+    if (others.length) body.append(" ", made("span", { class: "faint" }, ...prose(`Also ${others.join(", ")}.`)));
     if (limits) body.append(" ", made("span", { class: "faint" }, limits));
     for (const part of inner(value)) body.append(nested(part, depth));
     if (body.childNodes.length) list.append(body);
@@ -135,7 +143,7 @@ function parametersOf(operation, shared) {
   const parameters = [...(shared ?? []), ...(operation.parameters ?? [])].map(followed);
   if (!parameters.length) return [];
   const list = made("dl");
-  for (const one of parameters) {
+  for (const one of parameters.filter((parameter) => !isSecond(parameter))) {
     const must = one.required ? made("span", { class: "must" }, " required") : null;
     const schema = one.schema ?? {};
     list.append(made("dt", null, made("code", null, one.name), " ", made("span", { class: "faint" }, `${one.in}, ${typeOf(schema)}`), must));
@@ -160,6 +168,19 @@ function responseOf(status, given) {
   return box;
 }
 
+function samplesOf(method, path, operation, shared) {
+  const request = requestOf(method, path, operation, shared, followed);
+  const url = contract.servers?.[0]?.url ?? location.origin;
+  const written = { curl: curlOf, Python: pythonOf, TypeScript: typescriptOf };
+  return made("div", { class: "samples" }, made("h4", null, "Samples"), ...Object.entries(written).map(([name, write]) => {
+    const box = made("details", null, made("summary", null, name));
+    box.addEventListener("toggle", () => {
+      if (box.childNodes.length === 1) box.append(shown(write(request, url)));
+    });
+    return box;
+  }));
+}
+
 function article(id, method, path, operation, shared) {
   const body = followed(operation.requestBody);
   return made("article", { id },
@@ -169,6 +190,7 @@ function article(id, method, path, operation, shared) {
     made("p", { class: "faint" }, `${operation.operationId ?? ""} · ${credentials(operation)}`),
     ...parametersOf(operation, shared),
     ...(body ? [made("h4", null, "Body"), ...contentOf(body.content)] : []),
+    method === "event" ? null : samplesOf(method, path, operation, shared),
     made("h4", null, "Answers"),
     ...Object.entries(operation.responses ?? {}).map(([status, response]) => responseOf(status, response)));
 }
@@ -222,7 +244,7 @@ function drawn() {
     const heading = made("h2", null, group);
     for (const one of members) {
       const page = article(one.id, one.method, one.path, one.operation, one.shared);
-      const link = made("li", null, made("a", { href: `#${one.id}`, title: `${one.method.toUpperCase()} ${one.path}` }, one.operation.summary ?? one.path));
+      const link = made("li", null, made("a", { href: `#${one.id}`, title: one.operation.summary ?? "" }, made("span", { class: "method" }, one.method.toUpperCase()), one.path));
       section.append(page);
       links.append(link);
       const text = `${one.method} ${one.path} ${one.id} ${JSON.stringify(one.operation)}`.toLowerCase();
