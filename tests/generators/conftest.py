@@ -15,3 +15,11 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("contract") / "openapi.json"
     file.write_text(json.dumps(openapi.document(endpoints(), "http://localhost:3200")))
     return file
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its plain form."""
+    file = tmp_path_factory.mktemp("plain") / "openapi-plain.json"
+    file.write_text(json.dumps(openapi.documents(endpoints(), "http://localhost:3200")[openapi.PLAIN]))
+    return file

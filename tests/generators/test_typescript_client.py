@@ -20,7 +20,7 @@ MODULES = ("--module", "nodenext", "--moduleResolution", "nodenext", "--types", 
 
 def run(*command: Any, cwd: Path) -> str:
     done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=400, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
