@@ -259,7 +259,7 @@ def test_the_largest_message_is_read() -> None:
         rlp.encode([b"a" * 57, *SHORT[:4]]),
     ],
 )
-def test_what_is_nearly_a_transaction_is_a_message(content: bytes) -> None:
+def test_bytes_that_are_nearly_a_transaction_are_a_message(content: bytes) -> None:
     assert of(content).raw == content
 
 
