@@ -60,7 +60,15 @@ from custody.protocol.identity.sign_on import (
     TestSignOn,
 )
 from custody.protocol.identity.tenants import CreateTenant, PutConfig, PutMember, RemoveMember, Vouch
-from custody.protocol.identity.users import AssignExternalId, ConnectOrCreateUser, CreateUser
+from custody.protocol.identity.users import (
+    AssignExternalId,
+    ChangeUser,
+    ConnectOrCreateUser,
+    CreateUser,
+    DeactivateUser,
+    DeleteUser,
+    ReactivateUser,
+)
 from custody.protocol.identity.webhooks import (
     ChangeWebhook,
     CreateWebhook,
@@ -92,6 +100,7 @@ from identity.people import (
     email_codes,
     identities,
     invitations,
+    lifecycle,
     members,
     passkeys,
     provisioning,
@@ -173,6 +182,10 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     # people whom the operator names
     on(CreateUser, provisioning.create),
     on(AssignExternalId, provisioning.assign),
+    on(ChangeUser, lifecycle.change),
+    on(DeactivateUser, lifecycle.deactivate),
+    on(ReactivateUser, lifecycle.reactivate),
+    on(DeleteUser, lifecycle.delete),
     on(ConnectOrCreateUser, provisioning.connect_or_create),
     # a tenant's API keys
     on(CreateApiKey, api_keys.create),

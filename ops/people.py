@@ -114,6 +114,19 @@ def _show_user(api: OperatorApi, chosen: argparse.Namespace) -> Sequence[str]:
     return _one(api.call("GET", "/platform/users/lookup", query=query).data["user"], chosen)
 
 
+def _deactivate_user(api: OperatorApi, chosen: argparse.Namespace) -> Sequence[str]:
+    path = f"/platform/users/{_part(chosen.id)}/deactivate"
+    return _one(api.call("POST", path, {"force": chosen.force}).data, chosen)
+
+
+def _reactivate_user(api: OperatorApi, chosen: argparse.Namespace) -> Sequence[str]:
+    return _one(api.call("POST", f"/platform/users/{_part(chosen.id)}/reactivate", {}).data, chosen)
+
+
+def _delete_user(api: OperatorApi, chosen: argparse.Namespace) -> Sequence[str]:
+    return _one(api.call("DELETE", f"/platform/users/{_part(chosen.id)}", {"force": chosen.force}).data, chosen)
+
+
 def _create_invitation(api: OperatorApi, chosen: argparse.Namespace) -> Sequence[str]:
     body = {"email": chosen.email, "role": chosen.role, "sendEmail": chosen.send}
     if chosen.expires_in is not None:
@@ -153,6 +166,9 @@ _ACTS = {
     ("users", "create"): _create_user,
     ("users", "list"): _list_users,
     ("users", "show"): _show_user,
+    ("users", "deactivate"): _deactivate_user,
+    ("users", "reactivate"): _reactivate_user,
+    ("users", "delete"): _delete_user,
     ("invitations", "create"): _create_invitation,
     ("invitations", "list"): _list_invitations,
     ("invitations", "show"): _show_invitation,

@@ -29,8 +29,8 @@ def _tenants(commands: Any) -> None:
 
 
 def _users(commands: Any) -> None:
-    top = commands.add_parser("users", help="create, list and show users, as the operator")
-    acts = top.add_subparsers(dest="act", required=True, metavar="create|list|show")
+    top = commands.add_parser("users", help="create, list, show, deactivate and delete users, as the operator")
+    acts = top.add_subparsers(dest="act", required=True, metavar="create|list|show|deactivate|reactivate|delete")
     create = acts.add_parser("create", help="create the user of an e-mail address, or find them")
     create.add_argument("email", help="the address that they sign in with")
     create.add_argument("--name", help="a name for people")
@@ -52,6 +52,13 @@ def _users(commands: Any) -> None:
     by.add_argument("--external-id", metavar="ID", help="the external id of their wallet; needs --tenant")
     show.add_argument("--tenant", metavar="ID", help="only a member of this tenant")
     _as_json(show)
+    deactivate = acts.add_parser("deactivate", help="let a user sign in nowhere any more, and end their sessions")
+    delete = acts.add_parser("delete", help="delete a deactivated user, permanently")
+    for ends in (deactivate, delete):
+        ends.add_argument("--force", action="store_true", help="also the last owner of a tenant")
+    for act in (deactivate, acts.add_parser("reactivate", help="let a user sign in again"), delete):
+        act.add_argument("id", help="the user's id, as `show` and `list` print it")
+        _as_json(act)
 
 
 def _invitations(commands: Any) -> None:

@@ -42,7 +42,7 @@ from signer.tokens import agent_token
 from signer.wallets import BORN_WITH, KEYS
 
 _CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7)"
-_RENAME = "SELECT rename_agent($1, $2, $3, $4, $5, $6, $7)"
+_RENAME = "SELECT rename_agent($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
 _CHANGE = "SELECT change_agent($1, $2, $3, $4, $5)"
 _EMPTY = "SELECT empty_agent($1, $2, $3, $4, $5, $6)"
@@ -246,10 +246,10 @@ async def delete(signer: Signer, message: DeleteAgent, call: Call[ProvenTenant])
 
 
 async def change(signer: Signer, message: ChangeAgent, call: Call[ProvenTenant]) -> ChangedAgent:
-    """Change an agent's name or its platform id."""
+    """Change what an agent is called."""
     outcome = ChangedAgent(message.agent)
     async with acting(signer, call) as connection:
-        await rename(connection, call, message.agent, message.name, message.platform_id, UNSET)
+        await rename(connection, call, message.agent, message.name, message.display_name, message.platform_id, UNSET)
         await remember(connection, call, outcome)
     return outcome
 
@@ -259,11 +259,13 @@ async def rename(
     call: Call[ProvenTenant],
     agent: str,
     name: str | None,
-    platform_id: str | UnsetType | None,
-    token: str | UnsetType | None,
+    *others: str | UnsetType | None,
 ) -> None:
-    """Change what people and platforms call an agent, in a transaction of the caller's."""
-    sets = platform_id is not UNSET, platform_id or None, token is not UNSET, token or None
+    """Change what people and platforms call an agent, in a transaction of the caller's.
+
+    Beside the name its display name, its id on the tenant's platform and its token; None takes one away.
+    """
+    sets = (said for one in others for said in (one is not UNSET, one or None))
     if not await connection.fetchval(_RENAME, call.caller.tenant, agent, name, *sets):
         raise AgentAbsent
     await tell(connection, call, "agent.changed", "agent", agent, name=name)

@@ -46,7 +46,7 @@ async def create(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Answ
 async def change(ports: Ports, caller: TenantCaller, agent: AgentRef, body: AgentChangeBody) -> Answered[Agent]:
     """Change what people and the tenant's platform call an agent."""
     name = None if body.name is UNSET else body.name
-    answered = await ports.workers.ask(ChangeAgent(agent.agent, name, body.platform_id), caller)
+    answered = await ports.workers.ask(ChangeAgent(agent.agent, name, body.display_name, body.platform_id), caller)
     return Answered(await shown.get(ports, agent), answered.replayed)
 
 

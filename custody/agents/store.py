@@ -73,6 +73,7 @@ def _agent(tenant: str, row: Any) -> Agent:
     return Agent(
         id=row["id"],
         name=row["name"],
+        display_name=row["display_name"],
         platform_id=row["platform_id"],
         erc8004_token_id=row["erc8004_token_id"],
         tenant_id=tenant,

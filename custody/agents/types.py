@@ -27,6 +27,9 @@ class AgentChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
     """What to change of an agent; omitted fields stay as they are."""
 
     name: Annotated[DisplayName | UnsetType, described("A name for people.")] = UNSET
+    display_name: Annotated[
+        DisplayName | UnsetType | None, described("What people see it called; null takes it away.")
+    ] = UNSET
     platform_id: Annotated[
         DisplayName | UnsetType | None, described("The agent's id on your own platform; null takes it away.")
     ] = UNSET

@@ -60,7 +60,7 @@ SOLANA_METHODS: Final = (
     "getTransaction",
 )
 # Fields with a second spelling.
-_ALIASES: Final[Mapping[str, str]] = {"rule_id": "ruleId"}
+_ALIASES: Final[Mapping[str, str]] = {"rule_id": "ruleId", "display_name": "displayName"}
 
 
 class BadPayload(Invalid):
@@ -123,7 +123,9 @@ class WalletUpdate(_Payload, frozen=True, kw_only=True):
     """`wallet_update`: what people and platforms call an agent."""
 
     name: Annotated[DisplayName | UnsetType, described("A name for people.")] = UNSET
-    display_name: Annotated[DisplayName | UnsetType, described("Another word for `name`.")] = UNSET
+    display_name: Annotated[
+        DisplayName | UnsetType | None, described("What people see it called; null takes it away.")
+    ] = UNSET
     platform_id: Annotated[
         DisplayName | UnsetType | None, described("The agent's id on your own platform; null takes it away.")
     ] = UNSET
@@ -241,7 +243,7 @@ def _named(rule: PolicyRule, new_id: Callable[[], str]) -> PolicyRule:
 
 def _null(name: str) -> bool:
     """A null that says something: it takes the value away."""
-    return name in {"platformId", "erc8004TokenId"}
+    return name in {"displayName", "platformId", "erc8004TokenId"}
 
 
 def _check(payload: Payload) -> None:
@@ -268,8 +270,6 @@ def _check_wallet(payload: WalletUpdate) -> None:
         raise BadPayload(
             "payload changes nothing: send `name`, `displayName`, `platformId` or `erc8004TokenId`.", fields=["payload"]
         )
-    if UNSET not in (payload.name, payload.display_name) and payload.name != payload.display_name:
-        raise AliasConflict("payload.name and payload.displayName are one field and differ; send one of them.")
 
 
 def _check_quorum(payload: QuorumUpdate) -> None:

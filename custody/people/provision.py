@@ -36,7 +36,7 @@ async def create(ports: Ports, caller: PlatformCaller, body: NewUserBody) -> Ans
 
 
 async def assign(ports: Ports, caller: PlatformCaller, user: str, body: ExternalIdBody) -> Answered[AssignedExternalId]:
-    """Give a member an external id."""
+    """Give a user an external id in a tenant."""
     return await ports.workers.ask(AssignExternalId(body.tenant_id, user, external_id(body.needed)), caller)
 
 

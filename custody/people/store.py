@@ -55,7 +55,7 @@ async def standing(pool: Pool, claims: SessionClaims) -> Standing | None:
 async def profile(pool: Pool, user: str) -> Profile:
     """The person as answers show them."""
     row = await pool.fetchrow("SELECT * FROM user_profile($1)", user)
-    return Profile(user, row["email"], row["wallet"])
+    return Profile(user, row["email"], row["wallet"], row["email_verified"])
 
 
 async def sessions(pool: Pool, user: str, current: str, page: Page) -> Listed[OwnSession]:

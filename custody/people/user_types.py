@@ -3,9 +3,10 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from custody.identity.addresses import PHONE_PATTERN
+from custody.kit.cursors import Cursor
 from custody.kit.described import Id, InContract, Instant, described
 from custody.kit.errors import Conflict, Invalid, NotFound
 from custody.kit.paging import Page
@@ -233,6 +234,10 @@ class PlatformUser(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     wallet_external_ids: Annotated[list[WalletExternalId], described("The external ids of their wallets.")]
 
 
+class DeploymentUser(PlatformUser, frozen=True, rename="camel", kw_only=True):
+    """A person of the whole deployment."""
+
+
 class FoundUser(msgspec.Struct, frozen=True):
     """The person who was looked up."""
 
@@ -264,3 +269,35 @@ class TenantUser(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         list[WalletExternalId], described("The external id of their wallet in this tenant, if there is one.")
     ]
     created_at: Annotated[Instant, described("When they became a member.")]
+
+
+class UserChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What to change of what is shown of a user; omitted fields stay as they are."""
+
+    name: Annotated[DisplayName | UnsetType | None, described("Their name; null takes it away.")] = UNSET
+    custom_metadata: Annotated[
+        dict[str, Any] | UnsetType, described("Anything of yours, at most 16 KiB, in place of what was there.")
+    ] = UNSET
+
+    def __repr__(self) -> str:
+        return "UserChangeBody()"
+
+
+class ForceBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether it is done although the user is the last owner of a tenant."""
+
+    force: Annotated[bool, described("Do it even if a tenant is left without an active owner.")] = False
+
+
+class UsersQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which users, and how many of them."""
+
+    search: Annotated[
+        Annotated[str, Meta(min_length=2, max_length=254)] | None,
+        described("Only users whose name or address has this in it, in any case."),
+    ] = None
+    active: Annotated[bool | None, described("Only users who are active (`true`), or are deactivated (`false`).")] = (
+        None
+    )
+    limit: Annotated[int, Meta(ge=1, le=200), described("How many at most.")] = 50
+    cursor: Cursor | None = None

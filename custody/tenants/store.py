@@ -42,8 +42,9 @@ _API_KEYS = (
     "ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
 )
 _MEMBERS = (
-    "SELECT m.user_id, m.role, m.created_at, p.email, p.wallet FROM memberships m, user_profile(m.user_id) p "
-    "WHERE m.tenant_id = $1 ORDER BY m.created_at DESC, m.user_id LIMIT $2 OFFSET $3"
+    "SELECT m.user_id, m.role, m.created_at, p.email, p.email_verified, p.wallet "
+    "FROM memberships m, user_profile(m.user_id) p WHERE m.tenant_id = $1 "
+    "ORDER BY m.created_at DESC, m.user_id LIMIT $2 OFFSET $3"
 )
 
 
@@ -141,7 +142,14 @@ async def members(pool: Pool, tenant: str, page: Page) -> Listed[Member]:
         if not total.rows and not await connection.fetchval(_HAS_TENANT, tenant):
             raise TenantAbsent
     found = [
-        Member(str(row["user_id"]), row["role"], row["email"], row["wallet"], clock.iso(row["created_at"]))
+        Member(
+            user_id=str(row["user_id"]),
+            role=row["role"],
+            email=row["email"],
+            email_verified=row["email_verified"],
+            wallet_address=row["wallet"],
+            created_at=clock.iso(row["created_at"]),
+        )
         for row in rows
     ]
     return listed(found, total)

@@ -226,6 +226,7 @@ class Member(msgspec.Struct, frozen=True, rename="camel"):
 
     user_id: Annotated[Id, described("The user.")]
     role: Annotated[Role, described("What they may do.")]
-    email: Annotated[str | None, described("The address that they signed in with.")]
+    email: Annotated[str | None, described("The address that they sign in with, else the one that a provider shows.")]
+    email_verified: Annotated[bool | None, described("Whether the address was proven here; null without one.")]
     wallet_address: Annotated[str | None, described("The wallet that they signed in with.")]
     created_at: Annotated[Instant, described("When they became a member.")]

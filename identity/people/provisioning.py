@@ -16,7 +16,6 @@ from custody.protocol.identity.refusals import (
     ExternalIdNeedsTenant,
     ExternalIdSet,
     ExternalIdTaken,
-    MemberAbsent,
     UserAbsent,
 )
 from custody.protocol.identity.users import (
@@ -97,14 +96,13 @@ async def create(identity: Identity, message: CreateUser, call: Call[ProvenPlatf
 
 
 async def assign(identity: Identity, message: AssignExternalId, call: Call[ProvenPlatform]) -> AssignedExternalId:
-    """Give a member an external id in a tenant; the same one again changes nothing."""
+    """Give a user an external id in a tenant, whose member they are from then on; the same again changes nothing."""
     tenant, user, external = message.tenant, message.user, external_id(message.external_id)
     outcome = AssignedExternalId(user, tenant, external)
     async with operating_in(identity, call, tenant) as connection:
         if not await connection.fetchval(_LOCK_USER, user):
             raise UserAbsent
-        if not await connection.fetchval(_IS_MEMBER, tenant, user):
-            raise MemberAbsent
+        await _join(connection, identity, call, tenant, user, "member")
         await _assign(connection, identity, call, tenant, user, external)
         await remember(connection, call, outcome)
     return outcome

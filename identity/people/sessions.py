@@ -271,7 +271,7 @@ async def shown(connection: Any, identity: Identity, session: Session, to: Membe
         token=session_token(identity.minter, session),
         refresh_token=_refresh_token(identity, session),
         expires_in=ACCESS_SECONDS,
-        user=Profile(session.user, profile["email"], profile["wallet"]),
+        user=Profile(session.user, profile["email"], profile["wallet"], profile["email_verified"]),
         tenant=SessionTenant(to.tenant, to.name, to.role, to.api_key),
         mfa=Mfa(clock.iso_or_none(session.mfa_at), list(methods)),
         provider=session.provider,

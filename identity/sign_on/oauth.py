@@ -199,7 +199,7 @@ async def _proven(
             provider=provider.id,
             tenant=under.request.tenant,
             name=claims.text("name"),
-            shown_email=claims.text("email"),
+            shown_email=id_tokens.verified_email(claims, provider.issuer),
         )
     return await _of_tenant(connection, identity, claims, provider)
 

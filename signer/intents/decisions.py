@@ -35,9 +35,10 @@ from signer.intents.sealed import Sealed
 _LOCK: Final = "SELECT lock_agent($1, $2)"
 _ANCHOR: Final = "SELECT * FROM agent_anchor($1, $2)"
 _AGENT: Final = (
-    "SELECT a.name, a.platform_id, a.erc8004_token_id, a.authority_version, (SELECT string_agg(w.family || ':' || "
-    "w.address, ' ' ORDER BY w.family) FROM wallets w WHERE w.tenant_id = $1 AND w.agent_id = $2 AND w.scope = '') "
-    "AS wallets FROM agents a WHERE a.tenant_id = $1 AND a.id = $2"
+    "SELECT a.name, a.display_name, a.platform_id, a.erc8004_token_id, a.authority_version, "
+    "(SELECT string_agg(w.family || ':' || w.address, ' ' ORDER BY w.family) FROM wallets w "
+    "WHERE w.tenant_id = $1 AND w.agent_id = $2 AND w.scope = '') AS wallets "
+    "FROM agents a WHERE a.tenant_id = $1 AND a.id = $2"
 )
 _STEP: Final = "SELECT take_step($1, $2)"
 _EMIT: Final = "SELECT emit($1, $2)"
@@ -103,13 +104,15 @@ async def seen_agent(connection: Any, intent: Sealed) -> Agent:
     more = await connection.fetchrow(_AGENT, intent.tenant, intent.agent)
     if row is None or more is None or str(row["incarnation"]) != intent.incarnation:
         raise AgentAbsent
+    called = () if more["display_name"] is None else (more["display_name"],)
     return Agent(
         intent.incarnation or "",
         row["frozen"],
         row["policy_version"],
         more["authority_version"],
         more["wallets"] or "",
-        sha256(fields(more["name"], more["platform_id"] or "", more["erc8004_token_id"] or "")),
+        # A name that most agents have none of stands in no baseline, so that those of before keep theirs.
+        sha256(fields(more["name"], more["platform_id"] or "", more["erc8004_token_id"] or "", *called)),
     )
 
 

@@ -202,9 +202,9 @@ async def _rename(
         agent = await agent_of(connection, intent)
         if agent is None or agent.baseline(intent.type) != intent.baseline:
             raise StaleState
-        name = payload.display_name if payload.name is UNSET else payload.name
-        given = None if name is UNSET else name
-        await agents.rename(connection, call, intent.agent or "", given, payload.platform_id, payload.erc8004_token_id)
+        name = None if payload.name is UNSET else payload.name
+        others = payload.display_name, payload.platform_id, payload.erc8004_token_id
+        await agents.rename(connection, call, intent.agent or "", name, *others)
         changed = [one for one, value in msgspec.structs.asdict(payload).items() if value is not UNSET]
         await claimed(connection, {"status": "changed", "fields": changed})
 

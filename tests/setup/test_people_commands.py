@@ -100,6 +100,15 @@ def test_a_user_is_made_found_and_listed(service: Service, tenant: Tenant) -> No
     assert (heading.split(), row.split()) == (["ID", "E-MAIL", "NAME"], [made["userId"], address, "Ada"])
     assert "No users." in done(service, "users", "list", "--tenant", tenant.id, "--offset", "1")
     assert "No users." in done(service, "users", "list", "--tenant", tenant.id, "--external-id", "another")
+    user = made["userId"]
+    refused = custody(service, "users", "deactivate", user)
+    assert (refused.returncode, f"last owner of {tenant.id}" in refused.stderr) == (1, True)
+    assert fields(done(service, "users", "deactivate", user, "--force"))["deactivatedAt"]
+    assert not fields(done(service, "users", "reactivate", user))["deactivatedAt"]
+    assert (active := custody(service, "users", "delete", user, "--force")).returncode == 1
+    assert "/deactivate first" in active.stderr
+    done(service, "users", "deactivate", user, "--force")
+    assert fields(done(service, "users", "delete", user, "--force")) == {"deleted": user}
 
 
 def test_a_list_says_how_to_see_the_rest(service: Service, tenant: Tenant) -> None:

@@ -134,6 +134,14 @@ def _new_external_id(world: "World") -> Journey:
     return Journey(world.platform, {"user_id": user}, body)
 
 
+def _user(world: "World", body: Any = None, *, over: bool = False) -> Journey:
+    """Somebody whom the operator named, deactivated where that is asked."""
+    user = world.platform.ok("POST", "/platform/users", {"email": fresh_address()})["userId"]
+    if over:
+        world.platform.ok("POST", f"/platform/users/{user}/deactivate")
+    return Journey(world.platform, {"user_id": user}, body)
+
+
 def _verify(world: "World") -> Journey:
     signed = Wallet().sign_in(says(world.service, world.nobody.ok("GET", "/auth/nonce")["nonce"]))
     return Journey(world.nobody, body={"message": signed.message, "signature": signed.signature})
@@ -680,6 +688,12 @@ JOURNEYS: dict[str, Callable[["World"], Journey]] = {
     "POST /platform/users/smart-wallet/address": _by_contract,
     "POST /platform/users/wallet/external-id": _by_external_id,
     "POST /platform/users/{userId}/wallet/external-id": _new_external_id,
+    "GET /platform/users": lambda world: Journey(world.platform),
+    "GET /platform/users/{userId}": _user,
+    "PATCH /platform/users/{userId}": lambda world: _user(world, {"name": "Ada"}),
+    "POST /platform/users/{userId}/deactivate": lambda world: _user(world, {"force": False}),
+    "POST /platform/users/{userId}/reactivate": lambda world: _user(world, {}, over=True),
+    "DELETE /platform/users/{userId}": lambda world: _user(world, {"force": False}, over=True),
     "POST /platform/users/wallet/external-id/connect-or-create": lambda world: Journey(
         world.platform, body=_external_id(world.fresh_tenant())
     ),

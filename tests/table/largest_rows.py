@@ -290,6 +290,7 @@ LONGEST: dict[str, Longest] = {
         ),
         undone=("DELETE FROM tenants WHERE id IN (SELECT 'many-' || md5(n || $1) FROM generate_series(1, 1000) n)",),
     ),
+    "/platform/users": _MEMBERS,
     "/platform/tenants/{id}/members": _MEMBERS,
     "/platform/tenants/{id}/users": _MEMBERS,
     "/user/me/tenants/{id}/users": _MEMBERS,

@@ -10,7 +10,7 @@ from custody.kit.answers import Answered, Created
 from custody.kit.callers import PlatformCaller
 from custody.kit.paging import Listed
 from custody.kit.quotas import QuotaExceeded
-from custody.people import look_up, provision
+from custody.people import lifecycle, look_up, provision, user_store
 from custody.people.user_types import (
     BadSmartWallet,
     BadWalletAddress,
@@ -20,8 +20,10 @@ from custody.people.user_types import (
     ByWalletBody,
     ConnectBody,
     ConnectedUser,
+    DeploymentUser,
     ExternalIdBody,
     ExternalIdMissing,
+    ForceBody,
     FoundUser,
     IdentityAmbiguous,
     LookupQuery,
@@ -31,21 +33,30 @@ from custody.people.user_types import (
     PlatformUserAbsent,
     TenantUsersQuery,
     TwoExternalIds,
+    UserChangeBody,
+    UsersQuery,
 )
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (
     ExternalIdNeedsTenant,
     ExternalIdSet,
     ExternalIdTaken,
-    MemberAbsent,
+    LastOwner,
     UserAbsent,
+    UserActive,
+    UserHasTenant,
 )
 from custody.protocol.identity.users import (
     AssignedExternalId,
     AssignExternalId,
+    ChangeUser,
     ConnectOrCreateUser,
     CreateUser,
+    DeactivateUser,
+    DeletedUser,
+    DeleteUser,
     NamedUser,
+    ReactivateUser,
 )
 from custody.protocol.refusals import TenantAbsent
 
@@ -156,6 +167,67 @@ async def find_user_by_external_id(ports: Ports, body: ExternalIdBody) -> FoundU
     return await look_up.by_external_id(ports, body)
 
 
+@routes.get("/users", who=platform(USER_READ))
+async def list_platform_users(ports: Ports, query: UsersQuery) -> Listed[DeploymentUser]:
+    """List the users of all tenants, newest first, or search them by name and address.
+
+    A page of a search looks at 2,000 users: it may have fewer than `limit`, or none, and not be the last. Only
+    `nextCursor` says whether there is more.
+    """
+    return await user_store.page(ports.pool, query)
+
+
+@routes.get("/users/<user_id>", who=platform(USER_READ), fails=(PlatformUserAbsent,))
+async def get_platform_user(ports: Ports, user_id: str) -> PlatformUser:
+    """Get one user."""
+    return await lifecycle.get(ports, user_id)
+
+
+@routes.patch(
+    "/users/<user_id>",
+    who=asking(ChangeUser),
+    fails=(BadCustomMetadata, PlatformUserAbsent, UserAbsent),
+    max_body=MAX_METADATA_BODY,
+)
+async def change_platform_user(
+    ports: Ports, caller: PlatformCaller, user_id: str, body: UserChangeBody
+) -> Answered[PlatformUser]:
+    """Change a user's name or metadata; never what they sign in with."""
+    return await lifecycle.change(ports, caller, user_id, body)
+
+
+@routes.post(
+    "/users/<user_id>/deactivate", who=asking(DeactivateUser), fails=(LastOwner, PlatformUserAbsent, UserAbsent)
+)
+async def deactivate_platform_user(
+    ports: Ports, caller: PlatformCaller, user_id: str, body: ForceBody
+) -> Answered[PlatformUser]:
+    """Deactivate a user: they sign in nowhere any more, and their sessions, devices and votes end at once.
+
+    What is a tenant's goes on: API keys, agents' tokens, signers. Freeze their own tenant, `personal-<userId>`, to stop
+    its wallets too. The last owner of another tenant is 409 `last_owner` unless `force` is true.
+    """
+    return await lifecycle.deactivate(ports, caller, user_id, body)
+
+
+@routes.post("/users/<user_id>/reactivate", who=asking(ReactivateUser), fails=(PlatformUserAbsent, UserAbsent))
+async def reactivate_platform_user(ports: Ports, caller: PlatformCaller, user_id: str) -> Answered[PlatformUser]:
+    """Let a deactivated user sign in again. Their sessions stay ended."""
+    return await lifecycle.reactivate(ports, caller, user_id)
+
+
+@routes.delete("/users/<user_id>", who=asking(DeleteUser), fails=(LastOwner, UserAbsent, UserActive, UserHasTenant))
+async def delete_platform_user(
+    ports: Ports, caller: PlatformCaller, user_id: str, body: ForceBody
+) -> Answered[DeletedUser]:
+    """Delete a user permanently, with what they sign in with, their second factors and memberships.
+
+    Only who is deactivated (else 409 `user_active`), and has no own tenant any more (else 409 `user_has_tenant`): no
+    wallet is lost by it. The last owner of a tenant is 409 `last_owner` unless `force` is true.
+    """
+    return await ports.workers.ask(DeleteUser(user_id, body.force), caller)
+
+
 @routes.post(
     "/users/<user_id>/wallet/external-id",
     who=asking(AssignExternalId),
@@ -164,7 +236,7 @@ async def find_user_by_external_id(ports: Ports, body: ExternalIdBody) -> FoundU
         ExternalIdMissing,
         ExternalIdSet,
         ExternalIdTaken,
-        MemberAbsent,
+        QuotaExceeded,
         TenantAbsent,
         TwoExternalIds,
         UserAbsent,
@@ -173,7 +245,10 @@ async def find_user_by_external_id(ports: Ports, body: ExternalIdBody) -> FoundU
 async def assign_external_id(
     ports: Ports, caller: PlatformCaller, user_id: str, body: ExternalIdBody
 ) -> Answered[AssignedExternalId]:
-    """Give the wallet of a tenant's member an external id. It is never changed; the same one again is no change."""
+    """Give a user's wallet an external id in a tenant. It is never changed; the same one again is no change.
+
+    A user who is no member of the tenant becomes one, as `member`.
+    """
     return await provision.assign(ports, caller, user_id, body)
 
 

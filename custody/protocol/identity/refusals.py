@@ -405,6 +405,14 @@ class UserAbsent(NotFound):
     """No such user."""
 
 
+class UserActive(Conflict):
+    """Only a deactivated user is deleted: send POST /platform/users/{userId}/deactivate first."""
+
+
+class UserHasTenant(Conflict):
+    """The user has an own tenant, whose wallets would be lost: delete `tenantId` first, or leave them deactivated."""
+
+
 class UserUnverified(Unauthenticated):
     """The passkey did not verify you (by PIN, fingerprint or face); this action requires user verification."""
 

@@ -15,8 +15,12 @@ class Profile(msgspec.Struct, frozen=True, rename="camel"):
     """A person."""
 
     id: Annotated[Id, described("The person's id.")]
-    email: Annotated[str | None, described("The address that they signed in with.")]
+    email: Annotated[str | None, described("The address that they sign in with, else the one that a provider shows.")]
     wallet_address: Annotated[str | None, described("The wallet that they signed in with.")]
+    email_verified: Annotated[
+        bool | None,
+        described("Whether the address was proven here; false where a provider shows it, null without one."),
+    ] = None
 
 
 class SessionTenant(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from custody.identity.provisioning import EXTERNAL_ID_PATTERN
 from custody.identity.scopes import USER_WRITE
@@ -44,6 +44,18 @@ class Connected(msgspec.Struct, frozen=True):
     created_external_id: bool
 
 
+class ActedOn(msgspec.Struct, frozen=True):
+    """The user whom an act was about."""
+
+    user: str
+
+
+class DeletedUser(msgspec.Struct, frozen=True):
+    """The deleted user."""
+
+    deleted: Annotated[Id, described("The user's id.")]
+
+
 @command(
     "identity",
     proofs=PLATFORM_KEY,
@@ -67,9 +79,9 @@ class CreateUser(Command[NamedUser], frozen=True, kw_only=True):
         return "CreateUser()"
 
 
-@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.external_id_assigned",))
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("membership.added", "user.external_id_assigned"))
 class AssignExternalId(Command[AssignedExternalId], frozen=True):
-    """Give a member's wallet its external id, once and for all."""
+    """Give a user's wallet its external id in a tenant, once and for all; they become its member, if they are none."""
 
     tenant: TenantId
     user: Uuid
@@ -98,3 +110,38 @@ class ConnectOrCreateUser(Command[Connected], frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return "ConnectOrCreateUser()"
+
+
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.changed",))
+class ChangeUser(Command[ActedOn], frozen=True, kw_only=True):
+    """Change what is shown of a user; what is left out stays as it is."""
+
+    user: Uuid
+    name: DisplayName | UnsetType | None = UNSET
+    metadata: dict[str, Any] | UnsetType = UNSET
+
+    def __repr__(self) -> str:
+        return f"ChangeUser({self.user})"
+
+
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.deactivated",))
+class DeactivateUser(Command[ActedOn], frozen=True):
+    """Let a user in nowhere any more and end their sessions; the last owner of a tenant only by force."""
+
+    user: Uuid
+    force: bool = False
+
+
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.reactivated",))
+class ReactivateUser(Command[ActedOn], frozen=True):
+    """Let a user sign in again; what ended stays ended."""
+
+    user: Uuid
+
+
+@command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.deleted",))
+class DeleteUser(Command[DeletedUser], frozen=True):
+    """Delete a deactivated user who has no own tenant any more; the last owner of a tenant only by force."""
+
+    user: Uuid
+    force: bool = False

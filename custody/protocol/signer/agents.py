@@ -47,6 +47,7 @@ class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     id: Annotated[str, described("The agent's id, unique in the tenant.")]
     name: Annotated[str, described("A name for people.")]
+    display_name: Annotated[str | None, described("What people see it called, if that is not its name.")] = None
     platform_id: Annotated[str | None, described("The agent's id on your own platform.")]
     tenant_id: Annotated[str, described("The tenant.")]
     wallet_addresses: Annotated[WalletAddresses, described("Where it is paid.")]
@@ -131,10 +132,11 @@ class ChangedAgent(msgspec.Struct, frozen=True, rename="camel"):
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("agent.changed",))
 class ChangeAgent(Command[ChangedAgent], frozen=True):
-    """Change an agent's name or its id on the tenant's platform; what is left out stays as it is."""
+    """Change what an agent is called; what is left out stays as it is."""
 
     agent: AgentId
     name: DisplayName | None = None
+    display_name: DisplayName | UnsetType | None = UNSET
     platform_id: DisplayName | UnsetType | None = UNSET
 
 

@@ -260,6 +260,11 @@ def test_an_agent_is_renamed_and_found_by_its_id_elsewhere(tenant: Tenant) -> No
     assert tenant.ok("GET", "/agents?platformId=p-1") == []
     assert tenant.ok("PATCH", "/agents/mine", {"name": "After", "platformId": None})["platformId"] is None
     assert tenant.ok("GET", "/agents/mine")["name"] == "After"
+    assert tenant.ok("PATCH", "/agents/mine", {"displayName": "Treasury"})["displayName"] == "Treasury"
+    assert tenant.ok("GET", "/agents?platformId=p-2") == []
+    [shown] = [one for one in tenant.ok("GET", "/agents") if one["id"] == "mine"]
+    assert (shown["name"], shown["displayName"]) == ("After", "Treasury")
+    assert tenant.ok("PATCH", "/agents/mine", {"displayName": None})["displayName"] is None
 
 
 @pytest.mark.parametrize("body", [{"name": None}, {"name": ""}, {"id": "new"}, {"walletAddresses": {}}])

@@ -96,7 +96,25 @@ def test_an_address_of_somebody_known_links_nothing(service: Service, oauth: OAu
 
         with Flow(service, authorize("google")) as flow, closing(flow.person(oauth.google.browse)) as other:
             assert other.id != known.id
-            assert other.session["user"]["email"] is None
+            user = other.session["user"]
+            assert (user["email"], user["emailVerified"]) == (address, False)
+
+
+def test_an_address_is_shown_where_the_provider_calls_it_verified(
+    service: Service, oauth: OAuthProviders, as_platform: Client
+) -> None:
+    shown = []
+    for verified in (True, False):
+        somebody_new(oauth, "discord")
+        oauth.discord.person["email_verified"] = verified
+        address = oauth.discord.person["email"]
+        with Flow(service, authorize("discord")) as flow, closing(flow.person(oauth.discord.browse)) as person:
+            session = person.ok("GET", "/auth/session")["user"]
+            [member] = as_platform.ok("GET", f"/platform/tenants/{person.tenant}/members")
+        assert session == person.session["user"]
+        shown.append((address, session["email"], session["emailVerified"], member["email"], member["emailVerified"]))
+
+    assert [one[1:] for one in shown] == [(shown[0][0], False, shown[0][0], False), (None, None, None, None)]
 
 
 def test_a_code_works_once_and_its_second_use_ends_the_session(service: Service, oauth: OAuthProviders) -> None:

@@ -116,7 +116,7 @@ def test_a_payload_has_300000_bytes(tenant: Tenant, agent: Agent) -> None:
         ("policy_rule_update", {"ruleId": "a", "rule_id": "b", "patch": {}}, "alias_conflict"),
         ("policy_rule_delete", {"ruleId": ""}, "bad_payload"),
         ("wallet_update", {}, "bad_payload"),
-        ("wallet_update", {"name": "a", "displayName": "b"}, "alias_conflict"),
+        ("wallet_update", {"display_name": "a", "displayName": "b"}, "alias_conflict"),
         ("wallet_update", {"walletAddress": ADDRESS}, "bad_payload"),
         ("wallet_update", {"tenantId": "other"}, "bad_payload"),
         ("wallet_update", {"erc8004TokenId": "1e3"}, "bad_payload"),

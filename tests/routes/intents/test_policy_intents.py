@@ -74,15 +74,34 @@ def test_a_change_that_was_slipped_in_between_makes_it_stale(
 def test_names_change_and_nobody_elses_change_is_overwritten(
     as_owner: Person, other_admin: Person, tenant: Tenant, agent: Agent
 ) -> None:
-    body = intent("wallet_update", agent, displayName="Treasury", platformId="p-1", erc8004TokenId="77")
+    body = intent("wallet_update", agent, name="t-1", displayName="Treasury", platformId="p-1", erc8004TokenId="77")
     made, late = authorised(as_owner, other_admin, body), authorised(as_owner, other_admin, body)
 
     assert act(as_owner, made, "execute").json()["data"]["status"] == "executed"
 
     shown = tenant.ok("GET", f"/agents/{agent.id}")
-    assert (shown["name"], shown["platformId"], shown["erc8004TokenId"]) == ("Treasury", "p-1", "77")
+    names = (shown["name"], shown["displayName"], shown["platformId"], shown["erc8004TokenId"])
+    assert names == ("t-1", "Treasury", "p-1", "77")
     stale = act(as_owner, late, "execute").json()["data"]
     assert (stale["status"], stale["executionResult"]["code"]) == ("failed", "stale_state")
+
+
+def test_a_display_name_is_beside_the_name_and_counts_as_what_an_intent_found(
+    as_owner: Person, other_admin: Person, tenant: Tenant, agent: Agent
+) -> None:
+    name = tenant.ok("GET", f"/agents/{agent.id}")["name"]
+    set_ = authorised(as_owner, other_admin, intent("wallet_update", agent, display_name="Treasury"))
+    assert act(as_owner, set_, "execute").json()["data"]["status"] == "executed"
+    taken = authorised(as_owner, other_admin, intent("wallet_update", agent, displayName=None))
+    late = authorised(as_owner, other_admin, intent("wallet_update", agent, name="late"))
+
+    before = tenant.ok("GET", f"/agents/{agent.id}")
+    assert act(as_owner, taken, "execute").json()["data"]["status"] == "executed"
+    after = tenant.ok("GET", f"/agents/{agent.id}")
+
+    assert (before["name"], before["displayName"]) == (name, "Treasury")
+    assert (after["name"], after["displayName"]) == (name, None)
+    assert act(as_owner, late, "execute").json()["data"]["executionResult"]["code"] == "stale_state"
 
 
 def test_a_quorum_is_created_changed_and_revoked(as_owner: Person, other_admin: Person, agent: Agent) -> None:

@@ -233,7 +233,7 @@ def test_the_same_external_id_in_another_tenant_is_another(
     assert len(users) == 2
 
 
-def test_of_a_missing_user_tenant_or_membership_it_is_404(as_platform: Client, tenant: Tenant) -> None:
+def test_of_a_missing_user_or_tenant_it_is_404_and_a_membership_is_made(as_platform: Client, tenant: Tenant) -> None:
     user, external_id = named(as_platform), fresh()
     absent = f"/platform/users/{uuid.uuid4()}/wallet/external-id"
     here = f"/platform/users/{user}/wallet/external-id"
@@ -241,11 +241,14 @@ def test_of_a_missing_user_tenant_or_membership_it_is_404(as_platform: Client, t
     answers = [
         as_platform.post(absent, json={"tenantId": tenant.id, "walletExternalId": external_id}),
         as_platform.post(here, json={"tenantId": "absent", "walletExternalId": external_id}),
-        as_platform.post(here, json={"tenantId": tenant.id, "walletExternalId": external_id}),
     ]
+    as_platform.ok("POST", here, {"tenantId": tenant.id, "walletExternalId": external_id})
 
-    expected = [(404, "user_absent"), (404, "tenant_absent"), (404, "member_absent")]
-    assert [code_of(answer) for answer in answers] == expected
+    assert [code_of(answer) for answer in answers] == [(404, "user_absent"), (404, "tenant_absent")]
+    [made] = as_platform.ok("GET", f"/platform/tenants/{tenant.id}/members")
+    assert (made["userId"], made["role"]) == (user, "member")
+    [found] = as_platform.ok("GET", f"/platform/tenants/{tenant.id}/users?walletExternalId={external_id}")
+    assert found["userId"] == user
 
 
 def test_without_an_external_id_it_is_named(as_platform: Client, tenant: Tenant) -> None:

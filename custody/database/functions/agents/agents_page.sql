@@ -4,15 +4,15 @@
 -- Execute: api
 
 CREATE FUNCTION agents_page(p_tenant text, p_platform_id text, p_limit integer, p_offset integer, p_counted bigint)
-RETURNS TABLE (total bigint, id text, name text, platform_id text, erc8004_token_id text, wallets text,
-               previous text, created_at timestamptz, frozen_at timestamptz, frozen_reason text)
+RETURNS TABLE (total bigint, id text, name text, display_name text, platform_id text, erc8004_token_id text,
+               wallets text, previous text, created_at timestamptz, frozen_at timestamptz, frozen_reason text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   -- The count is always there, so it comes first. The wallets are looked up agent by agent: joined, a planner without
   -- statistics reads all that the tenant has.
-  RETURN QUERY SELECT n.total, p.id, p.name, p.platform_id, p.erc8004_token_id,
+  RETURN QUERY SELECT n.total, p.id, p.name, p.display_name, p.platform_id, p.erc8004_token_id,
                       (SELECT json_object_agg(w.family, w.address)::text FROM wallets w
                         WHERE w.tenant_id = p_tenant AND w.agent_id = p.id AND w.scope = ''),
                       (SELECT json_agg(json_build_array(w.family, w.address) ORDER BY w.created_at, w.scope)::text
@@ -23,7 +23,8 @@ BEGIN
             SELECT FROM agents a
              WHERE a.tenant_id = p_tenant AND (p_platform_id IS NULL OR a.platform_id = p_platform_id)
              ORDER BY a.created_at DESC LIMIT p_counted) c) n
-    LEFT JOIN (SELECT a.id, a.name, a.platform_id, a.erc8004_token_id, a.created_at, a.frozen_at, a.frozen_reason
+    LEFT JOIN (SELECT a.id, a.name, a.display_name, a.platform_id, a.erc8004_token_id, a.created_at, a.frozen_at,
+                      a.frozen_reason
                  FROM agents a
                 WHERE a.tenant_id = p_tenant AND (p_platform_id IS NULL OR a.platform_id = p_platform_id)
                 ORDER BY a.created_at DESC, a.id LIMIT p_limit OFFSET p_offset) p ON true
