@@ -13,7 +13,7 @@ from custody.kit.paging import AROUND, MAX_PAGE_BYTES, Bound, Total
 
 # Metadata is not indexed, so that acting stays cheap: so many of the newest rows that the other filters leave are read.
 MOST_READ = 100_000
-# How far behind a page rows are counted.
+# How long a row is in an answer.
 _OF_A_PAGE = f"{columns.SHOWN_SIZE} + {AROUND}"
 # Of one file: half of what answers of one tenant may hold. It goes on at its cursor, as a page does.
 MAX_BYTES = 8 * 1024 * 1024
