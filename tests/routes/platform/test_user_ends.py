@@ -89,7 +89,7 @@ def test_a_cursor_is_of_its_own_search(as_platform: Client) -> None:
 # ---- change
 
 
-def test_what_is_shown_of_a_user_is_changed(as_platform: Client) -> None:
+def test_the_operator_changes_what_is_shown_of_a_user(as_platform: Client) -> None:
     user = named(as_platform, name="Ada", customMetadata={"plan": "gold"})
     before = shown(as_platform, user)
 
@@ -122,7 +122,7 @@ def test_a_change_that_is_none_is_refused(as_platform: Client, body: dict[str, A
 # ---- deactivate
 
 
-def test_who_is_deactivated_is_out_at_once_and_comes_in_again_afterwards(
+def test_a_deactivated_user_is_out_at_once_and_comes_in_again_afterwards(
     service: Service, as_platform: Client, as_nobody: Client, person: Person
 ) -> None:
     device = new_device(as_nobody, person.tenant)
@@ -148,7 +148,7 @@ def test_who_is_deactivated_is_out_at_once_and_comes_in_again_afterwards(
         assert returned.id == person.id
 
 
-def test_what_is_the_tenants_goes_on(as_platform: Client, as_owner: Person, tenant: Tenant, agent: Agent) -> None:
+def test_a_tenant_goes_on_without_its_user(as_platform: Client, as_owner: Person, tenant: Tenant, agent: Agent) -> None:
     act(as_platform, as_owner.id, "deactivate", force=True)
 
     assert agent.sign().status_code == 200
@@ -231,7 +231,7 @@ def test_the_last_owner_of_a_tenant_is_deleted_by_force_alone(as_platform: Clien
 # ---- who may
 
 
-def test_nobody_but_the_operator_ends_people(as_nobody: Client, as_owner: Person, tenant: Tenant) -> None:
+def test_the_operator_alone_ends_people(as_nobody: Client, as_owner: Person, tenant: Tenant) -> None:
     user = as_owner.id
 
     for client, status in ((as_nobody, 401), (tenant, 403), (as_owner, 403)):
