@@ -5,79 +5,18 @@ Wheels for other Pythons and machines are chosen by their tags, so no such machi
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
-from tests.fixtures.images import stages
-from tests.fixtures.imports import canonical, pins, pythons
+from tests.fixtures.imports import canonical, pythons
+from tests.fixtures.wheels import BUILT, IN_IMAGES, Wheels, images, wanted
 from tests.outside.processes import PROJECT
 
 pytestmark = pytest.mark.long
-
-IMAGES = ("api", "identity", "migrate", "proxy", "scheduler", "signer")
-IN_IMAGES = (PROJECT / ".python-version").read_text().strip()
-# Lock and name of what is published as source alone, as the Dockerfile builds it.
-BUILT = {tuple(rest.split()[1:]) for stage in stages().values() for rest in stage.all("RUN") if "image-wheel" in rest}
-# From glibc 2.28 on, which Debian 10 has.
-_TAGS = ("manylinux1", "manylinux2010", "manylinux2014", *(f"manylinux_2_{minor}" for minor in range(5, 29)))
-_QUIET = ("--quiet", "--disable-pip-version-check", "--no-input")
-
-
-class Wheels:
-    """Downloads, by Python and machine, made once for this module."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        subprocess.run([sys.executable, "-m", "venv", folder / "pip"], check=True)
-        self.download = cache(self._download)
-
-    def folder(self, version: str, machine: str) -> Path:
-        """Where the wheels for such a machine lie."""
-        return self._folder / f"{version}-{machine}"
-
-    def _download(self, version: str, machine: str, locks: tuple[str, ...]) -> str:
-        """Fetch what locks name for such a machine; what pip complained of, or nothing."""
-        file = self._folder / f"{version}-{machine}.txt"
-        file.write_text("".join(sorted(_wanted(version, machine, locks))))
-        wheels = ("--no-deps", "--only-binary=:all:", "--require-hashes", "--implementation=cp")
-        tags = [f"--platform={tag}_{machine}" for tag in _TAGS]
-        abis = [f"--abi={abi}" for abi in (f"cp{version.replace('.', '')}", "abi3", "none")]
-        command = [self._folder / "pip/bin/python", "-m", "pip", "download", *_QUIET, *wheels, *tags, *abis]
-        whither = (f"--python-version={version}", "--dest", self.folder(version, machine), "--requirement", file)
-        done = subprocess.run([*command, *whither], cwd="/", capture_output=True, text=True, timeout=900, check=False)
-        return done.stderr if done.returncode else ""
-
-
-def _wanted(version: str, machine: str, locks: tuple[str, ...]) -> set[str]:
-    """The lines of locks that count on such a machine; pip itself would ask what counts on this one."""
-    linux = {"sys_platform": "linux", "os_name": "posix", "platform_system": "Linux", "platform_machine": machine}
-    python = {"python_version": version, "python_full_version": f"{version}.0"}
-    found, built = set(), {name for _, name in BUILT}
-    for lock in locks:
-        for pin, hashes in pins(PROJECT / lock).items():
-            marker = Requirement(marked(lock)[pin]).marker
-            if canonical(pin.split("==")[0]) not in built and (marker is None or marker.evaluate(linux | python)):
-                found.add(f"{pin} {' '.join(f'--hash={one}' for one in hashes)}\n")
-    return found
-
-
-@cache
-def marked(lock: str) -> dict[str, str]:
-    """Each requirement of a lock with its marker, by what is pinned."""
-    lines = (line.rstrip(" \\") for line in (PROJECT / lock).read_text().splitlines())
-    return {line.split()[0]: line for line in lines if re.match(r"[A-Za-z0-9]", line)}
-
-
-def images(version: str, machine: str) -> tuple[str, str, tuple[str, ...]]:
-    """All locks of images, for such a machine."""
-    return version, machine, tuple(f"locks/{name}.lock" for name in IMAGES)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +32,7 @@ def test_a_checkout_has_wheels_for_every_python_that_is_promised(wheels: Wheels,
 def test_images_have_wheels_for_both_machines(wheels: Wheels) -> None:
     assert wheels.download(*images(IN_IMAGES, "aarch64")) == ""
     # And x86-64, for every Python: what the checkout has, with the same hashes.
-    x86_64 = [_wanted(IN_IMAGES, "x86_64", locks) for locks in (images("", "")[2], ("requirements.lock",))]
+    x86_64 = [wanted(IN_IMAGES, "x86_64", locks) for locks in (images("", "")[2], ("requirements.lock",))]
     assert x86_64[0] <= x86_64[1]
 
 
@@ -115,7 +54,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "wheels"
 
 
-@pytest.mark.parametrize("name", IMAGES)
+# The others are installed where whole images are built.
+@pytest.mark.parametrize("name", sorted({lock for lock, _ in BUILT}))
 def test_an_image_installs_its_lock_offline_after_the_download(
     wheels: Wheels, built: Path, tmp_path: Path, name: str
 ) -> None:
@@ -139,8 +79,8 @@ def test_an_image_installs_its_lock_offline_after_the_download(
 
 
 def _pinned(version: str, machine: str, name: str) -> set[str]:
-    wanted = {line.split()[0] for line in _wanted(version, machine, (f"locks/{name}.lock",))}
-    return wanted | {pin for lock, built in BUILT if lock == name for pin in [f"{built}=="]}
+    lines = wanted(version, machine, (f"locks/{name}.lock",))
+    return {line.split()[0] for line in lines} | {f"{built}==" for lock, built in BUILT if lock == name}
 
 
 def _checkout(folder: Path) -> Path:
