@@ -1,6 +1,6 @@
 """What the Dockerfile needs is there and works, as far as a machine without a container engine can tell.
 
-Images are not built here. Each COPY is made into a folder, and what is in that folder is what runs.
+Each COPY is made into a folder, and what is in that folder is what runs; `test_images.py` builds whole images.
 """
 
 import os
