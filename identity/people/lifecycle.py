@@ -106,7 +106,7 @@ async def delete(identity: Identity, message: DeleteUser, call: Call[ProvenPlatf
 async def _held(connection: Any, user: str, *, force: bool) -> Any:
     """The user's row, locked behind the tenants that they own; LastOwner where nobody else owns one, unless by force.
 
-    Whoever changes members of one of them waits: of two owners not both go at once.
+    Who changes members of one of them waits: of two owners not both go at once.
     """
     for tenant in await connection.fetch(_OWNED, user, personal(user)):
         await connection.execute(_BEGIN, tenant["tenant_id"])
