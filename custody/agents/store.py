@@ -8,13 +8,15 @@ from custody.agents.types import AgentQuery
 from custody.chains.families import WALLETS
 from custody.kit import clock
 from custody.kit.db import Pool
-from custody.kit.paging import Listed, bound, fitting, listed
+from custody.kit.paging import AROUND, AS_JSON, Listed, bound, fitting, listed
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.agents import Agent, PreviousWallet, WalletAddresses
 from custody.protocol.signer.refusals import AgentAbsent
 
-# The function gives the rows in their order; the count comes with each.
-_PAGE: Final = fitting("SELECT * FROM agents_page($1, $2, $3, $4, $5) WITH ORDINALITY", "ordinality")
+# The function gives the rows in their order; the count comes with each. An answer has an address again by itself.
+_PAGE: Final = fitting(
+    "SELECT * FROM agents_page($1, $2, $3, $4, $5) WITH ORDINALITY", "ordinality", f"{AS_JSON} + {AROUND}"
+)
 _decode_addresses = msgspec.json.Decoder(dict[str, str]).decode
 _decode_previous = msgspec.json.Decoder(list[tuple[str, str]]).decode
 

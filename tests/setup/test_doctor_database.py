@@ -205,7 +205,8 @@ async def test_the_command_asks_a_database_that_answers(
             line[7:].split(":")[0] for line in capsys.readouterr().out.splitlines() if line[:5] in ("ok   ", "WRONG")
         }
 
-    await doctor.run(load({"SERVICE_HOME": str(tmp_path)}))
+    absent = "postgresql://custody@127.0.0.1:1/custody"
+    await doctor.run(load({"SERVICE_HOME": str(tmp_path), "SERVICE_DATABASE_URL": absent}))
     without = subjects()
     await doctor.run(load({"SERVICE_HOME": str(tmp_path), "SERVICE_DATABASE_URL": apart.owner_url}))
 

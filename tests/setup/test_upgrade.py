@@ -47,6 +47,7 @@ RELEASED: dict[str, dict[str, str]] = {
         "0026_invitations": "c3226f2ff0b92770e4be7287fc4a0050ea5495919cc1a574d4b1000ab5f3c3a0",
         "0027_storage": "f29732b846e39a5650aa7bf729e96f579143d2a458b65755d4333ed438751e94",
         "0030_searches": "2fd6de8e2b77c95c8564ab7763f2485e9928b950db466a36ab84dbd29bbe6e65",
+        "0031_people_named": "c75734bcfcfd123178ba57c60799e7da86fd9df0958d2a70920a2846c9d93e1b",
     },
 }
 # A later version, as it might come: a table that gains a column and an index, and a migration that says so.
@@ -179,6 +180,7 @@ LATER_TABLES = (
     "wallet_external_ids",
     "fee_paid",
     " i.id",
+    "i.verified",
 )
 
 

@@ -281,6 +281,7 @@ LONGEST: dict[str, Longest] = {
             "SELECT $1, n, decode(repeat('00', 32), 'hex'), '{}', repeat('c', 400) FROM generate_series(1, 1000) n "
             "ON CONFLICT DO NOTHING",
         ),
+        undone=("DELETE FROM audit_checkpoints WHERE tenant_id = $1 AND root = decode(repeat('00', 32), 'hex')",),
     ),
     "/platform/tenants": Longest(
         "SELECT count(*) FROM tenants WHERE $1 <> ''",

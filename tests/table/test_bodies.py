@@ -203,6 +203,7 @@ BY_HAND = {
     "PATCH /agents/{agentId}/signers/{signerId}",
     "POST /agents/{agentId}/key-quorums",
     "PATCH /agents/{agentId}/key-quorums/{quorumId}",
+    "PATCH /platform/users/{userId}",
     "PUT /secrets/routes/{id}",
     "POST /secrets/routes/explain",
     "POST /intents",

@@ -6,7 +6,8 @@ longest rows (`largest_rows.py`) this fails.
 
 import asyncio
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -45,20 +46,34 @@ def is_list(endpoint: Endpoint) -> bool:
 LISTS = [pytest.param(endpoint, id=endpoint.contract_path) for endpoint in each_once() if is_list(endpoint)]
 
 
+# Lists whose rows are made up in a way that the signer takes for another database, and signs no more for their tenant.
+CONTRADICTED = {"/audit/checkpoints"}
+
+
 @pytest.fixture(scope="module")
-def crowded(
+def new_world(
     service: Service,
     mailbox: Mailbox,
     sms_gateway: SmsGateway,
     dns_server: DnsServer,
     oauth: OAuthProviders,
     evm_node: EvmNode,
-) -> Iterator[World]:
+) -> Iterator[Callable[[], World]]:
+    """Makes worlds of their own."""
+    with running_oidc_server() as oidc, ExitStack() as stack:
+
+        def made() -> World:
+            world = World(service, mailbox, sms_gateway, SignOnWorld(dns_server, oauth, oidc), evm_node)
+            stack.callback(world.close)
+            return world
+
+        yield made
+
+
+@pytest.fixture(scope="module")
+def crowded(new_world: Callable[[], World]) -> World:
     """A world of its own, whose lists grow long."""
-    with running_oidc_server() as oidc:
-        world = World(service, mailbox, sms_gateway, SignOnWorld(dns_server, oauth, oidc), evm_node)
-        yield world
-        world.close()
+    return new_world()
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +133,11 @@ def longest_query(endpoint: Endpoint) -> dict[str, Any]:
 
 @pytest.mark.parametrize("endpoint", LISTS)
 async def test_pages_end_at_4_mib_and_every_row_is_reached(
-    crowded: World, made: set[str], owner: asyncpg.Connection, endpoint: Endpoint
+    crowded: World, new_world: Callable[[], World], made: set[str], owner: asyncpg.Connection, endpoint: Endpoint
 ) -> None:
     longest = LONGEST[endpoint.contract_path]
+    if endpoint.contract_path in CONTRADICTED:
+        crowded = new_world()
     for name in longest.seeds:
         seeded(crowded, name)
     call, client = crowded.call(endpoint), crowded.caller(endpoint)

@@ -107,7 +107,9 @@ def test_a_newcomer_becomes_a_viewer_in_a_session_that_stays_in_the_tenant(saml:
     assert session["provider"] == "saml"
     assert session["tenant"] == {"id": saml.tenant, "name": session["tenant"]["name"], "role": "viewer"}
     assert session["mfa"]["verifiedAt"] is None
-    assert session["user"]["email"] is None
+    # The provider's word, which is shown and signs nobody in.
+    assert session["user"]["email"].startswith("ann-")
+    assert session["user"]["emailVerified"] is False
     assert (elsewhere.status_code, elsewhere.json()["data"]["code"]) == (403, "session_bound")
 
 

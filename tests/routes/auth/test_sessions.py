@@ -403,7 +403,7 @@ async def test_a_deactivated_person_is_out(service: Service, person: Person, own
 def test_the_current_session_names_person_and_tenant(person: Person, session_id: str) -> None:
     assert person.ok("GET", "/auth/session") == {
         "id": session_id,
-        "user": {"id": person.id, "email": None, "walletAddress": person.wallet.address},
+        "user": {"id": person.id, "email": None, "emailVerified": None, "walletAddress": person.wallet.address},
         "tenant": {"id": person.tenant, "name": "Personal", "role": "owner"},
         "mfa": {"verifiedAt": None, "methods": []},
         "memberships": [{"tenantId": person.tenant, "name": "Personal", "role": "owner"}],
