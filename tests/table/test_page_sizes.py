@@ -21,6 +21,7 @@ from api.http.endpoint import Endpoint
 from api.routes import endpoints
 from custody.kit.paging import MAX_PAGE_BYTES
 from tests.fixtures.deployments import owner_of
+from tests.fixtures.eventually import eventually
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.dns_server import DnsServer
@@ -142,6 +143,9 @@ async def test_pages_end_at_4_mib_and_every_row_is_reached(
         seeded(crowded, name)
     call, client = crowded.call(endpoint), crowded.caller(endpoint)
     path, _, asked = call.path.partition("?")
+    if endpoint.contract_path in CONTRADICTED:
+        # Of a log that nothing was sealed of nothing is shown.
+        assert eventually(lambda: client.get(path).json()["data"], bool)
     filled = partial(_filled, crowded, segments(path))
     try:
         for statement in map(filled, longest.made):
