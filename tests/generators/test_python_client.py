@@ -76,14 +76,14 @@ print("done")
 
 
 @pytest.fixture(scope="module")
-def made(contract: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def made(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder that the client is in, and what its generator said."""
     installed.install_python()
     folder = tmp_path_factory.mktemp("python")
     done = subprocess.run(
         [
             installed.PYTHON / "openapi-python-client",
-            *("generate", "--path", contract, "--meta", "none", "--output-path", folder / "custody_client"),
+            *("generate", "--path", plain, "--meta", "none", "--output-path", folder / "custody_client"),
         ],
         capture_output=True,
         text=True,
@@ -102,7 +102,11 @@ def test_every_operation_is_generated_without_a_warning(made: tuple[Path, str]) 
     assert [line for line in said.splitlines() if line.strip()] == [f"Generating {folder / 'custody_client'}"]
     functions = {file.stem for file in (folder / "custody_client" / "api").glob("*/*.py")} - {"__init__"}
     second = {f"{one.handler.__name__}_v1" for one in endpoints() if one.path.startswith("/v1/")}
-    assert functions == {endpoint.handler.__name__ for endpoint in endpoints()} | second | {"get_contract"}
+    assert functions == {endpoint.handler.__name__ for endpoint in endpoints()} | second | {
+        "get_contract",
+        "get_plain_contract",
+        "get_webhooks_contract",
+    }
 
 
 def test_the_generated_client_does_the_main_job(made: tuple[Path, str], tenant: Tenant) -> None:
