@@ -72,6 +72,11 @@ MEANT: dict[str, str] = {
         ("getDigitalAssetAccountBalance", "getDigitalAssetAccountBalanceV1"),
         "the chain is one of the deployment's, and a token is an address",
     ),
+    **dict.fromkeys(
+        ("exchangeOauthCode", "exchangeCode", "decideDevice", "findUserByExternalId", "assignExternalId"),
+        "one of the names of a field is sent (`x-service-needs`)",
+    ),
+    "changePlatformUser": "metadata has 16 KiB, 8 levels and no reserved keys",
     "putOidcProviders": "addresses are public, an issuer's own document agrees, a variable is the tenant's",
     "putSamlSso": "certificates are ones, the address is public, and mappings agree",
     **dict.fromkeys(
