@@ -21,7 +21,7 @@ from ops import places
 from ops.settings import PROCESSES
 from tests.fixtures.built_images import PATH, Images
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import database_apart
+from tests.fixtures.deployments import killable_postgres
 from tests.fixtures.eventually import eventually
 from tests.fixtures.images import compose
 from tests.fixtures.server import START_SECONDS, UNLIMITED, free_ports
@@ -185,18 +185,19 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(built: Images, postgres_home: places.Home, worker_id: str) -> Iterator[Running]:
-    """Everything that compose.yaml names, up in its order."""
-    services = Running(built, database_apart(postgres_home, f"{worker_id}_images").owner_url)
-    try:
-        assert services.start("migrate").wait(START_SECONDS) == 0, services.logs()
-        services.processes.pop("migrate")
-        for name in _ORDER:
-            services.start(name)
-            services.wait_until_healthy(name)
-        yield services
-    finally:
-        services.end()
+def running(built: Images) -> Iterator[Running]:
+    """Everything that compose.yaml names, up in its order, on a Postgres of its own: its roles get new passwords."""
+    with killable_postgres() as postgres:
+        services = Running(built, postgres.database.owner_url)
+        try:
+            assert services.start("migrate").wait(START_SECONDS) == 0, services.logs()
+            services.processes.pop("migrate")
+            for name in _ORDER:
+                services.start(name)
+                services.wait_until_healthy(name)
+            yield services
+        finally:
+            services.end()
 
 
 @pytest.mark.parametrize("target", TARGETS)
