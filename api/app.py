@@ -21,6 +21,7 @@ from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id
 from api.http.request import BadSegment, CheckedRequest
 from api.routes import device, docs, endpoints, invitation
 from api.settings import Settings
+from custody.chains.node_shares import NodeShares
 from custody.chains.rpc import Rpc
 from custody.kit import db, models
 from custody.kit.callers import Origin
@@ -67,6 +68,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         presets=settings.presets,
         prices=settings.prices,
         quotas=settings.quotas,
+        node_shares=NodeShares(settings.node_calls),
         oauth_secrets=settings.oauth_secrets,
         oidc_secrets=settings.oidc_secrets,
         fetcher=Fetcher(Outside(loopback_allowed=loopback_allowed(settings.public_url))),

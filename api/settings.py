@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from custody.chains import prices, table
+from custody.chains.node_shares import QUESTIONS_A_MINUTE
 from custody.identity.oidc_provider import SECRET_PREFIX
 from custody.kit import environment, metrics_address, name_server, oauth_endpoints, quota_settings, quotas, server_urls
 from custody.kit.oauth_endpoints import OAuthName
@@ -58,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     production: bool
     rate_limit_max: int
     rate_limit_anonymous_max: int
+    # Questions to nodes in a minute, of one person's tenants.
+    node_calls: int
     rate_limit_window_seconds: int
     rate_limit_store: str
     # Requests a minute and address, for what anybody may call.
@@ -109,6 +112,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         production=environment.choice(source, "SERVICE_ENV", ("development", "production")) == "production",
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000),
         rate_limit_anonymous_max=environment.integer(source, "SERVICE_RATE_LIMIT_ANONYMOUS_MAX", 3_000),
+        node_calls=environment.integer(source, "SERVICE_RATE_LIMIT_NODE_CALLS", QUESTIONS_A_MINUTE),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
         rate_limit_store=server_urls.rate_limit_store(source),
         small_limits={

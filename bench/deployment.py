@@ -120,6 +120,7 @@ class Deployment:
             "SERVICE_API_PORT": str(self.port),
             "SERVICE_METRICS_PORT_API": str(self.metrics),
             "SERVICE_RATE_LIMIT_MAX": str(RATE_LIMIT),
+            "SERVICE_RATE_LIMIT_NODE_CALLS": "0",
             "SERVICE_DEFAULT_CHAIN_ID": "31337",
             "SERVICE_SIGN_SOCKET": str(self.home.file("run", "sign.sock")),
             "SERVICE_PROXY_PORT": str(self.proxy_port),

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from custody.chains.node_shares import NodeShares
 from custody.chains.prices import Prices
 from custody.chains.rpc import Rpc
 from custody.chains.table import ChainTable
@@ -26,9 +27,9 @@ from custody.protocol.workers import Workers
 
 # Of all tenants together; one that is forgotten is asked for again.
 MAX_KNOWN_ADDRESSES = 50_000
-# Of different tenants; each of them has 24 questions under way, and a hundred connections are for all.
+# Of different people; the connections for what somebody looks at are for few more.
 BALANCES_AT_ONCE = 3
-# Of different tenants, each of which has one question to a name server under way.
+# Of different people, each of whom has one question to a name server under way.
 DNS_AT_ONCE = 8
 
 
@@ -40,6 +41,8 @@ class Ports:
     workers: Workers
     chains: ChainTable
     rpc: Rpc
+    # How much of the nodes each person's tenants have.
+    node_shares: NodeShares = field(default_factory=NodeShares)
     # What the operator lets credential routes say; the signer has its own word on it.
     allow_broad_routes: bool = False
     allow_cookie_injection: bool = False
@@ -62,7 +65,7 @@ class Ports:
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
     # What searches may take of the pool: those of the audit trail, and of approvals by their orders.
     search_share: TenantSemaphore = field(default_factory=lambda: TenantSemaphore(made_by=maker_of))
-    # Who may ask nodes for many balances at once: what is signed asks the same nodes by the same connections.
+    # Who may ask nodes for many balances at once.
     balance_share: TenantSemaphore = field(
         default_factory=lambda: TenantSemaphore(seats=BALANCES_AT_ONCE, made_by=maker_of)
     )

@@ -81,6 +81,7 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_RATE_LIMIT_SSO": kinds.number(0),
     "SERVICE_RATE_LIMIT_CALLBACK": kinds.number(0),
     "SERVICE_RATE_LIMIT_EXCHANGE": kinds.number(0),
+    "SERVICE_RATE_LIMIT_NODE_CALLS": kinds.number(0),
     "SERVICE_RATE_LIMIT_STORE": kinds.COUNTS,
     "SERVICE_TRUSTED_PROXIES": kinds.NETWORKS,
     "SERVICE_SCOPED_PLATFORM_KEYS": kinds.FLAG,

@@ -18,13 +18,13 @@ from api.http.addresses import counted_as
 from api.http.contract.headers import AUTHORIZING, HEADERS, SIGNED
 from api.http.endpoint import Endpoint
 from api.http.paths import Methods
-from api.http.windows import Windows
 from custody.identity.app_clients import is_origin
 from custody.kit.cache import Cache
 from custody.kit.callers import Origin
 from custody.kit.errors import CustodyError
 from custody.kit.logs import logger
 from custody.kit.tasks import leave_to_caller, spawn
+from custody.kit.windows import Windows
 from custody.ports import Ports
 from custody.protocol.identity.origins import LookUpOrigin
 

@@ -12,12 +12,12 @@ from limits.storage import storage_from_string
 
 from api.http.addresses import counted_as
 from api.http.envelope import full, limited
-from api.http.windows import Windows
 from api.settings import Limit, Settings
 from custody.kit.cache import Cache
 from custody.kit.callers import AgentCaller, Caller, PlatformCaller, TenantCaller
 from custody.kit.errors import TooMany
 from custody.kit.logs import logger
+from custody.kit.windows import Windows
 
 log = logger("api")
 # How long a store that did not answer is not asked again, and how long it has to answer.

@@ -34,6 +34,7 @@ from custody.accounts.types import (
     UnknownWallet,
     WalletTwice,
 )
+from custody.chains.node_shares import NodeCallsSpent
 from custody.funds.types import BadToken, TooManyTokens
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
@@ -114,7 +115,16 @@ async def delete_digital_asset_account(ports: Ports, caller: TenantCaller, accou
 @routes.get(
     *_both("/<account_id>/balance"),
     who=tenant_read,
-    fails=(AccountAbsent, BadToken, BalanceAlready, BalancesBusy, KeyTampered, TooManyTokens, UnknownChain),
+    fails=(
+        AccountAbsent,
+        BadToken,
+        BalanceAlready,
+        BalancesBusy,
+        KeyTampered,
+        NodeCallsSpent,
+        TooManyTokens,
+        UnknownChain,
+    ),
 )
 async def get_digital_asset_account_balance(
     ports: Ports, caller: TenantCaller, account_id: str, query: BalanceQuery

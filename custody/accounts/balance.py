@@ -58,7 +58,7 @@ async def balance(ports: Ports, tenant: str, account_id: str, query: BalanceQuer
     gate = asyncio.Semaphore(WITH_TOKENS if tokens else AT_ONCE)
     try:
         async with ports.balance_share.turn(ports.pool, tenant):
-            found = await asyncio.gather(*(_ask(ports, gate, wallet, one, tokens) for wallet, one in asked))
+            found = await asyncio.gather(*(_ask(ports, tenant, gate, wallet, one, tokens) for wallet, one in asked))
     except TooManyOfTenant:
         raise BalanceAlready from None
     except NoneFree:
@@ -84,13 +84,13 @@ def _chains(ports: Ports, family: str) -> list[Chain]:
 
 
 async def _ask(
-    ports: Ports, gate: asyncio.Semaphore, wallet: AccountWallet, chain: Chain, tokens: Sequence[str]
+    ports: Ports, tenant: str, gate: asyncio.Semaphore, wallet: AccountWallet, chain: Chain, tokens: Sequence[str]
 ) -> _Found:
     if wallet.address is None:
         return _Found(wallet, chain, Holdings(Held(""), [], "The wallet's agent was deleted."))
     named = tokens if chain.family == "evm" else ()
     async with gate:
-        return _Found(wallet, chain, await read.holdings(ports, chain, wallet.address, named))
+        return _Found(wallet, chain, await read.holdings(ports, tenant, chain, wallet.address, named))
 
 
 def _native(found: _Found) -> WalletBalance:

@@ -59,7 +59,7 @@ class AggregationsFull(Conflict):
 
 
 class BalanceAlready(TooMany):
-    """This tenant has eight questions for balances queued; retry when one has finished."""
+    """Eight questions of one person for balances are queued; retry when one has finished."""
 
 
 class BalancesBusy(Unavailable):

@@ -44,12 +44,13 @@ async def balance(ports: Ports, ref: AgentRef, query: ChainQuery) -> AgentBalanc
         raise UnknownChain(f"Chain {query.chain_id} is not configured here.")
     agent = await shown.get(ports, ref)
     address = agent.wallet_addresses.of(chain.family)
-    return AgentBalance(ref.agent, address, await native(ports, chain, address))
+    return AgentBalance(ref.agent, address, await native(ports, ref.tenant, chain, address))
 
 
-async def native(ports: Ports, chain: Chain, address: str) -> Balances:
+async def native(ports: Ports, tenant: str, chain: Chain, address: str) -> Balances:
     """The native balance of any address."""
-    amount = await nodes_of(chain).balance(ports.rpc.brief, chain, address)
+    rpc = ports.rpc.looking(await ports.node_shares.of(ports.pool, tenant)).brief
+    amount = await nodes_of(chain).balance(rpc, chain, address)
     return Balances(str(amount), formatted(amount, chain.decimals), chain.id, chain.symbol)
 
 

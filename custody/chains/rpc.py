@@ -8,19 +8,23 @@ import asyncio
 import copy
 import itertools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
+from custody.chains.node_shares import NodeShare
 from custody.chains.orders import Prepared
 from custody.kit.errors import UpstreamFailed
 
 CONNECT_SECONDS, READ_SECONDS = 2.0, 10.0
 # What `brief` waits for, all nodes of a chain together.
 BRIEF_SECONDS = 1.5
+# For what somebody looks at, so that orders never wait behind it: theirs are httpx' usual hundred.
+LOOKING_CONNECTIONS = 16
 # So long `brief` leaves a node out that did not answer in time.
 SILENT_SECONDS = 10.0
 # Work that callers choose, which can take a healthy node long: it is no evidence of silence, or one tenant's token
@@ -89,11 +93,19 @@ _DECODER = msgspec.json.Decoder(_Response | list[_Response])
 
 
 class Rpc:
-    """A pool of connections to nodes; one per process. Addresses are tried in order until one can be reached."""
+    """Connections to nodes; one per process. Addresses are tried in order until one can be reached.
+
+    Orders have connections of their own, beside those for what somebody looks at. With a share, questions are counted
+    to whoever caused them, and only some of one person are under way at once.
+    """
 
     def __init__(self, *, connect_seconds: float = CONNECT_SECONDS, read_seconds: float = READ_SECONDS) -> None:
         timeout = httpx.Timeout(read_seconds, connect=connect_seconds, pool=connect_seconds)
         self._http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False)
+        few = httpx.Limits(max_connections=LOOKING_CONNECTIONS, max_keepalive_connections=LOOKING_CONNECTIONS)
+        self._looking_http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False, limits=few)
+        self._count: Callable[[int], None] = lambda _questions: None
+        self._turn: AbstractAsyncContextManager[object] = nullcontext()
         self._total_seconds = connect_seconds + read_seconds
         self._ids = itertools.count(1)
         self._is_brief = False
@@ -109,10 +121,36 @@ class Rpc:
     async def close(self) -> None:
         """Close every connection."""
         await self._http.aclose()
+        await self._looking_http.aclose()
+
+    def preparing(self, share: NodeShare) -> "Rpc":
+        """The same for what an order needs to know. Every question may raise NodeCallsSpent."""
+        mine = copy.copy(self)
+        mine._count, mine._turn = share.spend, share.orders
+        return mine
+
+    def sending(self, share: NodeShare) -> "Rpc":
+        """The same for what was signed: that is counted, and sent whatever was asked before."""
+        mine = copy.copy(self)
+        mine._count, mine._turn = share.count, share.orders
+        return mine
+
+    def looking(self, share: NodeShare) -> "Rpc":
+        """The same for what somebody looks at, on connections apart. Every question may raise NodeCallsSpent."""
+        mine = self.apart
+        mine._count, mine._turn = share.spend, share.looks
+        return mine
+
+    @property
+    def apart(self) -> "Rpc":
+        """The same on the connections that no order uses."""
+        mine = copy.copy(self)
+        mine._http = self._looking_http
+        return mine
 
     @property
     def brief(self) -> "Rpc":
-        """The same pool for what somebody looks at: it waits 1.5 s at most, and leaves silent nodes out for 10 s.
+        """The same for somebody who waits for it: for 1.5 s at most, and silent nodes are left out for 10 s.
 
         What is prepared or sent asks them all the same, for its own longer time; the first answer ends the silence.
         """
@@ -129,6 +167,7 @@ class Rpc:
 
     async def batch(self, urls: Sequence[str], queries: Sequence[Query]) -> list[Any]:
         """Ask several things in one request; each place holds its result or the RpcRefused it met."""
+        self._count(len(queries))
         last = RpcUnavailable("No node address is configured for this chain.")
         now = asyncio.get_running_loop().time
         ordered = sorted(urls, key=lambda url: self._silent.get(url, 0.0) > now())
@@ -205,13 +244,14 @@ class Rpc:
 
         async def connected(_event: str, _about: Mapping[str, Any]) -> None:
             nonlocal waited
-            # The first event comes when one of our connections is free.
+            # The first event comes when it is our turn and one of our connections is free.
             waited = asyncio.get_running_loop().time() - began if waited is None else waited
 
         try:
             # The reading limit alone would let a node drip its answer for ever.
             async with (
                 asyncio.timeout(seconds),
+                self._turn,
                 self._http.stream(
                     "POST", url, content=content, headers=headers, extensions={"trace": connected}
                 ) as response,

@@ -9,6 +9,7 @@ from custody.agents import shown
 from custody.agents.balance import Balances, formatted, native
 from custody.chains.evm.family import coin_chain, coin_of
 from custody.chains.kinds import Kind
+from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.table import ChainTable
 from custody.dashboard import store
 from custody.kit import clock
@@ -122,7 +123,7 @@ async def dashboard(ports: Ports, ref: AgentRef) -> Dashboard:
     rules = await policies.all_of(ports.pool, ref)
     read = await store.read(ports.pool, ref, RECENT)
     card = AgentCard(agent.id, ref.tenant, agent.name, agent.wallet_addresses.of("evm"), agent.created_at)
-    balance, note = await _balance(ports, agent.wallet_addresses.of("evm"))
+    balance, note = await _balance(ports, ref.tenant, agent.wallet_addresses.of("evm"))
     return Dashboard(
         card,
         {"evm": balance},
@@ -143,13 +144,13 @@ def _limit_shown(rule: PolicyRule) -> PolicyRule:
     return msgspec.structs.replace(rule, config=config)
 
 
-async def _balance(ports: Ports, address: str) -> tuple[Balances | None, str | UnsetType]:
+async def _balance(ports: Ports, tenant: str, address: str) -> tuple[Balances | None, str | UnsetType]:
     chain = ports.chains.active
     if chain.family != "evm" or not chain.rpc_urls:
         return None, UNSET
     try:
-        return await native(ports, chain, address), UNSET
-    except UpstreamFailed as problem:
+        return await native(ports, tenant, chain, address), UNSET
+    except (UpstreamFailed, NodeCallsSpent) as problem:
         return None, problem.message
 
 

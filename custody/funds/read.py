@@ -116,16 +116,17 @@ async def _found(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
     wanted = named(query.tokens, tokens.token_address) if tokens else []
     agent = await shown.get(ports, ref)
     address = agent.wallet_addresses.of(chain.family)
-    return _Found(agent, chain, address, await holdings(ports, chain, address, wanted))
+    return _Found(agent, chain, address, await holdings(ports, ref.tenant, chain, address, wanted))
 
 
-async def holdings(ports: Ports, chain: Chain, address: str, named: Sequence[str]) -> Holdings:
+async def holdings(ports: Ports, tenant: str, chain: Chain, address: str, named: Sequence[str]) -> Holdings:
     """What an address holds on a chain: the coin, and the tokens named, or all it has where a node can tell."""
     tokens = TOKENS.get(chain.family)
     native, held, notes = Held(""), [Held(token) for token in named], []
+    share = await ports.node_shares.of(ports.pool, tenant)
     try:
         async with asyncio.timeout(SECONDS):
-            rpc = ports.rpc.brief
+            rpc = ports.rpc.looking(share).brief
             native = Held("", amount=await nodes_of(chain).balance(rpc, chain, address), decimals=chain.decimals)
             held = await tokens.held(rpc, chain, address, named) if tokens else []
     except UpstreamFailed as problem:

@@ -22,11 +22,11 @@ _BOUND = f"SELECT set_config('statement_timeout', '{STATEMENT_SECONDS}s', true)"
 
 
 class SearchingAlready(TooMany):
-    """This tenant has eight searches queued; retry when one has finished, or narrow them, as by agentId or dateFrom."""
+    """Eight searches of one person are queued; retry when one has finished, or narrow them by agentId or dateFrom."""
 
 
 class SearchesBusy(Unavailable):
-    """All search slots are in use by other tenants; retry in a few seconds."""
+    """All search slots are in use by others; retry in a few seconds."""
 
     retry_after = 5
 

@@ -40,7 +40,7 @@ async def demand_agreement(ports: Ports, message: str, signature: str) -> None:
     question = {"to": said.address, "data": "0x" + _question(message, signature).hex(), "gas": hex(GAS)}
     async with _asking:
         try:
-            answer = await ports.rpc.call(chain.rpc_urls, "eth_call", [question, "latest"])
+            answer = await ports.rpc.apart.call(chain.rpc_urls, "eth_call", [question, "latest"])
         except RpcRefused:
             raise SignatureInvalid from None
     if answer != _AGREES:

@@ -98,7 +98,8 @@ async def _prepare(ports: Ports, asked_for: store.Asked) -> Preparation:
     async def sender(family: str) -> str:
         return (await agents.get(ports.pool, asked_for.agent)).wallet_addresses.of(family)
 
-    return await prepare(ports, stored(asked_for.kind, asked_for.order_text), sender)
+    order = stored(asked_for.kind, asked_for.order_text)
+    return await prepare(ports, asked_for.agent.tenant, order, sender)
 
 
 def _as_refusal(outcome: Refused) -> Declined[ApprovalRefused] | Throttled[PolicyRateLimited]:

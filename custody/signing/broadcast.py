@@ -6,7 +6,7 @@ also what it says of our own transaction.
 
 from custody.chains.family import Chain
 from custody.chains.nodes import nodes_of
-from custody.chains.rpc import RpcUnavailable
+from custody.chains.rpc import Rpc, RpcUnavailable
 from custody.kit.callers import Origin
 from custody.kit.errors import CustodyError, UpstreamFailed
 from custody.kit.logs import logger
@@ -23,7 +23,8 @@ class NotBroadcast(UpstreamFailed):
 async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) -> None:
     """Broadcast; NotBroadcast (502) names the signed transaction, which the scheduler goes on sending."""
     try:
-        await hand_over(ports, chain, outcome.kind, outcome.raw or b"", outcome.tx_hash or "")
+        rpc = ports.rpc.sending(await ports.node_shares.of(ports.pool, tenant))
+        await hand_over(rpc, chain, outcome.kind, outcome.raw or b"", outcome.tx_hash or "")
     except UpstreamFailed as problem:
         raise NotBroadcast(
             f"{NotBroadcast().message} ({problem.message})",
@@ -35,11 +36,11 @@ async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) 
     await _note(ports, tenant, outcome.tx_id)
 
 
-async def hand_over(ports: Ports, chain: Chain | None, kind: str, raw: bytes, tx_hash: str) -> None:
+async def hand_over(rpc: Rpc, chain: Chain | None, kind: str, raw: bytes, tx_hash: str) -> None:
     """Give the bytes to a node of the chain; raises UpstreamFailed when none has them afterwards."""
     if chain is None or not chain.rpc_urls:
         raise RpcUnavailable("No node is configured for this chain.")
-    await nodes_of(chain).broadcast(ports.rpc, chain, raw, tx_hash)
+    await nodes_of(chain).broadcast(rpc, chain, raw, tx_hash)
 
 
 async def _note(ports: Ports, tenant: str, tx_id: str) -> None:

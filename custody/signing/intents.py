@@ -139,6 +139,9 @@ async def carry_out(ports: Ports, caller: SessionCaller, intent_id: str) -> Answ
 
 
 async def _carry_out(ports: Ports, caller: SessionCaller, intent: Intent) -> Answered[Executed]:
+    if intent.intent_type == "rpc":
+        # Before the signer begins with it: an intent that was begun ends.
+        (await ports.node_shares.of(ports.pool, caller.tenant)).demand()
     preparation = await _prepared(ports, caller.tenant, intent)
     with stages.timed("signer"):
         answered = await ports.workers.ask(ExecuteIntent(intent.id, preparation.prepared), caller)
@@ -177,7 +180,7 @@ async def _prepared(ports: Ports, tenant: str, intent: Intent) -> Preparation:
         except AgentAbsent:
             return ""
 
-    return await prepare(ports, order, sender)
+    return await prepare(ports, tenant, order, sender)
 
 
 async def _ask_node(ports: Ports, caller: SessionCaller, asked: AskNode) -> None:
@@ -192,7 +195,8 @@ async def _ask_node(ports: Ports, caller: SessionCaller, asked: AskNode) -> None
             problem = f"{asked.method} is no method of {chain.name}."
         else:
             params = asked.params if isinstance(asked.params, list) else [asked.params]
-            found = msgspec.json.encode(await ports.rpc.call(chain.rpc_urls, asked.method, params))
+            rpc = ports.rpc.looking(await ports.node_shares.of(ports.pool, caller.tenant))
+            found = msgspec.json.encode(await rpc.call(chain.rpc_urls, asked.method, params))
             if len(found) > MAX_ANSWER_BYTES:
                 problem = "The node's answer has more than 256 KiB."
             else:

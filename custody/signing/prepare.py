@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from custody.chains import families
 from custody.chains.evm import calls, transfers
 from custody.chains.evm import rpc as evm
+from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.nodes import nodes_of
 from custody.chains.orders import (
     Asked,
@@ -20,7 +21,7 @@ from custody.chains.orders import (
 )
 from custody.chains.rpc import NotExecutable
 from custody.kit import stages
-from custody.kit.errors import UpstreamFailed
+from custody.kit.errors import CustodyError, UpstreamFailed
 from custody.ports import Ports
 
 
@@ -33,10 +34,10 @@ class Preparation:
     """What a node said, or why it gave no reason; the signer decides whether that matters."""
 
     prepared: Prepared | None = None
-    problem: UpstreamFailed | None = None
+    problem: CustodyError | None = None
 
 
-async def prepare(ports: Ports, order: Asked, sender: Callable[[str], Awaitable[str]]) -> Preparation:
+async def prepare(ports: Ports, tenant: str, order: Asked, sender: Callable[[str], Awaitable[str]]) -> Preparation:
     """What a node of the order's chain suggests; `sender` finds the address of the wallet of a family."""
     if isinstance(order, TransferOrder):
         order = transfers.transaction(order)
@@ -54,11 +55,12 @@ async def prepare(ports: Ports, order: Asked, sender: Callable[[str], Awaitable[
         try:
             nodes = nodes_of(chain)
             by = await sender(chain.family) if nodes.NEEDS_SENDER else ""
+            rpc = ports.rpc.preparing(await ports.node_shares.of(ports.pool, tenant))
             if batch:
-                return Preparation(await evm.prepare_batch(ports.rpc, chain, by, batch))
-            return Preparation(await nodes.prepare(ports.rpc, chain, by, order))
+                return Preparation(await evm.prepare_batch(rpc, chain, by, batch))
+            return Preparation(await nodes.prepare(rpc, chain, by, order))
         except NotExecutable as problem:
             # The node knows the nonce all the same, and an order that is not broadcast may use it.
             return Preparation(None if order.broadcast else problem.prepared, problem)
-        except UpstreamFailed as problem:
+        except (UpstreamFailed, NodeCallsSpent) as problem:
             return Preparation(problem=problem)

@@ -36,7 +36,7 @@ async def _prepare(ports: Ports, ref: AgentRef, stuck: Transaction, fees: Replac
     async def sender(family: str) -> str:
         return (await agents.get(ports.pool, ref)).wallet_addresses.of(family)
 
-    return await prepare(ports, _order(stuck, fees), sender)
+    return await prepare(ports, ref.tenant, _order(stuck, fees), sender)
 
 
 def _order(stuck: Transaction, fees: ReplacementFees) -> EvmOrder:

@@ -50,7 +50,7 @@ async def prepared(ports: Ports, ref: AgentRef, order: Asked) -> Preparation:
             # Deleted a moment ago: what that makes of its token is the signer's word.
             return ""
 
-    return await prepare(ports, order, sender)
+    return await prepare(ports, ref.tenant, order, sender)
 
 
 async def ask_signer(

@@ -34,7 +34,9 @@ async def _send(ports: Ports, row: Any, gate: asyncio.Semaphore) -> bool:
     tx_id = str(row["id"])
     async with gate:
         try:
-            await hand_over(ports, ports.chains.find(row["chain_id"]), row["kind"], row["signed_bytes"], row["tx_hash"])
+            await hand_over(
+                ports.rpc, ports.chains.find(row["chain_id"]), row["kind"], row["signed_bytes"], row["tx_hash"]
+            )
         except UpstreamFailed as problem:
             log.info("not taken yet", extra={"tx_id": tx_id, "reason": problem.message})
             return False

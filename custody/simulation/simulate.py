@@ -1,5 +1,6 @@
 """What signing an order would come to right now: a node and the signer are asked as for signing."""
 
+from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.orders import Question
 from custody.chains.rpc import InsufficientFunds, NotExecutable
 from custody.kit.callers import AgentCaller, TenantCaller
@@ -14,6 +15,8 @@ from custody.simulation.types import Need, Simulated
 async def simulate(ports: Ports, caller: TenantCaller | AgentCaller, ref: AgentRef, question: Question) -> Simulated:
     """The decision, and what it rests on; nothing is written. Fails where signing would fail without a decision."""
     preparation = await prepared(ports, ref, question.request)
+    if isinstance(preparation.problem, NodeCallsSpent):
+        raise preparation.problem
     said = (await ports.workers.ask(Simulate(ref.agent, question, preparation.prepared), caller)).answer
     if said.needs_node and not _missing(preparation):
         # The node expects it to fail: signing would say the same, with the same reason.

@@ -82,7 +82,7 @@ async def _send_again(ports: Ports, chain: Chain, forgotten: Sequence[Followed])
     async def send(one: Followed) -> None:
         async with gate:
             try:
-                await hand_over(ports, chain, one.kind, one.raw, one.hash)
+                await hand_over(ports.rpc, chain, one.kind, one.raw, one.hash)
             except UpstreamFailed as problem:
                 log.info("not taken again", extra={"tx_id": one.id, "reason": problem.message})
 

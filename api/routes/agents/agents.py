@@ -11,6 +11,7 @@ from custody.agents.batch import BatchBody, BatchResult
 from custody.agents.create import BatchPoliciesTooLarge, BatchTooLarge
 from custody.agents.tokens import TokenTooLong
 from custody.agents.types import AgentChangeBody, AgentQuery, AgentTaken, NewAgentBody, TokenBody
+from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.rpc import RpcRefused, RpcUnavailable
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
@@ -125,7 +126,7 @@ async def revoke_agent_tokens(ports: Ports, caller: TenantCaller, agent: AgentRe
 @routes.get(
     "/<agent>/balance",
     who=tenant_read | agent_token,
-    fails=(AgentAbsent, KeyTampered, RpcRefused, RpcUnavailable, UnknownChain),
+    fails=(AgentAbsent, KeyTampered, NodeCallsSpent, RpcRefused, RpcUnavailable, UnknownChain),
 )
 async def get_balance(ports: Ports, agent: AgentRef, query: ChainQuery) -> AgentBalance:
     """Get the native balance of an agent's wallet on one chain."""

@@ -2,6 +2,7 @@
 
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
+from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.rpc import RpcUnavailable
 from custody.funds import read as use_cases
 from custody.funds.types import AgentAccount, AgentTokens, BadToken, FundsQuery, TooManyTokens
@@ -15,7 +16,7 @@ routes = Routes("/agents", tag="Agents")
 @routes.get(
     "/<agent>/account",
     who=tenant_read | agent_token,
-    fails=(AgentAbsent, BadToken, KeyTampered, RpcUnavailable, TooManyTokens, UnknownChain),
+    fails=(AgentAbsent, BadToken, KeyTampered, NodeCallsSpent, RpcUnavailable, TooManyTokens, UnknownChain),
 )
 async def get_account(ports: Ports, agent: AgentRef, query: FundsQuery) -> AgentAccount:
     """Get an agent as an account, with what it holds on one chain.
@@ -28,7 +29,7 @@ async def get_account(ports: Ports, agent: AgentRef, query: FundsQuery) -> Agent
 @routes.get(
     "/<agent>/tokens",
     who=tenant_read | agent_token,
-    fails=(AgentAbsent, BadToken, KeyTampered, RpcUnavailable, TooManyTokens, UnknownChain),
+    fails=(AgentAbsent, BadToken, KeyTampered, NodeCallsSpent, RpcUnavailable, TooManyTokens, UnknownChain),
 )
 async def list_token_balances(ports: Ports, agent: AgentRef, query: FundsQuery) -> AgentTokens:
     """Get the native coin and the tokens of an agent's wallet on one chain.

@@ -21,6 +21,7 @@ from custody.chains.evm.transfers import (
 )
 from custody.chains.evm.typed_schema import BadTypedData
 from custody.chains.message_reading import BadMessage, MessageNotOurs
+from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.rpc import BroadcastRefused, InsufficientFunds, RpcRefused, RpcUnavailable
 from custody.chains.solana.effects import DeclaredMismatch
 from custody.chains.solana.message import SolanaMalformed, SolanaUnsupported
@@ -69,7 +70,7 @@ ORDER = (
     UnknownChain,
 )
 # One that a node prepares or is sent.
-NODE = (BroadcastRefused, InsufficientFunds, RpcRefused, RpcUnavailable, UpstreamFailed)
+NODE = (BroadcastRefused, InsufficientFunds, NodeCallsSpent, RpcRefused, RpcUnavailable, UpstreamFailed)
 EVM = (
     BadAddress,
     BadTransaction,

@@ -13,18 +13,21 @@ import shutil
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from hashlib import sha256
 
 import msgspec
 
 from bench.reliability.attacks import on_api, on_proxy
 from bench.reliability.attacks.innocent import KINDS, Innocent, Noticed
 from bench.reliability.attacks.target import Attack, Attacker, Hostile, Target
-from tests.fixtures.callers import Tenant, new_tenant
+from custody.chains.node_shares import QUESTIONS_A_MINUTE
+from tests.fixtures.callers import Client, Tenant, new_tenant
 from tests.fixtures.deployments import killable_postgres, owner_of
-from tests.fixtures.people import member
+from tests.fixtures.people import member, sign_in
 from tests.fixtures.proxied import Proxied, Proxy
 from tests.outside.processes import PROJECT, running
 from tests.outside.upstream import running_upstream
@@ -44,6 +47,8 @@ ATTACKS: dict[str, Attack] = {
             "searches",
             "half_heads",
             "many_addresses",
+            "full_lists",
+            "balances",
         )
     },
     **{
@@ -79,6 +84,7 @@ DEFAULTS = {
     "REFRESH": 60,
     "DEVICE_CODE": 20,
     "DEVICE_TOKEN": 60,
+    "NODE_CALLS": QUESTIONS_A_MINUTE,
 }
 
 
@@ -175,13 +181,15 @@ def _world() -> Iterator[tuple[Target, Innocent, "Admin"]]:
         words = ["bench.reliability.attacks.hostile_upstream", upstream.ca_file.with_name("good.pem")]
         hostile = stack.enter_context(running([sys.executable, "-P", "-m", *words]))
         limits = {f"SERVICE_RATE_LIMIT_{name}": str(value) for name, value in DEFAULTS.items()}
-        service = Proxied(postgres.database, upstream, **limits)
+        node = stack.enter_context(running([sys.executable, "-P", "-m", "bench.reliability.attacks.slow_node"]))
+        service = Proxied(postgres.database, upstream, SERVICE_RPC_URL_31337=f"http://{node}", **limits)
         try:
             service.start("signer", "identity", "api", "scheduler")
             proxy = stack.enter_context(service.another_proxy("bench.reliability.attacks.slow_names_proxy"))
             port = int(hostile.rpartition(":")[2])
             attackers = [new_tenant(service) for _ in range(TENANTS)]
-            target = Target(service.port, proxy.port, port, [_attacker(one, port) for one in attackers])
+            person = _tenants_of_one_person(service)
+            target = Target(service.port, proxy.port, port, [_attacker(one, port) for one in attackers], person)
             asyncio.run(_long_audit_trail(service, attackers[0].id))
             yield target, _innocent(service, proxy), Admin(service, attackers[0])
             stack.close()
@@ -211,6 +219,23 @@ def _attacker(tenant: Tenant, port: int) -> Attacker:
     agents = [tenant.agent() for _ in range(AGENTS)]
     made = [Hostile(agent.id, str(agent.headers["Authorization"]).split()[1]) for agent in agents]
     return Attacker(tenant.id, tenant.key, made)
+
+
+def _tenants_of_one_person(service: Proxied) -> list[Attacker]:
+    made = []
+    with closing(sign_in(service)) as person:
+        for number in range(TENANTS):
+            key = uuid.uuid4().hex
+            body = {
+                "id": f"one-of-many-{number}",
+                "name": "One of many",
+                "apiKeyHash": sha256(key.encode()).hexdigest(),
+            }
+            person.ok("POST", "/tenants", body)
+            with Client(base_url=service.url, headers={"X-Service-Key": key}) as tenant:
+                agents = [tenant.ok("POST", "/agents", {"id": f"a-{n}", "name": "A"})["id"] for n in range(5)]
+            made.append(Attacker(body["id"], key, [Hostile(agent, "") for agent in agents]))
+    return made
 
 
 def _innocent(service: Proxied, proxy: Proxy) -> Innocent:

@@ -128,3 +128,40 @@ async def many_addresses(target: Target, seconds: float) -> Counter[str]:
         seen.update(await asyncio.gather(*(asked(target.api, request, source) for source in sources)))
         number = (number + 8) % 6_000
     return seen
+
+
+async def full_lists(target: Target, seconds: float) -> Counter[str]:
+    """Three tenants fill lists with the largest rows they can, and read them with 21 connections."""
+    data = {"to": "0x" + "33" * 20, "value": "5", "chainId": 31337, "broadcast": False, "data": "0x" + "ab" * 130_000}
+    metadata = {f"k{number}": "x" * 1_000 for number in range(14)}
+    filling, reading = [], []
+    for tenant in target.tenants[2:5]:
+        key = f"X-Service-Key: {tenant.key}"
+        for number in range(60):
+            intent = {"intentType": "transfer", "agentId": tenant.agents[0].id, "payload": data}
+            account = {"id": f"a-{os.getpid()}-{number}", "metadata": metadata}
+            account["wallets_configuration"] = [{"chain_type": "evm", "wallet_id": tenant.agents[0].id}]
+            filling += [
+                with_body("POST", "/intents", msgspec.json.encode(intent), key),
+                with_body("POST", "/accounts", msgspec.json.encode(account), key),
+            ]
+        paths = ("/intents?limit=100", "/intents?limit=100&include=data", "/accounts?limit=100", "/agents?limit=100")
+        reading += [head("GET", path, key) for path in paths]
+    seen: Counter[str] = Counter()
+    for begin in range(0, len(filling), 12):
+        seen.update(await asyncio.gather(*(asked(target.api, one) for one in filling[begin : begin + 12])))
+    return seen + await again_and_again(target.api, reading, seconds, 21)
+
+
+async def balances(target: Target, seconds: float) -> Counter[str]:
+    """Tenants that one person made ask for 25 tokens of five wallets each, and for single balances."""
+    tokens = ",".join("0x" + f"{number:040x}" for number in range(1, 26))
+    requests = []
+    for tenant in target.person:
+        key = f"X-Service-Key: {tenant.key}"
+        wallets = [{"chain_type": "evm", "wallet_id": agent.id} for agent in tenant.agents]
+        body = msgspec.json.encode({"id": "many-tokens", "wallets_configuration": wallets})
+        await asked(target.api, with_body("POST", "/accounts", body, key))
+        requests.append(head("GET", f"/accounts/many-tokens/balance?chainId=31337&tokens={tokens}", key))
+        requests += [head("GET", f"/agents/{agent.id}/balance", key) for agent in tenant.agents]
+    return await again_and_again(target.api, requests, seconds, 40)

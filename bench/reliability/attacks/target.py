@@ -39,6 +39,8 @@ class Target(msgspec.Struct, frozen=True):
     # A server of the attacker's own, to which its tenants have routes.
     upstream: int
     tenants: list[Attacker]
+    # Tenants that one person made.
+    person: list[Attacker]
     # Of an admin of the first tenant, who showed a second factor just now.
     admin: str = ""
 

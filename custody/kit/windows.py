@@ -23,8 +23,8 @@ class Windows:
         # By name: when the window ends, and how often it was hit. In the order in which they end.
         self._counts: dict[str | int, tuple[float, int]] = {}
 
-    def hit(self, name: str, now: float) -> tuple[int, float]:
-        """Count one hit: how many there were in this window, and when it ends."""
+    def hit(self, name: str, now: float, times: int = 1) -> tuple[int, float]:
+        """Count hits: how many there were in this window, and when it ends."""
         for _ in range(_DROPPED):
             oldest = next(iter(self._counts), None)
             if oldest is None or self._counts[oldest][0] > now:
@@ -38,8 +38,8 @@ class Windows:
             # Taken out first: what is put in goes to the end.
             self._counts.pop(place, None)
             ends, count = now + self._seconds, 0
-        self._counts[place] = ends, count + 1
-        return count + 1, ends
+        self._counts[place] = ends, count + times
+        return count + times, ends
 
     def of(self, name: str, now: float) -> tuple[int, float]:
         """The same without a hit."""

@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.windows import SPARE_COUNTERS, Windows
+from custody.kit.windows import SPARE_COUNTERS, Windows
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 30)), max_size=60))

@@ -1,0 +1,86 @@
+"""What tenants may ask of the operator's nodes, which all of them share and which often cost money. Decision 0106."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from custody.kit.cache import Cache
+from custody.kit.db import Pool
+from custody.kit.errors import TooMany
+from custody.kit.maker_store import maker_of
+from custody.kit.windows import Windows
+
+# Questions of one person's tenants in a minute, where the operator sets nothing else; an order asks about eight.
+QUESTIONS_A_MINUTE: Final = 12_000
+WINDOW_SECONDS: Final = 60.0
+# Requests of one person's tenants under way at once, for orders and for what somebody looks at; more of them wait
+# within their own time.
+ORDERS_AT_ONCE: Final = 16
+LOOKS_AT_ONCE: Final = 8
+# People and tenants remembered; those forgotten are looked up again, and what they asked stays counted.
+MAX_REMEMBERED: Final = 10_000
+
+
+class NodeCallsSpent(TooMany):
+    """This tenant, with others of the same person, asked the nodes too much in this minute; wait, then retry.
+
+    An order with its own nonce, gas and fees, and `broadcast` false, needs no node.
+    """
+
+
+class NodeShare:
+    """What one person's tenants, or one tenant that an operator made, may ask."""
+
+    def __init__(self, count: Callable[[int], tuple[int, float]], most: int) -> None:
+        self._count, self._most = count, most
+        self.orders = asyncio.Semaphore(ORDERS_AT_ONCE)
+        self.looks = asyncio.Semaphore(LOOKS_AT_ONCE)
+
+    def count(self, questions: int) -> None:
+        """Count questions that must be asked, whatever there were before."""
+        self._count(questions)
+
+    def demand(self) -> None:
+        """Raise NodeCallsSpent where nothing more may be asked in this minute."""
+        asked, seconds = self._count(0)
+        if self._most and asked >= self._most:
+            raise _spent(seconds)
+
+    def spend(self, questions: int) -> None:
+        """Count questions; raises NodeCallsSpent where there are no more in this minute."""
+        asked, seconds = self._count(questions)
+        if self._most and asked > self._most:
+            raise _spent(seconds)
+
+
+class NodeShares:
+    """Shares by person. Each process counts for itself; 0 questions a minute are as many as anybody likes."""
+
+    def __init__(self, most: int = QUESTIONS_A_MINUTE) -> None:
+        self._most = most
+        self._asked = Windows(WINDOW_SECONDS)
+        # Who made a tenant never changes while it is there.
+        self._makers: Cache[str, str] = Cache(MAX_REMEMBERED, seconds=WINDOW_SECONDS)
+        self._shares: Cache[str, NodeShare] = Cache(MAX_REMEMBERED)
+
+    async def of(self, pool: Pool, tenant: str) -> NodeShare:
+        """The share that a tenant has, alone or with others of its maker."""
+        if (whose := self._makers.get(tenant)) is None:
+            person = await maker_of(pool, tenant)
+            whose = f"tenant {tenant}" if person is None else f"person {person}"
+            self._makers.put(tenant, whose)
+        if (share := self._shares.get(whose)) is None:
+            share = NodeShare(lambda questions: self._hit(whose, questions), self._most)
+            self._shares.put(whose, share)
+        return share
+
+    def _hit(self, whose: str, questions: int) -> tuple[int, float]:
+        now = time.monotonic()
+        asked, ends = self._asked.hit(whose, now, questions)
+        return asked, ends - now
+
+
+def _spent(seconds: float) -> NodeCallsSpent:
+    return NodeCallsSpent(retry_after=max(1, math.ceil(seconds)))

@@ -1,0 +1,197 @@
+"""Nodes are shared by people: how much of one person is under way at once, and how much in a minute."""
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from hashlib import sha256
+from typing import Any
+
+import httpx
+import pytest
+from eth_account.typed_transactions import TypedTransaction
+from hexbytes import HexBytes
+
+from custody.chains.node_shares import LOOKS_AT_ONCE, ORDERS_AT_ONCE
+from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant
+from tests.fixtures.deployments import partner_of
+from tests.fixtures.eventually import eventually
+from tests.fixtures.people import member, sign_in
+from tests.fixtures.server import Service
+from tests.outside.holding_node import HoldingNode, running_holding_node
+from tests.routes.intents.makers import act, proposed, state
+from tests.table.world import fresh
+
+# What one person's tenants may ask in a minute, where that is few.
+FEW = 40
+TENANTS, REQUESTS = 3, 12
+QUESTIONS_OF_AN_ORDER = 7
+# The time in which a request that was given up, and the next in its place, may both be seen.
+BOTH_SEEN = 3
+MET = {"nonce": 7, "gasLimit": "21000", "maxFeePerGas": "2000000000", "maxPriorityFeePerGas": "1000000000"}
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[HoldingNode]:
+    with running_holding_node() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def wide(service: Service, node: HoldingNode) -> Iterator[Service]:
+    """A deployment whose node holds back what a test says."""
+    with partner_of(service, SERVICE_RPC_URL_31337=node.url) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def narrow(service: Service, node: HoldingNode) -> Iterator[Service]:
+    """The same where few questions of one person's are taken in a minute."""
+    settings = {"SERVICE_RPC_URL_31337": node.url, "SERVICE_RATE_LIMIT_NODE_CALLS": str(FEW)}
+    with partner_of(service, **settings) as running:
+        yield running
+
+
+def tenants_of_one_person(service: Service, ends: ExitStack) -> list[Tenant]:
+    """Tenants that one person made."""
+    person = ends.enter_context(closing(sign_in(service)))
+    made = []
+    for _ in range(TENANTS):
+        name, key = fresh(), uuid.uuid4().hex
+        hashed = sha256(key.encode()).hexdigest()
+        person.ok("POST", "/tenants", {"id": name, "name": "One of many", "apiKeyHash": hashed})
+        tenant = ends.enter_context(closing(Tenant(base_url=service.url, headers={"X-Service-Key": key})))
+        tenant.id, tenant.key = name, key
+        made.append(tenant)
+    return made
+
+
+def agents_of_one_person(service: Service, ends: ExitStack) -> list[Agent]:
+    """An agent in each of them."""
+    return [tenant.agent() for tenant in tenants_of_one_person(service, ends)]
+
+
+@contextmanager
+def flood(node: HoldingNode, agents: list[Agent], method: str, path: str, **body: Any) -> Iterator[list[Future[Any]]]:
+    """Twelve requests of each agent at once, whose questions the node holds until the end."""
+    node.hold(*(agent.evm_address for agent in agents))
+    with ThreadPoolExecutor(len(agents) * REQUESTS) as threads:
+        try:
+            yield [
+                threads.submit(agent.request, method, path.format(agent.id), json=body or None, timeout=60)
+                for agent in agents
+                for _ in range(REQUESTS)
+            ]
+        finally:
+            node.release()
+
+
+def test_one_person_who_looks_has_few_questions_under_way(wide: Service, node: HoldingNode) -> None:
+    with ExitStack() as ends:
+        agents = agents_of_one_person(wide, ends)
+        innocent = ends.enter_context(closing(new_tenant(wide))).agent()
+        with flood(node, agents, "GET", "/agents/{}/balance"):
+            eventually(lambda: node.held >= LOOKS_AT_ONCE)
+
+            found = innocent.ok("GET", f"/agents/{innocent.id}/balance")
+            signed = innocent.sign()
+
+            assert (found["balances"]["native"], nonce_of(signed)) == (str(10**18), 5)
+            assert LOOKS_AT_ONCE <= node.most <= LOOKS_AT_ONCE + BOTH_SEEN
+
+
+def test_two_people_have_twice_as_many(wide: Service, node: HoldingNode) -> None:
+    with ExitStack() as ends:
+        agents = [one for _ in range(2) for one in agents_of_one_person(wide, ends)]
+        with flood(node, agents, "GET", "/agents/{}/balance"):
+            eventually(lambda: node.most > LOOKS_AT_ONCE + BOTH_SEEN)
+
+
+def test_one_person_has_few_orders_under_way_and_none_is_lost(wide: Service, node: HoldingNode) -> None:
+    with ExitStack() as ends:
+        agents = agents_of_one_person(wide, ends)
+        innocent = ends.enter_context(closing(new_tenant(wide))).agent()
+        with flood(node, agents, "POST", "/vault/{}/sign", to=ADDRESS, value="1", broadcast=False) as answers:
+            eventually(lambda: node.held >= ORDERS_AT_ONCE)
+
+            signed = innocent.sign()
+
+            assert nonce_of(signed) == 5
+            assert ORDERS_AT_ONCE <= node.most <= ORDERS_AT_ONCE + BOTH_SEEN
+        assert {answer.result().status_code for answer in answers} == {200}
+
+
+def nonce_of(answer: httpx.Response) -> int:
+    """The nonce that was signed."""
+    assert answer.status_code == 200, answer.text
+    raw = HexBytes(answer.json()["data"]["signedTransaction"])
+    return int(TypedTransaction.from_bytes(raw).transaction.dictionary["nonce"])
+
+
+def spend(agents: list[Agent]) -> None:
+    """Ask the node until no more is taken."""
+    answers = [agents[0].get(f"/agents/{agents[0].id}/balance") for _ in range(FEW + 1)]
+    assert {answer.status_code for answer in answers} == {200, 429}
+    assert answers[-1].json()["data"]["code"] == "node_calls_spent"
+    assert 1 <= int(answers[-1].headers["Retry-After"]) <= 60
+
+
+def test_a_person_who_asked_too_much_waits_in_every_tenant_and_others_do_not(
+    narrow: Service, node: HoldingNode
+) -> None:
+    with ExitStack() as ends:
+        agents = agents_of_one_person(narrow, ends)
+        innocent = ends.enter_context(closing(new_tenant(narrow))).agent()
+        spend(agents)
+        asked = node.asked
+        simulated = {"kind": "evm", "request": {"to": ADDRESS, "value": "1"}}
+
+        of_another = agents[1]
+        answers = {
+            "balance": of_another.get(f"/agents/{of_another.id}/balance"),
+            "tokens": of_another.get(f"/agents/{of_another.id}/tokens"),
+            "simulate": of_another.post(f"/vault/{of_another.id}/simulate", json=simulated),
+            "sign": of_another.sign(broadcast=True),
+        }
+
+        codes = {name: (one.status_code, one.json()["data"].get("code")) for name, one in answers.items()}
+        assert codes == dict.fromkeys(answers, (429, "node_calls_spent"))
+        assert of_another.ok("GET", f"/vault/{of_another.id}/history") == []
+        assert node.asked == asked
+        assert innocent.ok("GET", f"/agents/{innocent.id}/balance")
+        assert innocent.sign(broadcast=True).status_code == 200
+
+
+def test_what_needs_no_node_is_signed(narrow: Service) -> None:
+    with ExitStack() as ends:
+        agents = agents_of_one_person(narrow, ends)
+        spend(agents)
+
+        assert nonce_of(agents[1].sign(**MET)) == 7
+
+
+def test_what_was_signed_is_sent_though_nothing_more_may_be_asked(narrow: Service, node: HoldingNode) -> None:
+    with ExitStack() as ends:
+        [payer, *_] = agents_of_one_person(narrow, ends)
+        for _ in range(FEW - QUESTIONS_OF_AN_ORDER):
+            payer.ok("GET", f"/agents/{payer.id}/balance")
+        sent = len(node.sent)
+
+        assert payer.sign(broadcast=True).status_code == 200
+        assert len(node.sent) == sent + 1
+        assert payer.get(f"/agents/{payer.id}/balance").status_code == 429
+
+
+def test_an_intents_question_that_is_one_too_many_is_refused_before_it_begins(narrow: Service) -> None:
+    with ExitStack() as ends:
+        [tenant, *_] = tenants_of_one_person(narrow, ends)
+        owner = ends.enter_context(closing(member(narrow, tenant, "owner", mfa=True)))
+        payload = {"chainId": 31337, "method": "eth_blockNumber", "params": []}
+        intent = proposed(tenant, {"intentType": "rpc", "payload": payload})
+        assert act(owner, intent, "authorize").status_code == 200
+        spend([tenant.agent()])
+
+        answer = act(owner, intent, "execute")
+
+        assert (answer.status_code, answer.json()["data"]["code"]) == (429, "node_calls_spent"), answer.text
+        assert state(tenant, intent) == "authorized"
