@@ -162,7 +162,7 @@ def test_a_person_who_asked_too_much_waits_in_every_tenant_and_others_do_not(
         assert innocent.sign(broadcast=True).status_code == 200
 
 
-def test_what_needs_no_node_is_signed(narrow: Service) -> None:
+def test_an_order_that_needs_no_node_is_signed(narrow: Service) -> None:
     with ExitStack() as ends:
         agents = agents_of_one_person(narrow, ends)
         spend(agents)
@@ -170,7 +170,7 @@ def test_what_needs_no_node_is_signed(narrow: Service) -> None:
         assert nonce_of(agents[1].sign(**MET)) == 7
 
 
-def test_what_was_signed_is_sent_though_nothing_more_may_be_asked(narrow: Service, node: HoldingNode) -> None:
+def test_an_order_that_was_signed_is_sent_though_nothing_more_may_be_asked(narrow: Service, node: HoldingNode) -> None:
     with ExitStack() as ends:
         [payer, *_] = agents_of_one_person(narrow, ends)
         for _ in range(FEW - QUESTIONS_OF_AN_ORDER):
