@@ -42,7 +42,11 @@ class Deployment:
         self.folder = Path(tempfile.mkdtemp(prefix="cb-"))
         self.folder.chmod(0o755)
         self.home = places.open_home(self.folder / "home")
-        self.postgres = EmbeddedPostgres(self.home.file("postgres"), self.home.file("log", "postgres.log"))
+        # For two of each process, as `Tree.migrate` says.
+        room = {"max_connections": "200"}
+        self.postgres = EmbeddedPostgres(
+            self.home.file("postgres"), self.home.file("log", "postgres.log"), settings=room
+        )
         self.port, self.metrics, self.proxy_port, self.proxy_metrics = (_free_port() for _ in range(4))
         self.environment = environment
         # How long the log of a process was when it was started.

@@ -40,6 +40,7 @@ class Tree(msgspec.Struct, frozen=True):
         # Where the command was before it had a package of its own.
         command = "ops" if (self.path / "ops").is_dir() else "custody.cli"
         given = {"PYTHONPATH": str(self.path), "SERVICE_HOME": str(home), "SERVICE_DATABASE_URL": owner_url}
+        given["SERVICE_DATABASE_HOSTS"] = "2"
         done = subprocess.run(
             [self.python, "-P", "-m", command, "migrate"],
             env=os.environ | given,

@@ -252,6 +252,7 @@ async def of_the_database(settings: Settings) -> list[Finding]:
     try:
         asked = [await check(connection) for check in (*doctor_database.ASKING, *doctor_work.ASKING)]
         asked += [await doctor_sign_on.keys(connection), await doctor_sign_on.client_secrets(connection, settings)]
+        asked.append(await doctor_database.connections(connection, settings))
         asked.append(await doctor_quotas.near(connection, quota_settings.load(settings.environment)))
     except environment.BadSetting:
         # The check of the variables says so.

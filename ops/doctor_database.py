@@ -8,12 +8,23 @@ import asyncpg
 from custody.kit import clock, environment
 from custody.kit.db import DatabaseAway
 from custody.kit.poolers import CURE, Pooler, found
+from ops.connections import HOSTS
 from ops.findings import Finding
+from ops.roles import role_of
 from ops.settings import PROCESSES, Settings
 
 # Signed requests may be thirty seconds ahead; half of it is no accident any more.
 _CLOCK = timedelta(seconds=15)
 _WAITED_FOR = "start a replica that synchronous_standby_names names, or take its name out"
+_HELD = (
+    "SELECT rolname, rolconnlimit, (SELECT count(*) FROM pg_stat_activity WHERE usename = rolname) AS held"
+    " FROM pg_roles WHERE rolname = ANY ($1) ORDER BY 1"
+)
+# The last is of Postgres 16 and newer.
+_ROOM = (
+    "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+    " - coalesce(current_setting('reserved_connections', true), '0')::int"
+)
 _BEFORE_FAILOVER = "name your replicas in synchronous_standby_names: otherwise a failover loses acknowledged commits"
 
 
@@ -54,6 +65,26 @@ async def clocks(connection: asyncpg.Connection) -> Finding:
         cure = "synchronise both by NTP: tokens, expiry and signed requests are checked against both"
         return Finding("clocks", f"the database's is {ahead.total_seconds():.0f} s off", cure)
     return Finding("clocks", "agree")
+
+
+async def connections(connection: asyncpg.Connection, settings: Settings) -> Finding:
+    """No role can hold so many connections that another's processes get none."""
+    subject, wanted = "connections", {role_of(name): limit for name, limit in settings.connection_limits.items()}
+    rows = await connection.fetch(_HELD, list(wanted))
+    limited = {row["rolname"]: row["rolconnlimit"] for row in rows}
+    if boundless := [role for role, limit in limited.items() if limit < 0]:
+        return Finding(subject, f"{', '.join(boundless)} may hold all of the server's", "run `custody migrate`")
+    if fewer := [role for role, limit in limited.items() if limit < wanted[role]]:
+        found = f"{', '.join(fewer)} may hold fewer than their processes open"
+        return Finding(subject, found, "run `custody migrate` with the settings of the processes")
+    if full := [f"{row['rolname']} ({row['held']})" for row in rows if row["held"] >= row["rolconnlimit"]]:
+        cure = f"more hosts or workers: set {HOSTS} and run `custody migrate`; else docs/database-roles.md"
+        return Finding(subject, f"none is left for {', '.join(full)}", cure)
+    room, together = await connection.fetchval(_ROOM), sum(limited.values())
+    if together > room:
+        cure = f"set max_connections of the server to {together + 10} or more, or have smaller pools"
+        return Finding(subject, f"the roles may hold {together} together, and the server has {room}", cure)
+    return Finding(subject, f"{sum(row['held'] for row in rows)} of at most {together}; the server has {room}")
 
 
 ASKING: tuple[Callable[[asyncpg.Connection], Awaitable[Finding]], ...] = (durability, replicas, clocks)

@@ -241,6 +241,6 @@ async def _migrate(settings: Settings) -> int:
 
     home = places.open_home(settings.home)
     async with owner_url(settings, home) as url:
-        applied = await migrate(url, home, given=settings.given_database_urls)
+        applied = await migrate(url, home, given=settings.given_database_urls, limits=settings.connection_limits)
     print(f"Applied {', '.join(applied)}." if applied else "The database is up to date.")
     return 0

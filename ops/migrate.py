@@ -15,7 +15,7 @@ import asyncpg
 from custody.database import apply
 from custody.database.texts import Text, digest, read
 from custody.kit.schema_version import NewerDatabase
-from ops import places, roles
+from ops import connections, places, roles
 from ops.settings import PROCESSES
 
 MIGRATIONS = "custody.migrations"
@@ -65,13 +65,18 @@ async def migrate(
     home: places.Home,
     *,
     given: Mapping[str, str] | None = None,
+    limits: Mapping[str, int] | None = None,
     package: str = MIGRATIONS,
     texts: list[Text] | None = None,
 ) -> list[str]:
-    """Apply what is missing and return its names; nothing to do costs three queries."""
+    """Apply what is missing and return its names; nothing to do costs four queries.
+
+    `limits`: how many connections each process' role may hold, if not what the settings' defaults come to.
+    """
     given = given or {}
+    limits = connections.BY_DEFAULT if limits is None else limits
     texts = read() if texts is None else texts
-    if await _up_to_date(owner_url, home, names(package), texts, given):
+    if await _up_to_date(owner_url, home, names(package), texts, given, limits):
         return []
     # Imported late: a start that has nothing to migrate must not pay for the ORM.
     from tortoise import Tortoise  # noqa: PLC0415
@@ -94,7 +99,7 @@ async def migrate(
             executor = MigrationExecutor(transaction, {_APP: app})
             await executor.recorder.ensure_schema(AsyncpgSchemaEditor(transaction, atomic=False))
             async with transaction.acquire_connection() as raw:
-                await roles.prepare(raw, owner_url, home, given)
+                await roles.prepare(raw, owner_url, home, given, limits)
                 # Another one may have done it all while this one waited for the lock.
                 lacking = await _lacking(raw, names(package), texts)
                 back = await apply.take_down(raw, texts) if lacking else []
@@ -146,7 +151,12 @@ async def _lacking(connection: Any, wanted: list[str], texts: list[Text]) -> lis
 
 
 async def _up_to_date(
-    owner_url: str, home: places.Home, wanted: list[str], texts: list[Text], given: Mapping[str, str]
+    owner_url: str,
+    home: places.Home,
+    wanted: list[str],
+    texts: list[Text],
+    given: Mapping[str, str],
+    limits: Mapping[str, int],
 ) -> bool:
     for process in set(PROCESSES) - set(given):
         file = home.file("db", f"{process}.url")
@@ -155,7 +165,11 @@ async def _up_to_date(
             return False
         if (uid := home.uid_of(process)) is not None and file.stat().st_uid != uid:
             return False
-    return not await missing(owner_url, wanted, texts)
+    connection = await asyncpg.connect(owner_url, timeout=10)
+    try:
+        return not (await _lacking(connection, wanted, texts) or await roles.wrongly_limited(connection, limits))
+    finally:
+        await connection.close()
 
 
 def _place(url: str) -> tuple[str, str, str]:

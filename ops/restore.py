@@ -53,7 +53,8 @@ async def _restore(settings: Settings, home: places.Home, folder: Path, *, verif
         raise RestoreRefused(f"custody runs in {home.path}; stop it first")
     try:
         async with owners.owner_url(settings, home) as url:
-            await restore_rows(url, home, folder, manifest, settings.given_database_urls)
+            limits = settings.connection_limits
+            await restore_rows(url, home, folder, manifest, settings.given_database_urls, limits)
             code = await _verify(settings, home, url) if verify else 0
     finally:
         lock.release()

@@ -55,15 +55,20 @@ async def known_manifest(folder: Path) -> backup.Manifest:
 
 
 async def restore_rows(
-    url: str, home: places.Home, folder: Path, manifest: backup.Manifest, given: Mapping[str, str]
+    url: str,
+    home: places.Home,
+    folder: Path,
+    manifest: backup.Manifest,
+    given: Mapping[str, str],
+    limits: Mapping[str, int],
 ) -> None:
     """Restore a backup as the owner at `url`; `given` are database addresses set for single processes."""
-    await _prepare(url, home, given)
+    await _prepare(url, home, given, limits)
     print(f"Restoring the state of {manifest.made_at}", flush=True)
     await _copy_in(url, folder / backup.DUMP)
     await _insist_on_counts(url, manifest)
     try:
-        applied = await migrate(url, home, given=given)
+        applied = await migrate(url, home, given=given, limits=limits)
     except MigrationFailed as problem:
         raise RestoreRefused(f"{problem}. The rows are there as the backup has them, of its older version") from problem
     if applied:
@@ -71,7 +76,7 @@ async def restore_rows(
     print(f"Restored {sum(manifest.counts.values())} rows.", flush=True)
 
 
-async def _prepare(url: str, home: places.Home, given: Mapping[str, str]) -> None:
+async def _prepare(url: str, home: places.Home, given: Mapping[str, str], limits: Mapping[str, int]) -> None:
     connection = await asyncpg.connect(url, timeout=10)
     try:
         ours = [roles.role_of(process) for process in PROCESSES]
@@ -83,7 +88,7 @@ async def _prepare(url: str, home: places.Home, given: Mapping[str, str]) -> Non
                 "another SERVICE_HOME"
             )
         async with connection.transaction():
-            await roles.prepare(connection, url, home, given)
+            await roles.prepare(connection, url, home, given, limits)
     finally:
         await connection.close()
 

@@ -23,6 +23,11 @@ _STATEMENT_SECONDS = 30
 # The workers' statements touch a handful of rows by key; on a young table without statistics the planner
 # would read it whole, and a plan cached then stays slow.
 _SETTINGS = {"signer": "enable_seqscan = off", "identity": "enable_seqscan = off"}
+_SHARED = (
+    "must be set, or {file} be there: the database {other} of this server uses the role {role} as well, and a new "
+    "password would shut its processes out. Use a server for each deployment; or, if nothing uses {other} any more, "
+    "drop it or say REVOKE CONNECT ON DATABASE {other} FROM {role}"
+)
 
 
 def role_of(process: str) -> str:
@@ -47,11 +52,17 @@ def scram_verifier(password: str) -> str:
     return f"SCRAM-SHA-256${_ITERATIONS}:{shown[0]}${shown[1]}:{shown[2]}"
 
 
-async def prepare(connection: asyncpg.Connection, owner_url: str, home: places.Home, given: Mapping[str, str]) -> None:
-    """Make the roles that are not there, and write each process' address into its own file.
+async def prepare(
+    connection: asyncpg.Connection,
+    owner_url: str,
+    home: places.Home,
+    given: Mapping[str, str],
+    limits: Mapping[str, int],
+) -> None:
+    """Make the roles that are not there, bound them, and write each process' address into its own file.
 
     `given` holds addresses the operator set; for those nothing is written. A password that is known is kept: another
-    machine may use it too.
+    machine may use it too. One that is not known is replaced, unless another database's processes sign in with it.
     """
     await _ensure(connection, DEFINER, "NOLOGIN")
     # An owner who is not a superuser may hand functions only to a role that it is a member of.
@@ -65,6 +76,10 @@ async def prepare(connection: asyncpg.Connection, owner_url: str, home: places.H
         known = given.get(process) or (file.read_text() if file.exists() else None)
         password = _password_in(known, process) or secrets.token_hex(32)  # noqa: TID251 - a database password
         fresh = await _ensure(connection, role, "LOGIN")
+        if not fresh and known is None and (other := await _elsewhere(connection, role)):
+            raise BadSetting(
+                f"SERVICE_DATABASE_URL_{process.upper()}", _SHARED.format(role=role, other=other, file=file)
+            )
         if fresh or known is None:
             await connection.execute(f"ALTER ROLE {role} PASSWORD '{scram_verifier(password)}'")
         await connection.execute(f"ALTER ROLE {role} SET statement_timeout = '{_STATEMENT_SECONDS}s'")
@@ -73,6 +88,37 @@ async def prepare(connection: asyncpg.Connection, owner_url: str, home: places.H
         await connection.execute(f"GRANT CONNECT ON DATABASE {database} TO {role}")
         if process not in given:
             places.write_private(file, url_for(owner_url, process, password) + "\n", owner=home.uid_of(process))
+    for role, limit in (await wrongly_limited(connection, limits)).items():
+        await connection.execute(f"ALTER ROLE {role} CONNECTION LIMIT {limit}")
+
+
+async def wrongly_limited(connection: asyncpg.Connection, limits: Mapping[str, int]) -> dict[str, int]:
+    """The roles whose connection limit is to be another one, and which.
+
+    A role that another database of the server uses too keeps a limit that is larger: its processes count as well.
+    """
+    wanted = {role_of(process): limit for process, limit in limits.items()}
+    there = await connection.fetch(
+        "SELECT rolname, rolconnlimit FROM pg_roles WHERE rolname = ANY ($1) ORDER BY 1", list(wanted)
+    )
+    found = {}
+    for row in there:
+        role, limit = row["rolname"], row["rolconnlimit"]
+        if limit != wanted[role] and not (
+            (limit < 0 or limit > wanted[role]) and await _elsewhere(connection, role) is not None
+        ):
+            found[role] = wanted[role]
+    return found
+
+
+async def _elsewhere(connection: asyncpg.Connection, role: str) -> str | None:
+    """Another database of this server that the role was let into."""
+    found: str | None = await connection.fetchval(
+        "SELECT datname FROM pg_database, aclexplode(datacl) AS let JOIN pg_roles ON pg_roles.oid = let.grantee"
+        " WHERE rolname = $1 AND privilege_type = 'CONNECT' AND datname <> current_database() ORDER BY 1 LIMIT 1",
+        role,
+    )
+    return found
 
 
 async def _ensure(connection: asyncpg.Connection, role: str, login: str) -> bool:

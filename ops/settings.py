@@ -8,7 +8,7 @@ import msgspec
 
 from custody.kit import environment as read
 from custody.kit import metrics_address
-from ops import database_addresses, first_look
+from ops import connections, database_addresses, first_look
 
 # In the order in which they start.
 PROCESSES = ("signer", "identity", "api", "scheduler", "proxy")
@@ -52,6 +52,11 @@ class Settings(msgspec.Struct, frozen=True):
         """The database addresses that the operator set for single processes."""
         named = {process: f"SERVICE_DATABASE_URL_{process.upper()}" for process in PROCESSES}
         return {process: url for process, name in named.items() if (url := self.environment.get(name, "").strip())}
+
+    @property
+    def connection_limits(self) -> dict[str, int]:
+        """How many database connections the role of each process may hold."""
+        return connections.limits(self.environment)
 
     @property
     def api_url(self) -> str:

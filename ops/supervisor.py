@@ -21,7 +21,7 @@ import httpx
 import msgspec
 
 from custody.kit.tasks import spawn
-from ops import children, compiled, development_chains, first_look, places, running
+from ops import children, compiled, connections, development_chains, first_look, places, running
 from ops.migrate import migrate
 from ops.postgres import EmbeddedPostgres, PostgresFailed, tail
 from ops.programs import Programs
@@ -146,7 +146,8 @@ class Supervisor:
         if self.settings.database_url is None:
             folder = self.home.file("postgres")
             say("Starting Postgres" if (folder / "data").exists() else "Setting up Postgres (a second or two)")
-            self._postgres = EmbeddedPostgres(folder, self.programs.log("postgres"))
+            room = {"max_connections": str(connections.needed(self.settings.environment))}
+            self._postgres = EmbeddedPostgres(folder, self.programs.log("postgres"), settings=room)
             self.owner_url = await self._postgres.start()
             owner_file = self.home.file("db", "owner.url")
             places.write_private(owner_file, self.owner_url + "\n")
@@ -154,7 +155,12 @@ class Supervisor:
             self._watching.append(spawn(watch, "postgres"))
         assert self.owner_url is not None  # noqa: S101 - one of the two branches set it
         try:
-            applied = await migrate(self.owner_url, self.home, given=self.settings.given_database_urls)
+            applied = await migrate(
+                self.owner_url,
+                self.home,
+                given=self.settings.given_database_urls,
+                limits=self.settings.connection_limits,
+            )
         except OSError as problem:
             if self._postgres is None:
                 raise NotReady(f"SERVICE_DATABASE_URL: the database does not respond: {problem}") from problem

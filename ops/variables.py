@@ -12,7 +12,7 @@ from typing import Final
 from custody.chains import table
 from custody.kit import name_server, oauth_endpoints
 from custody.kit.environment import BadSetting
-from ops import database_addresses
+from ops import connections, database_addresses
 from ops import variable_kinds as kinds
 
 KNOWN: Final[dict[str, kinds.Kind]] = {
@@ -25,6 +25,7 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_DATABASE_URL_IDENTITY": kinds.DATABASE,
     "SERVICE_DATABASE_URL_SCHEDULER": kinds.DATABASE,
     "SERVICE_DATABASE_URL_PROXY": kinds.DATABASE,
+    connections.HOSTS: kinds.number(1, 64),
     "SERVICE_API_HOST": kinds.HOST,
     "SERVICE_API_PORT": kinds.PORT,
     "SERVICE_API_WORKERS": kinds.number(1, 64),

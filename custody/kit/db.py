@@ -30,6 +30,8 @@ DatabaseAway = (
     asyncpg.InternalClientError,
     # A former primary that takes no writes any more.
     asyncpg.ReadOnlySQLTransactionError,
+    # None is left for this role, or for anybody.
+    asyncpg.TooManyConnectionsError,
     OSError,
     TimeoutError,
 )

@@ -214,6 +214,7 @@ async def test_the_command_asks_a_database_that_answers(
         "commits",
         "replicas",
         "clocks",
+        "connections",
         "jobs",
         "webhooks",
         "audit log",

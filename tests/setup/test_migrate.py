@@ -13,8 +13,9 @@ import asyncpg
 import pytest
 
 from custody.database.texts import read
+from custody.kit.environment import BadSetting
 from custody.kit.schema_version import NewerDatabase
-from ops import owners, places, roles
+from ops import connections, owners, places, roles
 from ops.migrate import FUNCTIONS, migrate, missing, names
 from ops.runtime import PROJECT
 from ops.settings import PROCESSES
@@ -123,9 +124,12 @@ async def test_a_database_from_before_the_squash_is_called_old_and_stays(
     await connection.close()
 
 
-def custody(url: str, home: str, of: places.Home, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command on a database, as its owner."""
-    urls = {f"SERVICE_DATABASE_URL_{p.upper()}": of.file("db", f"{p}.url").read_text().strip() for p in PROCESSES}
+def custody(url: str, home: str, of: places.Home | None, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command on a database, as its owner; with the processes' addresses that a state folder has."""
+    urls = {
+        f"SERVICE_DATABASE_URL_{p.upper()}": of.file("db", f"{p}.url").read_text().strip()
+        for p in (PROCESSES if of else ())
+    }
     return subprocess.run(
         [sys.executable, "-P", "-m", "ops", *words],
         env={"PATH": os.defpath, "PYTHONPATH": str(PROJECT), "SERVICE_HOME": home, "SERVICE_DATABASE_URL": url, **urls},
@@ -253,6 +257,37 @@ async def test_an_address_may_name_several_hosts(postgres_home: places.Home, emp
         check=True,
     )
     assert asked.stdout.strip() == "t"
+
+
+async def test_another_database_of_the_server_keeps_its_passwords_and_limits(
+    empty: str, postgres_home: places.Home, open_folder: Path
+) -> None:
+    """A role belongs to the server. All tests use this one, so a test that forgets `given` fails here and alone."""
+    shared = in_database(postgres_home.file("db", "owner.url").read_text(), "postgres")
+    before = await _shared_roles(shared)
+
+    with pytest.raises(BadSetting, match=r"SERVICE_DATABASE_URL_SIGNER: must be set, or .* custody\w* of this server"):
+        await migrate(empty, places.open_home(open_folder / "other"))
+    refused = custody(empty, str(open_folder / "third"), None, "migrate")
+    done = custody(empty, str(open_folder / "fourth"), postgres_home, "migrate")
+
+    assert (refused.returncode, "a new password would shut its processes out" in refused.stderr) == (2, True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert await _shared_roles(shared) == before
+    # And so the limit was not merely the same.
+    assert {limit > connections.BY_DEFAULT["api"] for limit, _ in before} == {True}
+
+
+async def _shared_roles(url: str) -> list[tuple[int, str]]:
+    connection = await asyncpg.connect(url)
+    try:
+        rows = await connection.fetch(
+            "SELECT rolconnlimit, rolpassword FROM pg_authid WHERE rolname = ANY ($1) ORDER BY rolname",
+            [f"custody_{process}" for process in PROCESSES],
+        )
+        return [(row["rolconnlimit"], row["rolpassword"]) for row in rows]
+    finally:
+        await connection.close()
 
 
 def test_a_program_of_postgres_gets_the_port_of_each_host() -> None:

@@ -18,6 +18,7 @@ from ops.settings import load
         ("SERVICE_METRICS_HOST", "prometheus"),
         ("SERVICE_METRICS_HOST", "0.0.0.0:3290"),
         ("SERVICE_PROXY_PORT", "0"),
+        ("SERVICE_DATABASE_HOSTS", "0"),
         ("SERVICE_PROXY_WORKERS", "65"),
         ("SERVICE_PROXY_ALIASES", "up=https://api.example.com"),
         ("SERVICE_PROXY_ALIASES", "up"),

@@ -7,7 +7,7 @@ from typing import Final
 from api.settings import read as read_api
 from custody.chains.table import BUILT_IN
 from identity.settings import read as read_identity
-from ops import database_addresses, variables
+from ops import connections, database_addresses, variables
 from ops.settings import PROCESSES
 from proxy_addon.settings import read as read_proxy
 from scheduler.settings import read as read_scheduler
@@ -24,6 +24,8 @@ READERS: Final[dict[str, Callable[[Mapping[str, str]], object]]] = {
     "proxy": read_proxy,
 }
 _ADDRESSES: Final = tuple(f"SERVICE_DATABASE_URL_{process.upper()}" for process in PROCESSES)
+# By which it bounds the connections of each role.
+_SIZES: Final = (connections.HOSTS, *(variable for variable, _ in connections.POOLS.values() if variable))
 # What the file or an image says itself: places within a container, one process in each, and where that listens. On the
 # machine its port is published at SERVICE_API_HOST and SERVICE_API_PORT, and the proxy's likewise.
 FIXED: Final = frozenset(
@@ -78,7 +80,7 @@ def read_by(process: str) -> set[str]:
 
 
 READ: Final = {process: read_by(process) for process in READERS} | {
-    "migrate": {"SERVICE_DATABASE_URL", database_addresses.CA_FILE, *_ADDRESSES}
+    "migrate": {"SERVICE_DATABASE_URL", database_addresses.CA_FILE, *_ADDRESSES, *_SIZES}
 }
 
 
