@@ -5,6 +5,7 @@ import gc
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
+    "tests.fixtures.held_contract",
     "tests.fixtures.postgres",
     "tests.fixtures.server",
     "tests.fixtures.callers",

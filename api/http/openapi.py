@@ -20,10 +20,12 @@ from api.http.contract.headers import (
     refused_headers,
 )
 from api.http.contract.plain import plain
-from api.http.contract.schemas import REF, Schemas, said_of, same_again, same_as
+from api.http.contract.schemas import OAUTH_ERROR, REF, Schemas, said_of, same_again, same_as
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
+from api.http.errors import status_of
 from custody.kit.answers import Redirect
 from custody.kit.cursors import NextCursor
+from custody.kit.errors import Invalid
 from custody.kit.paging import TotalIsEstimate
 from custody.version import VERSION
 from custody.webhooks.events import PAYLOADS
@@ -61,6 +63,8 @@ SCHEMES[AGENT_BESIDE] = {
     "name": "X-Service-Agent-Token",
     "description": "The token of the agent in the path, beside a session.",
 }
+# In JSON also where a browser asks for a page: its request was not read to the end, or nobody knows what failed.
+_NEVER_PAGES = {431, 500}
 _ERROR = {"$ref": REF.format(name="Error")}
 _TEXTS = {
     200: "Done",
@@ -68,6 +72,7 @@ _TEXTS = {
     202: "Queued for approval",
     302: "The browser is sent to the identity provider",
     303: "The browser is sent back",
+    304: "Not changed since the answer with this `ETag`",
     400: "The request is not valid",
     401: "Authentication required",
     403: "Refused",
@@ -152,6 +157,7 @@ def _self(path: str) -> dict[str, Any]:
         "security": [],
         "responses": {
             "200": {"description": _TEXTS[200], **_json({"type": "object"})},
+            "304": {"description": _TEXTS[304]},
             "429": {"$ref": f"#/components/responses/{_common_name(429)}"},
         },
     }
@@ -273,13 +279,19 @@ def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status in sorted({*endpoint.returns, *codes}):
         kind = endpoint.returns.get(status)
-        if kind is None and codes.get(status) == COMMON.get(status, ()):
+        page = endpoint.browsed and status >= 400 and status not in _NEVER_PAGES
+        if kind is None and codes.get(status) == COMMON.get(status, ()) and not page:
             responses[str(status)] = {"$ref": f"#/components/responses/{_common_name(status)}"}
             continue
         if kind is Redirect:
             responses[str(status)] = {"headers": headers_of(endpoint, status), "description": _TEXTS[status]}
             continue
-        content = _json(_ERROR) if kind is None else _answer(endpoint, status, kind, schemas)
+        if kind is None and endpoint.oauth and status == status_of(Invalid()):
+            content = _json(schemas.named("OauthError", OAUTH_ERROR))
+        else:
+            content = _json(_ERROR) if kind is None else _answer(endpoint, status, kind, schemas)
+        if page:
+            content["content"]["text/html"] = {"schema": {"type": "string"}}
         said = _coded(status, codes[status]) if status in codes else {"description": _TEXTS[status]}
         responses[str(status)] = {"headers": headers_of(endpoint, status), **said, **content}
     if endpoint.media is None and endpoint.media_too is not None:

@@ -10,8 +10,10 @@ from custody.kit.errors import Invalid
 MAX_EXTERNAL_ID: Final = 128
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_METADATA_DEPTH: Final = 8
-EXTERNAL_ID_PATTERN: Final = rf"^[A-Za-z0-9_.:@-]{{1,{MAX_EXTERNAL_ID}}}\Z"
-_EXTERNAL_ID = re.compile(EXTERNAL_ID_PATTERN)
+_EXTERNAL_ID = re.compile(rf"[A-Za-z0-9_.:@-]{{1,{MAX_EXTERNAL_ID}}}")
+# As one may be sent. Its blanks are those of JSON Schema's regular expressions, and of `trim()` in JavaScript.
+EXTERNAL_ID_PATTERN: Final = rf"^\s*{_EXTERNAL_ID.pattern}\s*\Z"
+_BLANKS = "\t\n\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 # A reader in JavaScript holds every whole number up to here.
 _MOST = 2**53 - 1
 # Readers in JavaScript that copy such a key into an object change that object's behaviour.
@@ -28,8 +30,8 @@ class BadCustomMetadata(Invalid):
 
 def external_id(text: str) -> str:
     """The id without blanks around it, or BadExternalId."""
-    found = text.strip()
-    if not _EXTERNAL_ID.match(found):
+    found = text.strip(_BLANKS)
+    if not _EXTERNAL_ID.fullmatch(found):
         raise BadExternalId(fields=["walletExternalId"])
     return found
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fixtures.callers import Client, Tenant
-from tests.fixtures.held_contract import of_body
+from tests.fixtures.held_contract import Place, of_body
 from tests.fixtures.listed_codes import contract
 from tests.fixtures.server import Service
 from tests.outside.browser import browser_page
@@ -109,7 +109,7 @@ def test_each_operation_has_samples_whose_bodies_it_takes(service: Service, tena
         assert (one.get("body") is not None) == ("requestBody" in operation), one["id"]
         if one.get("media") == "application/json":
             request = httpx.Request(one["method"], service.url, json=one["body"])
-            assert of_body(request, one["path"], one["method"], operation) is None, one["id"]
+            assert of_body(request, Place(one["path"], one["method"], operation, {})) is None, one["id"]
     # As they stand, one after the other.
     made = ran(samples["createAgent"]["python"], key=tenant.key)
     assert made["id"] == "payer-1"

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 import asyncpg
-import httpx
 import msgspec
 
 from custody.kit.callers import Origin
 from custody.protocol.client import SignerClient
 from custody.protocol.signer.orders import Expire
-from tests.fixtures.callers import Tenant, rule
+from tests.fixtures.callers import AsyncClient, Tenant, rule
 from tests.fixtures.server import Service
 
 AGENTS = 4
@@ -57,7 +56,7 @@ async def _done(service: Service, tenant: Tenant, *rounds: Sequence[tuple[str, s
                 successes[approval] += answer.status_code == 200
 
     async with (
-        httpx.AsyncClient(base_url=tenant.base_url, headers=tenant.headers, timeout=60) as http,
+        AsyncClient(base_url=tenant.base_url, headers=tenant.headers, timeout=60) as http,
         asyncpg.create_pool(service.database.owner_url, min_size=1, max_size=4) as owners,
     ):
         for acts in rounds:

@@ -17,7 +17,7 @@ import asyncpg
 import httpx
 import msgspec
 
-from tests.fixtures.callers import ADDRESS, Agent
+from tests.fixtures.callers import ADDRESS, Agent, AsyncClient
 
 PATIENCE_SECONDS = 60
 
@@ -55,13 +55,13 @@ class Load:
                 group.create_task(self._client(number, next(agents)))
 
     async def _client(self, number: int, agent: Agent) -> None:
-        async with httpx.AsyncClient(base_url=agent.base_url, headers=agent.headers, timeout=15) as http:
+        async with AsyncClient(base_url=agent.base_url, headers=agent.headers, timeout=15) as http:
             for turn in itertools.count():
                 if self._stopping or self.strange:
                     return
                 await self._until_answered(http, agent.id, f"load-{self._run_id}-{number}-{turn}")
 
-    async def _until_answered(self, http: httpx.AsyncClient, agent: str, key: str) -> None:
+    async def _until_answered(self, http: AsyncClient, agent: str, key: str) -> None:
         give_up = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -118,7 +118,7 @@ def load_on(agents: Sequence[Agent], *, clients: int = 8) -> Iterator[Load]:
     assert not load.strange, load.strange
 
 
-async def ask(http: httpx.AsyncClient, agent: str, key: str) -> httpx.Response:
+async def ask(http: AsyncClient, agent: str, key: str) -> httpx.Response:
     """One unit under one key: every repetition is the same request."""
     order = {"to": ADDRESS, "value": "1", "broadcast": False}
     return await http.post(f"/vault/{agent}/sign", json=order, headers={"Idempotency-Key": key})
@@ -144,7 +144,7 @@ async def lost_or_doubled(owner: asyncpg.Connection, load: Load) -> list[str]:
 async def replayed_differently(load: Load, *, most: int = 200) -> list[str]:
     """Ask again under keys that were answered: the same signature must come back, marked as a replay."""
     found = []
-    clients = {i: httpx.AsyncClient(base_url=a.base_url, headers=a.headers, timeout=30) for i, a in load.agents.items()}
+    clients = {i: AsyncClient(base_url=a.base_url, headers=a.headers, timeout=30) for i, a in load.agents.items()}
     step = max(1, len(load.acknowledged) // most)
     for key, before in list(load.acknowledged.items())[::step]:
         answer = await ask(clients[before.agent], before.agent, key)

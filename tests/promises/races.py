@@ -10,7 +10,7 @@ import asyncpg
 import httpx
 import msgspec
 
-from tests.fixtures.callers import Agent, Tenant, rule
+from tests.fixtures.callers import Agent, AsyncClient, Tenant, rule
 from tests.fixtures.server import Service
 from tests.promises.oracle import Limit, violations
 
@@ -41,7 +41,7 @@ class Clients:
 
         urls = itertools.islice(itertools.cycle(self._urls), self._count)
         async with (
-            httpx.AsyncClient(headers=caller.headers, timeout=60, limits=httpx.Limits(max_connections=None)) as http,
+            AsyncClient(headers=caller.headers, timeout=60, limits=httpx.Limits(max_connections=None)) as http,
             asyncio.TaskGroup() as group,
         ):
             for url in urls:

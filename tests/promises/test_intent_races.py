@@ -9,10 +9,9 @@ from contextlib import closing
 from typing import Any
 
 import asyncpg
-import httpx
 import pytest
 
-from tests.fixtures.callers import Agent, Tenant, new_tenant, rule
+from tests.fixtures.callers import Agent, AsyncClient, Tenant, new_tenant, rule
 from tests.fixtures.deployments import deployed, killable_postgres, owner_of, partner_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
@@ -37,14 +36,14 @@ class Race:
     async def run(self, rounds: int) -> None:
         """So many intents, each with two executions and one other end at the same moment."""
         headers = {"Authorization": self.owner.headers["Authorization"]}
-        async with httpx.AsyncClient(base_url=self.owner.base_url, headers=headers, timeout=60) as http:
+        async with AsyncClient(base_url=self.owner.base_url, headers=headers, timeout=60) as http:
             for number in range(rounds):
                 if number % 100 == 99:
                     self.owner.step_up()
                     http.headers["Authorization"] = self.owner.headers["Authorization"]
                 await self._round(http)
 
-    async def _round(self, http: httpx.AsyncClient) -> None:
+    async def _round(self, http: AsyncClient) -> None:
         intent = proposed(self.tenant, transfer(self.agent, 1))["id"]
         await http.post(f"/intents/{intent}/authorize", json={})
         acts = ["execute", "execute", random.choice([*ENDS])]

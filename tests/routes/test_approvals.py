@@ -8,11 +8,10 @@ from contextlib import closing
 from typing import Any
 
 import asyncpg
-import httpx
 import pytest
 
 from custody.kit.tenant_semaphore import MAX_WAITING
-from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Client, Tenant, rule
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, AsyncClient, Client, Tenant, rule
 from tests.fixtures.people import member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
@@ -315,7 +314,7 @@ async def test_of_many_decisions_at_once_exactly_one_is_made(
     tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
     approval = queued(cautious)
-    async with httpx.AsyncClient(base_url=tenant.base_url, headers=tenant.headers, timeout=30) as client:
+    async with AsyncClient(base_url=tenant.base_url, headers=tenant.headers, timeout=30) as client:
         ways = ["approve", "deny"] * 8
         answers = await asyncio.gather(*(client.post(f"/approvals/{approval}/{way}", json={}) for way in ways))
 

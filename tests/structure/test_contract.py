@@ -19,7 +19,7 @@ from api.routes import endpoints
 from custody.kit import errors
 from custody.webhooks.events import PAYLOADS
 from custody.webhooks.names import TEST
-from tests.fixtures.held_contract import breach, of_body
+from tests.fixtures.held_contract import breach, of_body, place_of
 from tests.fixtures.listed_codes import unlisted
 from tests.outside.processes import PROJECT
 
@@ -302,6 +302,7 @@ def test_clients_of_tests_tell_a_code_that_is_not_listed(asked: str, status: int
 
 
 AGENTS = "http://127.0.0.1/agents"
+DELETED = {"ok": True, "data": {"deleted": "a"}}
 REFUSED = {"ok": False, "error": "No.", "data": {"code": "agent_absent"}}
 
 
@@ -311,14 +312,28 @@ REFUSED = {"ok": False, "error": "No.", "data": {"code": "agent_absent"}}
         (httpx.Request("GET", AGENTS), 200, {"ok": True, "data": []}, None),
         (httpx.Request("GET", AGENTS), 200, {"ok": True, "data": [{"id": "a"}]}, "the answer breaks"),
         (httpx.Request("GET", AGENTS), 200, {"data": []}, '"ok" is a required property'),
+        (httpx.Request("GET", AGENTS), 200, {"ok": True, "data": [], "surplus": 1}, "'surplus' was unexpected"),
+        (httpx.Request("GET", AGENTS), 201, {"ok": True, "data": []}, "no such status"),
         (httpx.Request("GET", AGENTS), 418, REFUSED, "no such status"),
         (httpx.Request("GET", f"{AGENTS}/a"), 404, REFUSED, None),
         (httpx.Request("GET", f"{AGENTS}/a"), 404, {"ok": False, "error": "No."}, '"data" is a required property'),
         (httpx.Request("GET", f"{AGENTS}?limit=7"), 200, {"ok": True, "data": []}, None),
         (httpx.Request("GET", f"{AGENTS}?limit=0"), 200, {"ok": True, "data": []}, "the parameter limit"),
+        (httpx.Request("GET", AGENTS, headers={"Idempotency-Key": "x"}), 200, {"ok": True, "data": []}, None),
         (httpx.Request("PATCH", f"{AGENTS}/a", json={"nome": "x"}), 400, REFUSED, None),
-        # No operation, so nothing is said of it.
+        (httpx.Request("DELETE", f"{AGENTS}/a"), 200, DELETED, None),
+        (httpx.Request("DELETE", f"{AGENTS}/{'a' * 200}"), 200, DELETED, "the parameter agentId"),
+        (httpx.Request("DELETE", f"{AGENTS}/a", headers={"Idempotency-Key": "x"}), 200, DELETED, "Idempotency-Key"),
+        (httpx.Request("DELETE", f"{AGENTS}/a", json={}), 200, DELETED, None),
+        (httpx.Request("DELETE", f"{AGENTS}/a", json={"force": 1}), 200, DELETED, "the contract has no body there"),
+        # A name that is also a word of another path.
+        (httpx.Request("DELETE", f"{AGENTS}/batch"), 200, DELETED, None),
+        (httpx.Request("DELETE", "http://127.0.0.1/secrets/routes"), 405, REFUSED, None),
+        # No operation, so nothing is said of it; but nothing is done there either.
         (httpx.Request("GET", "http://127.0.0.1/nowhere"), 404, {}, None),
+        (httpx.Request("GET", "http://127.0.0.1/nowhere"), 200, {}, "no such operation"),
+        (httpx.Request("HEAD", f"{AGENTS}/a%2fb"), 404, {}, '"ok" is a required property'),
+        (httpx.Request("GET", f"{AGENTS}/a%20b/freezes"), 404, {}, None),
     ],
 )
 def test_clients_of_tests_hold_answers_and_queries_against_the_contract(
@@ -334,9 +349,10 @@ def test_clients_of_tests_hold_answers_and_queries_against_the_contract(
     [({"wallet_ids": ["a"]}, None), ({"walletIds": ["a"]}, None), ({"walletIDs": ["a"]}, "the body breaks")],
 )
 def test_clients_of_tests_hold_bodies_that_were_taken_against_the_contract(body: Any, problem: str | None) -> None:
-    answer = httpx.Response(201, json=REFUSED, request=httpx.Request("POST", "http://127.0.0.1/accounts", json=body))
-    answers = httpx.Response(400, json=REFUSED, request=answer.request)
+    request = httpx.Request("POST", "http://127.0.0.1/accounts", json=body)
+    place = place_of(request)
 
-    assert breach(answers) is None
-    told = of_body(answer.request, "/accounts", "post", CONTRACT["paths"]["/accounts"]["post"])
+    assert breach(httpx.Response(400, json=REFUSED, request=request)) is None
+    assert place is not None
+    told = of_body(request, place)
     assert (told is None) if problem is None else (problem in str(told)), told

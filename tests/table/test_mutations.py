@@ -10,6 +10,7 @@ import pytest
 
 from api.http.endpoint import Endpoint
 from custody.protocol.command import declaration_of
+from tests.fixtures.callers import AsyncClient
 from tests.table.mounts import each_once
 from tests.table.world import Call, World
 
@@ -115,7 +116,7 @@ def test_a_bad_key_is_400(world: World, endpoint: Endpoint, key: str) -> None:
 async def test_the_same_key_at_once_acts_once(world: World, endpoint: Endpoint, owner: asyncpg.Connection) -> None:
     call, caller, request_id = world.call(endpoint), world.caller(endpoint), str(uuid.uuid4())
     headers = {**caller.headers, "Idempotency-Key": request_id, "X-Request-Id": request_id}
-    async with httpx.AsyncClient(base_url=caller.base_url, headers=headers, timeout=30, verify=False) as client:
+    async with AsyncClient(base_url=caller.base_url, headers=headers, timeout=30) as client:
         sent = [client.request(call.method, call.path, json=call.json) for _ in range(6)]
         answers = await asyncio.gather(*sent)
 

@@ -6,6 +6,8 @@ else, so a client that is made from it sends and reads what the contract has.
 
 from typing import Any
 
+from api.http.contract.schemas import present
+
 
 def plain(node: Any) -> Any:
     """The same part of the contract without second names."""
@@ -17,6 +19,9 @@ def plain(node: Any) -> Any:
     if isinstance(node.get("properties"), dict) and node.get("type") == "object":
         shown["properties"] = {name: plain(one) for name, one in node["properties"].items() if not _is_second(one)}
         wanted = {*node.get("required", ()), *node.get("x-service-needs", ())}
+        for name in node.get("x-service-needs", ()):
+            # The other name cannot be sent in its place.
+            shown["properties"][name] = present(shown["properties"][name])
         if required := [name for name in shown["properties"] if name in wanted]:
             shown["required"] = required
     if shown.get("format") == "uuid":

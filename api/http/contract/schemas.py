@@ -48,6 +48,18 @@ ERROR: dict[str, Any] = {
         },
     },
 }
+# Of routes that refuse a bad request as RFC 6749 5.2 says.
+OAUTH_ERROR: dict[str, Any] = {
+    "type": "object",
+    "description": "A refusal as RFC 6749 5.2 has it, with our code beside it.",
+    "required": ["ok", "error", "error_description", "data"],
+    "properties": ERROR["properties"]
+    | {
+        "error": {"type": "string", "description": "What is wrong, for programs.", "examples": ["slow_down"]},
+        "error_description": {"type": "string", "description": "What is wrong and what to do, for people."},
+        "interval": {"type": "integer", "description": "Seconds to wait between two polls, where that is asked."},
+    },
+}
 # As `Uuid` in custody/kit/shapes.py has it.
 UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 # Unions of structs that a tag tells apart, by the name they have in the contract.
@@ -159,9 +171,6 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
         elif default not in (None, "", [], {}) and not isinstance(default, dict):
             written = msgspec.json.encode(default).decode()
             shown["description"] = f"{shown.get('description', '')} Default: `{written}`.".strip()
-        if field.encode_name in said.needed:
-            (present,) = (option for option in shown.pop("anyOf") if option != {"type": "null"})
-            shown = present | shown
         properties[field.encode_name] = shown
     same = {camel(name): name for name in properties if camel(name) != name} if respelled else same_as(properties)
     same = {name: taught for name, taught in same.items() if name not in said.same.values()} | said.same
@@ -170,6 +179,8 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
     # Of a body any of the names will do, and an answer has all of them.
     free = set() if answers else {name for pair in same.items() for name in pair}
     needs = [name for name in properties if name in required and name in free and name not in same]
+    for name in set(said.needed) - free:
+        properties[name] = present(properties[name])
     return {key: value for key, value in schema.items() if key not in ("title", "required")} | {
         "properties": properties,
         **({"required": must} if (must := [name for name in properties if name in set(required) - free]) else {}),
@@ -193,6 +204,12 @@ def same_again(shown: dict[str, Any], taught: str, like: dict[str, Any]) -> dict
     alike = all(shown.get(key) == like.get(key) for key in {*shown, *like} - {"description", "examples", "name"})
     said = {"description": f"The same as `{taught}`."} if alike else {}
     return shown | said | {"x-service-same-as": taught}
+
+
+def present(shown: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a field that must be sent, and so is never null."""
+    options = [option for option in shown.get("anyOf", ()) if option != {"type": "null"}]
+    return options[0] | {name: value for name, value in shown.items() if name != "anyOf"} if options else shown
 
 
 def _may_be_unset(kind: Any) -> bool:

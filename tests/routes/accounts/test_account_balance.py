@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Callable, Iterator
 
-import httpx
 import pytest
 
 from ops import places
-from tests.fixtures.callers import ADDRESS, Tenant, new_tenant
+from tests.fixtures.callers import ADDRESS, AsyncClient, Tenant, new_tenant
 from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.server import EVM_CHAIN, SOLANA_CHAIN, Service
 from tests.outside.bad_node import BadNode, running_bad_node
@@ -177,7 +176,7 @@ async def test_a_tenant_asks_for_one_balance_at_a_time(two_chains: Service, sile
             opened(one, one.agent(), id="mine")
         silent_node.silent.clear()
         try:
-            async with httpx.AsyncClient(base_url=two_chains.url, timeout=60) as http:
+            async with AsyncClient(base_url=two_chains.url, timeout=60) as http:
                 asked = [http.get("/accounts/mine/balance", headers=one.headers) for one in [*[tenant] * 12, other]]
                 *answers, theirs = await asyncio.gather(*asked)
         finally:

@@ -5,10 +5,9 @@ from contextlib import closing
 from typing import Any
 
 import asyncpg
-import httpx
 import pytest
 
-from tests.fixtures.callers import Agent, Tenant, rule
+from tests.fixtures.callers import Agent, AsyncClient, Tenant, rule
 from tests.fixtures.eventually import soon
 from tests.fixtures.people import member
 from tests.fixtures.postgres import Database
@@ -292,7 +291,7 @@ async def test_reads_under_way_together_each_get_their_own_answer(
 
     async with (
         held(database, "LOCK TABLE wallets IN ACCESS EXCLUSIVE MODE") as meanwhile,
-        httpx.AsyncClient(base_url=tenant.base_url, timeout=30) as client,
+        AsyncClient(base_url=tenant.base_url, timeout=30) as client,
     ):
         answers = [
             asyncio.create_task(client.get(f"/agents/{one}", headers={"X-Service-Key": who.key})) for who, one in asked

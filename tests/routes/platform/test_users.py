@@ -194,10 +194,18 @@ def test_an_external_id_is_given_once_and_again_the_same(as_platform: Client, te
     path = f"/platform/users/{user}/wallet/external-id"
 
     first = as_platform.ok("POST", path, {"tenantId": tenant.id, "walletExternalId": external_id})
-    trimmed_twin = as_platform.ok("POST", path, {"tenantId": tenant.id, "externalId": f"\t{external_id} "})
+    # Blanks around it are dropped, also those of other alphabets; null is a name that was not sent.
+    twins: list[dict[str, Any]] = [
+        {"externalId": f"\t{external_id} "},
+        {"walletExternalId": None, "external_id": f"\u2003{external_id}\ufeff"},
+    ]
+    again = [as_platform.ok("POST", path, {"tenantId": tenant.id, **twin}) for twin in twins]
+    found = as_platform.ok("GET", f"/platform/tenants/{tenant.id}/users?walletExternalId=%20{external_id}%0A")
     another = as_platform.post(path, json={"tenantId": tenant.id, "walletExternalId": fresh()})
 
-    assert first == trimmed_twin == {"userId": user, "tenantId": tenant.id, "walletExternalId": external_id}
+    assert first == {"userId": user, "tenantId": tenant.id, "walletExternalId": external_id}
+    assert again == [first] * 2
+    assert [one["userId"] for one in found] == [user]
     assert code_of(another) == (409, "external_id_set")
 
 

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import asyncpg
 import httpx
 
-from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from tests.fixtures.callers import ADDRESS, Agent, AsyncClient, Tenant, rule
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
 
 
 async def at_once(agent: Agent, count: int, key: str, **changed: str) -> list[httpx.Response]:
     headers = {**agent.headers, "Idempotency-Key": key}
-    async with httpx.AsyncClient(base_url=agent.base_url, headers=headers, timeout=30) as client:
+    async with AsyncClient(base_url=agent.base_url, headers=headers, timeout=30) as client:
         order = {"to": ADDRESS, "value": "1", "broadcast": False, **changed}
         return await asyncio.gather(*(client.post(f"/vault/{agent.id}/sign", json=order) for _ in range(count)))
 

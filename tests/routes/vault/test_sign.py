@@ -9,7 +9,7 @@ from eth_account import Account
 from eth_account.typed_transactions import TypedTransaction
 from hexbytes import HexBytes
 
-from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, AsyncClient, Tenant, rule
 from tests.outside.evm_node import EvmNode
 
 CHECKSUMMED = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -303,7 +303,7 @@ def test_a_day_limit_is_exact_and_counts_what_was_not_broadcast(tenant: Tenant) 
 
 async def test_many_at_once_never_spend_more_than_the_limit(tenant: Tenant) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay="20"))
-    async with httpx.AsyncClient(base_url=agent.base_url, headers=agent.headers, timeout=30) as client:
+    async with AsyncClient(base_url=agent.base_url, headers=agent.headers, timeout=30) as client:
         body = {"to": ADDRESS, "value": "1", "broadcast": False}
         answers = await asyncio.gather(*(client.post(f"/vault/{agent.id}/sign", json=body) for _ in range(60)))
 

@@ -5,11 +5,10 @@ from contextlib import closing
 from typing import Any
 
 import asyncpg
-import httpx
 import pytest
 
 from tests.fixtures.authorised import Order
-from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, AsyncClient, Tenant, rule
 from tests.fixtures.eventually import soon
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
@@ -155,9 +154,7 @@ async def test_64_transfers_at_once_under_one_reference_are_one(
     payer: Agent, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     path, body = f"/vault/{payer.id}/actions/transfer", fields(referenceId="one")
-    async with httpx.AsyncClient(
-        base_url=payer.base_url, headers={**payer.headers, **payer.signer}, timeout=30, verify=False
-    ) as client:
+    async with AsyncClient(base_url=payer.base_url, headers={**payer.headers, **payer.signer}, timeout=30) as client:
         answers = await asyncio.gather(*(client.post(path, json=body) for _ in range(64)))
 
     assert {answer.status_code for answer in answers} == {200}, {answer.text for answer in answers}
