@@ -70,6 +70,8 @@ class _Reader:
                 raise NotCanonical
             values, end = self.members(each * count, start + WORD)
             return list(values), end
+        if each != "bytes":
+            raise TypeError(each)
         return self.padded(start)
 
     def static(self, name: str, word: bytes) -> Value:

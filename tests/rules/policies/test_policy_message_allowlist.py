@@ -12,7 +12,7 @@ from custody.chains.orders import EvmMessageOrder, SolanaMessageOrder
 from custody.chains.types import Subject
 from custody.kit.clock import iso
 from custody.policies.coverage import without_listed
-from custody.policies.judge import judge
+from custody.policies.judge import judge, judge_evaded
 from custody.policies.tighten import loosened
 from custody.policies.types import InvalidPolicy, Verdict
 from tests.rules.policies.makers import NOON, facts, native, rule, rules
@@ -362,3 +362,12 @@ def test_a_star_stands_for_anything_within_its_line(pieces: list[str], filling: 
     if filling is not None and "\n" in filling and "*" in pattern:
         assert text.count("\n") != pattern.count("\n")
         assert not fits
+
+
+@pytest.mark.parametrize(("expires", "evades"), [(timedelta(hours=1), False), (timedelta(hours=-1), True)])
+def test_a_listed_sign_in_evades_no_rule_that_a_signer_names_while_it_lasts(expires, evades):
+    subject = evm(sign_in(issued=timedelta(), expires=expires))
+
+    found = judge_evaded(rules(LISTED, LIMIT), subject, facts(uncovered="refuse"))
+
+    assert [outcome for _, outcome in found] == ["refuse"] * evades
