@@ -118,12 +118,10 @@ def _encode(schema: Schema, kind: Kind, value: Value, hashes: dict[str, bytes]) 
     return _encode_atom(kind.base, value)
 
 
-def _encode_atom(kind: str, value: Value) -> bytes:
+def _encode_atom(kind: str, value: bytes | str | int) -> bytes:
     """The 32 bytes that stand for a value that `_fit_atom` returned."""
     if isinstance(value, bytes):
         return keccak256(value) if kind == "bytes" else value.ljust(32, b"\0")
     if isinstance(value, str):
         return bytes.fromhex(value[2:]).rjust(32, b"\0") if kind == "address" else keccak256(value.encode())
-    if isinstance(value, int):
-        return value.to_bytes(32, signed=value < 0)
-    raise TypeError(kind)
+    return value.to_bytes(32, signed=value < 0)

@@ -17,7 +17,7 @@ from solders.message import MessageV0, from_bytes_versioned, to_bytes_versioned
 from solders.system_program import TransferParams, transfer
 from solders.transaction import Transaction, VersionedTransaction
 
-from custody.chains.message_effects import subject_of
+from custody.chains.message_effects import read_order, subject_of
 from custody.chains.message_reading import BadMessage, MessageNotOurs, read
 from custody.chains.messages import Message
 from custody.chains.orders import MAX_MESSAGE, EvmMessageOrder, SolanaMessageOrder
@@ -437,3 +437,17 @@ def test_our_address_in_another_case_is_not_taken() -> None:
 
     with pytest.raises(MessageNotOurs):
         subject_of(EvmMessageOrder(text), read("evm", text, None), US, None, None)
+
+
+@pytest.mark.parametrize(
+    ("order", "content"),
+    [
+        (EvmMessageOrder("a text"), b"a text"),
+        (EvmMessageOrder(None, "0x" + "ab" * 40), b"\xab" * 40),
+        (SolanaMessageOrder(None, base64.b64encode(b"\xab" * 40).decode()), b"\xab" * 40),
+    ],
+)
+def test_an_orders_message_is_read_as_its_wallet_signs_it(
+    order: EvmMessageOrder | SolanaMessageOrder, content: bytes
+) -> None:
+    assert read_order(order).raw == content

@@ -3,10 +3,12 @@
 import msgspec
 import pytest
 
+from custody.policies.kind import Wants
 from custody.policies.kinds import KINDS, PolicyRule
-from custody.policies.rules import canonical, invalid_rule, parse, read, wire
+from custody.policies.kinds.spending_limit import NATIVES, SOLANA_RENT
+from custody.policies.rules import canonical, check_size, invalid_rule, parse, read, stored, wire
 from custody.policies.types import InvalidPolicy
-from tests.rules.policies.makers import rule, rules, typed_rules
+from tests.rules.policies.makers import TOKEN, rule, rules, typed_rules
 
 LIMIT = {"maxPerDay": "5"}
 
@@ -94,7 +96,7 @@ def test_a_set_stored_before_there_were_bounds_is_still_read():
 
 def test_a_wrong_value_is_repeated_in_part_only():
     with pytest.raises(InvalidPolicy) as refused:
-        rules(rule("approved-addresses", {"addresses": ["x" * 60_000]}))
+        rules(rule("approved-addresses", {"addresses": ["x" * 60_200]}))
 
     assert len(refused.value.message) < 300
 
@@ -128,3 +130,41 @@ def test_a_rule_that_does_not_decode_is_named_by_its_place():
     odd = invalid_rule(msgspec.ValidationError("Invalid value 'x' - at `$[0].config.mode`"))
     assert odd is not None
     assert (odd.message, odd.context) == ("Rule 1: config.mode cannot be read.", {"position": 1})
+
+
+def test_a_set_is_measured_with_its_ids():
+    def sized(letters: int) -> list[PolicyRule]:
+        filler = rule("approved-addresses", {"addresses": ["x" * 60_200]}, id="x" * letters)
+        others = [rule("rate-limit", {"maxTxPerDay": 1}, id=f"{n:0{letters}}") for n in range(10, 59)]
+        return typed_rules(filler, *others)
+
+    check_size(sized(2))
+    with pytest.raises(InvalidPolicy, match="at most 64 KiB"):
+        check_size(sized(36))
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        ("spend-limit", "{}"),
+        ("spending-limit", "no json"),
+        ("spending-limit", '{"maxPerDay":5}'),
+        ("spending-limit", "[]"),
+    ],
+)
+def test_a_stored_rule_that_cannot_be_read_is_refused(kind, config):
+    with pytest.raises(InvalidPolicy):
+        stored("a", kind, True, config)
+
+
+def test_a_rule_says_which_figures_a_back_test_must_count():
+    (rate, asset, native, rent) = rules(
+        rule("rate-limit", {"maxTxPerDay": 1}),
+        rule("spending-limit", {"maxPerDay": "5", "asset": TOKEN}),
+        rule("spending-limit", {"maxPerDay": "5"}),
+        rule("spending-limit", {"maxPerDay": "5", "maxRentPerDay": "7"}),
+    )
+    assert rate.terms.wants() == Wants(rates=True)
+    assert asset.terms.wants() == Wants(spend=frozenset({TOKEN}))
+    assert native.terms.wants() == Wants(spend=NATIVES)
+    assert rent.terms.wants() == Wants(spend=NATIVES | {SOLANA_RENT})
