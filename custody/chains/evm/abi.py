@@ -70,9 +70,8 @@ class _Reader:
                 raise NotCanonical
             values, end = self.members(each * count, start + WORD)
             return list(values), end
-        if each != "bytes":
-            raise TypeError(each)
-        return self.padded(start)
+        # KeyError for a name that is none: such a declaration reads nothing.
+        return {"bytes": self.padded}[each](start)
 
     def static(self, name: str, word: bytes) -> Value:
         """Read one word; what is above the type's width is told as dirty, and dropped as most contracts do."""
