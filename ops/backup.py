@@ -94,7 +94,7 @@ async def run(settings: Settings, folder: Path) -> int:
 
 
 def _home(settings: Settings) -> places.Home:
-    home = places.found_home(settings.home)
+    home = places.found_home(settings.home, settings.uid_base)
     if settings.database_url is None and not home.file("postgres").is_dir():
         raise BackupRefused(f"no database in {home.path}; set SERVICE_HOME or SERVICE_DATABASE_URL")
     return home

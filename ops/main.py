@@ -239,7 +239,7 @@ async def _migrate(settings: Settings) -> int:
     from ops.migrate import migrate  # noqa: PLC0415
     from ops.owners import owner_url  # noqa: PLC0415
 
-    home = places.open_home(settings.home)
+    home = places.open_home(settings.home, settings.uid_base)
     async with owner_url(settings, home) as url:
         applied = await migrate(url, home, given=settings.given_database_urls, limits=settings.connection_limits)
     print(f"Applied {', '.join(applied)}." if applied else "The database is up to date.")

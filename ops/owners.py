@@ -35,7 +35,7 @@ async def owner_url(settings: Settings, home: places.Home) -> AsyncIterator[str]
         yield database_address("SERVICE_DATABASE_URL", settings.database_url)
         return
     owner_file = home.file("db", "owner.url")
-    server = EmbeddedPostgres(home.file("postgres"), home.file("log", "postgres.log"))
+    server = EmbeddedPostgres(home.file("postgres"), home.file("log", "postgres.log"), uid_base=home.uid_base)
     try:
         url = await server.start()
     except PostgresFailed:

@@ -1,28 +1,42 @@
 """The state folder: which files lie where, and which process owns them. Its place is SERVICE_HOME.
 
-Started as root, every process gets a uid of its own, taken from a range that no distribution hands out and without
-creating users. That needs a state folder which those uids can enter. We never change a folder that is not ours, so
-below a closed folder (a checkout in root's home) the Python processes keep root's uid and the caller is told.
+Started as root, every process gets a uid of its own, taken from a range that no distribution hands out, or from the one
+that SERVICE_UID_BASE begins, and without creating users. That needs a state folder which those uids can enter. We never
+change a folder that is not ours, so below a closed folder (a checkout in root's home) the Python processes keep root's
+uid and the caller is told.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
+import pwd
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
-UIDS = {
-    "postgres": 64710,
-    "signer": 64711,
-    "api": 64712,
-    "scheduler": 64713,
-    "proxy": 64714,
-    "identity": 64715,
-    "chain": 64716,
-}
+from custody.kit import environment as read
+from custody.kit.environment import BadSetting
+
+BASE_VARIABLE: Final = "SERVICE_UID_BASE"
+UID_BASE: Final = 64710
+# In this order from the base on. A base is a multiple of ten, so two ranges are the same or have no uid in common.
+_NAMES: Final = ("postgres", "signer", "api", "scheduler", "proxy", "identity", "chain")
+_STEP: Final = 10
+# Below are the system's own users; 65534 and 65535 are nobody's and nothing's.
+_LOWEST, _HIGHEST, _NOBODYS = 1000, 2**31 - _STEP, 65530
+
+
+def uids(base: int) -> dict[str, int]:
+    """The uid of each process, where each has one."""
+    return {name: base + number for number, name in enumerate(_NAMES)}
+
+
+UIDS: Final = uids(UID_BASE)
 # sun_path holds 108 bytes with its NUL; ".s.PGSQL.5432.lock" is the longest name put behind a socket folder.
 LONGEST_SOCKET_FOLDER = 106 - len("/.s.PGSQL.5432.lock")
 
@@ -32,22 +46,45 @@ class Home(msgspec.Struct, frozen=True):
 
     path: Path
     separate: bool
+    uid_base: int = UID_BASE
 
     def uid_of(self, process: str) -> int | None:
         """The uid a process runs under, or None to keep ours."""
-        return UIDS[process] if self.separate else None
+        return uids(self.uid_base)[process] if self.separate else None
 
     def file(self, *parts: str) -> Path:
         """A path inside the folder."""
         return self.path.joinpath(*parts)
 
 
-def open_home(path: Path) -> Home:
+def uid_base(environment: Mapping[str, str]) -> int:
+    """The uid from which the processes' own are counted."""
+    base = read.integer(environment, BASE_VARIABLE, UID_BASE, low=_LOWEST, high=_HIGHEST)
+    if base % _STEP or base == _NOBODYS:
+        raise BadSetting(BASE_VARIABLE, f"must be a multiple of {_STEP} such as {UID_BASE + _STEP}, and not {_NOBODYS}")
+    return base
+
+
+def unused_uid_base(environment: Mapping[str, str]) -> int:
+    """The same, for a check before the start: the uids are those of no user of this machine."""
+    base = uid_base(environment)
+    for uid in uids(base).values():
+        with contextlib.suppress(KeyError):
+            user = pwd.getpwuid(uid).pw_name
+            complaint = (
+                f"uid {uid} is that of {user}; choose a multiple of {_STEP} from which on {len(_NAMES)} are free"
+            )
+            raise BadSetting(BASE_VARIABLE, complaint)
+    return base
+
+
+def open_home(path: Path, base: int = UID_BASE) -> Home:
     """Make the state folder if it is not there, private to its owner; 0711 when processes have uids of their own."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     separate = os.geteuid() == 0 and sys.platform == "linux" and enterable(path.resolve().parent)
+    home = Home(path.resolve(), separate, base)
+    _insist_on_base(home)
     path.chmod(0o711 if separate else 0o700)
-    home = Home(path.resolve(), separate)
     folder(home.file("db"), mode=0o711 if separate else 0o700)
     folder(home.file("log"))
     for process in ("signer", "identity", "api", "scheduler", "proxy", "chain"):
@@ -56,11 +93,26 @@ def open_home(path: Path) -> Home:
     return home
 
 
-def found_home(path: Path) -> Home:
+def _insist_on_base(home: Home) -> None:
+    """The key and the database are of the uids of the first start: those of another base could open neither."""
+    folder, uid = home.file("signer"), home.uid_of("signer")
+    if uid is None or not folder.exists() or (found := folder.stat().st_uid) in (0, uid):
+        return
+    if home.path.stat().st_uid == 0:
+        before = found - _NAMES.index("signer")
+        cure = (
+            f"set it to {before}, or give its files to the new ones (docs/one-host.md)"
+        )
+        raise BadSetting(
+            BASE_VARIABLE, f"the processes of {home.path} have run under the uids from {before} on: {cure}"
+        )
+
+
+def found_home(path: Path, base: int = UID_BASE) -> Home:
     """The state folder as it is, for commands that only look: nothing is made, nothing changes hands."""
     insist_on_owner(path)
     separate = os.geteuid() == 0 and sys.platform == "linux" and path.is_dir() and enterable(path.resolve().parent)
-    return Home(path.resolve(), separate)
+    return Home(path.resolve(), separate, base)
 
 
 def insist_on_owner(path: Path) -> None:
@@ -123,7 +175,7 @@ def socket_folder(wanted: Path, *, owner: int | None, mode: int, reach: bool = F
         if wanted.is_symlink():
             wanted.unlink()
         return folder(wanted, owner=owner, mode=mode)
-    short = short_folder(wanted)
+    short = short_folder(wanted, owner)
     if wanted.is_dir() and not wanted.is_symlink():
         wanted.rmdir()
     if not wanted.is_symlink() or wanted.readlink() != short:
@@ -132,7 +184,7 @@ def socket_folder(wanted: Path, *, owner: int | None, mode: int, reach: bool = F
     return folder(short, owner=owner, mode=mode)
 
 
-def short_folder(wanted: Path) -> Path:
+def short_folder(wanted: Path, owner: int | None) -> Path:
     """A folder in the temporary folder, the same for the same `wanted`."""
     name = hashlib.sha256(os.fsencode(wanted)).hexdigest()[:12]
     for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108 - owner checked below, name is not secret
@@ -144,7 +196,7 @@ def short_folder(wanted: Path) -> Path:
     short.mkdir(mode=0o711, exist_ok=True)
     found = short.lstat()
     # Another user could have put a folder or a link there first.
-    if short.is_symlink() or found.st_uid not in {os.geteuid(), *UIDS.values()}:
+    if short.is_symlink() or found.st_uid not in {os.geteuid(), owner}:
         raise OSError(f"{short} belongs to another user; remove it")
     return short
 

@@ -52,12 +52,14 @@ class PostgresFailed(RuntimeError):
 class EmbeddedPostgres:
     """One Postgres server whose data lie in `folder`, owned by this process while it runs."""
 
-    def __init__(self, folder: Path, log: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, log: Path, *, settings: Mapping[str, str] | None = None, uid_base: int = places.UID_BASE
+    ) -> None:
         self._folder = folder
         self._data = folder / "data"
         self._log = log
         self._settings = {**_SETTINGS, **(settings or {})}
-        self._uid = places.UIDS["postgres"] if os.geteuid() == 0 else None
+        self._uid = places.uids(uid_base)["postgres"] if os.geteuid() == 0 else None
         self._lock: places.Lock | None = None
         self._socket: Path | None = None
         self._programs: Path | None = None

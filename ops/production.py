@@ -30,12 +30,12 @@ def _public_url(settings: Settings) -> str | None:
 
 
 def _platform_key(settings: Settings) -> str | None:
-    file = settings.platform_key_file
-    how = f"32 to 256 random characters, mode 0600, owner uid {places.UIDS['identity']}"
+    file, identity = settings.platform_key_file, places.uids(settings.uid_base)["identity"]
+    how = f"32 to 256 random characters, mode 0600, owner uid {identity}"
     if settings.home.resolve() in file.resolve().parents or settings.home in file.parents:
         return f"set SERVICE_PLATFORM_KEY_FILE to a key that you made, outside the state folder ({how})"
     if not file.is_file():
         return f"put the platform key into {file} ({how})"
-    if file.stat().st_uid != places.UIDS["identity"] or file.stat().st_mode & 0o077:
-        return f"chown {places.UIDS['identity']} {file} && chmod 0600 {file}"
+    if file.stat().st_uid != identity or file.stat().st_mode & 0o077:
+        return f"chown {identity} {file} && chmod 0600 {file}"
     return None

@@ -33,10 +33,10 @@ async def run(settings: Settings, chosen: argparse.Namespace) -> int:
         return 2
     if chosen.folder is not None:
         places.insist_on_owner(settings.home)
-        home = places.open_home(settings.home)
+        home = places.open_home(settings.home, settings.uid_base)
         return await _restore(settings, home, chosen.folder.absolute(), verify=chosen.verify)
     # A look makes nothing, least of all a database.
-    home = places.found_home(settings.home)
+    home = places.found_home(settings.home, settings.uid_base)
     if settings.database_url is None and not home.file("postgres").is_dir():
         raise RestoreRefused(f"no database in {home.path}; set SERVICE_HOME or SERVICE_DATABASE_URL")
     async with owners.owner_url(settings, home) as url:

@@ -8,7 +8,7 @@ import msgspec
 
 from custody.kit import environment as read
 from custody.kit import metrics_address
-from ops import connections, database_addresses, first_look
+from ops import connections, database_addresses, first_look, places
 
 # In the order in which they start.
 PROCESSES = ("signer", "identity", "api", "scheduler", "proxy")
@@ -21,6 +21,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     production: bool
     home: Path
+    uid_base: int
     database_url: str | None
     api_host: str
     api_port: int
@@ -97,6 +98,7 @@ def load(environment: Mapping[str, str]) -> Settings:
     return Settings(
         production=read.choice(environment, "SERVICE_ENV", ("development", "production")) == "production",
         home=home,
+        uid_base=places.uid_base(environment),
         database_url=environment.get("SERVICE_DATABASE_URL", "").strip() or None,
         api_host=read.text(environment, "SERVICE_API_HOST", "127.0.0.1"),
         api_port=read.port(environment, "SERVICE_API_PORT", 3200),

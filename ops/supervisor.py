@@ -59,7 +59,7 @@ class Supervisor:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.home = places.open_home(settings.home)
+        self.home = places.open_home(settings.home, settings.uid_base)
         self.owner_url = settings.database_url
         self.programs = Programs(settings, self.home)
         self._lock = places.Lock(self.home.file("lock"))
@@ -147,7 +147,9 @@ class Supervisor:
             folder = self.home.file("postgres")
             say("Starting Postgres" if (folder / "data").exists() else "Setting up Postgres (a second or two)")
             room = {"max_connections": str(connections.needed(self.settings.environment))}
-            self._postgres = EmbeddedPostgres(folder, self.programs.log("postgres"), settings=room)
+            self._postgres = EmbeddedPostgres(
+                folder, self.programs.log("postgres"), settings=room, uid_base=self.home.uid_base
+            )
             self.owner_url = await self._postgres.start()
             owner_file = self.home.file("db", "owner.url")
             places.write_private(owner_file, self.owner_url + "\n")

@@ -21,7 +21,7 @@ from custody.kit import metrics_address, name_server, oauth_endpoints, quota_set
 from custody.kit.environment import BadSetting
 from custody.policies import user_wallets
 from custody.tenants import presets
-from ops import database_addresses
+from ops import database_addresses, places
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 # A last label of digits would be an address that is none.
@@ -150,6 +150,7 @@ HOME: Final = Kind("home", _home)
 FILE_TO_BE: Final = Kind("file to be", _file_to_be)
 CERTIFICATES: Final = Kind("certificates", _certificates)
 SOCKET: Final = Kind("socket", _socket)
+UIDS: Final = Kind("uids", lambda source, _: places.unused_uid_base(source))
 PEERS: Final = Kind("peers", lambda source, _: read.peer_uids(source))
 ALIASES: Final = Kind("aliases", _aliases)
 HOSTS: Final = Kind("hosts", _hosts)

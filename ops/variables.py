@@ -12,12 +12,13 @@ from typing import Final
 from custody.chains import table
 from custody.kit import name_server, oauth_endpoints
 from custody.kit.environment import BadSetting
-from ops import connections, database_addresses
+from ops import connections, database_addresses, places
 from ops import variable_kinds as kinds
 
 KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_ENV": kinds.word("development", "production"),
     "SERVICE_HOME": kinds.HOME,
+    places.BASE_VARIABLE: kinds.UIDS,
     "SERVICE_DATABASE_URL": kinds.DATABASE,
     database_addresses.CA_FILE: kinds.CERTIFICATES,
     "SERVICE_DATABASE_URL_API": kinds.DATABASE,

@@ -22,6 +22,8 @@ NOT_OF_A_PROCESS = {
     *("SERVICE_AGENT_ID", "SERVICE_AGENT_TOKEN"),
     # The supervisor's: a container has one process.
     "SERVICE_PROXY_WORKERS",
+    # And its uid is the image's.
+    "SERVICE_UID_BASE",
 }
 
 
