@@ -5,6 +5,7 @@ against: SERVICE_DATABASE_CA_FILE, or the system's. What libpq knows and asyncpg
 nothing of what is believed; anything else is refused by name.
 """
 
+import os
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,8 @@ _NEEDLESS: Final = {
     *("gssencmode", "sslsni", "sslcompression", "channel_binding", "ssl_min_protocol_version"),
     *("pgbouncer", "schema", "connection_limit", "pool_timeout", "pool_mode", "sslaccept", "supa", "workaround"),
 }
+# A client's certificate and its key.
+_CLIENTS: Final = ("sslcert", "sslkey")
 _SYSTEMS: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
@@ -38,6 +41,7 @@ def readable(name: str, value: str, environment: Mapping[str, str]) -> str:
     if unread := sorted(set(query) - _READ - _NEEDLESS):
         raise BadSetting(name, f"{', '.join(unread)} in its query cannot be kept: take it out")
     kept = {key: found for key, found in query.items() if key in _READ}
+    _insist_on_pair(name, kept)
     file = environment.get(CA_FILE, "").strip()
     verified = query.get("sslmode") in _VERIFIED
     if file and not verified:
@@ -47,6 +51,24 @@ def readable(name: str, value: str, environment: Mapping[str, str]) -> str:
     if kept == query:
         return value
     return urlunsplit(parts._replace(query="&".join(f"{key}={quote(found, safe='/')}" for key, found in kept.items())))
+
+
+def of_process(process: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variable with the address of one process that is started alone, if it is set, with what it can read."""
+    name = f"SERVICE_DATABASE_URL_{process.upper()}"
+    value = environment.get(name, "").strip()
+    return {name: readable(name, value, environment)} if value else {}
+
+
+def _insist_on_pair(name: str, query: Mapping[str, str]) -> None:
+    """A client's certificate and its key: both, and both files are there."""
+    given = [key for key in _CLIENTS if key in query]
+    if len(given) == 1:
+        lacking = next(key for key in _CLIENTS if key not in given)
+        raise BadSetting(name, f"{given[0]} in its query wants {lacking} beside it: name both files, or neither")
+    for key in given:
+        if not os.path.isfile(query[key]):
+            raise BadSetting(name, f"{key} in its query names {query[key]}, and there is no such file that can be seen")
 
 
 def _systems() -> str:

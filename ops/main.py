@@ -11,7 +11,7 @@ from typing import Any
 
 from custody.kit.environment import BadSetting
 from custody.version import VERSION, commit
-from ops import import_key_words, people_words, places, recovery_words, sign_request_words
+from ops import database_addresses, import_key_words, people_words, places, recovery_words, sign_request_words
 from ops.settings import MODULES, PROCESSES, Settings, load
 
 _RUN = "custody run --agent ID [--expires-in 24h] [--ca FILE] -- PROGRAM [ARGUMENT ...]"
@@ -140,6 +140,7 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
     if chosen.command in PROCESSES:
         # As under the supervisor: the assertions of the proxy's library are dear.
         os.environ |= {"PYTHONOPTIMIZE": "1"} if chosen.command == "proxy" else {}
+        os.environ |= database_addresses.of_process(chosen.command, os.environ)
         return _become(MODULES[chosen.command])
     if chosen.command == "openapi":
         return _become("api", "--openapi", *chosen.form)

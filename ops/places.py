@@ -100,9 +100,7 @@ def _insist_on_base(home: Home) -> None:
         return
     if home.path.stat().st_uid == 0:
         before = found - _NAMES.index("signer")
-        cure = (
-            f"set it to {before}, or give its files to the new ones (docs/one-host.md)"
-        )
+        cure = f"set it to {before}, or give its files to the new ones (docs/one-host.md)"
         raise BadSetting(
             BASE_VARIABLE, f"the processes of {home.path} have run under the uids from {before} on: {cure}"
         )

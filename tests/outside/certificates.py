@@ -19,6 +19,7 @@ _SIGNS = x509.KeyUsage(
     encipher_only=False,
     decipher_only=False,
 )
+_SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 NAMES = ("localhost", "upstream.test", "*.upstream.test")
 
 
@@ -41,16 +42,21 @@ class Authority:
         self.ca_file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
 
     def leaf(self, name: str, *hosts: str, age: timedelta = timedelta(), self_signed: bool = False) -> Path:
-        """A file with a certificate for these hosts, and its key; with an age of more than a week it is expired."""
+        """A file with a certificate for these hosts, and its key; with an age of more than a week it is expired.
+
+        Without any host it is a client's, by its name.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         issuer = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(self._identifier)
-        made = (
+        begun = (
             _begin(_named(name), _named(name) if self_signed else self._name, key, age)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage([_SERVER if hosts else _CLIENT]), critical=False)
             .add_extension(issuer, critical=False)
-            .sign(key if self_signed else self._key, hashes.SHA256())
         )
+        if hosts:
+            names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+            begun = begun.add_extension(names, critical=False)
+        made = begun.sign(key if self_signed else self._key, hashes.SHA256())
         secret = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
