@@ -68,6 +68,8 @@ WRONG: dict[str, Callable[[Kind], list[str]]] = {
     "certificates": lambda _: [*NO_FILE, __file__, HERE, "/dev/null"],
     "file": lambda _: [*NO_FILE, __file__, HERE],
     "socket": lambda _: ["/" + "s" * 107, "/run/" + "s/" * 200],
+    # No step, a user's of every system, beyond what the kernel counts; and root's.
+    "uids": lambda _: ["64715", "65530", "2147483640", "990", "0", "-10", "6471.0", "many"],
     "peers": lambda _: ["api", "api:x", "api:-1", "api:1;scheduler:2", "api:\u00b2"],
     "aliases": lambda _: ["up", "Foo=api.example.com", "up=https://api.example.com", "health=a.b"],
     "hosts": lambda _: ["10.0.0.1", "https://a.example.com", "a..b"],
