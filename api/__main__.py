@@ -2,6 +2,7 @@
 
 import asyncio
 import faulthandler
+import os
 import signal
 import socket
 import sys
@@ -99,7 +100,8 @@ def main() -> None:
     try:
         given = settings.read()
     except ValueError as problem:
-        sys.exit(str(problem))
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(os.EX_CONFIG)
     garbage.look_rarely()
     try:
         uvloop.run(serve(given))

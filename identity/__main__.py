@@ -112,7 +112,8 @@ def main() -> None:
     try:
         given = settings.read()
     except ValueError as problem:
-        sys.exit(str(problem))
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(os.EX_CONFIG)
     run("identity", serve(given, protections), (KeyFileProblem, NewerDatabase, ForgetfulPooler))
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from custody.kit.tasks import spawn
 from ops.launch import launch, stop
+from ops.logs import tail
 
 # A child that lived this long is taken to be well: its next death is a first one again.
 WELL_AFTER_SECONDS = 30.0
@@ -124,6 +125,8 @@ class Child:
     ) -> None:
         self.program = program
         self.restarts = 0
+        # It ended with EX_CONFIG, so it is not started again.
+        self.given_up = False
         self.process: subprocess.Popen[bytes] | None = None
         self._say = say
         self._backoff = backoff
@@ -165,6 +168,11 @@ class Child:
             began = loop.time()
             code = await ended(self.process)
             delay = 0.0 if loop.time() - began > WELL_AFTER_SECONDS else delay
+            if code == os.EX_CONFIG:
+                # Its last words say what is wrong with a setting or a file, and would be the same each time.
+                self.given_up = True
+                self._say(f"{self.program.name}: {tail(self.program.log, 1).strip()} Mend that, then restart Custody.")
+                return
             self._say(f"{self.program.name} ended ({ending(code)}); restarting it, log: {self.program.log}")
             if mended := await asyncio.to_thread(self._mend, self.program):
                 self._say(f"{self.program.name}: {mended}")

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from ops.children import Program
-from ops.postgres import tail
+from ops.logs import tail
 from ops.runtime import PACKAGES, PROJECT
 
 _SAID = ("EOFError: marshal data too short", "EOFError: EOF read where", "ValueError: bad marshal data")

@@ -22,6 +22,7 @@ import asyncpg
 
 from ops import places
 from ops.launch import launch, stop
+from ops.logs import tail
 from ops.postgres_install import programs, programs_for_others
 
 OWNER = "custody_owner"
@@ -201,15 +202,6 @@ class EmbeddedPostgres:
 
     def _url(self, password: str, database: str) -> str:
         return f"postgresql://{OWNER}:{password}@/{database}?host={quote(str(self._socket), safe='/')}"
-
-
-def tail(log: Path, lines: int = 8) -> str:
-    """The last lines of a log file."""
-    if not log.exists():
-        return "(nothing)"
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 16_384))
-        return "\n".join(f"  {line}" for line in file.read().decode(errors="replace").splitlines()[-lines:])
 
 
 def _plain_environment() -> dict[str, str]:

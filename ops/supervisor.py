@@ -22,8 +22,9 @@ import msgspec
 
 from custody.kit.tasks import spawn
 from ops import children, compiled, connections, development_chains, first_look, places, running
+from ops.logs import tail
 from ops.migrate import migrate
-from ops.postgres import EmbeddedPostgres, PostgresFailed, tail
+from ops.postgres import EmbeddedPostgres, PostgresFailed
 from ops.programs import Programs
 from ops.runtime import Python, python_for
 from ops.settings import MODULES, Settings
@@ -43,6 +44,10 @@ CHAIN_URL = f"SERVICE_RPC_URL_{LOCAL_CHAIN}"
 
 class NotReady(RuntimeError):
     """Something did not come up in time."""
+
+
+class GivenUp(NotReady):
+    """A process ended over what only the operator can mend, and has said so."""
 
 
 class PortTaken(NotReady):
@@ -215,6 +220,8 @@ class Supervisor:
         while complaint := await test():
             if self.stopping.is_set():
                 raise NotReady("stopped while starting")
+            if any(each.given_up for each in self._children.values()):
+                raise GivenUp
             hopeless = child is not None and child.restarts >= _HOPELESS_RESTARTS and not child.alive
             if hopeless or time.monotonic() > deadline:
                 log = self.home.file("log", f"{name}.log")

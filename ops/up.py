@@ -19,7 +19,7 @@ from ops.greeting import greeting
 from ops.mailbox import FILE, Letter, Mailbox, as_text
 from ops.postgres import PostgresFailed
 from ops.settings import Settings
-from ops.supervisor import CHAIN_URL, LOCAL_CHAIN, NotReady, Supervisor, say, stop_on_signals
+from ops.supervisor import CHAIN_URL, LOCAL_CHAIN, GivenUp, NotReady, Supervisor, say, stop_on_signals
 
 
 async def run(settings: Settings, *, demo: bool) -> int:
@@ -55,6 +55,8 @@ async def run(settings: Settings, *, demo: bool) -> int:
                 say(greeting(settings, chain_url, mailbox, first=first))
             await supervisor.stopping.wait()
             say("Stopping")
+    except GivenUp:
+        return 2
     except (NotReady, PostgresFailed, NewerDatabase, OSError, asyncpg.PostgresError, ValueError) as problem:
         if not supervisor.stopping.is_set():
             say(f"custody: {problem}")

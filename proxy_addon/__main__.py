@@ -122,8 +122,12 @@ def main() -> None:
     # The libraries below would write every session's keys where this says.
     os.environ.pop("SSLKEYLOGFILE", None)
     try:
-        given = settings.read()
-        authority.ensure(given.ca_file, given.ca_key_file, None)
+        try:
+            given = settings.read()
+            authority.ensure(given.ca_file, given.ca_key_file, None)
+        except ValueError as problem:
+            sys.stderr.write(f"proxy: {problem}\n")
+            sys.exit(os.EX_CONFIG)
         # Plain asyncio: with this work uvloop is no faster, and its slowest answers are seven times slower.
         asyncio.run(serve(given))
     except (ValueError, OSError, NewerDatabase, ForgetfulPooler) as problem:

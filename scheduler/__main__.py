@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 
@@ -83,7 +84,8 @@ def main() -> None:
     try:
         given = settings.read()
     except ValueError as problem:
-        sys.exit(str(problem))
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(os.EX_CONFIG)
     garbage.look_rarely()
     try:
         uvloop.run(serve(given, outside(given)))

@@ -14,7 +14,7 @@ from custody.kit.tasks import spawn
 from custody.worker import harden, peers
 from custody.worker.handlers import table_of
 from custody.worker.judging import JudgingSeals
-from custody.worker.key_file import KeyFileProblem
+from custody.worker.key_file import KeyFileProblem, WrongKeyFile
 from custody.worker.keyring import Keyring
 from custody.worker.life import run
 from custody.worker.proofs import Proofs
@@ -92,7 +92,7 @@ async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrder
             minter = await load_or_make(connection, sealer, identity.sealer, AGENT_KEYS, given.worker.issuer)
             statements = await statement_keys.load_or_make(connection, sealer)
         except Tampered:
-            raise KeyFileProblem(
+            raise WrongKeyFile(
                 f"The master key {given.master_key_file} does not match this database. Restore the right file."
             ) from None
     await keys.register()
@@ -150,7 +150,8 @@ def main() -> None:
     try:
         given = settings.read()
     except ValueError as problem:
-        sys.exit(str(problem))
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(os.EX_CONFIG)
     run("signer", serve(given, protections), (KeyFileProblem, NewerDatabase, ForgetfulPooler))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from custody.kit.errors import Conflict
 from custody.worker import key_file
-from custody.worker.key_file import KeyFile, KeyFileProblem
+from custody.worker.key_file import KeyFile, KeyFileProblem, WrongKeyFile
 from custody.worker.keyring import Keyring
 
 HEAD = "# Custody master key. Keep a copy apart from the database: without it everything sealed is lost.\n"
@@ -37,7 +37,7 @@ def load(path: Path, *, anything_sealed: bool) -> tuple[Keyring, bool]:
     if _is_there(path):
         return of(path).read(), False
     if anything_sealed:
-        raise KeyFileProblem(
+        raise WrongKeyFile(
             f"The database holds sealed keys, but there is no master key at {path}. Restore the file from your "
             "backup, or point SERVICE_MASTER_KEY_FILE to it. A new key cannot open them."
         )

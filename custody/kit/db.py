@@ -30,8 +30,7 @@ DatabaseAway = (
     asyncpg.InternalClientError,
     # A former primary that takes no writes any more.
     asyncpg.ReadOnlySQLTransactionError,
-    # None is left for this role, or for anybody.
-    asyncpg.TooManyConnectionsError,
+    asyncpg.TooManyConnectionsError,  # for this role, or for anybody
     OSError,
     TimeoutError,
 )

@@ -20,6 +20,10 @@ class KeyFileProblem(Conflict):
     """The key file is missing, readable by others or malformed; the worker cannot use it."""
 
 
+class WrongKeyFile(KeyFileProblem):
+    """What is wrong with a key file is the operator's to mend; no restart does."""
+
+
 class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
     """Where a worker's key lies, and what a sentence about it says."""
 
@@ -45,9 +49,9 @@ class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
                 "0600) and access to the folders above it."
             ) from None
         if content is None:
-            raise KeyFileProblem(f"The {name} {path} is not a file.")
+            raise WrongKeyFile(f"The {name} {path} is not a file.")
         if stat.S_IMODE(found.st_mode) & self.forbidden:
-            raise KeyFileProblem(f"Others can read the {name} {path}. Run: chmod 600 {path}")
+            raise WrongKeyFile(f"Others can read the {name} {path}. Run: chmod 600 {path}")
         versions: dict[int, bytes] = {}
         # Strict to the letter: what an editor or a copy has changed is refused, not guessed at.
         for line in content.decode("ascii", "replace").splitlines():
@@ -57,12 +61,13 @@ class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
             version = int(said[1]) if said else 0
             # The text of the line never enters the message.
             if said is None or not 1 <= version <= _HIGHEST or version in versions:
-                raise KeyFileProblem(
-                    f"{path} is not a {name} file: each line is a version, from 1 and once, and 64 hex digits."
+                raise WrongKeyFile(
+                    f"{path} is not a {name} file: each line is a version, from 1 and once, and 64 hex digits. "
+                    f"{self.cure_other}"
                 )
             versions[version] = bytes.fromhex(said[2])
         if not versions:
-            raise KeyFileProblem(f"{path} holds no key.")
+            raise WrongKeyFile(f"{path} holds no key. {self.cure_other}")
         return Keyring(versions)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from custody.kit.db import DatabaseAway, Pool
 from custody.kit.logs import logger
-from custody.worker.key_file import KeyFile, KeyFileProblem
+from custody.worker.key_file import KeyFile, KeyFileProblem, WrongKeyFile
 from custody.worker.keyring import Keyring
 from custody.worker.sealing import Sealer
 
@@ -127,7 +127,7 @@ class Keys:
         return sorted(version for version in known if sealer.fingerprint(version) != self._fingerprints[version])
 
     def _another_key(self, versions: list[int]) -> KeyFileProblem:
-        return KeyFileProblem(
+        return (WrongKeyFile if self._file.process == "signer" else KeyFileProblem)(  # identity's is written again
             f"The {self._file.name} {self.path} does not match this database: its version "
             f"{versions[0]} is another key. {self._file.cure_other}"
         )

@@ -10,6 +10,7 @@ import uvloop
 
 from custody.kit import garbage
 from custody.kit.logs import logger
+from custody.worker.key_file import WrongKeyFile
 
 log = logger(__name__)
 _BY_HAND = 130
@@ -18,7 +19,7 @@ _BY_HAND = 130
 def run(name: str, life: Coroutine[Any, Any, None], explained: tuple[type[BaseException], ...] = ()) -> None:
     """Live it to its end; whatever else ends it, in any task, ends the process, so that a supervisor starts another.
 
-    Of `explained` exceptions the text says everything; of others the log has the trace.
+    Of `explained` exceptions the text says everything; of others the log has the trace. EX_CONFIG: no restart helps.
     """
     garbage.look_rarely()
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
@@ -31,12 +32,10 @@ def run(name: str, life: Coroutine[Any, Any, None], explained: tuple[type[BaseEx
 
 def _end(name: str, problem: BaseException, explained: tuple[type[BaseException], ...]) -> NoReturn:
     """At once: to close a loop that still has connections can take for ever, and its socket would answer nobody."""
-    code = 1
-    if isinstance(problem, KeyboardInterrupt):
-        code = _BY_HAND
-    elif isinstance(problem, (SystemExit, *explained)):
+    wrong = isinstance(problem, WrongKeyFile)
+    if wrong or isinstance(problem, (SystemExit, *explained)):
         sys.stderr.write(f"{problem}\n")
-    else:
+    elif not isinstance(problem, KeyboardInterrupt):
         log.critical("%s ended", name, exc_info=problem)
     sys.stderr.flush()
-    os._exit(code)
+    os._exit(os.EX_CONFIG if wrong else _BY_HAND if isinstance(problem, KeyboardInterrupt) else 1)

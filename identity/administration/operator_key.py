@@ -4,6 +4,7 @@ from pathlib import Path
 
 from custody.kit import tokens
 from custody.kit.db import Pool
+from custody.worker.key_file import WrongKeyFile
 from custody.worker.proofs import PLATFORM, PLATFORM_KEY_MAC
 from custody.worker.sealing import Sealer, fields
 
@@ -28,18 +29,17 @@ def _read(path: Path, home: Path | None) -> tuple[bytes, str]:
     """The hash of the key, and the prefix that it is recognised by."""
     if not path.exists():
         if home is not None:
-            raise SystemExit(
-                f"SERVICE_ENV=production requires a platform key of your own: write 32 to 256 characters to {path} "
-                "(mode 0600)."
+            raise WrongKeyFile(
+                f"SERVICE_ENV=production requires a platform key of your own: 32 to 256 characters in {path} (0600)."
             )
         path.touch(mode=0o600, exist_ok=False)
         path.write_text(tokens.new_api_key("pk") + "\n")
     if home is not None and home in path.parents:
-        raise SystemExit(
+        raise WrongKeyFile(
             "SERVICE_ENV=production refuses the platform key of the state folder; set SERVICE_PLATFORM_KEY_FILE "
             "to your own key file."
         )
-    key = path.read_text().strip()
-    if not 32 <= len(key) <= 256:
-        raise SystemExit(f"The platform key in {path} must have 32 to 256 characters.")
+    key = path.read_text(errors="replace").strip()
+    if not 32 <= len(key) <= 256 or "\ufffd" in key:
+        raise WrongKeyFile(f"The platform key in {path} must have 32 to 256 characters.")
     return tokens.digest(key), tokens.prefix_of(key)[:6]

@@ -60,6 +60,19 @@ async def test_a_child_that_keeps_dying_is_started_ever_more_slowly(make: Make) 
     assert asyncio.get_running_loop().time() - began >= 0.2 + 0.4 + 0.8
 
 
+async def test_a_child_that_only_the_operator_can_mend_is_not_started_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    code = "import os, sys; print('noise'); sys.exit(print('The file x is wrong. Restore it.') or os.EX_CONFIG)"
+    child = Child(Program("dummy", (sys.executable, "-I", "-c", code), {}, tmp_path / "log"), said.append)
+    child.start()
+
+    await soon(lambda: child.given_up)
+    await child.stop()
+
+    assert said == ["dummy: The file x is wrong. Restore it. Mend that, then restart Custody."]
+    assert (child.restarts, child.alive) == (0, False)
+
+
 async def test_a_child_that_cannot_be_started_is_tried_until_it_can(tmp_path: Path) -> None:
     said: list[str] = []
     logs = tmp_path / "logs"

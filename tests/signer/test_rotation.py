@@ -242,7 +242,7 @@ def test_another_key_under_the_same_version_is_refused(apart: Service, tmp_path:
 
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(wrong))
 
-    assert code == 1
+    assert code == os.EX_CONFIG
     assert f"its version {newest} is another key" in said
     assert "abab" not in said
 

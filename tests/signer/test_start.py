@@ -54,7 +54,7 @@ def test_a_master_key_that_others_can_read_is_refused(apart: Service, tmp_path: 
 
         code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
 
-        assert code == 1
+        assert code == os.EX_CONFIG
         assert f"Others can read the master key {key}. Run: chmod 600 {key}" in said
 
 
@@ -63,7 +63,7 @@ def test_another_master_key_is_refused_and_not_shown(apart: Service, tmp_path: P
 
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
 
-    assert code == 1
+    assert code == os.EX_CONFIG
     assert "does not match this database" in said
     assert "ab" * 32 not in said
 
@@ -71,7 +71,7 @@ def test_another_master_key_is_refused_and_not_shown(apart: Service, tmp_path: P
 def test_a_missing_master_key_is_not_recreated_where_rows_are_sealed(apart: Service, tmp_path: Path) -> None:
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(tmp_path / "gone.key"))
 
-    assert code == 1
+    assert code == os.EX_CONFIG
     assert "Restore the file from your backup" in said
     assert not (tmp_path / "gone.key").exists()
 
@@ -82,7 +82,7 @@ def test_a_malformed_master_key_is_refused_and_not_shown(apart: Service, tmp_pat
 
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
 
-    assert code == 1
+    assert code == os.EX_CONFIG
     assert str(key) in said
     assert "abab" not in said.lower()
 
@@ -93,10 +93,11 @@ def test_an_unreadable_key_file_is_refused_and_left_alone(apart: Service, tmp_pa
     (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
 
-    for name in ("folder", "nowhere", "circle"):
+    # What is no file stays none; what cannot be opened may come.
+    for name, ends in (("folder", os.EX_CONFIG), ("nowhere", 1), ("circle", 1)):
         code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(tmp_path / name))
 
-        assert (code, "Traceback" in said) == (1, False), said
+        assert (code, "Traceback" in said) == (ends, False), said
         assert f"The master key {tmp_path / name} " in said
     assert not (tmp_path / "absent").exists()
 
@@ -120,7 +121,7 @@ def test_production_wants_a_platform_key_of_the_operators(apart: Service, tmp_pa
     kept = apart.run_to_end("identity", SERVICE_ENV="production")
     none = apart.run_to_end("identity", SERVICE_ENV="production", SERVICE_PLATFORM_KEY_FILE=str(tmp_path / "none.key"))
 
-    assert (kept[0], none[0]) == (1, 1)
+    assert (kept[0], none[0]) == (os.EX_CONFIG, os.EX_CONFIG)
     assert "refuses the platform key of the state folder" in kept[1]
     assert "requires a platform key of your own" in none[1]
     assert not (tmp_path / "none.key").exists()
