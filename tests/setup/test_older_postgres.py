@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,11 +81,12 @@ def test_a_backup_of_it_is_restored_into_it(older: Older, tmp_path: Path) -> Non
     older.create("first")
     older.create("second")
 
-    ended = [
-        older.custody("first", "migrate"),
-        older.custody("first", "backup", str(tmp_path / "copy")),
-        older.custody("second", "restore", str(tmp_path / "copy")),
-    ]
+    ended = [older.custody("first", "migrate"), older.custody("first", "backup", str(tmp_path / "copy"))]
+    # Beside a database that is in use; its processes keep their passwords.
+    refused = older.custody("second", "restore", str(tmp_path / "copy"))
+    shutil.copytree(tmp_path / "first" / "db", tmp_path / "second" / "db", dirs_exist_ok=True)
+    ended.append(older.custody("second", "restore", str(tmp_path / "copy")))
 
+    assert (refused.returncode, "a new password would shut its processes out" in refused.stderr) == (2, True)
     assert [(one.returncode, one.stderr) for one in ended] == [(0, "")] * 3
     assert "Nothing is sealed in it yet" in ended[1].stdout
