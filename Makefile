@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi protocol compose bench bench-compare bench-figures reliability mutants attacks lock
+.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi examples protocol compose bench bench-compare bench-figures reliability mutants attacks lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -62,6 +62,9 @@ snapshots: set-up ## redraw the console's pictures (look at them before you keep
 openapi: set-up ## write the committed contract and the page of error codes
 	@$(custody) openapi > openapi.json.new && mv openapi.json.new openapi.json
 	@exec $(python) -m tests.structure.errors_page
+
+examples: set-up ## write the examples of the contract from what tests send and get; then `make openapi`: make examples ONLY=tests/routes/agents
+	@exec scripts/keep-examples $(ONLY)
 
 protocol: set-up ## write the tables of the workers' messages from their declarations
 	@exec $(python) -m tests.structure.protocol_page

@@ -101,7 +101,7 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
     for endpoint in endpoints:
         paths.setdefault(endpoint.contract_path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
     paths |= {path: {"get": _self(path)} for path in (CONTRACT, PLAIN, EVENTS)}
-    return {
+    made = {
         "openapi": "3.1.0",
         "info": {
             "title": "Custody",
@@ -121,6 +121,8 @@ def document(endpoints: list[Endpoint], public_url: str) -> dict[str, Any]:
             "securitySchemes": SCHEMES,
         },
     }
+    examples.put_into(made)
+    return made
 
 
 def documents(endpoints: list[Endpoint], public_url: str) -> dict[str, dict[str, Any]]:
@@ -184,8 +186,6 @@ def _operation(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
         operation["deprecated"] = True
     if endpoint.body is not None:
         body = _json(schemas.of(endpoint.body))
-        if (example := examples.BODIES.get(operation_id(endpoint))) is not None:
-            body["content"]["application/json"]["example"] = example
         if endpoint.form_too or endpoint.form_only:
             body["content"][forms.MEDIA] = body["content"]["application/json"]
         if endpoint.form_only:
@@ -302,7 +302,7 @@ def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
 def _coded(status: int, codes: dict[str, str]) -> dict[str, Any]:
     """A refusal with its codes, for people and for programs."""
     listed = ", ".join(f"`{code}`" for code in codes)
-    return {"description": f"{_TEXTS[status]}: {listed}.", "x-service-error-codes": list(codes)}
+    return {"description": f"{_TEXTS[status]}: {listed}.", examples.CODES: list(codes)}
 
 
 def _common_name(status: int) -> str:

@@ -1,6 +1,20 @@
-"""Bodies that succeed, by operation: the contract shows them, and tests send what can be sent without a node."""
+"""The examples of the contract.
 
-from typing import Any
+Bodies that succeed as they stand are written here, and tests send what can be sent without a node. All other bodies and
+answers are from `examples.json`, which `make examples` writes from what clients of tests sent and got.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+# Where an answer lists the codes that it may have.
+CODES: Final = "x-service-error-codes"
+_JSON: Final = "application/json"
+FILE: Final = Path(__file__).with_name("examples.json")
 
 _RECIPIENT = "0x1111111111111111111111111111111111111111"
 _EVM = {"to": _RECIPIENT, "value": "1000000000000000", "broadcast": False, "referenceId": "invoice-17"}
@@ -51,3 +65,46 @@ BODIES: dict[str, Any] = {
     "sendEmailCode": {"email": "name@example.com"},
     "freezeAgent": {"reason": "The laptop was stolen."},
 }
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What the file holds: bodies by operation, answers by operation and status, refusals by status and code."""
+
+    bodies: dict[str, Any] = {}
+    answers: dict[str, dict[str, Any]] = {}
+    refusals: dict[str, dict[str, Any]] = {}
+
+
+def put_into(document: dict[str, Any]) -> None:
+    """Put an example beside each schema of a body or an answer that has one."""
+    kept = msgspec.json.decode(FILE.read_bytes(), type=Kept)
+    answers: list[tuple[str, str, dict[str, Any]]] = []
+    for operation in (one for item in document["paths"].values() for one in item.values()):
+        name, shared = operation["operationId"], document["components"]["responses"]
+        if (body := BODIES.get(name, kept.bodies.get(name))) is not None:
+            for media in operation["requestBody"]["content"].values():
+                media["example"] = body
+        for status, said in operation["responses"].items():
+            answers.append((name, status, shared[said["$ref"].rpartition("/")[2]] if "$ref" in said else said))
+    document["components"]["examples"] = dict(sorted(_put_answers(answers, kept)))
+
+
+def _put_answers(answers: list[tuple[str, str, dict[str, Any]]], kept: Kept) -> Iterator[tuple[str, Any]]:
+    """The same for answers; what stands once for many, by its name.
+
+    A refusal shows that code of its status which the fewest others have, and so says most of the operation.
+    """
+    common = Counter(code for _, _, said in answers for code in said.get(CODES, ()))
+    for name, status, said in answers:
+        own, refusals = kept.answers.get(name, {}), kept.refusals.get(status, {})
+        for media, shown in said.get("content", {}).items():
+            if (found := own.get(status if media == _JSON else f"{status} {media}")) is not None:
+                shown["example"] = found
+            elif _is_refusal(shown["schema"]) and (codes := refusals.keys() & said.get(CODES, ())):
+                code = min(codes, key=lambda one: (common[one], one))
+                shown["examples"] = {code: {"$ref": f"#/components/examples/{status}_{code}"}}
+                yield f"{status}_{code}", {"value": refusals[code]}
+
+
+def _is_refusal(schema: dict[str, Any]) -> bool:
+    return any(one.get("$ref") == "#/components/schemas/Error" for one in schema.get("anyOf", (schema,)))

@@ -15,6 +15,9 @@ def plain(node: Any) -> Any:
         return [plain(item) for item in node if not _is_second(item)]
     if not isinstance(node, dict):
         return node
+    if "schema" in node and "example" in node:
+        # A value; a property of that name stands among others, and none is called `schema`.
+        return node | {"schema": plain(node["schema"])}
     shown = {name: plain(value) for name, value in node.items() if name != "x-service-needs"}
     if isinstance(node.get("properties"), dict) and node.get("type") == "object":
         shown["properties"] = {name: plain(one) for name, one in node["properties"].items() if not _is_second(one)}
