@@ -19,6 +19,7 @@ from custody.database.texts import read
 from custody.kit import clock, environment, metrics_address, quota_settings
 from custody.kit.schema_version import NewerDatabase
 from ops import (
+    checkout,
     compiled,
     doctor_database,
     doctor_quotas,
@@ -71,7 +72,8 @@ def interpreter(_settings: Settings) -> Finding:
     """The Python that runs us."""
     version = ".".join(map(str, sys.version_info[:3]))
     good = (3, 12) <= sys.version_info < (3, 14)
-    return Finding("python", f"{version} at {sys.executable}", None if good else "run scripts/set-up with 3.12 or 3.13")
+    cure = None if good else f"{checkout.SET_UP}, with Python 3.12 or 3.13"
+    return Finding("python", f"{version} at {sys.executable}", cure)
 
 
 def known_variables(settings: Settings) -> Finding:

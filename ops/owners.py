@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from custody.kit.environment import database_address
-from ops import places
+from ops import checkout, places
 from ops.postgres import EmbeddedPostgres, PostgresFailed
 from ops.postgres_install import programs
 from ops.settings import Settings
@@ -63,7 +63,7 @@ def program(name: str, sslmode: str | None = None) -> Path:
     except FileNotFoundError:
         pass
     if (installed := shutil.which(name)) is None:
-        cure = "install those of Debian (postgresql-client), which know TLS" if encrypted else "run scripts/set-up"
+        cure = "install those of Debian (postgresql-client), which know TLS" if encrypted else checkout.SET_UP
         raise FileNotFoundError(f"{name} is missing; {cure}, or install the Postgres programs")
     return Path(installed)
 

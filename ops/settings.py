@@ -8,7 +8,7 @@ import msgspec
 
 from custody.kit import environment as read
 from custody.kit import metrics_address
-from ops import connections, database_addresses, first_look, places
+from ops import checkout, connections, database_addresses, first_look, places
 
 # In the order in which they start.
 PROCESSES = ("signer", "identity", "api", "scheduler", "proxy")
@@ -72,7 +72,7 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def how_to_start(self) -> str:
         """The command that starts everything, for the words of cures."""
-        return "`custody up`, as root" if self.production else "`make run`"
+        return "`custody up`, as root" if self.production else checkout.START
 
     @property
     def workers(self) -> dict[str, int]:

@@ -30,7 +30,8 @@ async def run(settings: Settings, allowed: upstream.Upstream | None = None) -> i
     out = Printout(sys.stdout)
     found = running.find(settings.home)
     if found is None:
-        out.problem(f"Custody does not run in {settings.home}; start it with `make run` in another terminal")
+        start = f"start it with {settings.how_to_start} in another terminal"
+        out.problem(f"Custody does not run in {settings.home}; {start}")
         return 1
     if found.chain_url is None:
         out.problem("the demo spends play money and needs the local chain; another chain is configured")

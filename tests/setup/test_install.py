@@ -123,6 +123,10 @@ def test_the_doctor_says_what_is_missing(installed: Installed) -> None:
     assert answer.returncode in (0, 1), answer.stderr
     assert "Traceback" not in answer.stdout + answer.stderr
     assert "ok     python: " in answer.stdout
+    # No Makefile is there, and no script.
+    assert "start it with `custody up`" in answer.stdout
+    assert "make run" not in answer.stdout
+    assert "scripts/" not in answer.stdout
 
 
 def test_the_console_explains_itself(installed: Installed) -> None:
