@@ -8,20 +8,27 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.callers import ADDRESS, Tenant
+from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 from tests.generators import installed
+from tests.outside.processes import PROJECT
 
 pytestmark = pytest.mark.long
+CUSTODY = PROJECT / ".venv" / "bin" / "custody"
 _SECONDS = 400
-# Agent and policies, outcomes of orders, the queue, an account and its balance, a person of the operator.
+# Agent and policies, outcomes of orders, the queue, an account and its balance, a person of the operator, a signer and
+# what it authorises, and an intent of the tenant that its owner lets happen.
 JOB = """
 import json
+import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import custody_client as c
 from custody_client.exceptions import ApiException
 
 url, address, keys = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+custody = keys["custody"]
 
 
 def caller(*, header=None, key=None, token=None):
@@ -75,6 +82,65 @@ try:
     c.AgentsApi(tenant).get_agent("nobody")
 except ApiException as absent:
     assert absent.data.data.code.actual_instance == "agent_absent", absent.data
+
+owner = caller(token=keys["owner"])
+public = subprocess.run([*custody, "new-key", "signer.pem"], capture_output=True, text=True, check=True).stdout.strip()
+wanted = c.NewSigner(
+    signer_type="service", subject_type="external", subject_id="worker-1", key_type="p256", public_key=public,
+    permissions=["sign_transaction", "transfer"],
+)
+signer = c.SignersAndKeyQuorumsApi(owner).create_signer(made.id, wanted).data
+assert (signer.key_type, signer.status, signer.credential_secret) == ("p256", "active", None), signer
+
+
+class Authorised(c.ApiClient):
+    "Sends what the signer signed: its signature is over the very bytes, so it is made where they are."
+
+    def call_api(self, method, url, header_params=None, body=None, post_params=None, _request_timeout=None):
+        command = [*custody, method, urlsplit(url).path, "--body", "-", "--output", "json"]
+        command += ["--tenant", keys["tenant_id"], "--signer", str(signer.id), "--key", "signer.pem"]
+        command += ["--idempotency-key", header_params["Idempotency-Key"]]
+        said = subprocess.run(command, input=json.dumps(body), capture_output=True, text=True, check=True).stdout
+        sent = {**header_params, **json.loads(said)}
+        return super().call_api(method, url, sent, self.changed(body), post_params, _request_timeout)
+
+    changed = staticmethod(lambda body: body)
+
+
+authorised = Authorised(agent.configuration)
+order = c.EvmOrder(to=address, value="6", broadcast=False)
+signed = c.SigningApi(authorised).sign_evm_transaction(made.id, order, idempotency_key="by-a-signer-1").data
+assert signed.signed_transaction.startswith("0x"), signed
+authorised.changed = lambda body: {**body, "value": "7"}
+try:
+    signed = c.SigningApi(authorised).sign_evm_transaction(made.id, order, idempotency_key="by-a-signer-2")
+    raise SystemExit(f"what was changed on its way was signed: {signed}")
+except ApiException as forged:
+    assert forged.status == 401, forged
+del authorised.changed
+
+payment = c.TransferOrder(to=address, value="7", broadcast=False)
+try:
+    moved = c.WalletActionsApi(agent).transfer_funds(made.id, payment, idempotency_key="by-no-signer-1")
+    raise SystemExit(f"a transfer without a signer: {moved}")
+except ApiException as alone:
+    assert alone.status == 403, alone
+moved = c.WalletActionsApi(authorised).transfer_funds(made.id, payment, idempotency_key="a-transfer-1").data
+assert (moved.type, moved.status, moved.value) == ("transfer", "signed", "7"), moved
+beside = c.ApiClient(c.Configuration(host=url, api_key={"agent_token_beside": token}, access_token=keys["owner"]))
+assert c.WalletActionsApi(beside).get_action(made.id, moved.action_id).data.tx_hash == moved.tx_hash
+
+payload = {"to": address, "value": "8", "chainId": moved.chain_id, "broadcast": False}
+proposal = c.NewIntentBody(intent_type="transfer", agent_id=made.id, payload=payload)
+intents = c.IntentsApi(tenant)
+proposed = intents.create_intent(new_intent_body=proposal).data
+assert (proposed.status, proposed.intent_type) == ("pending", "transfer"), proposed
+yes = c.DecisionBody(digest=proposed.digest, reason="As agreed.")
+allowed = c.IntentsApi(owner).authorize_intent(proposed.id, decision_body=yes).data
+assert allowed.status == "authorized", allowed
+executed = c.IntentsApi(owner).execute_intent(proposed.id).data
+assert executed.status == "executed" and executed.execution_result["status"] == "signed", executed
+assert intents.get_intent(proposed.id).data == executed
 print("done")
 """
 
@@ -96,13 +162,22 @@ def generated(plain: Path, language: str, folder: Path, *more: str) -> None:
 
 
 def test_the_client_in_python_is_imported_and_does_the_main_jobs(
-    plain: Path, tmp_path: Path, service: Service, tenant: Tenant
+    plain: Path, tmp_path: Path, service: Service, tenant: Tenant, as_owner: Person
 ) -> None:
     generated(plain, "python", tmp_path, "--package-name", "custody_client")
     (tmp_path / "job.py").write_text(textwrap.dedent(JOB))
     # Every module of it: it imports most of them late.
     run(installed.PYTHON / "python", "-m", "compileall", "-q", "custody_client", cwd=tmp_path)
-    keys = {"tenant": tenant.key, "platform": service.platform_key, "email": f"{tenant.id}@made.example"}
+    # Making the client takes minutes, and a second factor is recent for five.
+    as_owner.step_up()
+    keys = {
+        "tenant": tenant.key,
+        "tenant_id": tenant.id,
+        "platform": service.platform_key,
+        "owner": as_owner.session["token"],
+        "email": f"{tenant.id}@made.example",
+        "custody": [str(CUSTODY), "sign-request"],
+    }
 
     said = run(installed.PYTHON / "python", "job.py", tenant.base_url, ADDRESS, json.dumps(keys), cwd=tmp_path)
 
