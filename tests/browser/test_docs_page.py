@@ -61,6 +61,44 @@ def test_a_link_leads_to_its_operation(service: Service, as_nobody: Client) -> N
         expect(visit.page.locator(f"article#{name}")).to_be_in_viewport()
 
 
+def test_an_operation_is_drawn_when_it_is_opened(service: Service) -> None:
+    with browser_page(service.url) as visit:
+        page = visit.page
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto("/docs")
+        expect(page.locator("main")).not_to_have_attribute("aria-busy", "true", timeout=DRAWN)
+        article = page.locator("article#createAgent")
+
+        assert page.locator("article dl").count() == 0
+        assert page.evaluate("document.querySelectorAll('*').length") < 15 * page.locator("article").count()
+        article.locator("h3").click(timeout=DRAWN)
+        expect(article.locator("dl").first).to_be_visible()
+        expect(page).to_have_url(f"{service.url}/docs#createAgent")
+        # What a search had hidden is shown when a link leads there, and the search does not cover it.
+        page.get_by_role("searchbox").fill("sign-typed-data")
+        expect(page.get_by_role("status")).to_have_text("1 found")
+        expect(article).to_be_hidden()
+        page.evaluate("location.hash = 'listIntents'")
+        line = page.locator("article#listIntents h3")
+        expect(line).to_be_in_viewport()
+        expect(page.locator("article#listIntents dl").first).to_be_visible()
+        covered = page.evaluate("document.querySelector('header label').getBoundingClientRect().bottom")
+        assert page.evaluate("document.querySelector('#listIntents h3').getBoundingClientRect().top") >= covered
+        assert visit.faults == []
+
+
+def test_the_page_says_without_javascript_where_the_contract_is(service: Service) -> None:
+    with browser_page(service.url) as visit:
+        browser = visit.page.context.browser
+        assert browser is not None
+        with browser.new_page(base_url=service.url, java_script_enabled=False) as plain:
+            plain.goto("/docs")
+
+            expect(plain.locator("main").get_by_role("link", name="/openapi.json")).to_be_visible()
+            expect(plain.get_by_text("is loading")).to_have_count(0)
+            expect(plain.get_by_text("Find")).to_be_hidden()
+
+
 def test_a_field_says_what_it_means_also_where_its_type_is_shared(service: Service, as_nobody: Client) -> None:
     name = as_nobody.get("/openapi.json").json()["paths"]["/agents"]["post"]["operationId"]
 

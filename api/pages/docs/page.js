@@ -1,9 +1,12 @@
-// Draws /openapi.json and /webhooks.json as one page. Everything is text: nothing of the contract becomes markup or code.
+// Draws /openapi.json and /webhooks.json as one page: a line for each operation, and the rest of it when it is opened.
+// Everything is text: nothing of the contract becomes markup or code.
 "use strict";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
 // What lies deeper is drawn when it is opened, so that types which contain themselves end.
 const OPEN_DEPTH = 3;
+// So many operations, found by their names, are opened at once.
+const OPEN_FOUND = 4;
 
 let contract;
 
@@ -181,18 +184,28 @@ function samplesOf(method, path, operation, shared) {
   }));
 }
 
-function article(id, method, path, operation, shared) {
-  const body = followed(operation.requestBody);
-  return made("article", { id },
+// An operation's line, and below it what is drawn the first time that it is opened.
+function article({ id, method, path, operation, shared }) {
+  const box = made("details", null, made("summary", null,
     made("h3", null, made("span", { class: "method" }, method.toUpperCase()), made("span", { class: "path" }, path)),
-    made("p", null, ...prose(operation.summary)),
+    made("p", null, ...prose(operation.summary))));
+  box.addEventListener("toggle", () => {
+    if (box.open && box.childNodes.length === 1) box.append(...insides(method, path, operation, shared));
+  });
+  return made("article", { id }, box);
+}
+
+function insides(method, path, operation, shared) {
+  const body = followed(operation.requestBody);
+  return [
     operation.description && operation.description !== operation.summary ? made("p", null, ...prose(operation.description)) : null,
     made("p", { class: "faint" }, `${operation.operationId ?? ""} · ${credentials(operation)}`),
     ...parametersOf(operation, shared),
     ...(body ? [made("h4", null, "Body"), ...contentOf(body.content)] : []),
     method === "event" ? null : samplesOf(method, path, operation, shared),
     made("h4", null, "Answers"),
-    ...Object.entries(operation.responses ?? {}).map(([status, response]) => responseOf(status, response)));
+    ...Object.entries(operation.responses ?? {}).map(([status, response]) => responseOf(status, response)),
+  ].filter(Boolean);
 }
 
 function operations() {
@@ -243,12 +256,12 @@ function drawn() {
     const links = made("ul");
     const heading = made("h2", null, group);
     for (const one of members) {
-      const page = article(one.id, one.method, one.path, one.operation, one.shared);
+      const page = article(one);
       const link = made("li", null, made("a", { href: `#${one.id}`, title: one.operation.summary ?? "" }, made("span", { class: "method" }, one.method.toUpperCase()), one.path));
       section.append(page);
       links.append(link);
-      const text = `${one.method} ${one.path} ${one.id} ${JSON.stringify(one.operation)}`.toLowerCase();
-      known.push({ page, link, section, heading, text });
+      const name = `${one.method} ${one.path} ${one.id}`.toLowerCase();
+      known.push({ page, link, section, heading, name, operation: one.operation });
     }
     contents.append(heading, links);
     pages.append(section);
@@ -259,15 +272,37 @@ function drawn() {
 function filtered(known, wanted) {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const seen = new Set();
+  const named = [];
   for (const one of known) {
+    one.text ??= `${one.name} ${JSON.stringify(one.operation)}`.toLowerCase();
     const fits = words.every((word) => one.text.includes(word));
     one.page.hidden = one.link.hidden = !fits;
     if (fits) seen.add(one.section).add(one.heading);
+    if (words.length && words.every((word) => one.name.includes(word))) named.push(one.page);
   }
   for (const one of known) {
     one.section.hidden = !seen.has(one.section);
     one.heading.hidden = !seen.has(one.heading);
   }
+  document.getElementById("introduction").hidden = words.length > 0;
+  document.getElementById("found").textContent = words.length ? `${known.filter((one) => !one.page.hidden).length} found` : "";
+  if (named.length <= OPEN_FOUND) named.forEach(opened);
+}
+
+function opened(page) {
+  page.querySelector("details").open = true;
+}
+
+// Opens and shows what the address names, also where a search had hidden it.
+function followedLink(find) {
+  const page = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!page) return;
+  if (page.closest("[hidden]")) {
+    find.value = "";
+    find.dispatchEvent(new Event("input"));
+  }
+  if (page.matches("article")) opened(page);
+  page.scrollIntoView();
 }
 
 async function loaded(path) {
@@ -278,6 +313,7 @@ async function loaded(path) {
 
 async function begin() {
   const pages = document.getElementById("pages");
+  pages.replaceChildren(made("p", null, "The contract is loading."));
   try {
     const [whole, events] = await Promise.all(["/openapi.json", "/webhooks.json"].map(loaded));
     const schemas = { ...events.components.schemas, ...whole.components.schemas };
@@ -290,6 +326,7 @@ async function begin() {
   }
   const known = drawn();
   const find = document.getElementById("find");
+  find.closest("label").hidden = false;
   find.addEventListener("input", () => filtered(known, find.value));
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && document.activeElement !== find) {
@@ -297,7 +334,17 @@ async function begin() {
       find.focus();
     }
   });
-  if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  // The address of what a reader opens can be copied.
+  pages.addEventListener("click", (event) => {
+    const line = event.target.closest("article > details > summary");
+    if (line && !line.parentElement.open) history.replaceState(null, "", `#${line.closest("article").id}`);
+  });
+  document.getElementById("contents").addEventListener("click", (event) => {
+    const link = event.target.closest("a");
+    if (link?.hash === location.hash) followedLink(find);
+  });
+  window.addEventListener("hashchange", () => followedLink(find));
+  followedLink(find);
 }
 
 begin();
