@@ -1,7 +1,6 @@
 """Pages for people whom a sign-in sent here: what went wrong and whose turn it is, or what a try came to."""
 
 import html
-from pathlib import Path
 from typing import Final
 
 from sanic import Request
@@ -11,8 +10,7 @@ from api.http import pages
 from api.http.errors import status_of
 from custody.kit.errors import CustodyError
 
-_FOLDER = Path(__file__).parents[1] / "pages" / "sign-on"
-_PAGE: Final = (_FOLDER / "page.html").read_text()
+_PAGE: Final = pages.page("sign-on")
 
 
 def asks_for_page(request: Request) -> bool:

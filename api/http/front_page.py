@@ -5,7 +5,7 @@ import html
 from sanic import Request
 from sanic.response import HTTPResponse
 
-from api.http import browser_pages, pages, sign_in_pages
+from api.http import browser_pages, pages
 from custody.version import VERSION
 
 
@@ -13,7 +13,7 @@ class FrontPage:
     """The page of one deployment, written once."""
 
     def __init__(self, public_url: str) -> None:
-        page = (sign_in_pages.PAGES / "front" / "page.html").read_text()
+        page = pages.page("front")
         self._page = page.replace("{{version}}", html.escape(VERSION)).replace("{{url}}", html.escape(public_url))
 
     def answer(self, request: Request) -> HTTPResponse | None:

@@ -5,6 +5,8 @@ from typing import Final
 
 from sanic.response import HTTPResponse
 
+FOLDER: Final = Path(__file__).parents[1] / "pages"
+_HEAD: Final = (FOLDER / "head.html").read_text().strip()
 _TYPES: Final = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 # Nothing runs or is fetched but what this process serves; nobody may frame the page or keep a handle on its window.
 HEADERS: Final = {
@@ -21,6 +23,11 @@ HEADERS: Final = {
 }
 # Each asset is a small file: its bytes and its content type.
 Assets = dict[str, tuple[bytes, str]]
+
+
+def page(name: str) -> str:
+    """The HTML of a page, with the head that all begin with."""
+    return (FOLDER / name / "page.html").read_text().replace("{{head}}", _HEAD)
 
 
 def assets(prefix: str, folder: Path) -> Assets:

@@ -12,10 +12,9 @@ from custody.kit.answers import Document
 from custody.kit.described import described
 
 routes = Routes("/device", tag="Devices")
-_FOLDER = sign_in_pages.PAGES / "device"
-_PAGE: Final = sign_in_pages.composed(_FOLDER / "page.html", "Step 2 of 3")
+_PAGE: Final = sign_in_pages.composed("device", "Step 2 of 3")
 _SHOWN = 32
-ASSETS: Final = pages.assets("/device", _FOLDER)
+ASSETS: Final = pages.assets("/device", pages.FOLDER / "device")
 
 
 class PageQuery(msgspec.Struct, frozen=True):

@@ -1,6 +1,5 @@
 """The contract as a page for people. It holds nothing of its own: its script draws what `/openapi.json` says."""
 
-from pathlib import Path
 from typing import Final
 
 from api.http import pages
@@ -9,9 +8,8 @@ from api.http.who import public
 from custody.kit.answers import Document
 
 routes = Routes("/docs", tag="System")
-_FOLDER = Path(__file__).parents[1] / "pages" / "docs"
-_PAGE: Final = (_FOLDER / "page.html").read_text()
-ASSETS: Final = pages.assets("/docs", _FOLDER)
+_PAGE: Final = pages.page("docs")
+ASSETS: Final = pages.assets("/docs", pages.FOLDER / "docs")
 
 
 @routes.get("", who=public, media="text/html")

@@ -8,9 +8,8 @@ from api.http.who import public
 from custody.kit.answers import Document
 
 routes = Routes("/invitation", tag="Invitations")
-_FOLDER = sign_in_pages.PAGES / "invitation"
-_PAGE: Final = sign_in_pages.composed(_FOLDER / "page.html", "Step 1 of 2")
-ASSETS: Final = pages.assets("/invitation", _FOLDER)
+_PAGE: Final = sign_in_pages.composed("invitation", "Step 1 of 2")
+ASSETS: Final = pages.assets("/invitation", pages.FOLDER / "invitation")
 
 
 @routes.get("", who=public, private=True, media="text/html")
