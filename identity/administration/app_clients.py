@@ -26,6 +26,8 @@ from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 
 MAX_CLIENTS = 50
+# Their documents together: a tenant's configuration has them all in one answer, and no pages.
+MAX_BYTES = 3 * 2**20
 Mode = Literal["create", "upsert", "replace_all"]
 _ALL = "SELECT id, document, enabled, mac FROM app_clients WHERE tenant_id = $1"
 _PUT = (
@@ -85,6 +87,8 @@ async def write(
     after = named if mode == "replace_all" else before | named
     if len(after) > MAX_CLIENTS:
         raise TooManyAppClients
+    if sum(len(msgspec.json.encode(client)) for client in after.values()) > MAX_BYTES:
+        raise TooManyAppClients("The app clients of a tenant have at most 3 MiB together; make their lists shorter.")
     if sum(client.is_default for client in after.values()) > 1:
         raise DefaultTaken
     for gone in sorted(before.keys() - after.keys()):

@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from custody.kit import tokens
+from custody.kit.paging import MAX_PAGE_BYTES
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
@@ -101,6 +102,26 @@ def test_a_tenant_has_at_most_fifty(as_owner: Person) -> None:
     many = as_owner.put(path_of(as_owner), json={"appClients": [*fifty, client_body("one-more")]})
 
     assert (more.status_code, more.json()["data"]["code"], many.status_code) == (409, "too_many_app_clients", 400)
+
+
+def test_app_clients_together_are_no_longer_than_an_answer_with_all_of_them(as_owner: Person) -> None:
+    def large(number: int) -> dict[str, Any]:
+        begins = f"https://{number}.example/"
+        urls = [f"{begins}{entry:02}".ljust(2048, "x") for entry in range(50)]
+        return client_body(f"large-{number}", allowedRedirectUrls=urls)
+
+    bodies = [{"appClients": [large(number), large(number + 1)]} for number in range(0, 40, 2)]
+    answers = [as_owner.post(path_of(as_owner), json=body) for body in bodies]
+
+    kept = [answer for answer in answers if answer.is_success]
+    assert len(kept) == 15
+    assert {one.json()["data"].get("code") for one in answers[15:]} == {"too_many_app_clients"}
+    whole = as_owner.get(f"/tenants/{as_owner.tenant}/config")
+    assert len(whole.json()["data"]["appClients"]) == 30
+    assert 3 * 10**6 < len(whole.content) <= MAX_PAGE_BYTES
+    # Room is made as anywhere.
+    as_owner.ok("DELETE", path_of(as_owner, "large-0"))
+    assert as_owner.post(path_of(as_owner), json=client_body("small")).status_code == 201
 
 
 @pytest.mark.parametrize(
