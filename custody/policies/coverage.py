@@ -136,12 +136,12 @@ def _touches(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     """Say whether unread bytes may move or hand over an asset that some rule limits.
 
     A contract may move what it is; what it may take from us by an allowance counted when the allowance was given. Of
-    Permit2, of calls that hold others which cannot be told, of documents that are known to move value and of those that
-    name no contract nobody can say what they move.
+    Permit2, of calls that hold others which cannot be told, of calls and documents that are known to move value, and of
+    those that name no contract, nobody can say what they move.
     """
     call = effect.call
     contract = call.contract if call is not None else subject.verifying_contract
-    untold = not effect.unknown if call is None else not call.apart
+    untold = not effect.unknown if call is None else call.garbled or not call.apart
     if contract is None or contract.lower() == PERMIT2 or untold:
         return bool(covered.assets)
     # A document may hide its chain.

@@ -94,7 +94,8 @@ def case(number: int) -> Case:
         order, mutate = draws.one(evm_orders.MUTATIONS)(draws, order), None
     hidden = mutate is evm_orders.gap
     sent = rule_sets.drawn(draws, _near(draws, plain, order))
-    known = plain if hidden or mutate in evm_orders.ADDING else None
+    # What is added to a payment makes another order of it: the call that the first of it names, which may be listed.
+    known = plain if hidden or (mutate in evm_orders.ADDING and plain.data) else None
     return Case(number, order, known, sent, facts_drawn(draws, ASSETS), hidden)
 
 

@@ -140,7 +140,8 @@ def _uncovered(asked: _Asked) -> Iterator[str]:
     if not named or asked.facts.uncovered == "allow":
         return
     for asset in {*asked.seen.lost, *(one.asset for one in asked.seen.powers)}:
-        itself = any(asset.endswith(contract) for contract in asked.trusted)
+        # Power over all that a contract holds is that contract's own to give.
+        itself = any(asset == EVERYTHING or asset.endswith(contract) for contract in asked.trusted)
         if itself or not named.isdisjoint(asked.family.names.get(asset, (asset,))):
             continue
         bounds = [

@@ -57,19 +57,19 @@ def _read(site: Site, data: bytes, *, depth: int) -> _Decoded:
         types, reader = known
         arguments = abi.decode(types, body)
     except abi.NotCanonical:
-        return _unread(site, data)
+        return _unread(site, data, garbled=True)
     reading: Reading = reader(site, *arguments.values)
     if reading is None or len(reading[0]) > MAX_EFFECTS:
-        return _unread(site, data)
+        return _unread(site, data, garbled=reading is not None)
     effects, call = reading
     # None of the calls we read accepts coins, so with coins it may be a contract of another kind.
     along = (_rest(site, call, COINS),) if site.value else ()
     return (*_coins(site, site.value), *effects, *_besides(site, call, arguments), *along), (call,)
 
 
-def _unread(site: Site, data: bytes) -> _Decoded:
+def _unread(site: Site, data: bytes, *, garbled: bool = False) -> _Decoded:
     apart = site.selector not in WRAPPERS
-    call = Call(site.chain_id, site.contract, site.selector, native_value=site.value, apart=apart)
+    call = Call(site.chain_id, site.contract, site.selector, native_value=site.value, apart=apart, garbled=garbled)
     return (*_coins(site, site.value), _rest(site, call, WHOLE, len(data))), (call,)
 
 

@@ -69,6 +69,7 @@ ORDERS = {
     "a call, and coins beside it": call(SENT, value=1),
     "a call, and what a word holds more": call(DIRTY),
     "nothing of a call": call(bytes.fromhex(UNKNOWN[2:])),
+    "that a call moves value, not how": call(SENT[:-1]),
     "calls within a call, one unread": call(multicall(SENT, bytes.fromhex(UNKNOWN[2:]))),
     "that calls are within, not which": call(multicall(SENT)[:-1]),
     "a document of unknown kind": unknown(),
