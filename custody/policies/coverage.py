@@ -141,7 +141,7 @@ def _touches(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     """
     call = effect.call
     contract = call.contract if call is not None else subject.verifying_contract
-    untold = not effect.unknown if call is None else call.garbled or not call.apart
+    untold = not effect.unknown if call is None else call.garbled
     if contract is None or contract.lower() == PERMIT2 or untold:
         return bool(covered.assets)
     # A document may hide its chain.

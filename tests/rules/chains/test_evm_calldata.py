@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.chains.evm import abi
 from custody.chains.evm.calldata import decode
 from custody.chains.evm.family import EVM_NATIVE
-from custody.chains.evm.selectors import PERMIT2, READERS
+from custody.chains.evm.selectors import MAX_EFFECTS, PERMIT2, READERS
 from custody.chains.types import UNLIMITED, Call, Effect
 from custody.kit.shapes import MAX_UINT256
 
@@ -423,3 +423,12 @@ def test_a_list_is_read_up_to_the_end_of_the_call() -> None:
     assert abi.decode((["uint256"],), encode(["uint256[]"], [[]])).values == ([],)
     with pytest.raises(abi.NotCanonical):
         abi.decode((["uint256"],), encode(["uint256[]"], [[7, 8]])[:-1])
+
+
+def test_a_batch_of_more_than_is_read_hides_what_it_moves() -> None:
+    batch = "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)"
+
+    for count, garbled in ((MAX_EFFECTS, False), (MAX_EFFECTS + 1, True)):
+        ids = list(range(count))
+        _, [call] = read(calldata(batch, US, OTHER, ids, ids, b""))
+        assert call.garbled is garbled
