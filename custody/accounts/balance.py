@@ -29,9 +29,10 @@ from custody.kit.tenant_semaphore import NoneFree, TooManyOfTenant
 from custody.ports import Ports
 from custody.protocol.signer.refusals import UnknownChain
 
-# Wallets on chains that one question asks for at the same time; with tokens each of them asks eight times itself.
-AT_ONCE: Final = 24
-WITH_TOKENS: Final = 3
+# Wallets on chains that one question asks for at the same time: as many as one person's tenants may have under way, for
+# a wait beyond that would count as the node's. With tokens each of them asks eight times itself.
+AT_ONCE: Final = 8
+WITH_TOKENS: Final = 1
 
 
 class _Found(msgspec.Struct, frozen=True):

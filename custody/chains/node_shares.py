@@ -12,11 +12,12 @@ from custody.kit.errors import TooMany
 from custody.kit.maker_store import maker_of
 from custody.kit.windows import Windows
 
-# Questions of one person's tenants in a minute, where the operator sets nothing else; an order asks about eight.
+# Questions of one person's tenants in a minute for orders, and as many for looking, where the operator sets nothing
+# else; an order asks about eight.
 QUESTIONS_A_MINUTE: Final = 12_000
 WINDOW_SECONDS: Final = 60.0
-# Requests of one person's tenants under way at once, for orders and for what somebody looks at; more of them wait
-# within their own time.
+# Requests of one person's tenants under way at once, to each node for orders and to all for what somebody looks at;
+# more of them wait within their own time.
 ORDERS_AT_ONCE: Final = 16
 LOOKS_AT_ONCE: Final = 8
 # People and tenants remembered; those forgotten are looked up again, and what they asked stays counted.
@@ -33,26 +34,36 @@ class NodeCallsSpent(TooMany):
 class NodeShare:
     """What one person's tenants, or one tenant that an operator made, may ask."""
 
-    def __init__(self, count: Callable[[int], tuple[int, float]], most: int) -> None:
+    def __init__(self, count: Callable[[str, int], tuple[int, float]], most: int) -> None:
         self._count, self._most = count, most
-        self.orders = asyncio.Semaphore(ORDERS_AT_ONCE)
-        self.looks = asyncio.Semaphore(LOOKS_AT_ONCE)
+        # By the address of the node, so that a silent one keeps nobody from another chain's.
+        self._orders: dict[str, asyncio.Semaphore] = {}
+        self._looks = asyncio.Semaphore(LOOKS_AT_ONCE)
 
-    def count(self, questions: int) -> None:
-        """Count questions that must be asked, whatever there were before."""
-        self._count(questions)
+    def order_turn(self, url: str) -> asyncio.Semaphore:
+        """The turn of a request for an order."""
+        return self._orders.setdefault(url, asyncio.Semaphore(ORDERS_AT_ONCE))
 
-    def demand(self) -> None:
-        """Raise NodeCallsSpent where nothing more may be asked in this minute."""
-        asked, seconds = self._count(0)
-        if self._most and asked >= self._most:
-            raise _spent(seconds)
+    def look_turn(self, _url: str) -> asyncio.Semaphore:
+        """The turn of a request for what somebody looks at."""
+        return self._looks
 
-    def spend(self, questions: int) -> None:
-        """Count questions; raises NodeCallsSpent where there are no more in this minute."""
-        asked, seconds = self._count(questions)
+    def count_order(self, questions: int) -> None:
+        """Count questions for an order that must be asked, whatever there were before."""
+        self._count("orders", questions)
+
+    def spend_order(self, questions: int) -> None:
+        """Count questions for an order; raises NodeCallsSpent where there are no more in this minute."""
+        self._spend("orders", questions)
+
+    def spend_look(self, questions: int) -> None:
+        """Count questions of somebody who looks; raises NodeCallsSpent where there are no more in this minute."""
+        self._spend("looks", questions)
+
+    def _spend(self, kind: str, questions: int) -> None:
+        asked, seconds = self._count(kind, questions)
         if self._most and asked > self._most:
-            raise _spent(seconds)
+            raise NodeCallsSpent(retry_after=max(1, math.ceil(seconds)))
 
 
 class NodeShares:
@@ -72,15 +83,11 @@ class NodeShares:
             whose = f"tenant {tenant}" if person is None else f"person {person}"
             self._makers.put(tenant, whose)
         if (share := self._shares.get(whose)) is None:
-            share = NodeShare(lambda questions: self._hit(whose, questions), self._most)
+            share = NodeShare(lambda kind, questions: self._hit(f"{kind} of {whose}", questions), self._most)
             self._shares.put(whose, share)
         return share
 
-    def _hit(self, whose: str, questions: int) -> tuple[int, float]:
+    def _hit(self, name: str, questions: int) -> tuple[int, float]:
         now = time.monotonic()
-        asked, ends = self._asked.hit(whose, now, questions)
+        asked, ends = self._asked.hit(name, now, questions)
         return asked, ends - now
-
-
-def _spent(seconds: float) -> NodeCallsSpent:
-    return NodeCallsSpent(retry_after=max(1, math.ceil(seconds)))

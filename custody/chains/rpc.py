@@ -24,7 +24,7 @@ CONNECT_SECONDS, READ_SECONDS = 2.0, 10.0
 # What `brief` waits for, all nodes of a chain together.
 BRIEF_SECONDS = 1.5
 # For what somebody looks at, so that orders never wait behind it: theirs are httpx' usual hundred.
-LOOKING_CONNECTIONS = 16
+LOOKING_CONNECTIONS = 48
 # So long `brief` leaves a node out that did not answer in time.
 SILENT_SECONDS = 10.0
 # Work that callers choose, which can take a healthy node long: it is no evidence of silence, or one tenant's token
@@ -105,7 +105,7 @@ class Rpc:
         few = httpx.Limits(max_connections=LOOKING_CONNECTIONS, max_keepalive_connections=LOOKING_CONNECTIONS)
         self._looking_http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False, limits=few)
         self._count: Callable[[int], None] = lambda _questions: None
-        self._turn: AbstractAsyncContextManager[object] = nullcontext()
+        self._turn: Callable[[str], AbstractAsyncContextManager[object]] = lambda _url: nullcontext()
         self._total_seconds = connect_seconds + read_seconds
         self._ids = itertools.count(1)
         self._is_brief = False
@@ -126,19 +126,22 @@ class Rpc:
     def preparing(self, share: NodeShare) -> "Rpc":
         """The same for what an order needs to know. Every question may raise NodeCallsSpent."""
         mine = copy.copy(self)
-        mine._count, mine._turn = share.spend, share.orders
+        mine._count, mine._turn = share.spend_order, share.order_turn
         return mine
 
     def sending(self, share: NodeShare) -> "Rpc":
         """The same for what was signed: that is counted, and sent whatever was asked before."""
         mine = copy.copy(self)
-        mine._count, mine._turn = share.count, share.orders
+        mine._count, mine._turn = share.count_order, share.order_turn
         return mine
 
-    def looking(self, share: NodeShare) -> "Rpc":
-        """The same for what somebody looks at, on connections apart. Every question may raise NodeCallsSpent."""
+    def looking(self, share: NodeShare, *, paid: bool = False) -> "Rpc":
+        """The same for what somebody looks at, on connections apart.
+
+        Every question may raise NodeCallsSpent, if it was not `paid` before.
+        """
         mine = self.apart
-        mine._count, mine._turn = share.spend, share.looks
+        mine._count, mine._turn = (self._count if paid else share.spend_look), share.look_turn
         return mine
 
     @property
@@ -251,7 +254,7 @@ class Rpc:
             # The reading limit alone would let a node drip its answer for ever.
             async with (
                 asyncio.timeout(seconds),
-                self._turn,
+                self._turn(url),
                 self._http.stream(
                     "POST", url, content=content, headers=headers, extensions={"trace": connected}
                 ) as response,

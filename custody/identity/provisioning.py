@@ -11,8 +11,7 @@ MAX_EXTERNAL_ID: Final = 128
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_METADATA_DEPTH: Final = 8
 _EXTERNAL_ID = re.compile(rf"[A-Za-z0-9_.:@-]{{1,{MAX_EXTERNAL_ID}}}")
-# As one may be sent. Its blanks are those of JSON Schema's regular expressions, and of `trim()` in JavaScript.
-EXTERNAL_ID_PATTERN: Final = rf"^\s*{_EXTERNAL_ID.pattern}\s*\Z"
+EXTERNAL_ID_PATTERN: Final = rf"^\s*{_EXTERNAL_ID.pattern}\s*\Z"  # blanks as JSON Schema and JavaScript have them
 _BLANKS = "\t\n\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 # A reader in JavaScript holds every whole number up to here.
 _MOST = 2**53 - 1

@@ -5,6 +5,7 @@ also what it says of our own transaction.
 """
 
 from custody.chains.family import Chain
+from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.nodes import nodes_of
 from custody.chains.rpc import Rpc, RpcUnavailable
 from custody.kit.callers import Origin
@@ -20,12 +21,15 @@ class NotBroadcast(UpstreamFailed):
     """Signed, but the node has not accepted it yet; the service will broadcast it again. Do not sign again."""
 
 
-async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) -> None:
-    """Broadcast; NotBroadcast (502) names the signed transaction, which the scheduler goes on sending."""
+async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed, *, again: bool = False) -> None:
+    """Broadcast; NotBroadcast (502) names the signed transaction, which the scheduler goes on sending.
+
+    What was just signed is sent whatever was asked before; `again`, for an answer of before, only if more may be asked.
+    """
     try:
-        rpc = ports.rpc.sending(await ports.node_shares.of(ports.pool, tenant))
+        rpc = await _rpc(ports, tenant, again=again)
         await hand_over(rpc, chain, outcome.kind, outcome.raw or b"", outcome.tx_hash or "")
-    except UpstreamFailed as problem:
+    except (UpstreamFailed, NodeCallsSpent) as problem:
         raise NotBroadcast(
             f"{NotBroadcast().message} ({problem.message})",
             code=problem.code,
@@ -34,6 +38,15 @@ async def send(ports: Ports, tenant: str, chain: Chain | None, outcome: Signed) 
             status="signed",
         ) from None
     await _note(ports, tenant, outcome.tx_id)
+
+
+async def _rpc(ports: Ports, tenant: str, *, again: bool) -> Rpc:
+    try:
+        share = await ports.node_shares.of(ports.pool, tenant)
+    except CustodyError:
+        # Whose it is can wait; what is signed can't.
+        return ports.rpc
+    return ports.rpc.preparing(share) if again else ports.rpc.sending(share)
 
 
 async def hand_over(rpc: Rpc, chain: Chain | None, kind: str, raw: bytes, tx_hash: str) -> None:

@@ -141,7 +141,7 @@ async def carry_out(ports: Ports, caller: SessionCaller, intent_id: str) -> Answ
 async def _carry_out(ports: Ports, caller: SessionCaller, intent: Intent) -> Answered[Executed]:
     if intent.intent_type == "rpc":
         # Before the signer begins with it: an intent that was begun ends.
-        (await ports.node_shares.of(ports.pool, caller.tenant)).demand()
+        (await ports.node_shares.of(ports.pool, caller.tenant)).spend_look(1)
     preparation = await _prepared(ports, caller.tenant, intent)
     with stages.timed("signer"):
         answered = await ports.workers.ask(ExecuteIntent(intent.id, preparation.prepared), caller)
@@ -195,7 +195,7 @@ async def _ask_node(ports: Ports, caller: SessionCaller, asked: AskNode) -> None
             problem = f"{asked.method} is no method of {chain.name}."
         else:
             params = asked.params if isinstance(asked.params, list) else [asked.params]
-            rpc = ports.rpc.looking(await ports.node_shares.of(ports.pool, caller.tenant))
+            rpc = ports.rpc.looking(await ports.node_shares.of(ports.pool, caller.tenant), paid=True)
             found = msgspec.json.encode(await rpc.call(chain.rpc_urls, asked.method, params))
             if len(found) > MAX_ANSWER_BYTES:
                 problem = "The node's answer has more than 256 KiB."

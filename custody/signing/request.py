@@ -86,4 +86,4 @@ async def send_if_asked(ports: Ports, ref: AgentRef, signed: Signed, *, replayed
     if replayed and (await transactions.get(ports.pool, ref, signed.tx_id)).status != "signed":
         return
     with stages.timed("broadcast"):
-        await broadcast.send(ports, ref.tenant, ports.chains.find(signed.chain_id or 0), signed)
+        await broadcast.send(ports, ref.tenant, ports.chains.find(signed.chain_id or 0), signed, again=replayed)

@@ -26,8 +26,7 @@ from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 
 MAX_CLIENTS = 50
-# Their documents together: a tenant's configuration has them all in one answer, and no pages.
-MAX_BYTES = 3 * 2**20
+MAX_BYTES = 3 * 2**20  # together: a tenant's configuration has them all in one answer, and no pages
 Mode = Literal["create", "upsert", "replace_all"]
 _ALL = "SELECT id, document, enabled, mac FROM app_clients WHERE tenant_id = $1"
 _PUT = (
@@ -85,10 +84,8 @@ async def write(
     if mode == "create" and (taken := sorted(named.keys() & before.keys())):
         raise AppClientTaken(f"An app client with the id {taken[0]!r} already exists.")
     after = named if mode == "replace_all" else before | named
-    if len(after) > MAX_CLIENTS:
+    if len(after) > MAX_CLIENTS or sum(len(msgspec.json.encode(client)) for client in after.values()) > MAX_BYTES:
         raise TooManyAppClients
-    if sum(len(msgspec.json.encode(client)) for client in after.values()) > MAX_BYTES:
-        raise TooManyAppClients("The app clients of a tenant have at most 3 MiB together; make their lists shorter.")
     if sum(client.is_default for client in after.values()) > 1:
         raise DefaultTaken
     for gone in sorted(before.keys() - after.keys()):

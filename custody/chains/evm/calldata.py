@@ -37,7 +37,7 @@ def decode(order_to: str, value: int, data: bytes, chain_id: int, sender: str) -
     contract, us = parse_address(order_to), parse_address(sender)
     if not data:
         return (Effect("transfer", EVM_NATIVE, value, us, contract),), ()
-    return _read(Site(chain_id, contract, _selector(data), us, value), data, depth=0)
+    return _read(Site(chain_id, contract, _selector(data), us, value, (us,)), data, depth=0)
 
 
 def _selector(data: bytes) -> str:
@@ -56,9 +56,10 @@ def _read(site: Site, data: bytes, *, depth: int) -> _Decoded:
             return _unread(site, data)
         types, reader = known
         arguments = abi.decode(types, body)
-    except abi.NotCanonical:
+        reading: Reading = reader(site, *arguments.values)
+    except (abi.NotCanonical, ValueError):
+        # Lists of unequal lengths too: a contract may move what the longer one has.
         return _unread(site, data, garbled=True)
-    reading: Reading = reader(site, *arguments.values)
     if reading is None or len(reading[0]) > MAX_EFFECTS:
         return _unread(site, data, garbled=reading is not None)
     effects, call = reading
@@ -95,7 +96,7 @@ def _read_one(outer: Site, one: Inner, *, depth: int) -> _Decoded:
     contract = one.target or outer.contract
     if not one.data and one.target is not None:
         return (Effect("transfer", EVM_NATIVE, one.value, outer.sender, contract),), ()
-    site = Site(outer.chain_id, contract, _selector(one.data), outer.sender, one.value)
+    site = Site(outer.chain_id, contract, _selector(one.data), outer.sender, one.value, (outer.sender, outer.contract))
     effects, calls = _read(site, one.data, depth=depth + 1)
     # In its own name an account may do what it does for nobody else, such as change its owner.
     own = (_rest(site, calls[0], ITSELF),) if one.target == outer.contract else ()

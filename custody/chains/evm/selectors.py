@@ -29,6 +29,8 @@ class Site(msgspec.Struct, frozen=True):
     sender: str
     # Coins sent along.
     value: int
+    # The wallet, and the contract that it has make the call: what that holds is ours.
+    us: tuple[str, ...]
 
     def asset(self, token: str | None = None) -> str:
         """The asset name of a token, by default of the contract itself."""
@@ -76,7 +78,7 @@ def _set_allowance(site: Site, spender: str, amount: int, token: str | None = No
 
 
 def _transfer_from(site: Site, source: str, to: str, amount: int) -> Reading:
-    return _spend(site, to, amount) if source == site.sender else None
+    return _spend(site, to, amount) if source in site.us else None
 
 
 def _decrease_allowance(site: Site, spender: str, _: int) -> Reading:
@@ -84,15 +86,15 @@ def _decrease_allowance(site: Site, spender: str, _: int) -> Reading:
 
 
 def _permit(site: Site, owner: str, spender: str, amount: int, *_: object) -> Reading:
-    return _set_allowance(site, spender, amount) if owner == site.sender else None
+    return _set_allowance(site, spender, amount) if owner in site.us else None
 
 
 def _dai_permit(site: Site, holder: str, spender: str, _n: int, _e: int, allowed: bool, *_: object) -> Reading:
-    return _set_allowance(site, spender, MAX_UINT256 if allowed else 0) if holder == site.sender else None
+    return _set_allowance(site, spender, MAX_UINT256 if allowed else 0) if holder in site.us else None
 
 
 def _with_authorization(site: Site, source: str, to: str, amount: int, *_: object) -> Reading:
-    return _spend(site, to, amount) if source == site.sender else None
+    return _spend(site, to, amount) if source in site.us else None
 
 
 def _permit2_approve(site: Site, token: str, spender: str, amount: int, _expiration: int) -> Reading:
@@ -100,11 +102,11 @@ def _permit2_approve(site: Site, token: str, spender: str, amount: int, _expirat
 
 
 def _permit2_transfer(site: Site, source: str, to: str, amount: int, token: str) -> Reading:
-    return _spend(site, to, amount, token) if site.contract == PERMIT2 and source == site.sender else None
+    return _spend(site, to, amount, token) if site.contract == PERMIT2 and source in site.us else None
 
 
 def _nfts(site: Site, source: str, to: str, items: list[tuple[int, int]]) -> Reading:
-    if source != site.sender or not items:
+    if source not in site.us or not items:
         return None
     call = site.call(recipient=to, amount=min(sum(amount for _, amount in items), MAX_UINT256))
     return tuple(
@@ -122,7 +124,7 @@ def _nft_1155(site: Site, source: str, to: str, token_id: int, amount: int, _dat
 
 
 def _nft_1155_batch(site: Site, source: str, to: str, ids: list[int], amounts: list[int], _data: bytes) -> Reading:
-    return _nfts(site, source, to, list(zip(ids, amounts, strict=True))) if len(ids) == len(amounts) else None
+    return _nfts(site, source, to, list(zip(ids, amounts, strict=True)))
 
 
 def _approval_for_all(site: Site, operator: str, approved: bool) -> Reading:

@@ -362,7 +362,7 @@ class TooManyApiKeys(Conflict):
 
 
 class TooManyAppClients(Conflict):
-    """A tenant may have at most 50 app clients."""
+    """A tenant may have at most 50 app clients, of 3 MiB together; remove some, or make their lists shorter."""
 
 
 class TooManyAppSecrets(Conflict):

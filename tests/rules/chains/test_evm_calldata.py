@@ -432,3 +432,31 @@ def test_a_batch_of_more_than_is_read_hides_what_it_moves() -> None:
         ids = list(range(count))
         _, [call] = read(calldata(batch, US, OTHER, ids, ids, b""))
         assert call.garbled is garbled
+
+
+def test_a_batch_of_unequal_lists_hides_what_it_moves() -> None:
+    batch = "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)"
+
+    _, [call] = read(calldata(batch, US, OTHER, [7], [1, 1], b""))
+
+    assert (call.decoded, call.garbled) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("signature", "values"),
+    [
+        ("transferFrom(address,address,uint256)", (TOKEN, OTHER, 7)),
+        ("safeTransferFrom(address,address,uint256)", (TOKEN, OTHER, 7)),
+        ("safeTransferFrom(address,address,uint256,uint256,bytes)", (TOKEN, OTHER, 7, 1, b"")),
+    ],
+)
+def test_an_account_that_a_wallet_has_move_its_own_tokens_is_the_wallet(
+    signature: str, values: tuple[object, ...]
+) -> None:
+    """`execute` of a contract that holds tokens: what leaves it left us."""
+    inner = calldata(signature, *values)
+
+    effects, calls = read(calldata("execute(address,uint256,bytes)", "0x" + "5" * 40, 0, inner))
+
+    assert [call.decoded for call in calls] == [True, True]
+    assert [(one.kind, one.to) for one in effects if one.kind != "unread"] == [("transfer", OTHER)]
