@@ -68,7 +68,7 @@ def _insist_on_pair(name: str, query: Mapping[str, str]) -> None:
         raise BadSetting(name, f"{given[0]} in its query wants {lacking} beside it: name both files, or neither")
     for key in given:
         if not os.path.isfile(query[key]):
-            raise BadSetting(name, f"{key} in its query names {query[key]}, and there is no such file that can be seen")
+            raise BadSetting(name, f"{key} in its query names {query[key]}: no such file, or it cannot be seen")
 
 
 def _systems() -> str:

@@ -78,7 +78,7 @@ async def connections(connection: asyncpg.Connection, settings: Settings) -> Fin
         found = f"{', '.join(fewer)} may hold fewer than their processes open"
         return Finding(subject, found, "run `custody migrate` with the settings of the processes")
     if full := [f"{row['rolname']} ({row['held']})" for row in rows if row["held"] >= row["rolconnlimit"]]:
-        cure = f"more hosts or workers: set {HOSTS} and run `custody migrate`; else docs/database-roles.md"
+        cure = f"with more hosts or workers, set {HOSTS} and run `custody migrate`; else see docs/database-roles.md"
         return Finding(subject, f"none is left for {', '.join(full)}", cure)
     room, together = await connection.fetchval(_ROOM), sum(limited.values())
     if together > room:

@@ -12,7 +12,7 @@ _NAMED = 3
 
 
 def neighbours(settings: Settings) -> Finding:
-    """Which processes of this host run under this deployment's uids and are not its own. Said, for it may be meant."""
+    """Which processes of the host run under this deployment's uids and are not its own. No failure: it can be meant."""
     subject, base = "uids", settings.uid_base
     own = f"{base} to {max(places.uids(base).values())}"
     supervisor = running.find(settings.home)

@@ -24,9 +24,9 @@ _STATEMENT_SECONDS = 30
 # would read it whole, and a plan cached then stays slow.
 _SETTINGS = {"signer": "enable_seqscan = off", "identity": "enable_seqscan = off"}
 _SHARED = (
-    "must be set, or {file} be there: the database {other} of this server uses the role {role} as well, and a new "
+    "must be set, or {file} must exist: the database {other} of this server uses the role {role} as well, and a new "
     "password would shut its processes out. Use a server for each deployment; or, if nothing uses {other} any more, "
-    "drop it or say REVOKE CONNECT ON DATABASE {other} FROM {role}"
+    "drop it or run REVOKE CONNECT ON DATABASE {other} FROM {role}"
 )
 
 

@@ -59,7 +59,7 @@ class AggregationsFull(Conflict):
 
 
 class BalanceAlready(TooMany):
-    """Eight questions of one person for balances are queued; retry when one has finished."""
+    """Eight questions for balances of one person's tenants are queued; retry when one has finished."""
 
 
 class BalancesBusy(Unavailable):

@@ -67,7 +67,7 @@ class NodeShare:
 
 
 class NodeShares:
-    """Shares by person. Each process counts for itself; 0 questions a minute are as many as anybody likes."""
+    """Shares by person. Each process counts for itself; `most` 0 sets no bound."""
 
     def __init__(self, most: int = QUESTIONS_A_MINUTE) -> None:
         self._most = most

@@ -95,8 +95,8 @@ _DECODER = msgspec.json.Decoder(_Response | list[_Response])
 class Rpc:
     """Connections to nodes; one per process. Addresses are tried in order until one can be reached.
 
-    Orders have connections of their own, beside those for what somebody looks at. With a share, questions are counted
-    to who caused them, and only some of one person are under way at once.
+    Orders have connections of their own, beside those for what somebody looks at. With a share, questions count for the
+    person whose tenant asks, and only some of one person are under way at once.
     """
 
     def __init__(self, *, connect_seconds: float = CONNECT_SECONDS, read_seconds: float = READ_SECONDS) -> None:

@@ -32,7 +32,7 @@ class Call(msgspec.Struct, frozen=True):
     apart: bool = True
     # Whether it holds others, each of which is a call of its own.
     wraps: bool = False
-    # Whether it is of a kind that is read, and written so that it cannot be: what it moves, or calls, is hidden.
+    # Whether it is of a kind that is read, and its arguments cannot be: what it moves, or calls, is hidden.
     garbled: bool = False
 
 

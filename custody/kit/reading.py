@@ -22,7 +22,7 @@ _BOUND = f"SELECT set_config('statement_timeout', '{STATEMENT_SECONDS}s', true)"
 
 
 class SearchingAlready(TooMany):
-    """Eight searches of one person are queued; retry when one has finished, or narrow them by agentId or dateFrom."""
+    """Eight searches of one person's tenants are queued; retry later, or narrow them by agentId or dateFrom."""
 
 
 class SearchesBusy(Unavailable):

@@ -30,7 +30,7 @@ RETRY_SECONDS = 3600
 
 
 class DnsBusy(TooMany):
-    """Other questions of the same person to the name server are under way; retry when they are answered."""
+    """Other questions of one person's tenants to the name server are under way; retry when they are answered."""
 
 
 class SsoDomainBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -21,7 +21,7 @@ class KeyFileProblem(Conflict):
 
 
 class WrongKeyFile(KeyFileProblem):
-    """What is wrong with a key file is the operator's to mend; no restart does."""
+    """The key file is wrong, and only the operator can mend it: a restart would not help."""
 
 
 class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
