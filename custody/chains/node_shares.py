@@ -27,7 +27,7 @@ MAX_REMEMBERED: Final = 10_000
 class NodeCallsSpent(TooMany):
     """This tenant, with others of the same person, asked the nodes too much in this minute; wait, then retry.
 
-    An order with its own nonce, gas and fees, and `broadcast` false, needs no node.
+    An order that is not broadcast needs no node.
     """
 
 
