@@ -100,7 +100,8 @@ def _insist_on_base(home: Home) -> None:
         return
     if home.path.stat().st_uid == 0:
         before = found - _NAMES.index("signer")
-        cure = f"set it to {before}, or give its files to the new ones (docs/one-host.md)"
+        again = f"set it to {before}, or " if before > 0 and before % 10 == 0 else ""
+        cure = f"{again}give its files to the new ones (docs/one-host.md)"
         raise BadSetting(
             BASE_VARIABLE, f"the processes of {home.path} have run under the uids from {before} on: {cure}"
         )

@@ -20,6 +20,9 @@ DEFINER = "custody_definer"
 _ITERATIONS = 4096
 # What a process asks before a commit ends in this time; no process cancels a statement (custody/kit/db.py).
 _STATEMENT_SECONDS = 30
+# The server lets go of a connection whose other end is gone after a minute, not after hours: it counts against the
+# role's limit meanwhile, and the process that comes back would get none.
+_KEEPALIVES = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
 # The workers' statements touch a handful of rows by key; on a young table without statistics the planner
 # would read it whole, and a plan cached then stays slow.
 _SETTINGS = {"signer": "enable_seqscan = off", "identity": "enable_seqscan = off"}
@@ -83,6 +86,8 @@ async def prepare(
         if fresh or known is None:
             await connection.execute(f"ALTER ROLE {role} PASSWORD '{scram_verifier(password)}'")
         await connection.execute(f"ALTER ROLE {role} SET statement_timeout = '{_STATEMENT_SECONDS}s'")
+        for name, seconds in _KEEPALIVES.items():
+            await connection.execute(f"ALTER ROLE {role} SET {name} = {seconds}")
         if setting := _SETTINGS.get(process):
             await connection.execute(f"ALTER ROLE {role} SET {setting}")
         await connection.execute(f"GRANT CONNECT ON DATABASE {database} TO {role}")

@@ -38,11 +38,13 @@ async def test_a_second_migration_sets_what_the_settings_say_now(open_folder: Pa
         # Nothing else is to be done, and this is.
         assert await migrate(url, home, limits={**connections.BY_DEFAULT, "api": 77}) == []
         second = await _limits(url)
+        noticed = await _keepalives(url)
     finally:
         await server.stop()
 
     assert first == connections.BY_DEFAULT
     assert second == {**first, "api": 77}
+    assert noticed == dict.fromkeys(PROCESSES, 60)
 
 
 async def _limits(url: str) -> dict[str, int]:
@@ -55,3 +57,22 @@ async def _limits(url: str) -> dict[str, int]:
         return {row["rolname"].removeprefix("custody_"): row["rolconnlimit"] for row in rows}
     finally:
         await connection.close()
+
+
+async def _keepalives(url: str) -> dict[str, int]:
+    """The seconds after which the server gives up a silent connection of each role."""
+    connection = await asyncpg.connect(url)
+    try:
+        rows = await connection.fetch(
+            "SELECT rolname, setconfig FROM pg_db_role_setting JOIN pg_roles ON pg_roles.oid = setrole"
+            " WHERE setdatabase = 0 AND rolname LIKE 'custody_%'"
+        )
+    finally:
+        await connection.close()
+    said = {row["rolname"].removeprefix("custody_"): dict(one.split("=") for one in row["setconfig"]) for row in rows}
+    return {
+        process: int(one["tcp_keepalives_idle"])
+        + int(one["tcp_keepalives_interval"]) * int(one["tcp_keepalives_count"])
+        for process, one in said.items()
+        if process in PROCESSES
+    }

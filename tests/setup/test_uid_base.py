@@ -61,8 +61,12 @@ def greets(path: Path, process: str) -> Callable[[], str]:
         with socket.socket(socket.AF_UNIX) as wire:
             wire.settimeout(10)
             wire.connect(str(path))
-            wire.sendall(frame(msgspec.msgpack.encode(Hello(VERSION, process))))
-            return "taken" if wire.recv(1) else "closed"
+            try:
+                wire.sendall(frame(msgspec.msgpack.encode(Hello(VERSION, process))))
+                return "taken" if wire.recv(1) else "closed"
+            except (BrokenPipeError, ConnectionResetError):
+                # It hung up before the greeting, which it does not read.
+                return "closed"
 
     return act
 
