@@ -217,7 +217,7 @@ def test_a_process_alone_checks_the_database_as_its_own_variables_say(encrypted:
         ("?sslmode=require", "SERVICE_DATABASE_CA_FILE: has no effect while SERVICE_DATABASE_URL_API does not say"),
         ("?sslmode=verify-full&service=x", "SERVICE_DATABASE_URL_API: service in its query cannot be kept"),
         ("?sslmode=verify-full&sslcert=/x.pem", "sslcert in its query wants sslkey beside it: name both files"),
-        ("?sslmode=verify-full&sslcert=/x.pem&sslkey=/x.pem", "names /x.pem, and there is no such file"),
+        ("?sslmode=verify-full&sslcert=/x.pem&sslkey=/x.pem", "names /x.pem: no such file"),
     ],
 )
 def test_a_process_alone_refuses_an_address_that_it_cannot_keep(tmp_path: Path, address: str, said: str) -> None:
