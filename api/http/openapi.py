@@ -22,10 +22,8 @@ from api.http.contract.headers import (
 from api.http.contract.plain import plain
 from api.http.contract.schemas import OAUTH_ERROR, REF, Schemas, said_of, same_again, same_as
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
-from api.http.errors import status_of
 from custody.kit.answers import Redirect
 from custody.kit.cursors import NextCursor
-from custody.kit.errors import Invalid
 from custody.kit.paging import TotalIsEstimate
 from custody.version import VERSION
 from custody.webhooks.events import PAYLOADS
@@ -65,6 +63,8 @@ SCHEMES[AGENT_BESIDE] = {
 }
 # In JSON also where a browser asks for a page: its request was not read to the end, or nobody knows what failed.
 _NEVER_PAGES = {431, 500}
+# What a bad request is answered with: its errors are kinds of Invalid.
+_OF_BAD_REQUESTS = {400, 408, 413, 415}
 _ERROR = {"$ref": REF.format(name="Error")}
 _TEXTS = {
     200: "Done",
@@ -280,13 +280,14 @@ def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
     for status in sorted({*endpoint.returns, *codes}):
         kind = endpoint.returns.get(status)
         page = endpoint.browsed and status >= 400 and status not in _NEVER_PAGES
-        if kind is None and codes.get(status) == COMMON.get(status, ()) and not page:
+        oauth = kind is None and endpoint.oauth and status in _OF_BAD_REQUESTS
+        if kind is None and not oauth and codes.get(status) == COMMON.get(status, ()) and not page:
             responses[str(status)] = {"$ref": f"#/components/responses/{_common_name(status)}"}
             continue
         if kind is Redirect:
             responses[str(status)] = {"headers": headers_of(endpoint, status), "description": _TEXTS[status]}
             continue
-        if kind is None and endpoint.oauth and status == status_of(Invalid()):
+        if oauth:
             content = _json(schemas.named("OauthError", OAUTH_ERROR))
         else:
             content = _json(_ERROR) if kind is None else _answer(endpoint, status, kind, schemas)

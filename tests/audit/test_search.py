@@ -365,10 +365,12 @@ async def test_more_rows_than_fit_go_on_at_the_cursor(
     assert ids == [str(number) for number in range(10010, 0, -1)]
     assert "x-next-cursor" not in rest.headers
     page = as_owner.get("/audit/events", params={"action": "test.made", "limit": 200}).json()["data"]["pagination"]
-    # One such file of a tenant at a time; a page near the front comes all the same.
+    # Such files of a tenant take turns, or are refused while one is read; a page near the front comes all the same.
     with ThreadPoolExecutor(4) as four:
         came = [one.status_code for one in four.map(lambda _: as_owner.get("/audit/export", params=asked), range(4))]
-    assert (set(came), actions(as_owner, action="test.made", limit=1)) == ({200, 429}, ["test.made"])
+    assert 200 in came
+    assert set(came) <= {200, 429}
+    assert actions(as_owner, action="test.made", limit=1) == ["test.made"]
     # Rows are counted up to a thousand behind the page, and the answer says that there are more.
     assert page.pop("nextCursor")
     assert page == {

@@ -25,6 +25,12 @@ UNSEEN = {
     "POST /agents/{agentId}/policies/votes 202 application/json",
     "POST /approvals/{id}/approve 202 application/json",
     "POST /auth/device/code 400 application/json",
+    # In the form of RFC 6749, which the contract had for 400 alone when exchanges were kept last.
+    *(
+        f"POST /auth/device/{name} {status} application/json"
+        for name in ("code", "token")
+        for status in (408, 413, 415)
+    ),
     "POST /auth/identities 200 application/json",
     "POST /tenants/{id}/sso-domains 200 application/json",
     "POST /user/me/wallet 200 application/json",
