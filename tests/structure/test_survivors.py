@@ -10,7 +10,7 @@ from tests.mutants.survivors import CLASSES, LIST, Survivor, read, told
 TEXT = LIST.read_text()
 ENTRIES = read(TEXT)
 # It may only go down: a new line in the judge comes with the test that holds it.
-MOST = 198
+MOST = 195
 
 
 def squeezed(text: str) -> str:
