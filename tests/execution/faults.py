@@ -1,5 +1,6 @@
 """Faults that were mended, as changes to the text of a copy of the package: each puts one back."""
 
+import ast
 import shutil
 from pathlib import Path
 
@@ -26,7 +27,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Gone(AssertionError):
-    """The text that a fault would change is gone, or there twice: describe the fault in the code of today."""
+    """The text that a fault would change is gone, there twice, or stands deeper: describe it in the code of today."""
 
 
 def copied(to: Path) -> None:
@@ -37,13 +38,18 @@ def copied(to: Path) -> None:
 
 
 def put_back(fault: Fault, root: Path) -> None:
-    """Put a fault back in a copy; Gone if its text cannot be found."""
+    """Put a fault back in a copy; Gone if its text cannot be found or what comes of it cannot be read."""
     for change in fault.changes:
         file = root / change.file
         text = file.read_text()
         if text.count(change.now) != 1:
             raise Gone(f"{fault.says}: {change.file} has {text.count(change.now)} times\n{change.now}")
-        file.write_text(text.replace(change.now, change.then))
+        text = text.replace(change.now, change.then)
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            raise Gone(f"{fault.says}: {change.file} is no Python any more, {error}") from None
+        file.write_text(text)
 
 
 _COVERAGE = "custody/policies/coverage.py"
@@ -67,9 +73,9 @@ FAULTS = {
             *_VOUCHED,
             Change(
                 _CALLDATA,
-                "    reading: Reading = reader(site, *arguments.values)\n",
-                "    if arguments.behind:\n        return _unread(site, data)\n"
-                "    reading: Reading = reader(site, *arguments.values)\n",
+                "        reading: Reading = reader(site, *arguments.values)\n",
+                "        if arguments.behind:\n            return _unread(site, data)\n"
+                "        reading: Reading = reader(site, *arguments.values)\n",
             ),
         ),
         2_000,

@@ -41,6 +41,19 @@ def test_a_fault_whose_text_is_gone_is_told(copy: Path) -> None:
         put_back(Fault("gone", "evm", (Change("custody/policies/judge.py", "no such line", ""),), 1), copy)
 
 
+def test_a_fault_whose_text_stands_deeper_is_told(copy: Path) -> None:
+    deeper = Change("custody/policies/coverage.py", "    if not rule.enabled:\n", "    if not rule.enabled:\n    return\n")
+    with pytest.raises(Gone):
+        put_back(Fault("deeper", "evm", (deeper,), 1), copy)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_still_has_its_text(name: str, tmp_path: Path) -> None:
+    # Says in a second, beside every change, what the search would say after minutes.
+    copied(tmp_path)
+    put_back(FAULTS[name], tmp_path)
+
+
 def _search(root: Path, kind: str, most: int) -> Found:
     command = [sys.executable, "-P", "-m", "tests.execution.search", kind, str(most)]
     run = subprocess.run(
