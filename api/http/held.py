@@ -18,6 +18,9 @@ MAX_HELD = 128 * 1024 * 1024
 # Requests with a long body or a long answer that are worked on for one tenant: each takes the loop for ten milliseconds
 # and more, and beside four of each of three tenants others' reads took five times as long (`make attacks`).
 MAX_LONG_AT_ONCE = 1
+# Long reads of all tenants take turns as well: a short request is served between two pieces of one long answer, not of
+# as many as there are tenants. Nobody waits longer than this for that, however slow the others' reads are.
+MAX_TURN_SECONDS = 1.0
 # Reads that are known to answer at length, by whose they are and by route; of others one is found out anew.
 MAX_KNOWN_LONG = 10_000
 
@@ -33,6 +36,7 @@ class Held:
         self._all = 0
         self._each: Counter[str] = Counter()
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._reading = asyncio.Lock()
         self._long: dict[tuple[str, str], int] = {}
 
     def room(self, name: str, size: int) -> None:
@@ -54,14 +58,31 @@ class Held:
         self._long[name, route] = longest
 
     @asynccontextmanager
-    async def turn(self, name: str, size: int) -> AsyncIterator[None]:
-        """Wait until few enough long bodies and answers of one tenant are worked on; a short one never waits."""
+    async def turn(self, name: str, size: int, *, reads: bool) -> AsyncIterator[None]:
+        """Wait until few enough long bodies and answers are worked on; a short one never waits."""
         if size <= FREE_BYTES:
             yield
             return
         turn = self._turns.setdefault(name, asyncio.Semaphore(MAX_LONG_AT_ONCE))
         async with turn:
+            if not reads:
+                yield
+                return
+            async with self._read_alone():
+                yield
+
+    @asynccontextmanager
+    async def _read_alone(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(MAX_TURN_SECONDS):
+                await self._reading.acquire()
+        except TimeoutError:
             yield
+            return
+        try:
+            yield
+        finally:
+            self._reading.release()
 
     @contextmanager
     def hold(self, name: str, size: int) -> Iterator[None]:

@@ -137,7 +137,7 @@ class Pipeline:
             route = endpoint.contract_path
             reads = endpoint.method == "GET"
             expected = self.held.expected(holder, route) if reads else 0
-            async with self.held.turn(holder, max(expected, len(request.body))):
+            async with self.held.turn(holder, max(expected, len(request.body)), reads=reads):
                 response = await self._answered(endpoint, request, caller, origin, path)
                 if reads:
                     # A stream has no body.

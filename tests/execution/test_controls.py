@@ -42,7 +42,9 @@ def test_a_fault_whose_text_is_gone_is_told(copy: Path) -> None:
 
 
 def test_a_fault_whose_text_stands_deeper_is_told(copy: Path) -> None:
-    deeper = Change("custody/policies/coverage.py", "    if not rule.enabled:\n", "    if not rule.enabled:\n    return\n")
+    deeper = Change(
+        "custody/policies/coverage.py", "    if not rule.enabled:\n", "    if not rule.enabled:\n    return\n"
+    )
     with pytest.raises(Gone):
         put_back(Fault("deeper", "evm", (deeper,), 1), copy)
 

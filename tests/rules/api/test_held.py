@@ -7,19 +7,19 @@ from api.http.held import FREE_BYTES, MAX_KNOWN_LONG, MAX_LONG_AT_ONCE, Held
 LONG = FREE_BYTES + 1
 
 
-async def entered(held: Held, name: str, route: str, count: int) -> int:
-    """How many of so many reads are worked on before any of them ends."""
+async def entered(held: Held, name: str, route: str, count: int, *, reads: bool = True) -> int:
+    """How many of so many requests are worked on before any of them ends."""
     inside, end = 0, asyncio.Event()
 
-    async def read() -> None:
+    async def request() -> None:
         nonlocal inside
-        async with held.turn(name, held.expected(name, route)):
+        async with held.turn(name, held.expected(name, route), reads=reads):
             inside += 1
             await end.wait()
 
-    async with asyncio.TaskGroup() as reads:
+    async with asyncio.TaskGroup() as requests:
         for _ in range(count):
-            reads.create_task(read())
+            requests.create_task(request())
         # Each begins in its turn of the loop, as far as it gets.
         for _ in range(count + 1):
             await asyncio.sleep(0)
@@ -43,6 +43,34 @@ async def test_other_reads_and_other_tenants_wait_for_nobody() -> None:
 
     assert await entered(held, "tenant", "/agents", 9) == 9
     assert await entered(held, "other", "/intents", 9) == 9
+
+
+async def test_long_reads_of_tenants_take_turns_as_well_and_long_bodies_do_not() -> None:
+    held = Held()
+
+    async with held.turn("tenant", LONG, reads=True):
+        assert await entered(held, "other", "/intents", 1, reads=False) == 1
+        read = asyncio.ensure_future(_taken(held))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not read.done()
+    await read
+
+
+async def test_a_read_that_never_ends_holds_up_others_for_a_second_at_most() -> None:
+    held = Held()
+
+    async with held.turn("tenant", LONG, reads=True), asyncio.timeout(60), held.turn("other", LONG, reads=True):
+        pass
+
+    # Whose turn came late gives nobody else's back.
+    async with held.turn("third", LONG, reads=True):
+        pass
+
+
+async def _taken(held: Held) -> None:
+    async with held.turn("other", LONG, reads=True):
+        pass
 
 
 def test_a_short_answer_does_not_make_a_long_read_forgotten() -> None:
