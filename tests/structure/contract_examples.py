@@ -56,7 +56,7 @@ def best_of(exchanges: Iterable[Exchange]) -> examples.Kept:
     bodies, answers = defaultdict[str, list[Any]](list), defaultdict[tuple[str, str, str], list[Any]](list)
     refusals = defaultdict[tuple[str, str], list[Any]](list)
     for one in exchanges:
-        if one.code is not None:
+        if one.code is not None and one.operation not in own.get(one.status, ()):
             refusals[str(one.status), one.code].append(one.answered)
         if (
             (one.code is None or one.operation in own.get(one.status, ()))

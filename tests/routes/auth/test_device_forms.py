@@ -92,12 +92,14 @@ def test_a_bad_decision_is_refused_and_decides_nothing(as_nobody: Client, approv
     assert as_nobody.post("/auth/device/token", data=poll).json()["error"] == "authorization_pending"
 
 
-def test_a_form_that_is_too_long_is_not_read(as_nobody: Client) -> None:
-    assert sent(as_nobody, "code", "tenant_id=" + "a" * 21_000).status_code == 413
+@pytest.mark.parametrize("step", ["code", "token"])
+def test_a_form_that_is_too_long_is_not_read(as_nobody: Client, step: str) -> None:
+    assert sent(as_nobody, step, "tenant_id=" + "a" * 21_000).status_code == 413
 
 
-def test_another_type_of_content_is_told_both(as_nobody: Client) -> None:
-    answer = sent(as_nobody, "code", "tenant_id=a", "text/plain")
+@pytest.mark.parametrize("step", ["code", "token"])
+def test_another_type_of_content_is_told_both(as_nobody: Client, step: str) -> None:
+    answer = sent(as_nobody, step, "tenant_id=a", "text/plain")
 
     assert answer.status_code == 415
     assert "application/json or application/x-www-form-urlencoded" in answer.json()["error_description"]

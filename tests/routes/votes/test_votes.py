@@ -61,6 +61,16 @@ def test_the_same_person_votes_once(tenant: Tenant, guarded: Agent, three: list[
     assert (again.status_code, again.json()["data"]["votes"]["have"]) == (202, 1)
 
 
+def test_the_vault_takes_a_vote_as_the_queue_does(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
+    item = waiting(tenant, guarded)
+    body = {"digest": item["digest"], "vote": three[0].vote(item)}
+
+    answer = three[0].person.post(f"/vault/{guarded.id}/approve/{item['txId']}", json=body)
+
+    assert (answer.status_code, answer.json()["data"]["votes"]["have"]) == (202, 1)
+    assert three[1].approve(item).status_code == 200
+
+
 def test_two_last_votes_at_once_sign_once(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
     for _ in range(8):
         item = waiting(tenant, guarded)
