@@ -35,7 +35,7 @@ def postgres() -> Iterator[KillablePostgres]:
 @pytest.fixture(scope="module")
 def running(postgres: KillablePostgres) -> Iterator[Service]:
     """All processes on it."""
-    with deployed(postgres.database, "signer", "identity", "api", "scheduler") as service:
+    with deployed(postgres.database, "signer", "identity", "api", "scheduler", really=True) as service:
         yield service
 
 

@@ -2,9 +2,6 @@
 
 import asyncio
 import itertools
-import os
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +17,8 @@ from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.eventually import eventually, soon
 from tests.fixtures.server import START_SECONDS, Service, free_ports
+from tests.fixtures.starts import start
 from tests.outside import loopback
-from tests.outside.processes import die_with
 
 AGENTS = 4
 EACH_SECOND = 1
@@ -44,15 +41,7 @@ class Replica:
         """Start it; it needs nobody's leave to work."""
         environment = {**self._service._environment, "SERVICE_METRICS_PORT_SCHEDULER": str(self._metrics_port)}
         with (self._service.home / "log" / "replica.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", MODULES["scheduler"]],
-                cwd="/",
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
-            )
+            self.process = start(MODULES["scheduler"], environment=environment, output=log)
 
     def kill(self) -> None:
         """kill -9: no goodbye."""

@@ -43,7 +43,8 @@ MALFORMED = (
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment of this file's own, with something sealed."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_start")) as service, new_tenant(service) as tenant:
+    database = database_apart(postgres_home, f"{worker_id}_start")
+    with deployed(database, really=True) as service, new_tenant(service) as tenant:
         assert tenant.agent().sign().status_code == 200
         yield service
 
