@@ -69,7 +69,7 @@ PATTERNS: Final[dict[str, tuple[str, bool]]] = {
     ),
     r"^[0-9a-f]{64}\Z": ("64 lower-case hex digits", True),
     r"^(0x)?[0-9a-fA-F]{8}\Z": ('the first 4 bytes of calldata in hex, such as "0xa9059cbb"', True),
-    r"^(0x)?([0-9a-fA-F]{64})*([0-9a-fA-F]{2})*\Z": ('bytes in hex, such as "0x00ff"', False),
+    r"^(0x)?([0-9a-fA-F]{64})*([0-9a-fA-F]{2}){0,31}\Z": ('bytes in hex, such as "0x00ff"', False),
     r"^0x([0-9a-fA-F]{2})*\Z": ('0x and bytes in hex, such as "0x00ff"', False),
     r"^#[0-9a-fA-F]{6}\Z": ('a colour, such as "#1f6feb"', True),
     r"^[1-9][0-9]*[smhd]\Z": ('a duration in s, m, h or d, such as "15m"', True),
