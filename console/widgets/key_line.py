@@ -17,6 +17,9 @@ class KeyLine(Footer):
     def compose(self) -> ComposeResult:
         narrow = self.app.size.width < _WIDE_ENOUGH
         for key in super().compose():
+            if isinstance(key, FooterKey) and not key.has_class("-command-palette"):
+                # What it is bound to, from the beginning: else its styles are worked out three times.
+                key.set_reactive(FooterKey.compact, self.compact)
             if not (narrow and isinstance(key, FooterKey) and key.action in _LEFT_OUT):
                 yield key
 
