@@ -11,6 +11,7 @@ pytest_plugins = [
     "tests.fixtures.callers",
     "tests.fixtures.people",
     "tests.fixtures.tenant_rows",
+    "tests.fixtures.turns",
 ]
 # How long an example takes says something of what else the machine does, and nothing of the example.
 settings.register_profile("custody", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,0 +1,23 @@
+"""Workers begin with the files that take longest."""
+
+from tests.fixtures.turns import in_turn, read, written
+
+RULES, WALK, CONSOLE = "tests/rules/test_rules.py", "tests/paths/test_walk.py", "tests/console/test_screens.py"
+FILES = [RULES, RULES, CONSOLE, RULES, WALK, CONSOLE]
+
+
+def test_the_file_that_took_longest_comes_first_and_its_tests_stay_together_and_in_order() -> None:
+    assert in_turn(FILES, {RULES: 9, WALK: 5, CONSOLE: 7}) == [0, 1, 3, 2, 5, 4]
+    assert in_turn(FILES, {RULES: 5, WALK: 9, CONSOLE: 7}) == [4, 2, 5, 0, 1, 3]
+
+
+def test_files_of_which_nothing_is_known_are_guessed_by_their_folder() -> None:
+    assert in_turn(FILES, {}) == [4, 2, 5, 0, 1, 3]
+    # A deployment at least, and more with every test.
+    assert in_turn([WALK, *[RULES] * 1000], {})[-1] == 0
+    assert in_turn(FILES, {RULES: 60}) == [0, 1, 3, 4, 2, 5]
+
+
+def test_the_list_of_what_files_took_is_read_as_it_was_written() -> None:
+    assert written({RULES: 4.4, WALK: 61.2, CONSOLE: 7.0}) == f"61 {WALK}\n7 {CONSOLE}\n"
+    assert read(written({RULES: 4.4, WALK: 61.2, CONSOLE: 7.0})) == {WALK: 61.0, CONSOLE: 7.0}
