@@ -100,10 +100,14 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class Backoff(msgspec.Struct, frozen=True):
-    """How long to wait before a program is started again: the first time not at all, then twice as long each time."""
+    """How long to wait before a program is started again: the first time not at all, then twice as long each time.
+
+    `mending_seconds`: how long where it ended over a setting or a file, which somebody has to mend first.
+    """
 
     first_seconds: float = 0.2
     longest_seconds: float = 5.0
+    mending_seconds: float = 30.0
 
     def after(self, delay: float) -> float:
         """The next wait in seconds, after one of `delay`."""
@@ -125,7 +129,9 @@ class Child:
     ) -> None:
         self.program = program
         self.restarts = 0
-        # It ended with EX_CONFIG, so it is not started again.
+        # Whether everything was ready once: what was right then may be right again.
+        self.settled = False
+        # It ended with EX_CONFIG before that, so it is not started again.
         self.given_up = False
         self.process: subprocess.Popen[bytes] | None = None
         self._say = say
@@ -163,21 +169,32 @@ class Child:
         self._say(f"{name} cannot be restarted: {problem}")
 
     async def _keep(self) -> None:
-        loop, delay = asyncio.get_running_loop(), 0.0
+        loop, delay, said = asyncio.get_running_loop(), 0.0, ""
         while self.process is not None:
             began = loop.time()
             code = await ended(self.process)
             delay = 0.0 if loop.time() - began > WELL_AFTER_SECONDS else delay
             if code == os.EX_CONFIG:
-                # Its last words say what is wrong with a setting or a file, and would be the same each time.
-                self.given_up = True
-                self._say(f"{self.program.name}: {tail(self.program.log, 1).strip()} Mend that, then restart Custody.")
-                return
-            self._say(f"{self.program.name} ended ({ending(code)}); restarting it, log: {self.program.log}")
-            if mended := await asyncio.to_thread(self._mend, self.program):
-                self._say(f"{self.program.name}: {mended}")
-            await asyncio.sleep(delay)
-            delay = self._backoff.after(delay)
+                # Its last words say what is wrong with a setting or a file, mostly the same each time.
+                words = f"{self.program.name}: {tail(self.program.log, 1).strip()} Mend that"
+                if not self.settled:
+                    self.given_up = True
+                    self._say(f"{words}, then restart Custody.")
+                    return
+                seconds = self._backoff.mending_seconds
+                if words != said:
+                    self._say(
+                        f"{words}: it is tried again every {seconds:.0f} s. After changing a setting, restart Custody."
+                    )
+                said = words
+                await asyncio.sleep(seconds)
+            else:
+                said = ""
+                self._say(f"{self.program.name} ended ({ending(code)}); restarting it, log: {self.program.log}")
+                if mended := await asyncio.to_thread(self._mend, self.program):
+                    self._say(f"{self.program.name}: {mended}")
+                await asyncio.sleep(delay)
+                delay = self._backoff.after(delay)
             self.restarts += 1
             await self._launch_again()
 

@@ -100,6 +100,7 @@ class Supervisor:
             await self._until("proxy", self._proxy_listens)
         if local_chain:
             await self._until("chain", self._chain_listens)
+        self._settle()
 
     def settings_changed(self, process: str) -> None:
         """Let a process have its present settings when it is started the next time; it goes on running as it is."""
@@ -120,6 +121,13 @@ class Supervisor:
         if self._postgres is not None:
             await self._postgres.stop()
         self._lock.release()
+
+    def _settle(self) -> None:
+        """From here on, no process is left ended over its settings or files: they were right once."""
+        if any(child.given_up for child in self._children.values()):
+            raise GivenUp
+        for child in self._children.values():
+            child.settled = True
 
     def _say_how_separate(self) -> None:
         if os.geteuid() == 0 and not self.home.separate:

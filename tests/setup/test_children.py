@@ -73,6 +73,34 @@ async def test_a_child_that_only_the_operator_can_mend_is_not_started_again(tmp_
     assert (child.restarts, child.alive) == (0, False)
 
 
+async def test_a_child_that_was_well_is_tried_slowly_until_its_file_is_mended_and_says_so_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    tries, good = tmp_path / "tries", tmp_path / "good"
+    code = (
+        "import os, pathlib, signal, sys; print('x', file=pathlib.Path(sys.argv[1]).open('a'))\n"
+        "if pathlib.Path(sys.argv[2]).exists(): signal.pause()\n"
+        "print('The file x is wrong. Restore it.'); sys.exit(os.EX_CONFIG)"
+    )
+    command = (sys.executable, "-I", "-c", code, str(tries), str(good))
+    child = Child(Program("dummy", command, {}, tmp_path / "log"), said.append, Backoff(mending_seconds=0.05))
+    child.settled = True
+    child.start()
+
+    await soon(lambda: tries.exists() and tries.read_text().count("x") > 2)
+    good.touch()
+    await soon(lambda: child.restarts > 2 and child.alive)
+    at_last = child.process
+    await soon(lambda: tries.read_text().count("x") == child.restarts + 1)
+
+    assert child.process is at_last
+    await child.stop()
+    assert said == [
+        "dummy: The file x is wrong. Restore it. Mend that: it is tried again every 0 s. "
+        "After changing a setting, restart Custody."
+    ]
+    assert Backoff().mending_seconds == 30
+
+
 async def test_a_child_that_cannot_be_started_is_tried_until_it_can(tmp_path: Path) -> None:
     said: list[str] = []
     logs = tmp_path / "logs"

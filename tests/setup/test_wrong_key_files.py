@@ -1,4 +1,4 @@
-"""A key file with wrong content is said once, by its name and with what to do; nothing is started again over it."""
+"""A key file with wrong content is said once, by its name and with what to do; a start ends over it."""
 
 import os
 import signal
@@ -76,7 +76,7 @@ def made(shared_folder: Path) -> Path:
         return up.home
 
 
-def test_a_signer_that_ends_over_its_key_stays_ended_and_the_others_answer(open_folder: Path) -> None:
+def test_a_signer_that_ends_over_its_key_comes_back_when_it_is_mended_and_the_others_answer(open_folder: Path) -> None:
     with brought_up(open_folder / "home") as up:
         key = (up.home / "master.key").resolve()
         good, first = key.read_bytes(), up.pid_of("signer")
@@ -86,7 +86,7 @@ def test_a_signer_that_ends_over_its_key_stays_ended_and_the_others_answer(open_
         no_key(key)
         os.kill(up.pid_of("signer"), signal.SIGKILL)
 
-        eventually(lambda: "Mend that, then restart Custody." in up.said(), seconds=60)
+        eventually(lambda: "Mend that: it is tried again every 30 s." in up.said(), seconds=60)
 
         assert up.said().count("is not a master key file") == 1
         assert up.said().count("signer ended") == 2
@@ -94,8 +94,8 @@ def test_a_signer_that_ends_over_its_key_stays_ended_and_the_others_answer(open_
         assert loopback.get(f"{up.url}/health").status_code == 200
         assert _ready(up.url) == 503
         key.write_bytes(good)
-    with brought_up(up.home) as again:
-        assert _ready(again.url) == 200
+        eventually(lambda: up.pid_of("signer") != 0 and _ready(up.url) == 200, seconds=90)
+        assert up.said().count("is not a master key file") == 1
 
 
 def _ready(url: str) -> int:
