@@ -1,7 +1,6 @@
 """App clients: where a tenant's users may be sent after signing in.
 
-Each is a canonical document under a MAC together with whether it is enabled: who can write the database can neither
-add an origin nor switch a client on.
+Each is a canonical document under a MAC, with its switch: who can write the database can add no origin and enable none.
 """
 
 from collections.abc import Iterable
@@ -84,7 +83,8 @@ async def write(
     if mode == "create" and (taken := sorted(named.keys() & before.keys())):
         raise AppClientTaken(f"An app client with the id {taken[0]!r} already exists.")
     after = named if mode == "replace_all" else before | named
-    if len(after) > MAX_CLIENTS or sum(len(msgspec.json.encode(client)) for client in after.values()) > MAX_BYTES:
+    size, most = (sum(len(msgspec.json.encode(client)) for client in some.values()) for some in (after, before))
+    if len(after) > MAX_CLIENTS or size > max(MAX_BYTES, most):
         raise TooManyAppClients
     if sum(client.is_default for client in after.values()) > 1:
         raise DefaultTaken

@@ -4,11 +4,16 @@ from contextlib import closing
 from typing import Any
 
 import asyncpg
+import msgspec
 import pytest
 
+from custody.identity.app_clients import AppClient
 from custody.kit import tokens
 from custody.kit.paging import MAX_PAGE_BYTES
+from custody.worker.proofs import APP_CLIENT_MAC
+from custody.worker.sealing import fields
 from tests.fixtures.callers import Client, Tenant
+from tests.fixtures.forgery import identity_sealer_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.routes.tenants.makers import as_app, client_body, keep_client, keep_secret
@@ -104,12 +109,14 @@ def test_a_tenant_has_at_most_fifty(as_owner: Person) -> None:
     assert (more.status_code, more.json()["data"]["code"], many.status_code) == (409, "too_many_app_clients", 400)
 
 
-def test_app_clients_together_are_no_longer_than_an_answer_with_all_of_them(as_owner: Person) -> None:
-    def large(number: int) -> dict[str, Any]:
-        begins = f"https://{number}.example/"
-        urls = [f"{begins}{entry:02}".ljust(2048, "x") for entry in range(50)]
-        return client_body(f"large-{number}", allowedRedirectUrls=urls)
+def large(number: int, entries: int = 50) -> dict[str, Any]:
+    """A client as long as one may be, or with shorter lists."""
+    begins = f"https://{number}.example/"
+    urls = [f"{begins}{entry:02}".ljust(2048, "x") for entry in range(entries)]
+    return client_body(f"large-{number}", allowedRedirectUrls=urls)
 
+
+def test_app_clients_together_are_no_longer_than_an_answer_with_all_of_them(as_owner: Person) -> None:
     bodies = [{"appClients": [large(number), large(number + 1)]} for number in range(0, 40, 2)]
     answers = [as_owner.post(path_of(as_owner), json=body) for body in bodies]
 
@@ -122,6 +129,30 @@ def test_app_clients_together_are_no_longer_than_an_answer_with_all_of_them(as_o
     # Room is made as anywhere.
     as_owner.ok("DELETE", path_of(as_owner, "large-0"))
     assert as_owner.post(path_of(as_owner), json=client_body("small")).status_code == 201
+
+
+async def test_app_clients_of_before_the_bound_may_become_shorter_and_no_longer(
+    service: Service, as_owner: Person, owner: asyncpg.Connection
+) -> None:
+    sealer, tenant = identity_sealer_of(service), as_owner.tenant
+    for number in range(32):
+        client = msgspec.convert(large(number), AppClient)
+        text = msgspec.json.encode(client, order="sorted").decode()
+        mac = sealer.mac(APP_CLIENT_MAC, tenant, fields(tenant, client.id, text, "enabled"))
+        await owner.execute(
+            "INSERT INTO app_clients (tenant_id, id, document, enabled, mac, created_at, updated_at)"
+            " VALUES ($1, $2, $3, true, $4, now(), now())",
+            *(tenant, client.id, text, mac),
+        )
+    assert len(ids(as_owner)) == 32
+
+    longer = as_owner.put(path_of(as_owner), json=client_body("one-more"))
+    shorter = as_owner.put(path_of(as_owner), json=large(0, 49))
+    fewer = as_owner.put(path_of(as_owner), json={"appClients": [large(number, 10) for number in range(1, 3)]})
+
+    assert (longer.status_code, longer.json()["data"]["code"]) == (409, "too_many_app_clients")
+    assert (shorter.status_code, fewer.status_code) == (200, 200)
+    assert ids(as_owner) == ["large-1", "large-2"]
 
 
 @pytest.mark.parametrize(
