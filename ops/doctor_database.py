@@ -1,6 +1,6 @@
 """What `custody doctor` asks of the database itself: what it promises about a commit, its clock, and the way to it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
 import asyncpg
@@ -10,7 +10,7 @@ from custody.kit.db import DatabaseAway
 from custody.kit.poolers import CURE, Pooler, found
 from ops.connections import HOSTS
 from ops.findings import Finding
-from ops.roles import role_of
+from ops.roles import elsewhere, role_of
 from ops.settings import PROCESSES, Settings
 
 # Signed requests may be thirty seconds ahead; half of it is no accident any more.
@@ -72,19 +72,39 @@ async def connections(connection: asyncpg.Connection, settings: Settings) -> Fin
     subject, wanted = "connections", {role_of(name): limit for name, limit in settings.connection_limits.items()}
     rows = await connection.fetch(_HELD, list(wanted))
     limited = {row["rolname"]: row["rolconnlimit"] for row in rows}
+    others = {role: other for role in limited if (other := await elsewhere(connection, role)) is not None}
     if boundless := [role for role, limit in limited.items() if limit < 0]:
-        return Finding(subject, f"{', '.join(boundless)} may hold all of the server's", "run `custody migrate`")
+        return _boundless(boundless, others, wanted)
     if fewer := [role for role, limit in limited.items() if limit < wanted[role]]:
         found = f"{', '.join(fewer)} may hold fewer than their processes open"
         return Finding(subject, found, "run `custody migrate` with the settings of the processes")
     if full := [f"{row['rolname']} ({row['held']})" for row in rows if row["held"] >= row["rolconnlimit"]]:
         cure = f"with more hosts or workers, set {HOSTS} and run `custody migrate`; else see docs/database-roles.md"
-        return Finding(subject, f"none is left for {', '.join(full)}", cure)
+        return Finding(subject, f"none is left for {', '.join(full)}{_sharing(others)}", cure)
     room, together = await connection.fetchval(_ROOM), sum(limited.values())
     if together > room:
         cure = f"set max_connections of the server to {together + 10} or more, or have smaller pools"
         return Finding(subject, f"the roles may hold {together} together, and the server has {room}", cure)
-    return Finding(subject, f"{sum(row['held'] for row in rows)} of at most {together}; the server has {room}")
+    found = f"{sum(row['held'] for row in rows)} of at most {together}; the server has {room}"
+    return Finding(subject, found + _sharing(others))
+
+
+def _boundless(boundless: list[str], others: Mapping[str, str], wanted: Mapping[str, int]) -> Finding:
+    """`custody migrate` sets no limit for a role that another database uses too: its processes count as well."""
+    subject = "connections"
+    if alone := [role for role in boundless if role not in others]:
+        return Finding(subject, f"{', '.join(alone)} may hold all of the server's", "run `custody migrate`")
+    found = f"{', '.join(boundless)} may hold all of the server's, and `custody migrate` leaves that{_sharing(others)}"
+    each = "; ".join(f"ALTER ROLE {role} CONNECTION LIMIT {wanted[role]}" for role in boundless)
+    return Finding(
+        subject, found, f"use a server for each deployment; or run, with what the others need added to each: {each}"
+    )
+
+
+def _sharing(others: Mapping[str, str]) -> str:
+    """That a limit of a role is one for all databases of the server, where others have its processes too."""
+    databases = ", ".join(sorted(set(others.values())))
+    return f"; {', '.join(others)} also in use by {databases}: one limit for all together" if others else ""
 
 
 ASKING: tuple[Callable[[asyncpg.Connection], Awaitable[Finding]], ...] = (durability, replicas, clocks)

@@ -4,6 +4,7 @@ Everything happens in one transaction under an advisory lock: of several that st
 wait and find nothing to do, and one that is killed leaves nothing half done.
 """
 
+import sys
 import warnings
 from collections.abc import Collection, Mapping
 from importlib.resources import files
@@ -87,6 +88,7 @@ async def migrate(
 
     applied: list[str] = []
     lacking: list[str] = []
+    lowered: list[str] = []
     app = {"models": [package], "migrations": package, "default_connection": "default"}
     connection = {"engine": "tortoise.backends.asyncpg", "credentials": _credentials(owner_url)}
     with warnings.catch_warnings():
@@ -99,7 +101,7 @@ async def migrate(
             executor = MigrationExecutor(transaction, {_APP: app})
             await executor.recorder.ensure_schema(AsyncpgSchemaEditor(transaction, atomic=False))
             async with transaction.acquire_connection() as raw:
-                await roles.prepare(raw, owner_url, home, given, limits)
+                lowered = await roles.prepare(raw, owner_url, home, given, limits)
                 # Another one may have done it all while this one waited for the lock.
                 lacking = await _lacking(raw, names(package), texts)
                 back = await apply.take_down(raw, texts) if lacking else []
@@ -114,6 +116,8 @@ async def migrate(
         raise MigrationFailed(problem) from problem
     finally:
         await Tortoise.close_connections()
+    for sentence in lowered:
+        print(f"custody: {sentence}.", file=sys.stderr, flush=True)
     return applied + [name for name in lacking if name == FUNCTIONS]
 
 

@@ -31,6 +31,12 @@ _SHARED = (
     "password would shut its processes out. Use a server for each deployment; or, if nothing uses {other} any more, "
     "drop it or run REVOKE CONNECT ON DATABASE {other} FROM {role}"
 )
+_HELD = "SELECT count(*) FROM pg_stat_activity WHERE usename = $1"
+_LOWERED = (
+    "{role} holds {held} connections and may hold {limit} from now on, so its processes get no new one until enough of "
+    "them end. If other machines or larger pools use the database, give this one the same settings "
+    "(docs/database-roles.md) and run `custody migrate` again"
+)
 
 
 def role_of(process: str) -> str:
@@ -61,9 +67,10 @@ async def prepare(
     home: places.Home,
     given: Mapping[str, str],
     limits: Mapping[str, int],
-) -> None:
+) -> list[str]:
     """Make the roles that are not there, bound them, and write each process' address into its own file.
 
+    Returns a sentence for each role that may hold fewer connections from now on than it holds at the moment.
     `given` holds addresses the operator set; for those nothing is written. A password that is known is kept: another
     machine may use it too. One that is not known is replaced, unless another database's processes sign in with it.
     """
@@ -79,7 +86,7 @@ async def prepare(
         known = given.get(process) or (file.read_text() if file.exists() else None)
         password = _password_in(known, process) or secrets.token_hex(32)  # noqa: TID251 - a database password
         fresh = await _ensure(connection, role, "LOGIN")
-        if not fresh and known is None and (other := await _elsewhere(connection, role)):
+        if not fresh and known is None and (other := await elsewhere(connection, role)):
             raise BadSetting(
                 f"SERVICE_DATABASE_URL_{process.upper()}", _SHARED.format(role=role, other=other, file=file)
             )
@@ -93,8 +100,12 @@ async def prepare(
         await connection.execute(f"GRANT CONNECT ON DATABASE {database} TO {role}")
         if process not in given:
             places.write_private(file, url_for(owner_url, process, password) + "\n", owner=home.uid_of(process))
+    lowered = []
     for role, limit in (await wrongly_limited(connection, limits)).items():
         await connection.execute(f"ALTER ROLE {role} CONNECTION LIMIT {limit}")
+        if (held := await connection.fetchval(_HELD, role)) > limit:
+            lowered.append(_LOWERED.format(role=role, held=held, limit=limit))
+    return lowered
 
 
 async def wrongly_limited(connection: asyncpg.Connection, limits: Mapping[str, int]) -> dict[str, int]:
@@ -110,13 +121,13 @@ async def wrongly_limited(connection: asyncpg.Connection, limits: Mapping[str, i
     for row in there:
         role, limit = row["rolname"], row["rolconnlimit"]
         if limit != wanted[role] and not (
-            (limit < 0 or limit > wanted[role]) and await _elsewhere(connection, role) is not None
+            (limit < 0 or limit > wanted[role]) and await elsewhere(connection, role) is not None
         ):
             found[role] = wanted[role]
     return found
 
 
-async def _elsewhere(connection: asyncpg.Connection, role: str) -> str | None:
+async def elsewhere(connection: asyncpg.Connection, role: str) -> str | None:
     """Another database of this server that the role was let into."""
     found: str | None = await connection.fetchval(
         "SELECT datname FROM pg_database, aclexplode(datacl) AS let JOIN pg_roles ON pg_roles.oid = let.grantee"

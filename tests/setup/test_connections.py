@@ -1,10 +1,13 @@
 """How many connections each role may hold follows from the settings; nothing else changes it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import asyncpg
+import pytest
 
-from ops import connections, places
+from ops import connections, doctor_database, places
 from ops.migrate import migrate
 from ops.postgres import EmbeddedPostgres
 from ops.settings import PROCESSES, load
@@ -45,6 +48,57 @@ async def test_a_second_migration_sets_what_the_settings_say_now(open_folder: Pa
     assert first == connections.BY_DEFAULT
     assert second == {**first, "api": 77}
     assert noticed == dict.fromkeys(PROCESSES, 60)
+
+
+async def test_a_limit_below_what_is_held_is_said(open_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with _server(open_folder) as (home, url):
+        await migrate(url, home)
+        address = home.file("db", "proxy.url").read_text().strip()
+        held = [await asyncpg.connect(address) for _ in range(3)]
+        await migrate(url, home, limits={**connections.BY_DEFAULT, "proxy": 3})
+        enough = capsys.readouterr().err
+        await migrate(url, home, limits={**connections.BY_DEFAULT, "proxy": 2})
+        for connection in held:
+            await connection.close()
+
+    assert enough == ""
+    assert "custody: custody_proxy holds 3 connections and may hold 2 from now on" in capsys.readouterr().err
+
+
+async def test_the_cure_of_a_role_that_another_database_shares_is_one_that_helps(open_folder: Path) -> None:
+    async with _server(open_folder) as (home, url):
+        await migrate(url, home)
+        owner, settings = await asyncpg.connect(url), load({"SERVICE_HOME": str(home.path)})
+        await owner.execute("ALTER ROLE custody_api CONNECTION LIMIT -1")
+        alone = await doctor_database.connections(owner, settings)
+        await owner.execute("CREATE DATABASE staging")
+        await owner.execute("GRANT CONNECT ON DATABASE staging TO custody_api")
+
+        shared = await doctor_database.connections(owner, settings)
+        await migrate(url, home)
+        after = (await _limits(url))["api"]
+        assert shared.cure is not None
+        await owner.execute(shared.cure.rpartition(": ")[2])
+        cured = await doctor_database.connections(owner, settings)
+        await owner.close()
+
+    assert (alone.found, alone.cure) == ("custody_api may hold all of the server's", "run `custody migrate`")
+    # That would not help here.
+    assert after == -1
+    assert "`custody migrate` leaves that; custody_api also in use by staging: one limit for all" in shared.found
+    assert cured.cure is None
+    assert cured.found.endswith("; custody_api also in use by staging: one limit for all together")
+
+
+@asynccontextmanager
+async def _server(folder: Path) -> AsyncIterator[tuple[places.Home, str]]:
+    """A server of a test's own, whose roles nobody else has."""
+    home = places.open_home(folder / "home")
+    server = EmbeddedPostgres(home.file("postgres"), home.file("log", "postgres.log"))
+    try:
+        yield home, await server.start()
+    finally:
+        await server.stop()
 
 
 async def _limits(url: str) -> dict[str, int]:
