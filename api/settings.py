@@ -8,8 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from custody.chains import prices, table
-from custody.chains.node_shares import QUESTIONS_A_MINUTE
+from custody.chains import node_shares, prices, table
 from custody.identity.oidc_provider import SECRET_PREFIX
 from custody.kit import environment, metrics_address, name_server, oauth_endpoints, quota_settings, quotas, server_urls
 from custody.kit.oauth_endpoints import OAuthName
@@ -112,7 +111,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         production=environment.choice(source, "SERVICE_ENV", ("development", "production")) == "production",
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000),
         rate_limit_anonymous_max=environment.integer(source, "SERVICE_RATE_LIMIT_ANONYMOUS_MAX", 3_000),
-        node_calls=environment.integer(source, "SERVICE_RATE_LIMIT_NODE_CALLS", QUESTIONS_A_MINUTE),
+        node_calls=environment.integer(source, node_shares.SETTING, node_shares.QUESTIONS_A_MINUTE),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
         rate_limit_store=server_urls.rate_limit_store(source),
         small_limits={

@@ -16,10 +16,13 @@ from custody.kit.windows import Windows
 # else; an order asks about eight.
 QUESTIONS_A_MINUTE: Final = 12_000
 WINDOW_SECONDS: Final = 60.0
+SETTING: Final = "SERVICE_RATE_LIMIT_NODE_CALLS"
 # Requests of one person's tenants under way at once, to each node for orders and to all for what somebody looks at;
 # more of them wait within their own time.
 ORDERS_AT_ONCE: Final = 16
 LOOKS_AT_ONCE: Final = 8
+# What is counted apart, in words.
+_KINDS: Final = {"orders": "orders", "looks": "what they look at"}
 # People and tenants remembered; those forgotten are looked up again, and what they asked stays counted.
 MAX_REMEMBERED: Final = 10_000
 
@@ -63,7 +66,12 @@ class NodeShare:
     def _spend(self, kind: str, questions: int) -> None:
         asked, seconds = self._count(kind, questions)
         if self._most and asked > self._most:
-            raise NodeCallsSpent(retry_after=max(1, math.ceil(seconds)))
+            wait = max(1, math.ceil(seconds))
+            raise NodeCallsSpent(
+                f"This tenant, with others of the same person, may ask the nodes {self._most:,} questions a minute for "
+                f"{_KINDS[kind]} ({SETTING}); retry in {wait} s, or ask the operator for more.",
+                retry_after=wait,
+            )
 
 
 class NodeShares:

@@ -15,11 +15,10 @@ from custody.simulation.types import Need, Simulated
 async def simulate(ports: Ports, caller: TenantCaller | AgentCaller, ref: AgentRef, question: Question) -> Simulated:
     """The decision, and what it rests on; nothing is written. Fails where signing would fail without a decision."""
     preparation = await prepared(ports, ref, question.request)
-    if isinstance(preparation.problem, NodeCallsSpent):
-        raise preparation.problem
     said = (await ports.workers.ask(Simulate(ref.agent, question, preparation.prepared), caller)).answer
-    if said.needs_node and not _missing(preparation):
-        # The node expects it to fail: signing would say the same, with the same reason.
+    spent = isinstance(preparation.problem, NodeCallsSpent)
+    if said.needs_node and (spent or not _missing(preparation)):
+        # The node expects it to fail, or may not be asked: signing would say the same, with the same reason.
         raise preparation.problem  # type: ignore[misc]
     needed = _needed(said, preparation)
     return Simulated(said.decision, said.results, said.effects, said.fee, said.budgets, needed)

@@ -13,7 +13,7 @@ from eth_account.typed_transactions import TypedTransaction
 from hexbytes import HexBytes
 
 from custody.chains.node_shares import LOOKS_AT_ONCE, ORDERS_AT_ONCE
-from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, new_tenant, rule
 from tests.fixtures.deployments import partner_of
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import member, sign_in
@@ -133,7 +133,10 @@ def spend(ask: Callable[[], httpx.Response]) -> None:
     answers = [ask() for _ in range(FEW + 1)]
     assert {answer.status_code for answer in answers} == {200, 429}
     assert answers[-1].json()["data"]["code"] == "node_calls_spent"
-    assert 1 <= int(answers[-1].headers["Retry-After"]) <= 60
+    assert 1 <= (seconds := int(answers[-1].headers["Retry-After"])) <= 60
+    said = answers[-1].json()["error"]
+    assert f"may ask the nodes {FEW} questions a minute for " in said
+    assert f"(SERVICE_RATE_LIMIT_NODE_CALLS); retry in {seconds} s" in said
 
 
 def look(agent: Agent) -> httpx.Response:
@@ -176,6 +179,26 @@ def test_an_order_that_needs_no_node_is_signed(narrow: Service) -> None:
         spend(lambda: agents[0].sign(broadcast=True))
 
         assert nonce_of(agents[1].sign(**MET)) == 7
+
+
+def test_a_simulation_says_what_is_known_without_a_node(narrow: Service) -> None:
+    with ExitStack() as ends:
+        spender, refused, other = tenants_of_one_person(narrow, ends)
+        refusing = rule("approved-addresses", mode="whitelist", addresses=[OTHER_ADDRESS])
+        of_refused, of_other = refused.agent(refusing), other.agent()
+        payer = spender.agent()
+        spend(lambda: payer.sign(broadcast=True))
+
+        def simulated(agent: Agent, **more: Any) -> httpx.Response:
+            body = {"kind": "evm", "request": {"to": ADDRESS, "value": "1", **more}}
+            return agent.post(f"/vault/{agent.id}/simulate", json=body)
+
+        never, unknown, met = simulated(of_refused), simulated(of_other), simulated(of_other, **MET, broadcast=False)
+
+        assert (never.status_code, never.json()["data"].get("decision")) == (200, "refuse")
+        # The control: what a node would have to say first.
+        assert (unknown.status_code, unknown.json()["data"]["code"]) == (429, "node_calls_spent")
+        assert (met.json()["data"].get("decision"), met.json()["data"].get("needed")) == ("sign", [])
 
 
 def test_an_order_that_was_signed_is_sent_though_nothing_more_may_be_asked(narrow: Service, node: HoldingNode) -> None:
