@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
 from custody.kit.errors import TooMany
+from custody.kit.turns import Turn
 
 # What is no longer than this is nobody's share.
 FREE_BYTES = 64 * 1024
@@ -59,17 +60,20 @@ class Held:
 
     @asynccontextmanager
     async def turn(self, name: str, size: int, *, reads: bool) -> AsyncIterator[None]:
-        """Wait until few enough long bodies and answers are worked on; a short one never waits."""
+        """Wait until few enough long bodies and answers are worked on; a short one never waits.
+
+        A request with a long body that waits for a node is not worked on meanwhile.
+        """
         if size <= FREE_BYTES:
             yield
             return
-        turn = self._turns.setdefault(name, asyncio.Semaphore(MAX_LONG_AT_ONCE))
-        async with turn:
-            if not reads:
+        seats = self._turns.setdefault(name, asyncio.Semaphore(MAX_LONG_AT_ONCE))
+        if not reads:
+            async with Turn(seats):
                 yield
-                return
-            async with self._read_alone():
-                yield
+            return
+        async with seats, self._read_alone():
+            yield
 
     @asynccontextmanager
     async def _read_alone(self) -> AsyncIterator[None]:

@@ -18,6 +18,7 @@ import msgspec
 
 from custody.chains.node_shares import NodeShare
 from custody.chains.orders import Prepared
+from custody.kit import turns
 from custody.kit.errors import UpstreamFailed
 
 CONNECT_SECONDS, READ_SECONDS = 2.0, 10.0
@@ -222,7 +223,8 @@ class Rpc:
         # A single question is not wrapped: some nodes take no batches.
         content = msgspec.json.encode(requests if len(requests) > 1 else requests[0])
         try:
-            body = await self._post(url, content, seconds)
+            async with turns.aside():
+                body = await self._post(url, content, seconds)
         except RpcSilent:
             if all(method not in _HEAVY for method, _ in queries):
                 self._silent[url] = asyncio.get_running_loop().time() + SILENT_SECONDS

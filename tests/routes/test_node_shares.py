@@ -121,6 +121,23 @@ def test_one_person_has_few_orders_under_way_and_none_is_lost(wide: Service, nod
         assert {answer.result().status_code for answer in answers} == {200}
 
 
+def test_a_long_order_that_waits_for_a_node_keeps_no_other_waiting(wide: Service, node: HoldingNode) -> None:
+    long = {"to": ADDRESS, "value": "1", "data": "0x" + "00" * 40_000, "broadcast": False}
+    with closing(new_tenant(wide)) as tenant, ThreadPoolExecutor(1) as thread:
+        slow, other = tenant.agent(), tenant.agent()
+        node.hold(slow.evm_address)
+        try:
+            waits = thread.submit(slow.post, f"/vault/{slow.id}/sign", json=long, timeout=60)
+            eventually(lambda: node.held >= 1)
+
+            answer = other.post(f"/vault/{other.id}/sign", json=long, timeout=60)
+
+            assert (nonce_of(answer), waits.done(), node.held >= 1) == (5, False, True)
+        finally:
+            node.release()
+        assert nonce_of(waits.result()) == 5
+
+
 def nonce_of(answer: httpx.Response) -> int:
     """The nonce that was signed."""
     assert answer.status_code == 200, answer.text

@@ -3,6 +3,7 @@
 import asyncio
 
 from api.http.held import FREE_BYTES, MAX_KNOWN_LONG, MAX_LONG_AT_ONCE, Held
+from custody.kit import turns
 
 LONG = FREE_BYTES + 1
 
@@ -34,6 +35,50 @@ async def test_reads_that_answered_at_length_take_turns() -> None:
     held.answered("tenant", "/intents", LONG)
 
     assert await entered(held, "tenant", "/intents", 9) == MAX_LONG_AT_ONCE
+
+
+async def test_a_request_that_waits_for_a_node_lets_another_have_its_turn() -> None:
+    held, answered, done = Held(), asyncio.Event(), list[str]()
+
+    async def ask_node(name: str) -> None:
+        async with held.turn("tenant", LONG, reads=False):
+            async with asyncio.TaskGroup() as both:
+                for _ in range(2):
+                    both.create_task(wait(answered))
+            done.append(name)
+            # In its turn again, so that the others do not come between.
+            await asyncio.sleep(0)
+            done.append(name)
+
+    async with asyncio.TaskGroup() as requests:
+        for name in ("one", "two"):
+            requests.create_task(ask_node(name))
+        assert await asyncio.wait_for(entered(held, "tenant", "/agents", 3, reads=False), 5) == 3
+        async with asyncio.timeout(5), held.turn("tenant", LONG, reads=False):
+            answered.set()
+            for _ in range(9):
+                await asyncio.sleep(0)
+            assert done == []
+
+    assert done in (["one", "one", "two", "two"], ["two", "two", "one", "one"])
+
+
+async def test_a_task_that_outlives_its_request_keeps_no_turn() -> None:
+    held, answered = Held(), asyncio.Event()
+    async with held.turn("tenant", LONG, reads=False):
+        left = asyncio.create_task(wait(answered))
+        await asyncio.sleep(0)
+    answered.set()
+    await left
+
+    async with asyncio.timeout(5), held.turn("tenant", LONG, reads=False):
+        pass
+
+
+async def wait(answered: asyncio.Event) -> None:
+    """What asks a node."""
+    async with turns.aside():
+        await answered.wait()
 
 
 async def test_other_reads_and_other_tenants_wait_for_nobody() -> None:
