@@ -60,8 +60,14 @@ def of_process(process: str, environment: Mapping[str, str]) -> dict[str, str]:
     return {name: readable(name, value, environment)} if value else {}
 
 
+def files(url: str) -> list[Path]:
+    """The files that an address names, which every process that connects by it reads."""
+    query = dict(parse_qsl(urlsplit(url).query))
+    return [Path(query[key]).absolute() for key in ("sslrootcert", *_CLIENTS) if key in query]
+
+
 def _insist_on_pair(name: str, query: Mapping[str, str]) -> None:
-    """A client's certificate and its key: both, and both files are there."""
+    """A client's certificate and its key: both, and who asks can read both files."""
     given = [key for key in _CLIENTS if key in query]
     if len(given) == 1:
         lacking = next(key for key in _CLIENTS if key not in given)
@@ -69,6 +75,8 @@ def _insist_on_pair(name: str, query: Mapping[str, str]) -> None:
     for key in given:
         if not os.path.isfile(query[key]):
             raise BadSetting(name, f"{key} in its query names {query[key]}: no such file, or it cannot be seen")
+        if not os.access(query[key], os.R_OK):
+            raise BadSetting(name, f"{key} in its query names {query[key]}: uid {os.geteuid()} cannot read it")
 
 
 def _systems() -> str:

@@ -9,7 +9,7 @@ import msgspec
 from custody.kit import authority
 from custody.kit import environment as read
 from custody.kit.environment import BadSetting
-from ops import children, places
+from ops import children, places, readable_files
 from ops.runtime import Python
 from ops.settings import PROCESSES, Settings
 
@@ -52,6 +52,7 @@ class Programs:
             # It may not write beside the sources; without a cache every start would compile everything again.
             found["PYTHONPYCACHEPREFIX"] = str(self._home.file(process, "compiled"))
             found["HOME"] = str(self._home.file(process))
+            readable_files.insist(process, found, uid)
         command, seconds = (str(python.program), "-m", module), _STOP_SECONDS.get(process, 10.0)
         if process == "api":
             seconds += read.integer(self._settings.environment, "SERVICE_API_DRAIN_SECONDS", 0, high=60)

@@ -77,14 +77,14 @@ def test_the_proxy_runs_without_its_librarys_assertions(home: places.Home) -> No
     assert proxy.environment["PYTHONOPTIMIZE"] == "1"
 
 
-def test_the_proxys_authority_is_made_where_its_variables_say(home: places.Home, tmp_path: Path) -> None:
-    given = {name: str(tmp_path / name) for name in ("SERVICE_PROXY_CA_FILE", "SERVICE_PROXY_CA_KEY_FILE")}
+def test_the_proxys_authority_is_made_where_its_variables_say(home: places.Home, open_folder: Path) -> None:
+    given = {name: str(open_folder / name) for name in ("SERVICE_PROXY_CA_FILE", "SERVICE_PROXY_CA_KEY_FILE")}
     settings = load({"SERVICE_HOME": str(home.path), **given})
 
     (proxy,) = Programs(settings, home).workers("proxy", "proxy_addon", python_for(home))
 
     found = {name: Path(proxy.environment[name]) for name in given}
-    assert found == {name: tmp_path / name for name in given}
+    assert found == {name: open_folder / name for name in given}
     assert [stat.S_IMODE(file.stat().st_mode) for file in found.values()] == [0o644, 0o600]
 
 
@@ -97,6 +97,48 @@ def test_an_authority_of_the_operators_must_be_the_proxys_to_read(home: places.H
 
     with pytest.raises(BadSetting, match=f"chown 64714 {key}"):
         programs.workers("proxy", "proxy_addon", python_for(home))
+
+
+NAMED = [
+    ("signer", "SERVICE_USER_WALLET_POLICIES_FILE"),
+    ("identity", "SERVICE_QUOTAS_FILE"),
+    ("api", "SERVICE_PRICES_FILE"),
+    ("scheduler", "SERVICE_WEBHOOK_EXTRA_CA_FILE"),
+    ("proxy", "SERVICE_PROXY_EXTRA_CA_FILE"),
+    ("api", "SSL_CERT_FILE"),
+    ("signer", "sslkey"),
+]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give processes uids of their own")
+@pytest.mark.parametrize(("process", "name"), NAMED)
+def test_a_file_that_root_can_read_and_its_process_cannot_is_refused(
+    home: places.Home, open_folder: Path, process: str, name: str
+) -> None:
+    folder = open_folder / "certain"
+    folder.mkdir(mode=0o755)
+    file = folder / "file"
+    file.touch()
+    given = {"SERVICE_HOME": str(home.path), name: str(file)}
+    if name == "sslkey":
+        # What `custody migrate` makes of the owner's address.
+        address = f"postgresql://custody_{process}:pw@h/d?sslcert={file}&sslkey={file}"
+        home.file("db", f"{process}.url").write_text(address)
+    variable = "SERVICE_DATABASE_URL" if name == "sslkey" else name
+    programs = Programs(load(given), home)
+
+    for mode, of_folder in ((0o600, 0o755), (0o644, 0o700)):
+        file.chmod(mode)
+        folder.chmod(of_folder)
+        with pytest.raises(
+            BadSetting, match=f"^{variable}: {process} cannot read {file}: give uid {home.uid_of(process)}"
+        ):
+            programs.workers(process, process, python_for(home))
+    # The control: its own uid is asked, not whether everybody may.
+    folder.chmod(0o711)
+    file.chmod(0o400)
+    os.chown(file, home.uid_of(process) or 0, 0)
+    programs.workers(process, process, python_for(home))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give processes uids of their own")
