@@ -16,22 +16,30 @@ def neighbours(settings: Settings) -> Finding:
     subject, base = "uids", settings.uid_base
     own = f"{base} to {max(places.uids(base).values())}"
     supervisor = running.find(settings.home)
-    separate = any(found in places.uids(base).values() for found in _owners(settings.home))
-    if supervisor is None or not separate:
-        return Finding(subject, f"{own}, unused: `custody up` does not run here, or without uids of its own")
+    if supervisor is None:
+        why = "`custody up` does not run in this state folder, and who else starts the processes chooses their uids"
+        return Finding(subject, f"not looked at: {why}")
+    if not any(found in places.uids(base).values() for found in _owners(settings.home)):
+        return Finding(subject, f"not looked at: `custody up` runs here without uids of its own ({own} unused)")
     families = dict(_families())
+    if not any(
+        uid in places.uids(base).values() and _descends(pid, supervisor.pid, families)
+        for pid, (uid, _) in families.items()
+    ):
+        return Finding(subject, f"{own}, and not looked at: {_PROCESSES} shows no process of other users here")
     others = sorted(
         pid
         for pid, (uid, _) in families.items()
         if uid in places.uids(base).values() and not _descends(pid, supervisor.pid, families)
     )
+    also = f". {given}" if (given := places.also_given(base)) else ""
     if not others:
-        return Finding(subject, f"{own}, of this deployment alone")
+        return Finding(subject, f"{own}, of this deployment alone among {len(families)} processes{also}")
     named = ", ".join(map(str, others[:_NAMED])) + (" and more" if len(others) > _NAMED else "")
     return Finding(
         subject,
         f"{own}, and processes of another deployment run under them ({named}): each can read the other's keys. "
-        f"{places.BASE_VARIABLE} keeps them apart (docs/one-host.md)",
+        f"{places.BASE_VARIABLE} keeps them apart (docs/one-host.md){also}",
     )
 
 

@@ -1,19 +1,20 @@
 """The state folder: which files lie where, and which process owns them. Its place is SERVICE_HOME.
 
-Started as root, every process gets a uid of its own, taken from a range that no distribution hands out, or from the one
-that SERVICE_UID_BASE begins, and without creating users. That needs a state folder which those uids can enter. We never
-change a folder that is not ours, so below a closed folder (a checkout in root's home) the Python processes keep root's
-uid and the caller is told.
+Started as root, every process gets a uid of its own, taken from a range that no distribution gives to users, or from
+the one that SERVICE_UID_BASE begins, and without creating users. That needs a state folder which those uids can enter.
+We never change a folder that is not ours, so below a closed folder (a checkout in root's home) the Python processes
+keep root's uid and the caller is told.
 """
 
 import contextlib
 import fcntl
+import grp
 import hashlib
 import os
 import pwd
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,12 @@ def uids(base: int) -> dict[str, int]:
 
 
 UIDS: Final = uids(UID_BASE)
+# systemd gives any uid of these that has no name to a service with DynamicUser=, also one that runs here.
+_DYNAMIC: Final = range(61184, 65520)
+# Free in systemd's table and below 2^16, so that it is there in containers too.
+UNGIVEN_BASE: Final = 60800
+_SYSTEMD: Final = Path("/run/systemd/system")
+_SUBORDINATE: Final = (Path("/etc/subuid"), Path("/etc/subgid"))
 # sun_path holds 108 bytes with its NUL; ".s.PGSQL.5432.lock" is the longest name put behind a socket folder.
 LONGEST_SOCKET_FOLDER = 106 - len("/.s.PGSQL.5432.lock")
 
@@ -65,17 +72,52 @@ def uid_base(environment: Mapping[str, str]) -> int:
     return base
 
 
-def unused_uid_base(environment: Mapping[str, str]) -> int:
-    """The same, for a check before the start: the uids are those of no user of this machine."""
+def unused_uid_base(environment: Mapping[str, str], subordinate: Iterable[Path] = _SUBORDINATE) -> int:
+    """The same, for a check before the start: the uids are those of nobody on this machine.
+
+    Who has a range of `subordinate` ids becomes any of them in a container of theirs, and so reads our keys.
+    """
     base = uid_base(environment)
     for uid in uids(base).values():
-        with contextlib.suppress(KeyError):
-            user = pwd.getpwuid(uid).pw_name
+        if owner := _owner_of(uid) or next(filter(None, (_lender(file, uid) for file in subordinate)), None):
             complaint = (
-                f"uid {uid} is that of {user}; choose a multiple of {_STEP} from which on {len(_NAMES)} are free"
+                f"uid {uid} is that of {owner}; choose a multiple of {_STEP} from which on {len(_NAMES)} are free, "
+                f"such as {UNGIVEN_BASE} (docs/one-host.md)"
             )
             raise BadSetting(BASE_VARIABLE, complaint)
     return base
+
+
+def _owner_of(number: int) -> str | None:
+    with contextlib.suppress(KeyError):
+        return pwd.getpwuid(number).pw_name
+    with contextlib.suppress(KeyError):
+        return f"the group {grp.getgrgid(number).gr_name}"
+    return None
+
+
+def _lender(file: Path, number: int) -> str | None:
+    """Whose range in a file of subordinate ids has this one; a line that is none is not ours to judge."""
+    try:
+        lines = file.read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        owner, _, numbers = line.partition(":")
+        first, _, count = (part.strip() for part in numbers.partition(":"))
+        if first.isdecimal() and count.isdecimal() and int(first) <= number < int(first) + int(count):
+            return f"containers of {owner} ({file})"
+    return None
+
+
+def also_given(base: int, systemd: Path = _SYSTEMD) -> str | None:
+    """A sentence where systemd runs and may give uids of this base to a service of its own choice."""
+    if not systemd.is_dir() or not set(uids(base).values()) & set(_DYNAMIC):
+        return None
+    return (
+        f"{BASE_VARIABLE}: systemd may give a uid from {base} on to a service with DynamicUser= ({_DYNAMIC.start} to "
+        f"{_DYNAMIC.stop - 1}), which then reads the keys; {UNGIVEN_BASE} is out of its range (docs/one-host.md)"
+    )
 
 
 def open_home(path: Path, base: int = UID_BASE) -> Home:

@@ -132,6 +132,8 @@ class Supervisor:
     def _say_how_separate(self) -> None:
         if os.geteuid() == 0 and not self.home.separate:
             say(f"Note: users cannot enter {self.home.path}, so the processes share root's uid (a first try only).")
+        if self.home.separate and (given := places.also_given(self.home.uid_base)):
+            say(f"Note: {given}.")
 
     async def _until_ports_are_free(self) -> None:
         deadline = time.monotonic() + _PORT_SECONDS

@@ -5,6 +5,7 @@ instead of into the log of a process that will not start. A variable that has no
 list of what there is: the page of settings (docs/environment.md) has a row for each, and a test compares the two.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -144,6 +145,9 @@ def check(environment: Mapping[str, str]) -> list[str]:
     for name in ours:
         if name in KNOWN:
             _named(partial(KNOWN[name].look, environment, name))
+    if os.geteuid() == 0:
+        # The processes run under the usual uids where none are chosen.
+        _named(partial(places.unused_uid_base, environment))
     _named(partial(table.load, environment))
     return [name for name in ours if name not in KNOWN and not name.startswith(PREFIXES)]
 

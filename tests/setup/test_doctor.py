@@ -13,7 +13,7 @@ import pytest
 
 from custody.kit import authority
 from custody.kit.environment import BadSetting
-from ops import doctor, owners, places, running
+from ops import doctor, doctor_uids, owners, places, running
 from ops.runtime import PROJECT
 from ops.settings import load
 from tests.fixtures.postgres import Database
@@ -144,6 +144,20 @@ def test_a_free_port_of_the_proxy_is_well() -> None:
         port = listener.getsockname()[1]
 
     assert doctor.proxy_port(load({"SERVICE_PROXY_PORT": str(port)})).cure is None
+
+
+def test_uids_that_were_not_looked_at_are_not_called_alone(tmp_path: Path) -> None:
+    settings = load({"SERVICE_HOME": str(tmp_path)})
+    nothing_runs = doctor_uids.neighbours(settings).found
+    holds = places.Lock(tmp_path / "lock")
+    holds.take()
+    running.note(tmp_path, running.Running(os.getpid(), settings.api_url, settings.proxy_url, None))
+
+    without_own = doctor_uids.neighbours(settings).found
+    holds.release()
+
+    assert nothing_runs.startswith("not looked at: `custody up` does not run in this state folder")
+    assert without_own == "not looked at: `custody up` runs here without uids of its own (64710 to 64716 unused)"
 
 
 def test_a_free_port_beside_a_running_supervisor_is_wrong(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Two deployments on one host: under two bases of uids neither is anything to the other, under one they are one."""
 
 import os
+import pwd
+import re
 import socket
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 from custody.kit.environment import BadSetting
 from custody.protocol.frames import VERSION, Hello
 from custody.protocol.framing import frame
-from ops import places
+from ops import places, variables
 from tests.fixtures.brought_up import BroughtUp, brought_up, custody
 from tests.outside.processes import PROJECT
 
@@ -100,7 +102,9 @@ def test_a_process_of_another_base_is_nothing_here(open_folder: Path) -> None:
         assert other == dict.fromkeys(("key", "address", "database"), "PermissionError") | dict.fromkeys(
             ("sign", "reveal", "identity"), "closed"
         )
-        assert "ok     uids: 64720 to 64726, of this deployment alone" in alone
+        assert re.search(
+            r"^ok     uids: 64720 to 64726, of this deployment alone among \d+ processes", alone, re.MULTILINE
+        )
         assert {Path(f"{home}/signer").stat().st_uid for home in (one, two)} == {OURS["signer"], OTHERS["signer"]}
 
     # Its files are those of its first base.
@@ -118,8 +122,26 @@ def _given_to_another_base(home: Path) -> None:
     """As the page says."""
     page = (PROJECT / "docs/one-host.md").read_text()
     (script,) = (text.split("```")[0] for text in page.split("```sh\n") if text.startswith("for n in 0 1 2 3 4 5 6"))
-    script = script.replace("64720", "64740").replace("64710", "64720")
+    script = script.replace("60800", "64740").replace("64710", "64720")
     subprocess.run(["sh", "-ec", script], env={"PATH": os.defpath, "SERVICE_HOME": str(home)}, check=True)
+
+
+@ROOT
+def test_a_folder_of_sockets_elsewhere_goes_to_another_base_too(open_folder: Path) -> None:
+    home = open_folder / ("long" * 20)
+    made = places.open_home(home, 64720)
+    elsewhere = places.socket_folder(made.file("run"), owner=OURS["signer"], mode=0o711)
+    try:
+        assert home not in elsewhere.parents
+        with pytest.raises(OSError, match="belongs to another user"):
+            places.socket_folder(made.file("run"), owner=places.uids(64740)["signer"], mode=0o711)
+
+        _given_to_another_base(home)
+
+        again = places.socket_folder(made.file("run"), owner=places.uids(64740)["signer"], mode=0o711)
+        assert (again, again.stat().st_uid) == (elsewhere, places.uids(64740)["signer"])
+    finally:
+        elsewhere.rmdir()
 
 
 @ROOT
@@ -138,6 +160,39 @@ def test_the_doctor_names_a_process_of_another_deployment(open_folder: Path) -> 
 def test_a_base_that_cannot_be_is_refused_by_name(base: str) -> None:
     with pytest.raises(BadSetting, match="SERVICE_UID_BASE: must be"):
         places.uid_base({"SERVICE_UID_BASE": base})
+
+
+@pytest.mark.parametrize(
+    ("range_of", "refused"),
+    [("65000:100", False), ("60806:65536", True), ("60807:65536", False), ("60000:801", True), ("60000:800", False)],
+)
+def test_a_base_in_a_range_of_containers_is_refused(tmp_path: Path, range_of: str, refused: bool) -> None:
+    file = tmp_path / "subuid"
+    file.write_text(f"# no range\nsomebody:100000\nbuilder:{range_of}\n")
+    given, files = {"SERVICE_UID_BASE": "60800"}, (tmp_path / "absent", file)
+    if not refused:
+        assert places.unused_uid_base(given, files) == 60800
+        return
+    with pytest.raises(BadSetting, match=f"SERVICE_UID_BASE: uid 6080[06] is that of containers of builder .{file}"):
+        places.unused_uid_base(given, files)
+
+
+def test_a_base_of_which_systemd_gives_uids_is_said_where_it_runs(tmp_path: Path) -> None:
+    given = [places.also_given(base, tmp_path) for base in (61170, 61180, 64710, 65510, 65520)]
+
+    assert [sentence is not None for sentence in given] == [False, True, True, True, False]
+    assert "SERVICE_UID_BASE: systemd may give a uid from 61180 on to a service with DynamicUser=" in str(given[1])
+    assert places.also_given(places.UNGIVEN_BASE, tmp_path) is None
+    # The control: another init gives none.
+    assert places.also_given(64710, tmp_path / "absent") is None
+
+
+def test_the_default_base_is_looked_at_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What root would be told, also where another user runs this.
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: pwd.struct_passwd(("taken", "", uid, uid, "", "", "")))
+    with pytest.raises(BadSetting, match="SERVICE_UID_BASE: uid 64710 is that of taken"):
+        variables.check({})
 
 
 def test_ranges_are_the_same_or_apart() -> None:
