@@ -78,8 +78,7 @@ async def write(
     connection: Any, identity: Identity, call: Call[ProvenTenant], clients: list[AppClient], mode: Mode
 ) -> list[AppClientTimes]:
     """Write them in an act that has begun; when each was made and last changed."""
-    before = await stored(connection, identity, call.caller.tenant)
-    named = {client.id: client for client in clients}
+    before, named = await stored(connection, identity, call.caller.tenant), {client.id: client for client in clients}
     if mode == "create" and (taken := sorted(named.keys() & before.keys())):
         raise AppClientTaken(f"An app client with the id {taken[0]!r} already exists.")
     after = named if mode == "replace_all" else before | named
