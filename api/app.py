@@ -12,6 +12,7 @@ from sanic import Request, Sanic
 from sanic.exceptions import SanicException
 from sanic.response import HTTPResponse
 
+from api.areas.webhooks import stream
 from api.http import bodies, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
 from api.http.cors import Preflights, is_preflight
 from api.http.endpoint import Endpoint
@@ -40,7 +41,6 @@ from custody.protocol.client import SignerClient
 from custody.protocol.command import WorkerName
 from custody.protocol.common import Status
 from custody.protocol.workers import Workers
-from custody.webhooks import stream
 
 log = logger("api")
 # Bytes of a request line and its headers.
@@ -76,7 +76,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         dns=DnsRecords(settings.dns_server),
     )
     await refuse_forgetful(settings.database_url)
-    await models.load("custody.accounts.models")
+    await models.load("api.areas.accounts.models")
     app: Sanic[Any, Any] = Sanic("custody", configure_logging=False, request_class=CheckedRequest)
     app.config.update(
         AUTO_EXTEND=False,

@@ -11,10 +11,10 @@ from datetime import timedelta
 
 import asyncpg
 
+from api.areas.audit import search
+from api.areas.audit.types import AuditQuery
 from bench.__main__ import say
 from bench.deployment import Deployment
-from custody.audit import search
-from custody.audit.types import AuditQuery
 from custody.kit import clock, db
 from custody.kit.callers import Origin
 from custody.kit.tenant_semaphore import TenantSemaphore

@@ -11,8 +11,11 @@ from typing import Any
 import msgspec
 from sanic import Request
 
+from api.areas.agents import store as agents
+from api.areas.people import store as people
+from api.areas.people.store import Standing
+from api.areas.tenants import credential_store
 from api.http.who import Kind, Who
-from custody.agents import store as agents
 from custody.identity.mfa import counted, is_fresh, max_age
 from custody.kit import clock, tokens
 from custody.kit.cache import Cache
@@ -30,8 +33,6 @@ from custody.kit.db import Pool
 from custody.kit.errors import Forbidden, Invalid, Unauthenticated
 from custody.kit.jwt import AgentClaims, Claims, SessionClaims, TokenKeys, UnknownKey
 from custody.kit.refs import AgentRef
-from custody.people import store as people
-from custody.people.store import Standing
 from custody.ports import Ports
 from custody.protocol.command import WorkerName
 from custody.protocol.common import PublicKeys
@@ -44,7 +45,6 @@ from custody.protocol.identity.tenants import (
     VouchedTenant,
 )
 from custody.protocol.refusals import NotForPages, SessionBound, WrongRole, mfa_required
-from custody.tenants import credential_store
 
 # How long the signer's word about a row counts while the row says the same. What a revocation takes away is gone from
 # the row, or says something else: this only bounds what a row put back could gain, and costs a question a minute.

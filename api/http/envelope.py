@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 from sanic.response import HTTPResponse
 
+from api.areas.people.device_types import OAuthRefused
 from api.http.errors import status_of
 from api.http.response import Response
 from custody.kit.answers import Recorded, Throttled
 from custody.kit.errors import CustodyError, Invalid
-from custody.people.device_types import OAuthRefused
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 JSON = "application/json"

@@ -1,11 +1,8 @@
 """Accounts: wallets of agents under one name, with what they hold; the same at `/accounts` and `/v1/accounts`."""
 
-from api.http.bodies import MAX_METADATA_BODY
-from api.http.endpoint import Routes
-from api.http.who import tenant_read, tenant_write
-from custody.accounts import accounts, aggregations
-from custody.accounts import balance as balances
-from custody.accounts.types import (
+from api.areas.accounts import accounts, aggregations
+from api.areas.accounts import balance as balances
+from api.areas.accounts.types import (
     AccountAbsent,
     AccountAggregation,
     AccountBalance,
@@ -34,8 +31,11 @@ from custody.accounts.types import (
     UnknownWallet,
     WalletTwice,
 )
+from api.areas.funds.types import BadToken, TooManyTokens
+from api.http.bodies import MAX_METADATA_BODY
+from api.http.endpoint import Routes
+from api.http.who import tenant_read, tenant_write
 from custody.chains.node_shares import NodeCallsSpent
-from custody.funds.types import BadToken, TooManyTokens
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Frozen

@@ -1,5 +1,7 @@
 """The tenant's approval queue."""
 
+from api.areas.signing import approvals
+from api.areas.signing.approvals import NotApproved
 from api.http.bodies import MAX_VOTE_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read
@@ -25,8 +27,6 @@ from custody.kit.reading import SearchesBusy, SearchingAlready, SearchTooSlow
 from custody.ports import Ports
 from custody.protocol.signer.orders import Approve, Deny
 from custody.protocol.signer.refusals import ApprovalAbsent
-from custody.signing import approvals
-from custody.signing.approvals import NotApproved
 
 routes = Routes("/approvals", tag="Approvals")
 

@@ -1,8 +1,8 @@
 """Keys by which people vote on orders."""
 
+from api.areas.approvals import key_store
 from api.http.endpoint import Routes
 from api.http.who import asking, session
-from custody.approvals import key_store
 from custody.approvals.types import NewApproverKeyBody
 from custody.identity.roles import READERS
 from custody.kit.answers import Answered

@@ -1,12 +1,12 @@
 """The audit trail: searched, exported with its proofs, and the checkpoints of its log."""
 
+from api.areas.audit import export, search
+from api.areas.audit.export import LogDamaged, NotSealedYet
+from api.areas.audit.filters import BadFilter
+from api.areas.audit.search import TooWide
+from api.areas.audit.types import AuditCheckpoint, AuditExportQuery, AuditPage, AuditQuery
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa
-from custody.audit import export, search
-from custody.audit.export import LogDamaged, NotSealedYet
-from custody.audit.filters import BadFilter
-from custody.audit.search import TooWide
-from custody.audit.types import AuditCheckpoint, AuditExportQuery, AuditPage, AuditQuery
 from custody.kit.alone import ReadingAlready
 from custody.kit.answers import Document
 from custody.kit.callers import SessionCaller

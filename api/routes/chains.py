@@ -1,9 +1,9 @@
 """The chains that orders can be for."""
 
+from api.areas.chains import shown
+from api.areas.chains.shown import ChainSeen
 from api.http.endpoint import Routes
 from api.http.who import public
-from custody.chains import shown
-from custody.chains.shown import ChainSeen
 from custody.ports import Ports
 
 routes = Routes("/chains", tag="System")

@@ -1,11 +1,11 @@
 """One agent at a glance."""
 
+from api.areas.dashboard import agent as use_case
+from api.areas.dashboard.agent import Dashboard
+from api.areas.policies.store import PolicyUnreadable
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
-from custody.dashboard import agent as use_case
-from custody.dashboard.agent import Dashboard
 from custody.kit.refs import AgentRef
-from custody.policies.store import PolicyUnreadable
 from custody.ports import Ports
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered
 

@@ -1,12 +1,12 @@
 """The stream of a tenant's events."""
 
+from api.areas.webhooks import stream
 from api.http.endpoint import Routes
 from api.http.who import tenant_read
 from custody.kit.answers import Streamed
 from custody.kit.callers import TenantCaller
 from custody.kit.quotas import DailyQuotaExceeded
 from custody.ports import Ports
-from custody.webhooks import stream
 from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
 
 routes = Routes("/events", tag="Events")

@@ -1,5 +1,7 @@
 """Intents: what is proposed, authorised by a person, and then carried out."""
 
+from api.areas.signing import intents
+from api.areas.signing.intents import Executed, IntentTypeRequired, PayloadTooLarge
 from api.http.bodies import MAX_INTENT_BODY, MAX_METADATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read
@@ -51,8 +53,6 @@ from custody.protocol.signer.refusals import (
     UnknownApprover,
     UnknownChain,
 )
-from custody.signing import intents
-from custody.signing.intents import Executed, IntentTypeRequired, PayloadTooLarge
 
 routes = Routes("/intents", tag="Intents")
 _STEP = (AdministrationMoving, AgentAbsent, IntentAbsent, IntentChanged, IntentClosed, IntentTampered)

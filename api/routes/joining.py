@@ -1,12 +1,12 @@
 """Joining a tenant by an invitation."""
 
+from api.areas.people import invitations
+from api.areas.people.invitation_types import AcceptBody
 from api.http.endpoint import Routes
 from api.http.who import asking
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.quotas import QuotaExceeded
-from custody.people import invitations
-from custody.people.invitation_types import AcceptBody
 from custody.ports import Ports
 from custody.protocol.identity.invitations import AcceptedInvitation, AcceptInvitation
 from custody.protocol.identity.refusals import (

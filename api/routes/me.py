@@ -1,11 +1,11 @@
 """What a credential is."""
 
+from api.areas.tenants import me
+from api.areas.tenants.me import CredentialEnded
 from api.http.endpoint import Routes
 from api.http.who import anybody
 from custody.kit.callers import Caller
 from custody.ports import Ports
-from custody.tenants import me
-from custody.tenants.me import CredentialEnded
 from custody.tenants.types import Me
 
 routes = Routes("/me", tag="Credentials")

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from api.areas.health import ready as readiness
+from api.areas.health.ready import Ready
 from api.http.endpoint import Routes
 from api.http.who import public
-from custody.health import ready as readiness
-from custody.health.ready import Ready
 from custody.kit.answers import NotReady
 from custody.kit.described import described
 from custody.ports import Ports

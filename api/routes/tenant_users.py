@@ -1,12 +1,12 @@
 """The people of a tenant, as its owners and admins see them."""
 
+from api.areas.people import look_up
+from api.areas.people.user_types import TenantUser, TenantUsersQuery
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa
 from custody.identity.provisioning import BadExternalId
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed
-from custody.people import look_up
-from custody.people.user_types import TenantUser, TenantUsersQuery
 from custody.ports import Ports
 
 routes = Routes("/user/me/tenants/<tenant_id>/users", tag="Tenant users")

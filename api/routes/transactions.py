@@ -1,5 +1,7 @@
 """What all agents of a tenant asked for."""
 
+from api.areas.transactions import history
+from api.areas.transactions.history import BadPart
 from api.http.endpoint import Routes
 from api.http.who import tenant_read
 from custody.kit.alone import ReadingAlready
@@ -8,8 +10,6 @@ from custody.kit.callers import TenantCaller
 from custody.kit.instants import BadTime
 from custody.kit.reading import SearchesBusy, SearchingAlready, SearchTooSlow
 from custody.ports import Ports
-from custody.transactions import history
-from custody.transactions.history import BadPart
 from custody.transactions.types import TenantTransactionQuery, TransactionPage
 
 routes = Routes("/transactions", tag="Transactions")

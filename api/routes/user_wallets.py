@@ -1,5 +1,14 @@
 """Wallets of the person who is signed in, in their own tenant."""
 
+from api.areas.user_wallets import wallets
+from api.areas.user_wallets.types import (
+    UserImportBody,
+    UserSignerBody,
+    UserSignerQuery,
+    UserSigners,
+    UserWalletBody,
+    UserWalletQuery,
+)
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking
 from api.routes.vault.imports import MAX_IMPORT_BODY
@@ -44,15 +53,6 @@ from custody.protocol.signer.user_wallets import (
     UserImported,
     UserImportSession,
     UserWallet,
-)
-from custody.user_wallets import wallets
-from custody.user_wallets.types import (
-    UserImportBody,
-    UserSignerBody,
-    UserSignerQuery,
-    UserSigners,
-    UserWalletBody,
-    UserWalletQuery,
 )
 
 routes = Routes("/user/me", tag="Your wallets")

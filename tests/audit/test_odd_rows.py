@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from custody.audit import columns, store, verify
+from api.areas.audit import store
+from custody.audit import columns, verify
 from tests.audit.sealed import ODD_ROW, Log, as_before_there_were_bounds, lines, verified
 from tests.audit.test_sealing import places, stopped, waiting
 from tests.fixtures.signer_socket import greeted

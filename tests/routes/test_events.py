@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from custody.webhooks.stream import RECHECK_SECONDS
+from api.areas.webhooks.stream import RECHECK_SECONDS
 from tests.fixtures.callers import Agent, Client, Tenant, new_tenant, platform_client
 from tests.fixtures.deployments import partner_of
 from tests.fixtures.eventually import eventually

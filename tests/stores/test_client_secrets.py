@@ -8,9 +8,9 @@ from typing import Any
 import asyncpg
 import pytest
 
+from api.areas.sign_on.client_secrets import OidcSecretAmbiguous, secret_of
 from custody.identity.oidc_provider import InvalidOidcProvider, variable_prefix
 from custody.kit.db import Pool, close_pool, open_pool
-from custody.sign_on.client_secrets import OidcSecretAmbiguous, secret_of
 from tests.fixtures.postgres import Database
 
 

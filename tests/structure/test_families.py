@@ -2,14 +2,14 @@
 
 import typing
 
+from api.areas.funds.read import TOKENS
+from api.areas.simulation import past
 from custody.chains.families import FAMILIES, WALLETS
 from custody.chains.families import KINDS as KIND_NAMES
 from custody.chains.family import SigningFamily
 from custody.chains.nodes import NODES
 from custody.chains.orders import ORDERS
-from custody.funds.read import TOKENS
 from custody.protocol.signer.agents import WalletAddresses
-from custody.simulation import past
 from custody.transactions.types import TransactionQuery
 from custody.tx_tracking.follow import LOOKS
 from signer.orders import KINDS

@@ -9,6 +9,8 @@ import jsonschema_rs
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
+from api.areas.signing.answers import EvmSigned
+from api.areas.signing.types import Decided, Pending, PolicyRateLimited, PolicyRefused
 from api.http import openapi
 from api.http.answers import returned_by
 from api.http.endpoint import Declared, Endpoint, Options, Routes
@@ -16,8 +18,6 @@ from api.http.who import public
 from api.routes import endpoints
 from custody.kit.answers import Answered, Created, Document
 from custody.kit.paging import Listed
-from custody.signing.answers import EvmSigned
-from custody.signing.types import Decided, Pending, PolicyRateLimited, PolicyRefused
 from tests.outside.processes import PROJECT
 
 TABLE = endpoints()

@@ -10,6 +10,9 @@ import typing
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from api.areas.signing.calls import ProposedCalls, RejectedCalls, ThrottledCalls
+from api.areas.signing.transfers import PendingTransfer, RejectedTransfer, ThrottledTransfer
+from api.areas.signing.types import Pending, PolicyRateLimited, PolicyRefused
 from api.http import (
     authorization,
     bodies,
@@ -42,9 +45,6 @@ from custody.protocol.signer.refusals import (
     SignerPermission,
     SignerUnknown,
 )
-from custody.signing.calls import ProposedCalls, RejectedCalls, ThrottledCalls
-from custody.signing.transfers import PendingTransfer, RejectedTransfer, ThrottledTransfer
-from custody.signing.types import Pending, PolicyRateLimited, PolicyRefused
 
 _ANY: tuple[type[CustodyError], ...] = (
     bodies.MalformedRequest,

@@ -16,9 +16,9 @@ from typing import Annotated, Any, TypeAliasType
 import msgspec
 from msgspec import UnsetType
 
+from api.areas.signing.questions import MessageBody, QuestionBody
 from custody.kit.described import InContract
 from custody.policies.kinds import PolicyRule
-from custody.signing.questions import MessageBody, QuestionBody
 
 REF = "#/components/schemas/{name}"
 ERROR: dict[str, Any] = {

@@ -1,16 +1,16 @@
 """Agents, their tokens, and batches of them."""
 
+from api.areas.agents import create as use_cases
+from api.areas.agents import shown, tokens
+from api.areas.agents.balance import AgentBalance, ChainQuery
+from api.areas.agents.balance import balance as native_balance
+from api.areas.agents.batch import BatchBody, BatchResult
+from api.areas.agents.create import BatchPoliciesTooLarge, BatchTooLarge
+from api.areas.agents.tokens import TokenTooLong
+from api.areas.agents.types import AgentChangeBody, AgentQuery, AgentTaken, NewAgentBody, TokenBody
 from api.http.bodies import MAX_BATCH_BODY
 from api.http.endpoint import Routes
 from api.http.who import agent_token, asking, tenant_read
-from custody.agents import create as use_cases
-from custody.agents import shown, tokens
-from custody.agents.balance import AgentBalance, ChainQuery
-from custody.agents.balance import balance as native_balance
-from custody.agents.batch import BatchBody, BatchResult
-from custody.agents.create import BatchPoliciesTooLarge, BatchTooLarge
-from custody.agents.tokens import TokenTooLong
-from custody.agents.types import AgentChangeBody, AgentQuery, AgentTaken, NewAgentBody, TokenBody
 from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.rpc import RpcRefused, RpcUnavailable
 from custody.kit.answers import Answered

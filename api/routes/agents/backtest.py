@@ -1,5 +1,8 @@
 """Other rules, tried on past requests."""
 
+from api.areas.simulation.backtest import BacktestRunning
+from api.areas.simulation.backtest import backtest as judge_again
+from api.areas.simulation.types import Backtest, Backtested
 from api.http.bodies import MAX_POLICIES_BODY
 from api.http.endpoint import Routes
 from api.http.who import tenant_read
@@ -7,9 +10,6 @@ from custody.kit.refs import AgentRef
 from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
 from custody.protocol.signer.refusals import AgentAbsent
-from custody.simulation.backtest import BacktestRunning
-from custody.simulation.backtest import backtest as judge_again
-from custody.simulation.types import Backtest, Backtested
 
 routes = Routes("/agents", tag="Policies")
 

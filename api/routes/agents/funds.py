@@ -1,11 +1,11 @@
 """What an agent holds: its account and its tokens."""
 
+from api.areas.funds import read as use_cases
+from api.areas.funds.types import AgentAccount, AgentTokens, BadToken, FundsQuery, TooManyTokens
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
 from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.rpc import RpcUnavailable
-from custody.funds import read as use_cases
-from custody.funds.types import AgentAccount, AgentTokens, BadToken, FundsQuery, TooManyTokens
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, UnknownChain

@@ -1,17 +1,17 @@
 """An agent's policies."""
 
+from api.areas.agents.policies import PolicyVoteBody, PolicyVotes, PolicyVotesTaken, replace, vote
+from api.areas.policies import store
+from api.areas.policies.store import PolicyUnreadable, PolicyVersion
 from api.http.bodies import MAX_POLICIES_BODY
 from api.http.endpoint import Routes
 from api.http.who import agent_token, asking, tenant_read
-from custody.agents.policies import PolicyVoteBody, PolicyVotes, PolicyVotesTaken, replace, vote
 from custody.kit.answers import Answered, Deferred
 from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.errors import Frozen
 from custody.kit.quotas import QuotaExceeded
 from custody.kit.refs import AgentRef
-from custody.policies import store
 from custody.policies.kinds import PolicyRule
-from custody.policies.store import PolicyUnreadable, PolicyVersion
 from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
 from custody.protocol.refusals import MfaRequired

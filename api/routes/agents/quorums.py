@@ -1,9 +1,9 @@
 """Key quorums of an agent."""
 
+from api.areas.authority import store
+from api.areas.authority.types import AuthorityQuery
 from api.http.endpoint import Routes
 from api.http.who import admin, asking
-from custody.authority import store
-from custody.authority.types import AuthorityQuery
 from custody.identity.quorums import QuorumCycle, QuorumTooDeep
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller

@@ -1,9 +1,9 @@
 """Signers of an agent."""
 
+from api.areas.authority import store
+from api.areas.authority.types import AuthorityQuery
 from api.http.endpoint import Routes
 from api.http.who import admin, asking
-from custody.authority import store
-from custody.authority.types import AuthorityQuery
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed

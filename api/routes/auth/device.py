@@ -1,10 +1,7 @@
 """The device flow. RFC 8628; the page where people approve is in `api/routes/device.py`."""
 
-from api.http.endpoint import Routes
-from api.http.who import asking
-from custody.kit.callers import Origin, SessionCaller
-from custody.people import devices
-from custody.people.device_types import (
+from api.areas.people import devices
+from api.areas.people.device_types import (
     AccessDenied,
     AuthorizationPending,
     DeviceCodeAnswer,
@@ -21,6 +18,9 @@ from custody.people.device_types import (
     UnsupportedGrantType,
     UserCodeMissing,
 )
+from api.http.endpoint import Routes
+from api.http.who import asking
+from custody.kit.callers import Origin, SessionCaller
 from custody.ports import Ports
 from custody.protocol.identity.devices import (
     DecideDevice,

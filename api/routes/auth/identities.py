@@ -1,5 +1,8 @@
 """What a person signs in with, beside passkeys."""
 
+from api.areas.people import identities, identity_store
+from api.areas.people.contract_wallets import ContractsBusy
+from api.areas.people.identity_types import LinkBody
 from api.http.bodies import MAX_WALLET_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, person
@@ -9,9 +12,6 @@ from custody.identity.siwe import SiweDomainMismatch, SiweMalformed, SiweNotVali
 from custody.kit.answers import Answered, Created
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed, Page
-from custody.people import identities, identity_store
-from custody.people.contract_wallets import ContractsBusy
-from custody.people.identity_types import LinkBody
 from custody.ports import Ports
 from custody.protocol.identity.identities import LinkedIdentity, LinkIdentity, UnlinkedIdentity, UnlinkIdentity
 from custody.protocol.identity.refusals import (

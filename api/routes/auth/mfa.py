@@ -3,6 +3,8 @@
 Anyone who has a factor needs a recent one to change them; that depends on the person, so the signer judges it.
 """
 
+from api.areas.people import factor_store, factors
+from api.areas.people.mfa_types import CodeBody, CredentialBody, Factors, Options, PhoneBody
 from api.http.bodies import MAX_PASSKEY_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, person_on_a_page
@@ -10,8 +12,6 @@ from custody.identity.addresses import BadPhoneNumber
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.notifications.hourly import TooManyMessages
-from custody.people import factor_store, factors
-from custody.people.mfa_types import CodeBody, CredentialBody, Factors, Options, PhoneBody
 from custody.people.types import CodeSent, SmsNotConfigured
 from custody.ports import Ports
 from custody.protocol.identity.factors import (

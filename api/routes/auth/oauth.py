@@ -1,5 +1,15 @@
 """Sign-in at Google, Discord and X, and the exchange of the code of any provider for a session."""
 
+from api.areas.sign_on import sign_in
+from api.areas.sign_on.types import (
+    CallbackQuery,
+    ExchangeBody,
+    FlowCookies,
+    OAuthQuery,
+    ProviderCodeBody,
+    ProviderUnknown,
+    StateMissing,
+)
 from api.http.endpoint import Routes
 from api.http.who import asking
 from custody.kit.answers import Page, Redirect
@@ -25,16 +35,6 @@ from custody.protocol.identity.refusals import (
 )
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_on import BeginSignIn, ExchangeCode, OpenSignIn
-from custody.sign_on import sign_in
-from custody.sign_on.types import (
-    CallbackQuery,
-    ExchangeBody,
-    FlowCookies,
-    OAuthQuery,
-    ProviderCodeBody,
-    ProviderUnknown,
-    StateMissing,
-)
 
 routes = Routes("/auth/oauth", tag="Sign-on", hardened=False)
 BEGIN_FAILS = (BadClientState, BadCodeChallenge, BadRedirectUri, ProviderAbsent, SignInStateInvalid)

@@ -1,15 +1,7 @@
 """Sign-in at a tenant's own OIDC provider."""
 
-from api.http.endpoint import Routes
-from api.http.who import asking
-from api.routes.auth.oauth import BEGIN_FAILS
-from custody.kit.answers import Page, Redirect
-from custody.kit.callers import Origin
-from custody.ports import Ports
-from custody.protocol.identity.refusals import SignInStateInvalid
-from custody.protocol.identity.sign_on import BeginSignIn, OpenSignIn
-from custody.sign_on import sign_in
-from custody.sign_on.types import (
+from api.areas.sign_on import sign_in
+from api.areas.sign_on.types import (
     CallbackQuery,
     FlowCookies,
     OidcQuery,
@@ -18,6 +10,14 @@ from custody.sign_on.types import (
     TenantRequired,
     TwoTenants,
 )
+from api.http.endpoint import Routes
+from api.http.who import asking
+from api.routes.auth.oauth import BEGIN_FAILS
+from custody.kit.answers import Page, Redirect
+from custody.kit.callers import Origin
+from custody.ports import Ports
+from custody.protocol.identity.refusals import SignInStateInvalid
+from custody.protocol.identity.sign_on import BeginSignIn, OpenSignIn
 
 routes = Routes("/auth/oidc", tag="Sign-on", hardened=False)
 

@@ -1,13 +1,13 @@
 """Passkeys: WebAuthn's JSON in and out."""
 
+from api.areas.people import factor_store
+from api.areas.people.mfa_types import NewPasskeyBody, Options, Passkey, PasskeySignInBody
 from api.http.bodies import MAX_PASSKEY_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, person
 from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
 from custody.kit.paging import Listed, Page
-from custody.people import factor_store
-from custody.people.mfa_types import NewPasskeyBody, Options, Passkey, PasskeySignInBody
 from custody.ports import Ports
 from custody.protocol.identity.factors import (
     NewPasskey,

@@ -1,5 +1,8 @@
 """Sign-in at a tenant's SAML provider: the Web Browser SSO profile, begun here, answered by HTTP-POST."""
 
+from api.areas.sign_on import saml
+from api.areas.sign_on.saml_types import AcsForm
+from api.areas.sign_on.types import SamlCookies, SignOnQuery
 from api.http.bodies import MAX_SAML_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, public
@@ -9,9 +12,6 @@ from custody.kit.callers import Origin
 from custody.ports import Ports
 from custody.protocol.identity.refusals import SamlUnsolicited, SignInStateInvalid
 from custody.protocol.identity.sign_on import BeginSignIn, FinishSaml
-from custody.sign_on import saml
-from custody.sign_on.saml_types import AcsForm
-from custody.sign_on.types import SamlCookies, SignOnQuery
 
 routes = Routes("/auth/saml/<sign_on_tenant>", tag="Sign-on", hardened=False)
 

@@ -1,11 +1,11 @@
 """A person's own sessions."""
 
+from api.areas.people import sessions, store
 from api.http.endpoint import Routes
 from api.http.who import asking, person, person_on_a_page
 from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
 from custody.kit.paging import Listed, Page
-from custody.people import sessions, store
 from custody.people.types import CurrentSession, OwnSession, RefreshBody, TenantBody
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (

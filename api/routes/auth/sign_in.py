@@ -1,5 +1,8 @@
 """Sign-in with a wallet or with a code by e-mail."""
 
+from api.areas.people import sign_in
+from api.areas.people.contract_wallets import ContractsBusy
+from api.areas.people.sign_in import TenantNeeded
 from api.http.bodies import MAX_WALLET_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
@@ -8,9 +11,6 @@ from custody.identity.addresses import BadEmailAddress
 from custody.identity.siwe import SiweDomainMismatch, SiweMalformed, SiweNotValidNow
 from custody.kit.callers import Origin
 from custody.kit.errors import Forbidden, Unauthenticated
-from custody.people import sign_in
-from custody.people.contract_wallets import ContractsBusy
-from custody.people.sign_in import TenantNeeded
 from custody.people.types import CodeSent, EmailBody, EmailCodeBody, EmailNotConfigured, PageHeaders, WalletBody
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (

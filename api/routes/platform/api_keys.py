@@ -1,5 +1,7 @@
 """A tenant's API keys, in the hands of the operator."""
 
+from api.areas.tenants import store
+from api.areas.tenants.credential_types import NewApiKeyBody, RevokeApiKeyBody
 from api.http.endpoint import Routes
 from api.http.who import asking, platform
 from custody.identity.scopes import TENANT_WRITE
@@ -10,8 +12,6 @@ from custody.ports import Ports
 from custody.protocol.identity.api_keys import ApiKey, CreateApiKeyIn, NewApiKey, RevokeApiKeyIn
 from custody.protocol.identity.refusals import ApiKeyAbsent, LastApiKey, TooManyApiKeys
 from custody.protocol.refusals import TenantAbsent
-from custody.tenants import store
-from custody.tenants.credential_types import NewApiKeyBody, RevokeApiKeyBody
 
 routes = Routes("/platform/tenants/<tenant_id>/api-keys", tag="Platform")
 

@@ -1,9 +1,7 @@
 """What the wallets of a tenant paid to networks."""
 
-from api.http.endpoint import Routes
-from api.http.who import platform
-from custody.dashboard import gas_spend
-from custody.dashboard.gas_spend_types import (
+from api.areas.dashboard import gas_spend
+from api.areas.dashboard.gas_spend_types import (
     BadGasRange,
     BadWalletId,
     GasSpend,
@@ -13,6 +11,8 @@ from custody.dashboard.gas_spend_types import (
     WalletAmbiguous,
     WalletExternalIdAbsent,
 )
+from api.http.endpoint import Routes
+from api.http.who import platform
 from custody.identity.scopes import GAS_SPEND_READ
 from custody.kit.reading import SearchesBusy, SearchingAlready, SearchTooSlow
 from custody.ports import Ports

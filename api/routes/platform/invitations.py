@@ -1,5 +1,7 @@
 """Invitations into a tenant, made by the operator."""
 
+from api.areas.people import invitation_store, invitations
+from api.areas.people.invitation_types import CreatedInvitation, InvitationList, NewInvitationBody
 from api.http.endpoint import Routes
 from api.http.who import asking, platform
 from custody.identity.addresses import BadEmailAddress
@@ -7,8 +9,6 @@ from custody.identity.scopes import TENANT_USER_READ
 from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
 from custody.kit.paging import Page
-from custody.people import invitation_store, invitations
-from custody.people.invitation_types import CreatedInvitation, InvitationList, NewInvitationBody
 from custody.people.types import EmailNotConfigured
 from custody.ports import Ports
 from custody.protocol.identity.invitations import PutInvitation, RevokedInvitation, RevokeInvitation

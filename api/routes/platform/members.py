@@ -1,5 +1,7 @@
 """Members of a tenant, named by the operator."""
 
+from api.areas.tenants import members as use_cases
+from api.areas.tenants import store
 from api.http.endpoint import Routes
 from api.http.who import asking, platform
 from custody.identity.scopes import TENANT_USER_READ
@@ -11,8 +13,6 @@ from custody.ports import Ports
 from custody.protocol.identity.refusals import LastOwner, MemberAbsent, UserAbsent
 from custody.protocol.identity.tenants import Membership, PutMember, RemovedMember, RemoveMember
 from custody.protocol.refusals import TenantAbsent
-from custody.tenants import members as use_cases
-from custody.tenants import store
 from custody.tenants.types import Member, MemberBody, RemoveMemberBody
 
 routes = Routes("/platform/tenants/<tenant_id>/members", tag="Platform")

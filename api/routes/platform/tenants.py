@@ -2,6 +2,9 @@
 
 from typing import NoReturn
 
+from api.areas.tenants import create as use_cases
+from api.areas.tenants import remove, store
+from api.areas.tenants.usage import Usage, usage
 from api.http.endpoint import Routes
 from api.http.who import anybody, asking, platform
 from custody.identity.scopes import TENANT_READ, TENANT_WRITE
@@ -13,10 +16,7 @@ from custody.protocol.identity.refusals import BadApiKey, TenantIdReserved, Tena
 from custody.protocol.refusals import AdministrationMoving, TenantAbsent
 from custody.protocol.signer.agents import FreezeTenantIn, FrozenTenant, UnfreezeTenantIn
 from custody.protocol.signer.operation import DeletedTenant, DeleteTenant
-from custody.tenants import create as use_cases
-from custody.tenants import remove, store
 from custody.tenants.types import CreatedTenant, DefaultPoliciesRetired, FreezeBody, PlatformTenantBody, Stats, Tenant
-from custody.tenants.usage import Usage, usage
 
 routes = Routes("/platform", tag="Platform")
 

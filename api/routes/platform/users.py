@@ -1,17 +1,7 @@
 """People as the operator names and finds them."""
 
-from api.http.bodies import MAX_METADATA_BODY
-from api.http.endpoint import Routes
-from api.http.who import asking, platform
-from custody.identity.addresses import BadEmailAddress, BadPhoneNumber
-from custody.identity.provisioning import BadCustomMetadata, BadExternalId
-from custody.identity.scopes import TENANT_USER_READ, USER_READ
-from custody.kit.answers import Answered, Created
-from custody.kit.callers import PlatformCaller
-from custody.kit.paging import Listed
-from custody.kit.quotas import QuotaExceeded
-from custody.people import lifecycle, look_up, provision, user_store
-from custody.people.user_types import (
+from api.areas.people import lifecycle, look_up, provision, user_store
+from api.areas.people.user_types import (
     BadSmartWallet,
     BadWalletAddress,
     ByEmailBody,
@@ -36,6 +26,16 @@ from custody.people.user_types import (
     UserChangeBody,
     UsersQuery,
 )
+from api.http.bodies import MAX_METADATA_BODY
+from api.http.endpoint import Routes
+from api.http.who import asking, platform
+from custody.identity.addresses import BadEmailAddress, BadPhoneNumber
+from custody.identity.provisioning import BadCustomMetadata, BadExternalId
+from custody.identity.scopes import TENANT_USER_READ, USER_READ
+from custody.kit.answers import Answered, Created
+from custody.kit.callers import PlatformCaller
+from custody.kit.paging import Listed
+from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (
     ExternalIdNeedsTenant,

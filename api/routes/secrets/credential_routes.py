@@ -1,5 +1,9 @@
 """Credential routes: which secret the proxy puts into which requests."""
 
+from api.areas.secrets import explain as explaining
+from api.areas.secrets import routes as use_cases
+from api.areas.secrets import store
+from api.areas.secrets.types import CredentialRouteChangeBody, ExplainBody, Explanation, NewCredentialRouteBody
 from api.http.bodies import MAX_BODY, MAX_EXPLAIN_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read, tenant_write
@@ -26,10 +30,6 @@ from custody.protocol.signer.secrets import (
     DeleteCredentialRoute,
     DeletedCredentialRoute,
 )
-from custody.secrets import explain as explaining
-from custody.secrets import routes as use_cases
-from custody.secrets import store
-from custody.secrets.types import CredentialRouteChangeBody, ExplainBody, Explanation, NewCredentialRouteBody
 
 routes = Routes("/secrets/routes", tag="Credential routes")
 

@@ -1,5 +1,7 @@
 """A tenant's secrets."""
 
+from api.areas.secrets import change, store
+from api.areas.secrets.types import NewSecretBody, NewValueBody
 from api.http.bodies import MAX_SECRET_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read
@@ -25,8 +27,6 @@ from custody.protocol.signer.secrets import (
     RotateSecret,
     Secret,
 )
-from custody.secrets import change, store
-from custody.secrets.types import NewSecretBody, NewValueBody
 
 routes = Routes("/secrets", tag="Secrets")
 

@@ -1,5 +1,7 @@
 """A tenant's API keys, in the hands of its owners and admins."""
 
+from api.areas.tenants import store
+from api.areas.tenants.credential_types import NewApiKeyBody, RevokeApiKeyBody
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking
 from custody.kit.answers import Answered
@@ -9,8 +11,6 @@ from custody.ports import Ports
 from custody.protocol.identity.api_keys import ApiKey, CreateApiKey, NewApiKey, RevokeApiKey
 from custody.protocol.identity.refusals import ApiKeyAbsent, LastApiKey, TooManyApiKeys
 from custody.protocol.refusals import AdministrationMoving, TenantAbsent
-from custody.tenants import store
-from custody.tenants.credential_types import NewApiKeyBody, RevokeApiKeyBody
 
 routes = Routes("/tenants/<tenant_id>/api-keys", tag="API keys")
 

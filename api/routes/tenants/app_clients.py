@@ -1,5 +1,8 @@
 """App clients of a tenant and their secrets."""
 
+from api.areas.tenants import app_clients as use_cases
+from api.areas.tenants import store
+from api.areas.tenants.credential_types import AppClientsBody, MissingField, OneOrSeveral, StoredAppClient
 from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin, admin_mfa, asking
@@ -26,9 +29,6 @@ from custody.protocol.identity.refusals import (
     TooManyAppSecrets,
 )
 from custody.protocol.refusals import AdministrationMoving
-from custody.tenants import app_clients as use_cases
-from custody.tenants import store
-from custody.tenants.credential_types import AppClientsBody, MissingField, OneOrSeveral, StoredAppClient
 
 routes = Routes("/tenants/<tenant_id>/app-clients", tag="App clients")
 

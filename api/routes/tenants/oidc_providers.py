@@ -1,5 +1,9 @@
 """A tenant's OIDC providers."""
 
+from api.areas.sign_on import oidc_providers
+from api.areas.sign_on.client_secrets import OidcSecretAmbiguous
+from api.areas.sign_on.discovery import OidcDiscoveryFailed
+from api.areas.sign_on.oidc_types import OidcProviders, OidcProvidersBody
 from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin, asking
@@ -9,10 +13,6 @@ from custody.kit.callers import SessionCaller
 from custody.ports import Ports
 from custody.protocol.identity.oidc import PutOidcProviders
 from custody.protocol.refusals import AdministrationMoving
-from custody.sign_on import oidc_providers
-from custody.sign_on.client_secrets import OidcSecretAmbiguous
-from custody.sign_on.discovery import OidcDiscoveryFailed
-from custody.sign_on.oidc_types import OidcProviders, OidcProvidersBody
 
 routes = Routes("/tenants/<tenant_id>/oidc-providers", tag="Sign-on")
 

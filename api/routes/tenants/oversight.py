@@ -1,10 +1,10 @@
 """What a tenant's admins look at: the security checklist, figures of idempotency keys."""
 
+from api.areas.checklist.run import run
+from api.areas.checklist.types import Checklist
+from api.http import idempotency_metrics as metrics
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa
-from custody.checklist.run import run
-from custody.checklist.types import Checklist
-from custody.idempotency import metrics
 from custody.idempotency.types import IdempotencyMetrics
 from custody.kit.answers import Document
 from custody.kit.callers import SessionCaller

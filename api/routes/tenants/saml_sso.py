@@ -1,5 +1,7 @@
 """A tenant's SAML provider."""
 
+from api.areas.sign_on import saml
+from api.areas.sign_on.saml_types import SamlSso
 from api.http.bodies import MAX_SAML_CONFIG_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin, asking
@@ -12,8 +14,6 @@ from custody.ports import Ports
 from custody.protocol.identity.refusals import SamlConfigAbsent
 from custody.protocol.identity.sign_on import DeletedSaml, DeleteSaml, PutSaml
 from custody.protocol.refusals import AdministrationMoving
-from custody.sign_on import saml
-from custody.sign_on.saml_types import SamlSso
 
 routes = Routes("/tenants/<tenant_id>/saml-sso", tag="Sign-on")
 

@@ -1,5 +1,6 @@
 """Keys with which a tenant signs its requests."""
 
+from api.areas.tenants import store
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking
 from custody.kit.answers import Answered
@@ -15,7 +16,6 @@ from custody.protocol.identity.credentials import (
 )
 from custody.protocol.identity.refusals import SigningKeyAbsent, TooManySigningKeys
 from custody.protocol.refusals import AdministrationMoving
-from custody.tenants import store
 
 routes = Routes("/tenants/<tenant_id>/request-signing-keys", tag="Request signing")
 

@@ -2,6 +2,9 @@
 
 from typing import NoReturn
 
+from api.areas.tenants import configure, remove, store
+from api.areas.tenants import create as use_cases
+from api.areas.tenants.usage import Usage, usage
 from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin, anybody, asking, tenant_key, tenant_read
@@ -24,8 +27,6 @@ from custody.protocol.identity.refusals import (
 )
 from custody.protocol.identity.tenants import CreateTenant, PutConfig
 from custody.protocol.refusals import AdministrationMoving, TenantAbsent
-from custody.tenants import configure, remove, store
-from custody.tenants import create as use_cases
 from custody.tenants.rules import UnknownFlag, UnknownPolicyType, WrongTenantId
 from custody.tenants.types import (
     DefaultPoliciesRetired,
@@ -36,7 +37,6 @@ from custody.tenants.types import (
     TenantConfigBody,
     TenantWebhookRetired,
 )
-from custody.tenants.usage import Usage, usage
 
 routes = Routes("/tenants", tag="Tenants")
 

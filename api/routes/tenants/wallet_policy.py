@@ -2,15 +2,8 @@
 
 from typing import cast
 
-from api.http.bodies import MAX_REMEDIATIONS_BODY
-from api.http.endpoint import Routes
-from api.http.errors import status_of
-from api.http.who import admin_mfa, asking
-from custody.kit.answers import Answered
-from custody.kit.callers import SessionCaller
-from custody.kit.paging import Page
-from custody.people import identity_store, wallet_policy
-from custody.people.identity_types import (
+from api.areas.people import identity_store, wallet_policy
+from api.areas.people.identity_types import (
     RefusedStatus,
     RemediatedWallet,
     RemediationResult,
@@ -18,6 +11,13 @@ from custody.people.identity_types import (
     RemediationsBody,
     WalletViolations,
 )
+from api.http.bodies import MAX_REMEDIATIONS_BODY
+from api.http.endpoint import Routes
+from api.http.errors import status_of
+from api.http.who import admin_mfa, asking
+from custody.kit.answers import Answered
+from custody.kit.callers import SessionCaller
+from custody.kit.paging import Page
 from custody.ports import Ports
 from custody.protocol.identity.identities import RemediateWallets, WalletOutcome, WalletOutcomes
 from custody.protocol.refusals import AdministrationMoving

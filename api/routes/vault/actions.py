@@ -1,5 +1,12 @@
 """Wallet actions: what an agent wants done, in its own terms."""
 
+from api.areas.signing import calls, transfers
+from api.areas.signing.calls import SentCalls
+from api.areas.signing.transfers import Transferred
+from api.areas.simulation import quote
+from api.areas.simulation.quote import TransferQuote
+from api.areas.transactions import action_store
+from api.areas.transactions.actions import ActionAbsent, TransferAction
 from api.http.bodies import MAX_INTENT_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking, narrower
@@ -13,13 +20,6 @@ from custody.ports import Ports
 from custody.protocol.signer.intents import SendCalls
 from custody.protocol.signer.orders import SignOrder, Simulate
 from custody.protocol.signer.refusals import AuthorityTampered, ReferenceTaken, SignerRequired
-from custody.signing import calls, transfers
-from custody.signing.calls import SentCalls
-from custody.signing.transfers import Transferred
-from custody.simulation import quote
-from custody.simulation.quote import TransferQuote
-from custody.transactions import action_store
-from custody.transactions.actions import ActionAbsent, TransferAction
 
 routes = Routes("/vault", tag="Wallet actions")
 

@@ -1,5 +1,9 @@
 """Bitcoin: addresses of an agent, and PSBTs that spend from them."""
 
+from api.areas.signing import bitcoin_address, psbt
+from api.areas.signing.bitcoin_address import AddressQuery, BitcoinAddress
+from api.areas.signing.psbt import PsbtSigned
+from api.areas.signing.types import Decided
 from api.http.bodies import MAX_PSBT_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
@@ -13,10 +17,6 @@ from custody.ports import Ports
 from custody.protocol.signer.bitcoin import FindBitcoinAddress
 from custody.protocol.signer.orders import SignOrder
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, SignerRequired, TooManyAccounts
-from custody.signing import bitcoin_address, psbt
-from custody.signing.bitcoin_address import AddressQuery, BitcoinAddress
-from custody.signing.psbt import PsbtSigned
-from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")
 

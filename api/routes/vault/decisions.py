@@ -1,5 +1,7 @@
 """A person's decision over one agent's queued order."""
 
+from api.areas.signing import approvals
+from api.areas.signing.approvals import NotApproved
 from api.http.bodies import MAX_VOTE_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
@@ -12,8 +14,6 @@ from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.orders import Approve, Deny
 from custody.protocol.signer.refusals import ApprovalAbsent
-from custody.signing import approvals
-from custody.signing.approvals import NotApproved
 
 routes = Routes("/vault", tag="Approvals")
 FAILS = (ApprovalAbsent, Conflict, Frozen, UpstreamFailed)

@@ -1,5 +1,7 @@
 """What an agent asked for, and what became of it."""
 
+from api.areas.transactions import history
+from api.areas.transactions.redaction import shown_to
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
 from custody.kit.callers import AgentCaller, TenantCaller
@@ -8,8 +10,7 @@ from custody.kit.paging import Listed, Page
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.refusals import AgentAbsent, TransactionAbsent
-from custody.transactions import history, store
-from custody.transactions.redaction import shown_to
+from custody.transactions import store
 from custody.transactions.types import (
     HistoryQuery,
     ListedTransaction,

@@ -1,8 +1,8 @@
 """Private keys that come from elsewhere: sealed to the signer, and never seen by this process."""
 
+from api.areas.imports.types import ImportBegun
 from api.http.endpoint import Routes
 from api.http.who import asking
-from custody.imports.types import ImportBegun
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Frozen

@@ -1,5 +1,8 @@
 """Replacing a transaction that is stuck."""
 
+from api.areas.signing import replace
+from api.areas.signing.answers import EvmSigned
+from api.areas.signing.types import Decided
 from api.http.endpoint import Routes
 from api.http.who import asking
 from api.routes.vault.refusals import EVM, NODE, ORDER, REPLACEMENT
@@ -9,9 +12,6 @@ from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.orders import ReplaceEvm
-from custody.signing import replace
-from custody.signing.answers import EvmSigned
-from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")
 

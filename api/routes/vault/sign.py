@@ -1,5 +1,9 @@
 """Signing with an agent's wallets."""
 
+from api.areas.signing import request
+from api.areas.signing.answers import EvmSigned, MessageSigned, SolanaSigned, TypedDataSigned
+from api.areas.signing.questions import MessageBody, message_question
+from api.areas.signing.types import Decided
 from api.http.bodies import MAX_EVM_BODY, MAX_MESSAGE_BODY, MAX_TYPED_DATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
@@ -17,10 +21,6 @@ from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.orders import SignOrder
-from custody.signing import request
-from custody.signing.answers import EvmSigned, MessageSigned, SolanaSigned, TypedDataSigned
-from custody.signing.questions import MessageBody, message_question
-from custody.signing.types import Decided
 
 routes = Routes("/vault", tag="Signing")
 

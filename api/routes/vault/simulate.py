@@ -1,5 +1,8 @@
 """What signing would come to."""
 
+from api.areas.signing.questions import QuestionBody, question_of
+from api.areas.simulation.simulate import simulate
+from api.areas.simulation.types import Simulated
 from api.http.bodies import MAX_PSBT_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
@@ -8,9 +11,6 @@ from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.orders import Simulate
-from custody.signing.questions import QuestionBody, question_of
-from custody.simulation.simulate import simulate
-from custody.simulation.types import Simulated
 
 routes = Routes("/vault", tag="Signing")
 

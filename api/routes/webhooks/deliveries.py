@@ -1,5 +1,6 @@
 """Deliveries: what was sent where, and what is to be sent again."""
 
+from api.areas.webhooks import export as exporting
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking
 from custody.kit.answers import Answered, Document
@@ -22,7 +23,6 @@ from custody.protocol.identity.refusals import (
 )
 from custody.protocol.identity.webhooks import Delivery, ReplayDelivery, RetryDelivery
 from custody.protocol.refusals import AdministrationMoving
-from custody.webhooks import export as exporting
 from custody.webhooks import store
 from custody.webhooks.types import DeliveryQuery, ExportQuery
 

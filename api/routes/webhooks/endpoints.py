@@ -1,5 +1,6 @@
 """Webhook endpoints: where a tenant's events go."""
 
+from api.areas.webhooks import endpoints
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking
 from custody.kit.answers import Answered
@@ -21,7 +22,7 @@ from custody.protocol.identity.webhooks import (
     Webhook,
 )
 from custody.protocol.refusals import AdministrationMoving
-from custody.webhooks import endpoints, store
+from custody.webhooks import store
 from custody.webhooks.names import UnknownEvent
 from custody.webhooks.targets import BadWebhookUrl
 from custody.webhooks.types import NewWebhookBody, RollSecretBody, WebhookChangeBody

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from eth_abi import encode
 
+from api.areas.funds import erc20, spl
+from api.areas.funds.types import Held
 from custody.chains import prices
 from custody.chains.evm.address import checksum
 from custody.chains.family import Chain
 from custody.chains.rpc import Rpc
 from custody.chains.table import BUILT_IN
-from custody.funds import erc20, spl
-from custody.funds.types import Held
 from custody.kit.environment import BadSetting
 from tests.fixtures.callers import ADDRESS, Agent, Tenant
 from tests.outside.bad_node import BadNode, running_bad_node

@@ -6,7 +6,7 @@ import asyncpg
 import httpx
 import msgspec
 
-from custody.people.devices import GRANT_TYPE
+from api.areas.people.devices import GRANT_TYPE
 from tests.fixtures.callers import Client
 from tests.fixtures.server import Service
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from custody.checklist import checks
-from custody.checklist.run import told
-from custody.checklist.types import DomainFact, Facts, Judging
+from api.areas.checklist import checks
+from api.areas.checklist.run import told
+from api.areas.checklist.types import DomainFact, Facts, Judging
 from custody.identity.app_clients import AppClient
 from custody.identity.mfa import MfaPolicy
 from custody.identity.saml_config import SamlConfig

@@ -5,7 +5,7 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.funds.erc20 import symbol_of
+from api.areas.funds.erc20 import symbol_of
 
 CYRILLIC_ES = "\u0421"
 

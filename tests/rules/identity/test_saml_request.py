@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 from saml2.mdstore import InMemoryMetaData
 
-from custody.identity.saml_metadata import service_provider
+from api.areas.sign_on.saml_metadata import service_provider
 from custody.identity.saml_request import acs_url, authn_request, entity_id, redirect_url
 from tests.outside.saml_answers import SAML, SAMLP
 

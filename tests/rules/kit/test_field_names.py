@@ -10,6 +10,7 @@ import pytest
 from eth_account import Account
 from msgspec import inspect
 
+from api.areas.signing.questions import MessageBody
 from api.routes import endpoints
 from custody.chains.message_effects import read_order
 from custody.chains.orders import (
@@ -27,7 +28,6 @@ from custody.chains.typed_body import TypedDataBody
 from custody.intents import payloads
 from custody.kit.field_names import FIELD_NAMES, Meant
 from custody.kit.validation import explain
-from custody.signing.questions import MessageBody
 from custody.transactions.ledger import Facts
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.kind import Inputs

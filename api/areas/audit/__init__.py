@@ -1,0 +1,1 @@
+"""The audit trail: searched, exported, sealed into a log that can be checked offline. docs/audit.md."""

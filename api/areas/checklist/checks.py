@@ -1,0 +1,265 @@
+"""One function for each item of the security checklist: pure, from facts to what is said of them.
+
+A warning is something to decide on, a failure something that an attacker could use.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from api.areas.checklist.sign_on_checks import idp_certificates, idp_keys, idp_newcomers
+from api.areas.checklist.types import Facts, Item, Status
+from custody.identity.domains import NotCounting, why_not_counting
+from custody.identity.mfa import Action
+from custody.kit import clock
+
+LONGEST_FRESHNESS: Final = 900
+SIGNING_KEY_DAYS: Final = 180
+APP_SECRET_DAYS: Final = 90
+TENANT_KEY_DAYS: Final = 365
+# Who takes these over has everything else.
+_WEIGHTY: Final[tuple[Action, ...]] = (
+    "vaultSigning",
+    "keyImport",
+    "keyExport",
+    "recoveryCodes",
+    "tenantAdmin",
+    "approvals",
+)
+_NOT_COUNTING: Final[dict[NotCounting, str]] = {
+    "not_required": "not asked for",
+    "domain_pending": "not verified",
+    "no_provider": "no identity provider is enabled",
+}
+_LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
+
+
+def mfa_policy(facts: Facts) -> Item:
+    """Whether second factors are asked for, and recent."""
+    policy = facts.judging.mfa
+    off = sorted(action for action, needed in policy.require_for.items() if not needed)
+    longest = max([policy.max_age_seconds, *policy.max_age_for.values()])
+    cure = "Set authAbuseConfig.mfa in PUT /tenants/:id/config."
+    status: Status = "pass"
+    found = f"Every sensitive action requires a second factor verified within the last {longest} seconds."
+    if off:
+        status = "fail" if set(off) & set(_WEIGHTY) else "warning"
+        found = f"No recent second factor is required for: {', '.join(off)}."
+    elif longest > LONGEST_FRESHNESS:
+        status, found = "warning", f"A second factor counts as recent for up to {longest} seconds."
+    return _item("mfa-policy", "MFA policy", status, found, cure)
+
+
+def owners(facts: Facts) -> Item:
+    """Whether somebody is responsible."""
+    found = f"{_counted(facts.owners, 'owner')}, {_counted(facts.admins, 'admin')}."
+    cure = "Have the operator name an owner: POST /platform/tenants/:id/members."
+    return _item("owners", "Owners", "pass" if facts.owners else "warning", found, cure)
+
+
+def second_factors(facts: Facts) -> Item:
+    """Whether everybody who may administer could show a second factor."""
+    without = facts.admins_without_factor
+    found = f"{without} of {facts.owners + facts.admins} owners and admins have no second factor."
+    cure = "Have each of them enrol one: a passkey, or an authenticator under /auth/mfa/totp."
+    return _item("second-factors", "Second factors of owners and admins", "fail" if without else "pass", found, cure)
+
+
+def request_signing_keys(facts: Facts) -> Item:
+    """Whether requests can be signed, with a key that is not old."""
+    made = facts.newest_signing_key
+    cure = "Make a new one: POST /tenants/:id/request-signing-keys. The current key keeps working for seven days."
+    if made is None:
+        return _item("request-signing-keys", "Request-signing keys", "warning", "No key is active.", cure)
+    status, age = _age(made, facts, SIGNING_KEY_DAYS)
+    return _item("request-signing-keys", "Request-signing keys", status, f"The active key is {age}.", cure)
+
+
+def hardening(facts: Facts) -> Item:
+    """Whether the deployment insists on times and signatures of requests."""
+    switches = {
+        "SERVICE_REQUIRE_REQUEST_EXPIRY": facts.deployment.require_request_expiry,
+        "SERVICE_REQUIRE_AUTH_SIGNATURE": facts.deployment.require_auth_signature,
+    }
+    off = [name for name, on in switches.items() if not on]
+    found = (
+        f"Not demanded: {', '.join(off)}."
+        if off
+        else "Every request that changes something must have a time and a signature."
+    )
+    cure = "Sign requests (docs/request-signature.md), then have the operator set the variables to true."
+    return _item("request-hardening", "Request hardening", "warning" if off else "pass", found, cure)
+
+
+def empty_policy(facts: Facts) -> Item:
+    """Whether an agent without rules signs everything."""
+    allows = facts.deployment.empty_policy == "allow"
+    found = f"An agent without a hard rule signs {'everything' if allows else 'nothing'}."
+    cure = "Have the operator set SERVICE_EMPTY_POLICY=deny."
+    return _item("empty-policy", "Agents without rules", "warning" if allows else "pass", found, cure)
+
+
+def agents_without_rules(facts: Facts) -> Item:
+    """Whether there are such agents."""
+    count = facts.agents_without_hard_rule
+    found = f"{_counted(count, 'agent')} without an enabled hard rule."
+    cure = "Give each of them a spending limit or another hard rule: PUT /agents/:agentId/policies."
+    dangerous = count > 0 and facts.deployment.empty_policy == "allow"
+    return _item("agent-rules", "Hard rules of agents", "fail" if dangerous else "pass", found, cure)
+
+
+def app_client_origins(facts: Facts) -> Item:
+    """Whether a production client lists addresses that are not https."""
+    plain = sorted(
+        client.id
+        for client in facts.app_clients
+        if client.enabled
+        and client.environment == "production"
+        and any(url.startswith("http://") for url in (*client.allowed_origins, *client.allowed_redirect_urls))
+    )
+    found = f"Production clients with http:// addresses: {', '.join(plain)}." if plain else "All are https."
+    cure = "Move addresses of this machine into a client of the environment development."
+    return _item("app-client-origins", "Addresses of app clients", "warning" if plain else "pass", found, cure)
+
+
+def app_secrets(facts: Facts) -> Item:
+    """Whether an app client's secret is old."""
+    cure = "Rotate it: POST /tenants/:id/app-clients/:clientId/secrets. The old secret keeps working for 24 hours."
+    made = facts.oldest_app_secret
+    if made is None:
+        return _item("app-secrets", "Secrets of app clients", "pass", "There is none.", cure)
+    status, age = _age(made, facts, APP_SECRET_DAYS)
+    return _item("app-secrets", "Secrets of app clients", status, f"The oldest is {age}.", cure)
+
+
+def approvals_expire(facts: Facts) -> Item:
+    """Whether what nobody decides on ends by itself."""
+    seconds = facts.judging.auto_expire_seconds
+    found = f"An approval waits for {seconds} seconds." if seconds else "Approvals never expire."
+    cure = "Set approvalConfig.autoExpireSeconds in PUT /tenants/:id/config."
+    return _item("approval-expiry", "Expiry of approvals", "pass" if seconds else "warning", found, cure)
+
+
+def uncovered_effects(facts: Facts) -> Item:
+    """Whether what no rule can judge is signed all the same."""
+    word = facts.judging.uncovered_effects
+    told = {"queue": "waits for a person", "allow": "is signed", "refuse": "is refused"}[word]
+    cure = "Set approvalConfig.uncoveredEffects to queue or refuse in PUT /tenants/:id/config."
+    status: Status = "fail" if word == "allow" else "pass"
+    return _item("uncovered-effects", "What no rule covers", status, f"What no rule can judge {told}.", cure)
+
+
+def tenant_key(facts: Facts) -> Item:
+    """Whether the tenant's active API key is old."""
+    cure = "Replace it: POST /tenants/:id/api-keys. The current key keeps working for 24 hours."
+    made = facts.oldest_tenant_key
+    if made is None:
+        return _item("tenant-key", "Age of the tenant key", "pass", "There is none.", cure)
+    status, age = _age(made, facts, TENANT_KEY_DAYS)
+    return _item("tenant-key", "Age of the tenant key", status, f"The key is {age}.", cure)
+
+
+def approver_keys(facts: Facts) -> Item:
+    """Whether votes are given by keys that any program on an approver's machine may ask."""
+    count = facts.loose_approver_keys
+    found = (
+        f"Rules approval-quorum name {_counted(count, 'key')} of localhost, which any program on the approver's "
+        "machine may ask for a vote."
+        if count
+        else "No rule approval-quorum names a key of localhost."
+    )
+    cure = "Have each approver enrol a key in the console, then name that key in the rule (docs/votes.md)."
+    return _item("approver-keys", "Keys of approvers", "warning" if count else "pass", found, cure)
+
+
+def sso_domain_records(facts: Facts) -> Item:
+    """Whether the record of a domain is missing."""
+    missing = [
+        f"{one.domain} (since {clock.iso(one.missing_since)})"
+        for one in facts.sso_domains
+        if one.missing_since is not None
+    ]
+    found = f"The TXT record is missing for: {', '.join(missing)}." if missing else "No record is missing."
+    cure = "Publish `record` of GET /tenants/:id/sso-domains: after seven days the domain is pending."
+    return _item("sso-domains", "Records of e-mail domains", "warning" if missing else "pass", found, cure)
+
+
+def forced_sign_on(facts: Facts) -> Item:
+    """Whether sign-on is asked for, and does not count."""
+    demanding = [one for one in facts.sso_domains if one.sso_required]
+    idle = [
+        f"{one.domain} ({_NOT_COUNTING[why]})"
+        for one in demanding
+        if (why := why_not_counting(required=True, verified=one.verified, provided=facts.signs_on)) is not None
+    ]
+    found = (
+        f"ssoRequired does not count yet for: {', '.join(idle)}." if idle else "ssoRequired counts wherever it is set."
+    )
+    cure = "Verify the domain (POST /tenants/:id/sso-domains/:domain/verify), and enable an identity provider."
+    return _item("sso-required", "Forced single sign-on", "warning" if idle else "pass", found, cure)
+
+
+def public_url(facts: Facts) -> Item:
+    """Whether people and programs come over https."""
+    parts = urlsplit(facts.deployment.public_url)
+    status: Status = "pass"
+    if parts.scheme != "https":
+        status = "warning" if parts.hostname in _LOOPBACK else "fail"
+    found = f"The public address begins with {parts.scheme}://."
+    return _item("public-url", "Public address", status, found, "Have the operator set SERVICE_PUBLIC_URL to https.")
+
+
+def secret_routes(facts: Facts) -> Item:
+    """Whether credential routes may send secrets to very many hosts."""
+    broad = facts.deployment.allow_broad_routes
+    found = f"Credential routes for whole top-level domains are {'allowed' if broad else 'refused'}."
+    cure = "Have the operator unset SERVICE_ALLOW_BROAD_SECRET_ROUTES."
+    return _item("secret-routes", "Wildcards of credential routes", "warning" if broad else "pass", found, cure)
+
+
+def platform_scopes(facts: Facts) -> Item:
+    """Whether a platform key does only what its scopes say."""
+    scoped = facts.deployment.scoped_platform_keys
+    found = f"Scopes of platform keys are {'enforced' if scoped else 'ignored: each key may do everything'}."
+    cure = "Have the operator set SERVICE_SCOPED_PLATFORM_KEYS=true."
+    return _item("platform-scopes", "Scopes of platform keys", "pass" if scoped else "warning", found, cure)
+
+
+CHECKS: Final[tuple[Callable[[Facts], Item], ...]] = (
+    mfa_policy,
+    owners,
+    second_factors,
+    request_signing_keys,
+    hardening,
+    empty_policy,
+    agents_without_rules,
+    app_client_origins,
+    app_secrets,
+    approvals_expire,
+    uncovered_effects,
+    tenant_key,
+    approver_keys,
+    sso_domain_records,
+    forced_sign_on,
+    public_url,
+    secret_routes,
+    platform_scopes,
+    idp_certificates,
+    idp_newcomers,
+    idp_keys,
+)
+
+
+def _age(made: datetime, facts: Facts, most_days: int) -> tuple[Status, str]:
+    """Whether something is too old, and how old it is."""
+    age = facts.now - made
+    return "warning" if age > timedelta(days=most_days) else "pass", f"{_counted(age.days, 'day')} old"
+
+
+def _item(item: str, label: str, status: Status, description: str, cure: str) -> Item:
+    return Item(item, label, status, description, "" if status == "pass" else cure)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,218 @@
+"""One agent at a glance: wallet, balance, spend, budgets, policies, approvals, recent transactions."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from api.areas.agents import shown
+from api.areas.agents.balance import Balances, formatted, native
+from api.areas.dashboard import store
+from api.areas.policies import store as policies
+from api.areas.transactions.redaction import hash_is_secret
+from custody.chains.evm.family import coin_chain, coin_of
+from custody.chains.kinds import Kind
+from custody.chains.node_shares import NodeCallsSpent
+from custody.chains.table import ChainTable
+from custody.kit import clock
+from custody.kit.described import Id, Instant, described
+from custody.kit.errors import UpstreamFailed
+from custody.kit.refs import AgentRef
+from custody.policies.assets import unit_of
+from custody.policies.kinds import PolicyRule
+from custody.policies.kinds.spending_limit import SpendingLimitRule
+from custody.policies.types import Window
+from custody.ports import Ports
+from custody.transactions.store import number
+from custody.transactions.types import Status
+
+RECENT = 5
+ASSET_SEEN = "The asset as rules name it; the coin of an EVM chain is `evm:<chainId>:native`, rent is `solana:rent`."
+SYMBOL_SEEN = "Its symbol, if this deployment knows it."
+DECIMALS_SEEN = "Its decimals, if this deployment knows them."
+DECIMALS = 18
+_decode_moved = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class AgentCard(msgspec.Struct, frozen=True, rename="camel"):
+    """The agent."""
+
+    id: Annotated[str, described("The agent's id.")]
+    tenant_id: Annotated[str, described("The tenant.")]
+    name: Annotated[str, described("The agent's name.")]
+    wallet_address: Annotated[str, described("The agent's EVM address.")]
+    created_at: Annotated[Instant, described("When it was created.")]
+
+
+class AssetSpend(msgspec.Struct, frozen=True, rename="camel"):
+    """What was spent of one asset, by calendar period: the sum of transfers, finite approvals and rent."""
+
+    asset: Annotated[str, described(ASSET_SEEN)]
+    symbol: Annotated[str | None, described(SYMBOL_SEEN)]
+    decimals: Annotated[int | None, described(DECIMALS_SEEN)]
+    today: Annotated[str, described("In the smallest unit, since midnight UTC.")]
+    this_week: Annotated[str, described("In the smallest unit, since Monday UTC.")]
+    this_month: Annotated[str, described("In the smallest unit, since the first of the month UTC.")]
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """How much of one asset an order moves."""
+
+    asset: Annotated[str, described(ASSET_SEEN)]
+    symbol: Annotated[str | None, described(SYMBOL_SEEN)]
+    decimals: Annotated[int | None, described(DECIMALS_SEEN)]
+    amount: Annotated[str, described("How much, in the smallest unit.")]
+
+
+class Spend(msgspec.Struct, frozen=True, rename="camel"):
+    """What signed transactions moved, by calendar period: native EVM value, and each asset by itself."""
+
+    today: Annotated[str, described("Wei, since midnight UTC.")]
+    this_week: Annotated[str, described("Wei, since Monday UTC.")]
+    this_month: Annotated[str, described("Wei, since the first of the month UTC.")]
+    today_formatted: Annotated[str, described("`today` in whole coins.")]
+    this_week_formatted: Annotated[str, described("`thisWeek` in whole coins.")]
+    this_month_formatted: Annotated[str, described("`thisMonth` in whole coins.")]
+    assets: Annotated[list[AssetSpend], described("Every asset of which something was spent, tokens too.")]
+
+
+class Budget(msgspec.Struct, frozen=True, rename="camel"):
+    """A rolling limit and its remainder, from the ledger that enforces it."""
+
+    policy_id: Annotated[str, described("The rule that sets the limit.")]
+    window: Annotated[Window, described("The span that the limit counts: rolling 24 hours, or rolling 7 days.")]
+    asset: Annotated[str, described("The asset, such as `evm:native` or `evm:8453:0x...`.")]
+    limit: Annotated[str, described("The limit in the smallest unit.")]
+    spent: Annotated[str, described("How much of it was spent.")]
+    remaining: Annotated[str, described("How much is left.")]
+
+
+class RecentTransaction(msgspec.Struct, frozen=True, rename="camel"):
+    """One order in a few words."""
+
+    id: Annotated[Id, described("The transaction's id.")]
+    agent_id: Annotated[str, described("The agent.")]
+    kind: Annotated[Kind, described("What kind of order it is.")]
+    to_address: Annotated[str | None, described("The address that it goes to; of a token payment the contract.")]
+    value: Annotated[str | None, described("The native amount in the smallest unit.")]
+    moved: Annotated[list[Amount], described("What it moves or would move of each asset, tokens too.")]
+    status: Annotated[Status, described("How far it got.")]
+    chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
+    tx_hash: Annotated[str | None, described("The hash, or on Solana the signature.")]
+    created_at: Annotated[Instant, described("When it was asked for.")]
+
+
+class Dashboard(msgspec.Struct, frozen=True, rename="camel"):
+    """The agent at a glance; `balances.evm` is null if no node responds."""
+
+    agent: Annotated[AgentCard, described("The agent.")]
+    balances: Annotated[dict[str, Balances | None], described("Balances by chain family; null if no node responds.")]
+    spend: Annotated[Spend, described("What was spent.")]
+    budgets: Annotated[list[Budget], described("The rolling limits of the policies.")]
+    policies: Annotated[
+        list[PolicyRule], described("The policy rules; a `maxPerTransaction` is shown as `maxPerTx` too.")
+    ]
+    pending_approvals: Annotated[int, described("How many orders wait for a person.")]
+    recent_transactions: Annotated[list[RecentTransaction], described("The newest five transactions.")]
+    note: Annotated[str | UnsetType, described("Why a balance is null, with the node that gave none.")] = UNSET
+
+
+async def dashboard(ports: Ports, ref: AgentRef) -> Dashboard:
+    """One agent at a glance."""
+    agent = await shown.get(ports, ref)
+    rules = await policies.all_of(ports.pool, ref)
+    read = await store.read(ports.pool, ref, RECENT)
+    card = AgentCard(agent.id, ref.tenant, agent.name, agent.wallet_addresses.of("evm"), agent.created_at)
+    balance, note = await _balance(ports, ref.tenant, agent.wallet_addresses.of("evm"))
+    return Dashboard(
+        card,
+        {"evm": balance},
+        _spend(read.spent, ports.chains),
+        _budgets(rules, read.budgets),
+        [_limit_shown(rule) for rule in rules],
+        read.waiting,
+        [_recent(ref.agent, row, ports.chains) for row in read.recent],
+        note,
+    )
+
+
+def _limit_shown(rule: PolicyRule) -> PolicyRule:
+    """The rule, with its limit on one order under the name that this page has for it, too."""
+    if not isinstance(rule, SpendingLimitRule) or rule.config.max_per_transaction in (UNSET, None):
+        return rule
+    config = msgspec.structs.replace(rule.config, max_per_tx=rule.config.max_per_transaction)
+    return msgspec.structs.replace(rule, config=config)
+
+
+async def _balance(ports: Ports, tenant: str, address: str) -> tuple[Balances | None, str | UnsetType]:
+    chain = ports.chains.active
+    if chain.family != "evm" or not chain.rpc_urls:
+        return None, UNSET
+    try:
+        return await native(ports, tenant, chain, address), UNSET
+    except (UpstreamFailed, NodeCallsSpent) as problem:
+        return None, problem.message
+
+
+def _spend(rows: list[Any], chains: ChainTable) -> Spend:
+    # The specification's three figures add the coins of all EVM chains up as if they were one coin.
+    coins = [row for row in rows if coin_chain(row["asset"]) is not None]
+    today, week, month = (sum(int(row[name]) for row in coins) for name in ("today", "week", "month"))
+    return Spend(
+        today=str(today),
+        this_week=str(week),
+        this_month=str(month),
+        today_formatted=formatted(today, DECIMALS),
+        this_week_formatted=formatted(week, DECIMALS),
+        this_month_formatted=formatted(month, DECIMALS),
+        assets=[_spent(row, chains) for row in rows],
+    )
+
+
+def _spent(row: Any, chains: ChainTable) -> AssetSpend:
+    asset = row["asset"]
+    # A coin whose asset name has no chain has one symbol on all chains of its family, so any chain serves.
+    chain = next((one.id for one in chains.all_of(asset.partition(":")[0])), None)
+    amounts = (str(int(row[name])) for name in ("today", "week", "month"))
+    return AssetSpend(asset, *_unit(asset, chains, chain), *amounts)
+
+
+def _unit(asset: str, chains: ChainTable, chain_id: int | None) -> tuple[str | None, int | None]:
+    unit = unit_of(asset, chains.units, chain_id)
+    return (unit.symbol, unit.decimals) if unit else (None, None)
+
+
+def _budgets(rules: list[PolicyRule], ledger: dict[str, tuple[int, int]]) -> list[Budget]:
+    """The rolling limits of the enabled rules; one without an asset limits the EVM wallet's, which this page shows."""
+    found = []
+    # Only these rules are read: a list of a thousand addresses takes a millisecond.
+    for rule in (rule for rule in rules if rule.enabled and rule.keeps_limits):
+        for limit in rule.config.terms().limits("evm"):
+            spent = ledger.get(limit.asset, (0, 0))[0 if limit.window == "day" else 1]
+            left = max(0, limit.most - spent)
+            found.append(Budget(rule.id or "", limit.window, limit.asset, str(limit.most), str(spent), str(left)))
+    return found
+
+
+def _recent(agent: str, row: Any, chains: ChainTable) -> RecentTransaction:
+    # Viewers see this page as well.
+    secret = hash_is_secret(row["kind"], row["status"], broadcast=row["broadcast"])
+    return RecentTransaction(
+        id=str(row["id"]),
+        agent_id=agent,
+        kind=row["kind"],
+        to_address=row["to_address"],
+        value=number(row["value"]),
+        moved=[Amount(asset, *_unit(asset, chains, row["chain_id"]), amount) for asset, amount in _moved(row)],
+        status=row["status"],
+        chain_id=row["chain_id"],
+        tx_hash=None if secret else row["tx_hash"],
+        created_at=clock.iso(row["created_at"]),
+    )
+
+
+def _moved(row: Any) -> list[tuple[str, str]]:
+    if row["moved"] is not None:
+        return list(_decode_moved(row["moved"]).items())
+    # Rows of an older version have no `moved`; their native value is all that is known.
+    return [(coin_of(row["chain_id"]), str(int(row["value"])))] if row["kind"] == "evm" and row["value"] else []

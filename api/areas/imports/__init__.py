@@ -1,0 +1,1 @@
+"""Keys that come from elsewhere: how they travel sealed to the signer."""

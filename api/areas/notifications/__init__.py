@@ -1,0 +1,1 @@
+"""What reaches a person outside of HTTP: mail and text messages."""

@@ -1,0 +1,1 @@
+"""People: sign-in, sessions, factors, passkeys, devices, memberships."""

@@ -1,0 +1,1 @@
+"""Policies: the rules an order must satisfy, and the verdict over it."""

@@ -1,0 +1,47 @@
+"""Which credential route a request would fall to, and why, by the rules that the proxy itself uses."""
+
+import asyncio
+
+from api.areas.secrets import store
+from api.areas.secrets.store import Candidates
+from api.areas.secrets.types import Considered, ExplainBody, Explanation, Verdict
+from custody.credentials.match import RouteTable
+from custody.credentials.target import MalformedTarget, Target, parse_url
+from custody.credentials.types import CredentialRoute
+from custody.kit.callers import TenantCaller
+from custody.kit.refs import AgentRef
+from custody.ports import Ports
+
+
+async def explain(ports: Ports, caller: TenantCaller, body: ExplainBody) -> Explanation:
+    """Judge a request without sending it; nothing is written, no secret is opened."""
+    target = _target(body.url)
+    found = await store.candidates(ports.pool, AgentRef(caller.tenant, body.agent_id))
+    # The patterns of all its routes are compiled for this one question.
+    return await asyncio.to_thread(_judged, found, target, body.method.upper())
+
+
+def _target(url: str) -> Target:
+    try:
+        return parse_url(url)
+    except MalformedTarget as problem:
+        raise MalformedTarget(f"url: {problem.message}", fields=["url"]) from None
+
+
+def _judged(found: Candidates, target: Target, method: str) -> Explanation:
+    table = RouteTable(found.routes)
+    matched = table.find(target, method)
+    considered = [Considered(route.id, reason) for route, reason in table.explain(target, method)]
+    return Explanation(found.shown(matched) if matched else None, _verdict(found, matched), considered)
+
+
+def _verdict(found: Candidates, matched: CredentialRoute | None) -> Verdict:
+    """The first reason for which the proxy would answer 403, or `matched`."""
+    if found.tenant_frozen:
+        return "tenant_frozen"
+    if found.agent_frozen:
+        return "agent_frozen"
+    if matched is None:
+        return "no_route"
+    lost: dict[str | None, Verdict] = {None: "matched", "deleted": "secret_deleted", "expired": "secret_expired"}
+    return lost[matched.secret_lost]

@@ -1,0 +1,1 @@
+"""The isolation boundary, and its configuration."""

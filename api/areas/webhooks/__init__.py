@@ -1,0 +1,1 @@
+"""Webhooks: who is told what, by signed posts, and what became of each."""
