@@ -20,11 +20,11 @@ from custody.kit.schema_version import NewerDatabase, refuse_newer
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
 from custody.protocol.workers import Workers
-from custody.sign_on.fetch_keys import KeyFetches
-from custody.webhooks.deliver import Deliveries
 from scheduler import settings
 from scheduler.jobs import with_ongoing
 from scheduler.run import Runner
+from scheduler.sign_on.fetch_keys import KeyFetches
+from scheduler.webhooks.deliver import Deliveries
 
 log = logs.logger("scheduler")
 # It warns whenever a run takes longer than its interval, which under load is as it should be.

@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from custody.audit import seal
-from custody.expiry import expire, retain
 from custody.ports import Ports
 from custody.sign_on import domains
-from custody.sign_on.fetch_keys import KeyFetches
-from custody.signing import resend
-from custody.tx_tracking import follow
-from custody.webhooks import publish
-from custody.webhooks.deliver import Deliveries
+from scheduler.audit import seal
+from scheduler.expiry import expire, retain
+from scheduler.sign_on.fetch_keys import KeyFetches
+from scheduler.signing import resend
+from scheduler.tx_tracking import follow
+from scheduler.webhooks import publish
+from scheduler.webhooks.deliver import Deliveries
 
 
 class Job(msgspec.Struct, frozen=True):

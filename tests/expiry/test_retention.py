@@ -10,11 +10,11 @@ import pytest
 
 from custody.chains.rpc import Rpc
 from custody.chains.table import load
-from custody.expiry.retain import NotAllDeleted, retain
 from custody.kit.db import open_pool
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
 from ops import places
+from scheduler.expiry.retain import NotAllDeleted, retain
 from tests.expiry.rows import GROUND, KEPT, LINES, Line, counted
 from tests.fixtures.callers import Tenant
 from tests.fixtures.deployments import database_apart, owner_of

@@ -11,7 +11,7 @@ from custody.chains.nodes import NODES
 from custody.chains.orders import ORDERS
 from custody.protocol.signer.agents import WalletAddresses
 from custody.transactions.types import TransactionQuery
-from custody.tx_tracking.follow import LOOKS
+from scheduler.tx_tracking.follow import LOOKS
 from signer.orders import KINDS
 from signer.wallets import BORN_WITH, KEYS
 

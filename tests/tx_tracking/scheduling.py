@@ -13,9 +13,9 @@ from custody.chains.rpc import Rpc
 from custody.kit import db
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
-from custody.signing.resend import resend
-from custody.tx_tracking.follow import follow
-from custody.webhooks.publish import publish
+from scheduler.signing.resend import resend
+from scheduler.tx_tracking.follow import follow
+from scheduler.webhooks.publish import publish
 from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.server import Service
 

@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from custody.tx_tracking.follow import follow
+from scheduler.tx_tracking.follow import follow
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.server import Service
 from tests.fixtures.signer_socket import greeted

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from custody.webhooks.deliver import CLAIM_SECONDS, SIGN_SECONDS
+from scheduler.webhooks.deliver import CLAIM_SECONDS, SIGN_SECONDS
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.eventually import eventually
 from tests.fixtures.hooked import Hooked, Hooks, Scheduler, rows

@@ -16,8 +16,8 @@ from custody.kit.logs import logger
 from custody.ports import Ports
 from custody.protocol.signer.orders import ChainOutcome
 from custody.signing.broadcast import hand_over
-from custody.tx_tracking import evm, solana, store
-from custody.tx_tracking.types import Followed, News, Verdict
+from scheduler.tx_tracking import evm, solana, store
+from scheduler.tx_tracking.types import Followed, News, Verdict
 
 log = logger(__name__)
 PER_CHAIN = 100

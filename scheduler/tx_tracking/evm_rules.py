@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from custody.chains.evm.rpc import Receipt
-from custody.tx_tracking.types import NOTHING, Followed, Member, News, Verdict
+from scheduler.tx_tracking.types import NOTHING, Followed, Member, News, Verdict
 
 # What a node knows of a hash: nothing, that it waits, that it is in a block, or nobody could ask.
 Known = Literal["absent", "waiting", "mined", "unknown"]

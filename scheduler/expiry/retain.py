@@ -8,10 +8,10 @@ import time
 
 import asyncpg
 
-from custody.expiry import store
 from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
 from custody.ports import Ports
+from scheduler.expiry import store
 
 log = logger(__name__)
 BATCH = 500

@@ -12,8 +12,8 @@ from custody.chains.evm.rpc import Receipt
 from custody.chains.family import Chain
 from custody.chains.rpc import Query, Rpc, RpcUnavailable
 from custody.kit.errors import UpstreamFailed
-from custody.tx_tracking.evm_rules import Answers, Known, verdict
-from custody.tx_tracking.types import Followed, Verdict
+from scheduler.tx_tracking.evm_rules import Answers, Known, verdict
+from scheduler.tx_tracking.types import Followed, Verdict
 
 
 async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Verdict]:

@@ -13,7 +13,7 @@ from custody.chains.solana import rpc as solana_rpc
 from custody.chains.solana.message import blockhash_of
 from custody.chains.solana.rpc import SignatureStatus
 from custody.kit.errors import UpstreamFailed
-from custody.tx_tracking.types import NOTHING, Followed, News, Verdict
+from scheduler.tx_tracking.types import NOTHING, Followed, News, Verdict
 
 # A blockhash serves for about 90 seconds. Before this age a node that says otherwise is one that lags behind.
 MAY_EXPIRE_SECONDS = 150.0

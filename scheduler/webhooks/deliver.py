@@ -27,7 +27,7 @@ from custody.protocol.identity.webhooks import SignDelivery
 from custody.version import VERSION
 from custody.webhooks import store
 from custody.webhooks.envelope import envelope
-from custody.webhooks.receiver import Answer, Receiver
+from scheduler.webhooks.receiver import Answer, Receiver
 
 log = logger(__name__)
 # At once over all receivers, and for one of them by what the last attempt took: little, much, all the time there is.

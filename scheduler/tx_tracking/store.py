@@ -6,7 +6,7 @@ import msgspec
 
 from custody.kit.db import Pool
 from custody.transactions.backoff import LOOKS_PER_AGE, TRACK
-from custody.tx_tracking.types import Followed, Member
+from scheduler.tx_tracking.types import Followed, Member
 
 _CLAIM = "SELECT * FROM claim_following($1, $2, $3, $4, $5)"
 _members = msgspec.json.Decoder(tuple[Member, ...]).decode

@@ -1,0 +1,1 @@
+"""The job that seals the audit log."""

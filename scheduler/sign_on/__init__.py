@@ -1,0 +1,1 @@
+"""The job that keeps the keys of identity providers."""

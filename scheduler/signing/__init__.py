@@ -1,0 +1,1 @@
+"""The job that broadcasts again what no node took."""

@@ -1,0 +1,1 @@
+"""The jobs that publish events and deliver them."""
