@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from custody.identity.saml_refusals import SamlRefused
-from custody.identity.saml_response import decode_response, read_response
-from custody.identity.saml_types import Expected
-from custody.identity.strict_xml import MAX_ATTRIBUTES, MAX_DEPTH
-from custody.identity.xml_text import MAX_BYTES, MAX_ELEMENTS
+from identity.saml.response import decode_response, read_response
+from identity.saml.strict_xml import MAX_ATTRIBUTES, MAX_DEPTH
+from identity.saml.types import Expected
+from identity.saml.xml_text import MAX_BYTES, MAX_ELEMENTS
 from tests.outside import saml_answers as saml
 
 ROUNDS = 500

@@ -23,8 +23,8 @@ from bench import load
 from bench.__main__ import sign
 from bench.deployment import Deployment
 from bench.people import say
-from custody.identity.id_tokens import Expected, verify
-from custody.identity.key_sets import read
+from identity.sign_on.id_tokens import Expected, verify
+from identity.sign_on.key_sets import read
 from tests.outside.jose import SigningKey, signed
 from tests.outside.oauth_providers import OAuthProviders, running_oauth_providers
 from tests.rules.identity.issuers import key_set

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from custody.identity import user_codes
 from custody.identity.app_clients import AppClient
 from custody.identity.native_ids import BadBundleId, BadPackageName, bundle_id, package_name
 from custody.kit import clock, tokens
@@ -35,7 +34,7 @@ from custody.worker.call import Call
 from custody.worker.proofs import APP_CLIENT_MAC, ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
-from identity.people import attempts, persons, sessions
+from identity.people import attempts, persons, sessions, user_codes
 from identity.people.persons import Membership
 
 CODE_SECONDS = 600

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-from custody.identity import key_sets
-from custody.identity.key_sets import BadKeySet, KeySet
 from custody.kit import clock
 from custody.kit.logs import logger
 from custody.protocol.identity.oidc import KeptKeys, ProviderKeysMoved, PutProviderKeys
@@ -21,7 +19,8 @@ from custody.worker.call import Call
 from custody.worker.proofs import PLATFORM
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
-from identity.sign_on import oidc_providers
+from identity.sign_on import key_sets, oidc_providers
+from identity.sign_on.key_sets import BadKeySet, KeySet
 
 log = logger(__name__)
 PROVIDER_KEYS_MAC = "provider-keys-mac"

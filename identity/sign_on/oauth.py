@@ -8,8 +8,6 @@ so a token of another flow, or of another client at the same provider, proves no
 import re
 from typing import Any
 
-from custody.identity import id_tokens
-from custody.identity.id_tokens import IdClaims, IdTokenRefused
 from custody.kit import clock, tokens
 from custody.kit.callers import Origin
 from custody.kit.errors import CustodyError, Unauthenticated, Unavailable
@@ -18,8 +16,9 @@ from custody.protocol.identity.sign_on import FinishOAuth, Opened, OpenSignIn, S
 from custody.worker.acts import enter
 from custody.worker.call import Call
 from identity.context import Identity
-from identity.sign_on import domains, ending, keys, people, providers, requests, trying
+from identity.sign_on import domains, ending, id_tokens, keys, people, providers, requests, trying
 from identity.sign_on.ending import Way
+from identity.sign_on.id_tokens import IdClaims, IdTokenRefused
 from identity.sign_on.people import Proven
 from identity.sign_on.providers import Provider
 from identity.sign_on.requests import Request, Under

@@ -11,8 +11,6 @@ from custody.identity.saml_config import SamlConfig
 from custody.identity.saml_groups import role_for
 from custody.identity.saml_refusals import CHECKS, SamlRefused
 from custody.identity.saml_request import acs_url, authn_request, entity_id, redirect_url
-from custody.identity.saml_response import decode_response, read_response
-from custody.identity.saml_types import Assertion, Expected
 from custody.kit import clock, tokens
 from custody.kit.callers import Origin
 from custody.kit.errors import CustodyError
@@ -22,6 +20,8 @@ from custody.worker.acts import enter
 from custody.worker.call import Call
 from custody.worker.sealing import fields, sha256
 from identity.context import Identity
+from identity.saml.response import decode_response, read_response
+from identity.saml.types import Assertion, Expected
 from identity.sign_on import domains, ending, people, providers, requests, saml_configs
 from identity.sign_on.ending import Way
 from identity.sign_on.oauth import EmailDomainUnverified, ProviderChanged

@@ -12,7 +12,6 @@ import asyncpg
 import msgspec
 import pytest
 
-from custody.identity import key_sets
 from custody.identity.oidc_provider import OidcProvider
 from custody.kit.callers import Origin
 from custody.kit.db import Pool, close_pool, open_pool
@@ -22,7 +21,7 @@ from custody.worker.acts import enter
 from custody.worker.call import Call
 from custody.worker.keyring import Keyring
 from custody.worker.sealing import Sealer, Tampered, fields
-from identity.sign_on import keys
+from identity.sign_on import key_sets, keys
 from identity.sign_on.keys import Kept
 from identity.sign_on.oidc_providers import OIDC_PROVIDER_MAC
 from tests.fixtures.postgres import Database

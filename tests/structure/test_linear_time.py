@@ -26,13 +26,14 @@ from api.http import addresses, forms
 from custody.chains.evm import address as evm_address
 from custody.chains.evm import typed_data
 from custody.chains.orders import TypedDataField, TypedDataOrder
-from custody.identity import siwe, strict_xml
+from custody.identity import siwe
 from custody.identity.request_signature import check_times
-from custody.identity.saml_response import decode_response
 from custody.kit import clock, json_bodies
 from custody.kit.jwt import TokenKeys
 from custody.policies.kinds import PolicyRule
 from custody.policies.kinds.contract_allowlist import ContractAllowlistConfig
+from identity.saml import strict_xml
+from identity.saml.response import decode_response
 
 QUARTER = 16 * 1024
 # Below this nothing is judged. What is linear reads 64 KiB in far less.

@@ -10,7 +10,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from custody.identity.id_tokens import Expected
+from identity.sign_on.id_tokens import Expected
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 ISSUER = "https://idp.example.com"

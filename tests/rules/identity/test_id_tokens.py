@@ -10,16 +10,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.identity.id_tokens import (
-    MAX_TOKEN,
-    REFUSALS,
-    IdClaims,
-    IdTokenRefused,
-    KeyUnknown,
-    verified_email,
-    verify,
-)
-from custody.identity.key_sets import KeySet, read
+from identity.sign_on.id_tokens import MAX_TOKEN, REFUSALS, IdClaims, IdTokenRefused, KeyUnknown, verified_email, verify
+from identity.sign_on.key_sets import KeySet, read
 from tests.rules.identity.issuers import (
     CLIENT,
     EXPECTED,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.identity.key_sets import BadKeySet, condensed, read
+from identity.sign_on.key_sets import BadKeySet, condensed, read
 from tests.rules.identity.issuers import ec_key, ed_key, jwk, key_set, rsa_key
 
 RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")

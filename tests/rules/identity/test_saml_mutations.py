@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.identity.saml_refusals import SamlRefused
-from custody.identity.saml_response import read_response
+from identity.saml.response import read_response
 from tests.fixtures.thorough import THOROUGH
 from tests.outside import saml_answers as saml
 from tests.outside.xml_documents import changed

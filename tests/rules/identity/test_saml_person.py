@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from custody.identity.saml_attributes import EMAIL_ATTRIBUTES
 from custody.identity.saml_groups import ORDER, GroupMapping, GroupMappingRefused, check_mappings, role_for
-from custody.identity.saml_response import read_response
+from identity.saml.attributes import EMAIL_ATTRIBUTES
+from identity.saml.response import read_response
 from tests.outside import saml_answers as saml
 from tests.outside.saml_answers import Answer
 from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, accepted, refused

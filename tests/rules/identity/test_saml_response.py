@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from custody.identity.saml_refusals import CHECKS, NAMES, SamlRefused
-from custody.identity.saml_response import decode_response, read_response
-from custody.identity.saml_types import Assertion, Expected
+from identity.saml.response import decode_response, read_response
+from identity.saml.types import Assertion, Expected
 from tests.outside import saml_answers as saml
 from tests.outside.saml_answers import Answer
 

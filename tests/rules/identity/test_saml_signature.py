@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from signxml import CanonicalizationMethod, SignatureMethod, XMLSigner
 
 from custody.identity.saml_certificates import IdpCertificateInvalid, read_certificates
-from custody.identity.saml_response import read_response
+from identity.saml.response import read_response
 from tests.outside import saml_answers as saml
 from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, NOW, refused
 

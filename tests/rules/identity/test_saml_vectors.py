@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from custody.identity import saml_refusals, saml_times, strict_xml, xml_text
-from custody.identity.saml_attributes import EMAIL_ATTRIBUTES
+from custody.identity import saml_refusals
 from custody.identity.saml_refusals import CHECKS, NAMES, SamlRefused
-from custody.identity.saml_response import read_response
-from custody.identity.saml_types import Expected
+from identity.saml import strict_xml, xml_text
+from identity.saml import times as saml_times
+from identity.saml.attributes import EMAIL_ATTRIBUTES
+from identity.saml.response import read_response
+from identity.saml.types import Expected
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "tests/vectors/saml"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from custody.identity.saml_response import read_response
+from identity.saml.response import read_response
 from tests.outside import saml_answers as saml
 from tests.outside.saml_answers import Answer
 from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, code_after, refused, set_on

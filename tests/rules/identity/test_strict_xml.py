@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from custody.identity.canonical_xml import canonical
-from custody.identity.strict_xml import MAX_DEPTH, MAX_NAMESPACES, read
-from custody.identity.xml_text import MAX_BYTES, MAX_ELEMENTS, XmlRefused
 from custody.identity.xml_tree import Element
+from identity.saml.strict_xml import MAX_DEPTH, MAX_NAMESPACES, read
+from identity.saml.xml_text import MAX_BYTES, MAX_ELEMENTS, XmlRefused
 from tests.fixtures.thorough import THOROUGH
 from tests.outside.saml_answers import EXCLUSIVE, key
 from tests.outside.xml_documents import changed, document, element

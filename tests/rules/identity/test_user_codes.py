@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.identity.user_codes import ALPHABET, LENGTH, normalised, written
+from identity.people.user_codes import ALPHABET, LENGTH, normalised, written
 
 LETTERS = st.text(ALPHABET, min_size=LENGTH, max_size=LENGTH)
 SEPARATORS = st.text(" -\t\u2010\u2013\u2014", max_size=3)

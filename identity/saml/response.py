@@ -9,17 +9,17 @@ import binascii
 import re
 from typing import Final
 
-from custody.identity.saml_addressing import check_audience, check_issuer, check_recipient, check_request
-from custody.identity.saml_attributes import TRANSIENT, attributes_of, email_of, groups_of, name_id_of
 from custody.identity.saml_certificates import Certificate, IdpCertificateInvalid, read_certificates
 from custody.identity.saml_refusals import SamlRefused
 from custody.identity.saml_shape import Parts, check_response, check_status, parts_of
 from custody.identity.saml_signature import verify
-from custody.identity.saml_times import check_times
-from custody.identity.saml_types import Assertion, Expected
-from custody.identity.strict_xml import read
-from custody.identity.xml_text import MAX_BYTES, XmlRefused
 from custody.identity.xml_tree import Element
+from identity.saml.addressing import check_audience, check_issuer, check_recipient, check_request
+from identity.saml.attributes import TRANSIENT, attributes_of, email_of, groups_of, name_id_of
+from identity.saml.strict_xml import read
+from identity.saml.times import check_times
+from identity.saml.types import Assertion, Expected
+from identity.saml.xml_text import MAX_BYTES, XmlRefused
 
 # Of base64 with its line ends, for 64 KiB of XML.
 MAX_CHARACTERS: Final = 96 * 1024

@@ -18,8 +18,8 @@ import msgspec
 from jwt.api_jws import PyJWS
 
 from custody.identity.addresses import BadEmailAddress, normalised_email
-from custody.identity.key_sets import Key, KeySet
 from custody.identity.strict_json import NotStrict, read_object
+from identity.sign_on.key_sets import Key, KeySet
 
 MAX_TOKEN: Final = 16 * 1024
 # In seconds: how far clocks may be apart, and how old a token may be that was made for this sign-in.

@@ -4,7 +4,7 @@ from typing import Final
 
 from custody.identity.saml_refusals import SamlRefused
 from custody.identity.saml_shape import Parts, audiences_of
-from custody.identity.saml_types import Expected
+from identity.saml.types import Expected
 
 _BEARER: Final = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
 _ENTITY: Final = "urn:oasis:names:tc:SAML:2.0:nameid-format:entity"

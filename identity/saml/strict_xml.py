@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from custody.identity.xml_text import MAX_ELEMENTS, XmlRefused, after_declaration, attribute_value, decoded, resolved
 from custody.identity.xml_tree import Attribute, Element
+from identity.saml.xml_text import MAX_ELEMENTS, XmlRefused, after_declaration, attribute_value, decoded, resolved
 
 MAX_ATTRIBUTES: Final = 2_000
 MAX_ATTRIBUTES_EACH: Final = 32

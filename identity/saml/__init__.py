@@ -1,0 +1,1 @@
+"""SAML answers, read strictly: pure rules."""
