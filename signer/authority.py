@@ -29,8 +29,8 @@ from custody.protocol.signer.refusals import (
     SignerPermission,
     SignerUnknown,
 )
-from custody.transactions.ledger import UsedSignatures
 from custody.worker.sealing import fields, sha256
+from signer.ledger import UsedSignatures
 from signer.signed_request import Evidence
 
 _PARSED_KEYS: Final = 1_024

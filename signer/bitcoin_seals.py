@@ -6,8 +6,8 @@ from custody.chains.bitcoin.types import Account
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.refusals import KeyTampered
-from custody.transactions.ledger import PsbtFacts
 from custody.worker.sealing import Sealer, Tampered, fields
+from signer.ledger import PsbtFacts
 
 log = logger(__name__)
 ACCOUNT_MAC: Final = "bitcoin-account-mac"

@@ -21,14 +21,13 @@ from custody.protocol.refusals import IdempotencyMismatch, SignatureReplayed
 from custody.protocol.signer.intents import Proposed
 from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Refused, Signed, SignOrder
 from custody.protocol.signer.refusals import Busy, SignerRequired
-from custody.transactions import ledger
-from custody.transactions.ledger import Facts, Guard, ProposalRecord, Question, Record, UsedSignatures, VoteRecord
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
-from signer import authority, signed_request, votes
+from signer import authority, ledger, signed_request, votes
 from signer.evaluate import Outcome, ToWrite, decode_outcome, evaluate
 from signer.kept_state import Since, State, is_plain
+from signer.ledger import Facts, Guard, ProposalRecord, Question, Record, UsedSignatures, VoteRecord
 from signer.orders import kind_of, second_reader
 from signer.orders.kind import Inputs
 from signer.quotas import Held

@@ -14,7 +14,6 @@ import msgspec
 from custody.chains.evm.family import EVM_NATIVE, coin_of
 from custody.identity.assertions import Matter
 from custody.identity.authority import Authorized
-from custody.intents.steps import NO_STEP, StepRow
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.errors import Frozen
@@ -38,15 +37,15 @@ from custody.protocol.signer.refusals import (
     ReferenceTaken,
     VoteRefused,
 )
-from custody.transactions import ledger
-from custody.transactions.ledger import Facts
 from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import Context, Tampered
-from signer import authority, bitcoin_seals, record, votes
+from signer import authority, bitcoin_seals, ledger, record, votes
 from signer.authority_seals import credentials_in
 from signer.intents import batches
 from signer.intents.seals import intent_step
+from signer.intents.steps import NO_STEP, StepRow
+from signer.ledger import Facts
 from signer.orders.evm_calls import CallsFinal
 from signer.orders.kind import Final, NeedsNode, taken_over
 from signer.policies import RuleSet

@@ -41,12 +41,12 @@ from custody.protocol.signer.imports import (
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, PolicyTampered
 from custody.protocol.signer.user_wallets import PREFIX
 from custody.receipts.canonical import canonical
-from custody.transactions import ledger
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
 from custody.worker.idempotency import IdempotencyRace, earlier
 from custody.worker.proofs import ProvenSession, ProvenTenant
 from custody.worker.sealing import Context, Tampered, fields, sha256
+from signer import ledger
 from signer.context import Signer
 from signer.rollback_journal import RolledBack
 from signer.wallets import KEYS

@@ -16,8 +16,8 @@ from custody.kit import clock
 from custody.kit.cache import Cache
 from custody.kit.refs import AgentRef
 from custody.policies.parts import counted
-from custody.transactions.ledger import Facts, Record
 from custody.worker.proofs import ProvenAgent
+from signer.ledger import Facts, Record
 from signer.record import hour_of, last_hour
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from custody.protocol.refusals import BadProof, TokenRevoked
 from custody.protocol.signer.orders import IssueReceipt, Receipt
 from custody.protocol.signer.refusals import AgentAbsent, NotRecorded, NotSigned, TransactionAbsent
 from custody.receipts.canonical import FORMAT, canonical
-from custody.transactions.ledger import PsbtFacts
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenTenant
 from custody.worker.sealing import Tampered, sha256
 from signer import bitcoin_seals
 from signer.context import Signer
+from signer.ledger import PsbtFacts
 from signer.orders import kind_named
 from signer.record import shown, signed_content
 

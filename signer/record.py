@@ -20,7 +20,6 @@ from custody.policies.types import Alert, Left, Result, Spend, Verdict
 from custody.policies.types import Facts as JudgedFacts
 from custody.protocol.signer.orders import Decided, Queued, Refused, Signed, Voted
 from custody.transactions.backoff import RESEND
-from custody.transactions.ledger import Charge, Facts, Record, VoteRecord
 from custody.webhooks.events import (
     ApprovalVoted,
     PolicyViolation,
@@ -34,6 +33,7 @@ from custody.webhooks.payload import Payload, emitted
 from custody.worker.audited import declared
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import fields
+from signer.ledger import Charge, Facts, Record, VoteRecord
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.evm_calls import CallsDecoded, CallsDraft
 from signer.orders.kind import Decoded, Draft, Final, Produced, taken_over

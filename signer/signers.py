@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET
 
 from custody.identity.authority import MAX_SIGNERS, SignerRow
-from custody.identity.p256 import read_spki
 from custody.identity.roles import ADMINS
 from custody.kit import ids, tokens
 from custody.protocol.signer.authority import (
@@ -42,6 +41,7 @@ from signer.authority_set import (
     written_by,
 )
 from signer.context import Signer
+from signer.p256 import read_spki
 
 CREDENTIAL: Final = "credential"
 _ADD = (

@@ -14,10 +14,10 @@ from custody.kit.refs import AgentRef
 from custody.policies.budgets import Budget
 from custody.protocol.signer.orders import Fee, Foreseen, Remaining, Simulate
 from custody.protocol.signer.refusals import Busy
-from custody.transactions import ledger
 from custody.worker.agent_queues import SIMULATED, TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenTenant
+from signer import ledger
 from signer.context import Signer
 from signer.decide import OPTIMISTIC_TRIES, question_of, read_quorum
 from signer.evaluate import admit, evaluate_policies

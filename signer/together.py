@@ -10,10 +10,10 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from custody.protocol.signer.orders import Signed
-from custody.transactions.ledger import Facts, Record
 from signer import votes
 from signer.evaluate import ToWrite, evaluate
 from signer.kept_state import after, goes_with
+from signer.ledger import Facts, Record
 from signer.signing_attempt import SigningAttempt
 from signer.signing_state import SigningState
 from signer.waiting import Waiter

@@ -27,8 +27,8 @@ from custody.policies.kinds.approval_quorum import ApprovalQuorum
 from custody.policies.quorum import TYPE, is_pinned
 from custody.protocol.signer.orders import Vote, VoteGiven
 from custody.protocol.signer.refusals import VoteRefused
-from custody.transactions.ledger import VoteRow, Voters
 from custody.worker.sealing import Tampered, fields
+from signer.ledger import VoteRow, Voters
 from signer.signing_state import SigningState
 
 APPROVER_KEY_MAC: Final = "approver-key-mac"

@@ -15,8 +15,8 @@ import msgspec
 
 from custody.kit.db import DatabaseAway, Pool
 from custody.kit.tasks import spawn
-from custody.transactions import ledger
-from custody.transactions.ledger import Write
+from signer import ledger
+from signer.ledger import Write
 
 UNDER_WAY: Final = 2
 MAX_ORDERS: Final = 8

@@ -8,11 +8,11 @@ import msgspec
 from custody.intents import payloads
 from custody.intents.types import DEFAULT_TTL_SECONDS
 from custody.protocol.signer.intents import Proposed
-from custody.transactions.ledger import ProposalRecord
 from custody.worker.act import act
 from custody.worker.idempotency import packed
 from signer.intents import seals
 from signer.intents.sealed import Sealed
+from signer.ledger import ProposalRecord
 from signer.orders.evm_calls import CallsDraft
 from signer.record import Judged
 from signer.signing_state import SigningState

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from custody.intents.steps import NO_STEP, NewRow, StepRow
 from custody.kit.logs import logger
 from custody.protocol.signer.intents import IntentStatus
 from custody.protocol.signer.orders import Refused, Signed
@@ -14,6 +13,7 @@ from custody.webhooks import events
 from custody.webhooks.payload import emitted
 from custody.worker.sealing import Tampered
 from signer.intents.sealed import INTENT_MAC, Sealed
+from signer.intents.steps import NO_STEP, NewRow, StepRow
 from signer.signing_attempt import SigningAttempt
 from signer.signing_state import SigningState
 

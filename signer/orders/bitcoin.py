@@ -20,7 +20,7 @@ from custody.chains.bitcoin.types import Account, Bounds, Psbt, Spend, WalletSco
 from custody.chains.orders import PsbtOrder
 from custody.chains.types import Effect
 from custody.protocol.signer.orders import PsbtReleased
-from custody.transactions.ledger import Facts, PsbtQuestion
+from signer.ledger import Facts, PsbtQuestion
 from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, Produced, digest_of, text_of
 from signer.orders.psbt_second_reader import EmbitReader
 from signer.wallets.bitcoin import BITCOIN_KEYS

@@ -27,8 +27,8 @@ from custody.protocol.signer.refusals import (
     NonceTaken,
     NonceUsed,
 )
-from custody.transactions.ledger import Facts
 from custody.worker.sealing import Tampered
+from signer.ledger import Facts
 from signer.orders.kind import (
     Decoded,
     Draft,

@@ -16,8 +16,8 @@ from custody.chains.orders import CallsOrder, CallsPrepared, EvmPrepared, Wallet
 from custody.chains.types import Effect, Subject
 from custody.intents import payloads
 from custody.protocol.signer.refusals import NonceOpen, UnsupportedChain
-from custody.transactions.ledger import Facts
 from custody.worker.sealing import Tampered
+from signer.ledger import Facts
 from signer.orders import evm
 from signer.orders.evm import EvmDecoded, EvmDraft, EvmFinal
 from signer.orders.kind import (

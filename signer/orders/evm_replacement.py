@@ -14,8 +14,8 @@ from custody.chains.evm.transaction import EvmTransaction
 from custody.chains.orders import EvmPrepared, EvmReplacement
 from custody.chains.types import Effect
 from custody.protocol.signer.refusals import AlreadyReplaced, FeeAboveCap, FeeTooLow, TransactionFinal
-from custody.transactions.ledger import Facts
 from custody.worker.sealing import Tampered
+from signer.ledger import Facts
 from signer.orders.evm import (
     EvmDecoded,
     EvmDraft,

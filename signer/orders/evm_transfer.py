@@ -13,8 +13,8 @@ from custody.chains.evm.transfers import BadToken, transaction
 from custody.chains.orders import EvmPrepared, EvmTransfer, TransferOrder
 from custody.chains.types import Effect
 from custody.protocol.signer.refusals import UnsupportedChain
-from custody.transactions.ledger import Facts
 from custody.worker.sealing import Tampered
+from signer.ledger import Facts
 from signer.orders import evm
 from signer.orders.evm import EvmDecoded, EvmDraft, EvmFinal
 from signer.orders.kind import Inputs, OrderKind, Produced

@@ -20,7 +20,7 @@ from custody.chains.table import ChainTable
 from custody.chains.types import Effect, Subject
 from custody.protocol.signer.orders import PsbtReleased
 from custody.protocol.signer.refusals import UnknownChain
-from custody.transactions.ledger import Facts, PsbtQuestion, Slot
+from signer.ledger import Facts, PsbtQuestion, Slot
 from signer.wallets.keys import WalletKeys
 
 

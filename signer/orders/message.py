@@ -18,8 +18,8 @@ from custody.chains.messages import Message
 from custody.chains.orders import EvmMessageOrder, MessageOrder, SolanaMessageOrder
 from custody.chains.table import ChainTable
 from custody.chains.types import Effect
-from custody.transactions.ledger import Facts
 from custody.worker.sealing import Tampered
+from signer.ledger import Facts
 from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, Produced, chain_of, digest_of, text_of
 from signer.wallets.evm import EVM_KEYS
 from signer.wallets.keys import WalletKeys

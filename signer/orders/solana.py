@@ -17,8 +17,8 @@ from custody.chains.solana import sign as solana_sign
 from custody.chains.solana.message import SolanaTransaction
 from custody.chains.types import Effect
 from custody.protocol.signer.refusals import ApprovalStale
-from custody.transactions.ledger import Facts
 from custody.worker.sealing import Tampered
+from signer.ledger import Facts
 from signer.orders.kind import (
     Decoded,
     Draft,

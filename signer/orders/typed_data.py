@@ -12,8 +12,8 @@ from custody.chains.evm.signature import sign_digest
 from custody.chains.evm.typed_data import Document
 from custody.chains.orders import TypedDataOrder
 from custody.chains.types import Effect
-from custody.transactions.ledger import Facts
 from custody.worker.sealing import Tampered
+from signer.ledger import Facts
 from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, Produced, digest_of, text_of
 from signer.orders.typed_data_reader import EthAccountReader
 from signer.wallets.evm import EVM_KEYS

@@ -8,7 +8,7 @@ from custody.chains.orders import EvmOrder
 from custody.kit.errors import Invalid
 from custody.policies.judge import judge
 from custody.policies.types import Facts, Spend, Verdict
-from custody.transactions import ledger
+from signer import ledger
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.kind import Inputs
 from tests.execution import evm_orders, laws, rule_sets

@@ -4,13 +4,13 @@ import asyncpg
 import pytest
 
 from custody.database.texts import read
-from custody.intents.steps import NewRow as NewIntentRow
-from custody.intents.steps import StepRow
 from custody.kit.act import Act, Credential
-from custody.transactions.ledger import RECORD_FIELDS, GuardRow, NonceRow, VoteRow
 from identity.administration.tenants import NewTenantRow
 from signer.agents import NewAgentRow, NewWalletRow
 from signer.approver_keys import KeyRow
+from signer.intents.steps import NewRow as NewIntentRow
+from signer.intents.steps import StepRow
+from signer.ledger import RECORD_FIELDS, GuardRow, NonceRow, VoteRow
 from signer.policies import RuleRow
 
 # The other way round: functions give it, and Python names its columns.

@@ -10,9 +10,10 @@ import pytest
 from custody.kit.db import close_pool, open_pool
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.refusals import TransactionAbsent
-from custody.transactions import ledger, store
-from custody.transactions.ledger import Question
+from custody.transactions import store
 from ops.postgres import DATABASE
+from signer import ledger
+from signer.ledger import Question
 from tests.fixtures.postgres import Database, copy_database, in_database
 
 NAME = "custody_look_ups"

@@ -1,4 +1,4 @@
--- Promises: A new intent as put_intent keeps it. The fields of `NewRow` (custody/intents/steps.py) stand in this order.
+-- Promises: A new intent as put_intent keeps it. The fields of `NewRow` (signer/intents/steps.py) stand in this order.
 
 CREATE TYPE intent_row AS (
   id              uuid,

@@ -1,6 +1,6 @@
 -- Promises: What must still be so when sign_write writes: everything that the order was judged on, and the approval
 --   that it claims. A null epoch, claim, stamp or list of voters is not compared. The fields of `GuardRow`
---   (custody/transactions/ledger.py) stand in this order.
+--   (signer/ledger.py) stand in this order.
 
 CREATE TYPE sign_guard AS (
   incarnation    uuid,

@@ -1,4 +1,4 @@
--- Promises: One judged order as sign_write writes it. The fields of `Record` (custody/transactions/ledger.py) stand in
+-- Promises: One judged order as sign_write writes it. The fields of `Record` (signer/ledger.py) stand in
 --   this order, but for its last one, which is the act.
 
 CREATE TYPE sign_record AS (

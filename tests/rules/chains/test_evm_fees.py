@@ -12,7 +12,7 @@ from custody.chains.evm.transaction import BadTransaction
 from custody.chains.orders import EvmOrder, EvmPrepared
 from custody.chains.table import ChainTable, load
 from custody.protocol.signer.refusals import FeeAboveCap, FeeTooLow, GasLimitTooLow
-from custody.transactions.ledger import Facts
+from signer.ledger import Facts
 from signer.orders.evm import EVM_TRANSACTION, Fees
 from signer.orders.kind import Inputs
 from tests.fixtures.callers import ADDRESS

@@ -28,7 +28,7 @@ from custody.chains.typed_body import TypedDataBody
 from custody.intents import payloads
 from custody.kit.field_names import FIELD_NAMES, Meant
 from custody.kit.validation import explain
-from custody.transactions.ledger import Facts
+from signer.ledger import Facts
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.kind import Inputs
 from tests.fixtures.callers import ADDRESS

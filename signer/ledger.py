@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import asyncpg
 import msgspec
 
-from custody.intents.steps import NO_STEP, NewRow, StepRow
 from custody.kit import clock
 from custody.kit.act import Act, Credential
 from custody.kit.callers import IdempotencyKey
 from custody.kit.refs import AgentRef
 from custody.policies.parts import counted
+from signer.intents.steps import NO_STEP, NewRow, StepRow
 
 _READ = "SELECT * FROM sign_read($1, $2, $3, $4, $5, $6, $7, $8)"
 _PSBT = "SELECT * FROM psbt_read($1, $2, $3, $4, $5, $6)"
