@@ -332,6 +332,9 @@ class _Envelope(msgspec.Struct):
     ok: bool | None = None
     data: dict[str, Any] | None = None
 
+    def __repr__(self) -> str:
+        return "_Envelope()"
+
 
 def _free(settings: Settings, subject: str, host: str, port: int, variable: str) -> Finding:
     try:

@@ -27,6 +27,9 @@ class Said(msgspec.Struct, frozen=True):
     data: Any
     total: int | None
 
+    def __repr__(self) -> str:
+        return "Said()"
+
 
 class OperatorApi:
     """One call after the other; each raises CallFailed unless it succeeded."""

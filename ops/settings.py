@@ -37,6 +37,9 @@ class Settings(msgspec.Struct, frozen=True):
     # The whole environment: children get from it what `children.environment_for` lets through, no more.
     environment: dict[str, str]
 
+    def __repr__(self) -> str:
+        return "Settings()"
+
     @property
     def metrics_ports(self) -> tuple[tuple[str, str, int], ...]:
         """Variable, host and port of each listener for metrics."""

@@ -36,6 +36,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit_max: int
     rate_limit_window_seconds: int
 
+    def __repr__(self) -> str:
+        return "Settings()"
+
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
     """Read and check; raises ValueError with the variable's name and what it should be."""

@@ -24,6 +24,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     # The name server for records of e-mail domains; None: the system's.
     dns_server: tuple[str, int] | None
 
+    def __repr__(self) -> str:
+        return "Settings()"
+
 
 def read(source: Mapping[str, str] = os.environ) -> Settings:
     """Read and check; raises ValueError with the variable's name and what it should be."""

@@ -23,6 +23,9 @@ class Answer(msgspec.Struct, frozen=True):
     data: Any
     error: str | None
 
+    def __repr__(self) -> str:
+        return "Answer()"
+
 
 class Api:
     """The API as one caller sees it."""

@@ -12,7 +12,7 @@ from libcst.metadata import ByteSpanPositionProvider, CodeSpan, ParentNodeProvid
 from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_match
 
 ROOT = Path(__file__).parents[2]
-# What decides whether an order is signed and needs no process for it; `store.py` is SQL, and has tests of its own.
+# What decides whether an order is signed and needs no process for it.
 SCOPE = (
     "custody/policies/*.py",
     "custody/policies/kinds/*.py",
@@ -27,7 +27,6 @@ SCOPE = (
     "custody/chains/bitcoin/effects.py",
     "custody/chains/bitcoin/spends.py",
 )
-LEFT_OUT = {"api/areas/policies/store.py"}
 # Their arguments are types or words for the contract; `len` and `isinstance` of None only ever fail.
 _NOT_INSIDE = m.Call(func=m.OneOf(*(m.Name(name) for name in ("described", "Meta", "TypeVar", "len", "isinstance"))))
 # That nothing sets a field of what is frozen, and that no field is given by its place, mypy sees already.
@@ -66,7 +65,7 @@ class Mutant(NamedTuple):
 def files() -> list[str]:
     """The files that mutants are drawn from."""
     found = {path.relative_to(ROOT).as_posix() for pattern in SCOPE for path in ROOT.glob(pattern)}
-    return sorted(file for file in found - LEFT_OUT if not file.endswith("__init__.py"))
+    return sorted(file for file in found if not file.endswith("__init__.py"))
 
 
 def drawn(file: str) -> Iterator[Mutant]:

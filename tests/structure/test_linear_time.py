@@ -21,6 +21,8 @@ import pytest
 
 import api
 import custody
+import identity
+import scheduler
 import signer
 from api.http import addresses, forms
 from custody.chains.evm import address as evm_address
@@ -46,7 +48,7 @@ ELSEWHERE = ("ops", "custody.credentials", "signer.__main__", "signer.verify", "
 
 
 def modules() -> Iterator[Any]:
-    for package in (api, signer, custody):
+    for package in (api, signer, identity, scheduler, custody):
         for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if not found.name.startswith(ELSEWHERE) and not found.name.endswith("__main__"):
                 yield importlib.import_module(found.name)

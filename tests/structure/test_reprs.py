@@ -10,6 +10,9 @@ import pytest
 import api
 import custody
 import identity
+import ops
+import proxy_addon
+import scheduler
 import signer
 
 CANARY = "canary-of-a-secret"
@@ -125,6 +128,8 @@ HARMLESS = {
     "RevokePlatformKey.key",
     "RevokeSigningKey.key",
     "RevokeApiKey.key",
+    "Number.code",
+    "Refusal.code",
     "RevokeApiKeyIn.key",
     "SiweMessage.nonce",
     "Signature.value",
@@ -132,8 +137,10 @@ HARMLESS = {
 
 
 def structs() -> Iterator[type[msgspec.Struct]]:
-    """Every struct of the processes that see secrets of people and tenants."""
-    for package in (custody, signer, identity, api):
+    """Every struct of the processes that see secrets of people, tenants and the operator."""
+    packages = (custody, signer, identity, api, scheduler, proxy_addon, ops)
+    names = {package.__name__ for package in packages}
+    for package in packages:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__") and ".cli" not in module.name:
                 importlib.import_module(module.name)
@@ -141,7 +148,7 @@ def structs() -> Iterator[type[msgspec.Struct]]:
     while waiting:
         for kind in waiting.pop().__subclasses__():
             waiting.append(kind)
-            if kind.__module__.partition(".")[0] in {"custody", "signer", "identity", "api"}:
+            if kind.__module__.partition(".")[0] in names:
                 yield kind
 
 

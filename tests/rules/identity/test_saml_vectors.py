@@ -41,7 +41,7 @@ def rows(heading: str) -> list[list[str]]:
 
 def codes() -> set[str]:
     """Every code that our modules can refuse an answer with."""
-    files = (ROOT / "custody/identity").glob("saml_*.py")
+    files = [*(ROOT / "custody/identity").glob("saml_*.py"), *(ROOT / "identity/saml").glob("*.py")]
     texts = (
         node.value for file in files for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)
     )

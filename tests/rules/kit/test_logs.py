@@ -18,7 +18,7 @@ OF_THE_DEMO = {"demo"}
 def kinds() -> set[str]:
     sources = [
         file.read_text()
-        for folder in ("custody", "signer", "identity", "api")
+        for folder in ("custody", "signer", "identity", "api", "scheduler")
         for file in (PROJECT / folder).rglob("*.py")
     ]
     return {found[1] or found[2] for text in sources for found in MADE.finditer(text)} - OF_THE_DEMO
