@@ -109,9 +109,12 @@ def _become(start: Start, descriptors: list[int], parent: int) -> None:
 
 
 if __name__ == "__main__":
+    # Ctrl-C stops the tests and what was forked; how that ended they still hear from here.
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[2])) as control:
         load(sys.argv[1])
         start = next_start(control)
     if start is not None:
+        signal.signal(signal.SIGINT, interrupt)
         sys.argv[1:] = start.arguments
         runpy.run_module(start.module, run_name="__main__", alter_sys=True)
