@@ -16,6 +16,8 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 RECORDS = sorted((DOCS / "decisions").glob("*.md"))
 CODE = ("custody", "ops", "signer", "identity", "api", "scheduler", "proxy_addon", "console")
+# Folders that pages name files of.
+FOLDERS = "|".join((*CODE, "tests", "docs", "scripts", "bench"))
 PARTS = ("Status", "Context", "Decision", "Consequences", "Alternatives", "Enforced by")
 
 
@@ -82,10 +84,38 @@ def test_links_and_files_on_a_page_resolve(page: Path) -> None:
     content = page.read_text()
     linked = [page.parent / target for target in re.findall(r"\]\((?!https://)([^)#]+)(?:#[^)]*)?\)", content)]
     assert [target for target in linked if not target.exists()] == []
-    named = re.findall(
-        r"`((?:custody|signer|api|scheduler|tests|docs|scripts)/[\w./]*(?:/|\.(?:py|sql|json|md)))`", content
-    )
+    named = re.findall(rf"`((?:{FOLDERS})/[\w./]*(?:/|\.(?:py|sql|json|md)))`", content)
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_file_without_a_folder_is_in_the_one_that_the_page_speaks_of(page: Path) -> None:
+    assert list(lost(page.read_text())) == []
+
+
+def test_a_file_of_another_folder_is_noticed() -> None:
+    assert list(lost("`proxy_addon/` judges by `addresses.py`.")) == ["addresses.py"]
+    assert list(lost("| `signer/` | `table.py` |\n| `identity/` | `decide.py` |")) == ["decide.py"]
+    assert list(lost("Files without a folder are of `proxy_addon/`.\n\n`signer/reveal.py`, after `mask.py`.")) == []
+
+
+def lost(content: str) -> Iterator[str]:
+    """Names of files that are in no folder of their paragraph, row or item, nor of the one before that has some."""
+    of_page = {ROOT / folder for folder in re.findall(r"without a folder are of `([\w/]+)`", content)}
+    for section in re.split(r"^## ", content, flags=re.MULTILINE):
+        seen = of_page
+        for block in re.split(r"\n\n|\n(?=\d+\. |- |\|)", section):
+            own = spoken_of(block)
+            where = (own or seen or spoken_of(content)) | of_page
+            for name in re.findall(r"`(\w+\.(?:py|sql))`", block):
+                if not any((folder / name).exists() or any(folder.glob(f"*/{name}")) for folder in where):
+                    yield name
+            seen = own or seen
+
+
+def spoken_of(content: str) -> set[Path]:
+    named = [ROOT / name for name in re.findall(rf"`((?:{FOLDERS})/[\w./]*)", content)]
+    return {path if path.is_dir() else path.parent for path in named}
 
 
 def test_the_signers_own_page_names_files_that_are_there() -> None:
