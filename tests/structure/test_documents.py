@@ -93,6 +93,11 @@ def test_a_file_without_a_folder_is_in_the_one_that_the_page_speaks_of(page: Pat
     assert list(lost(page.read_text())) == []
 
 
+def test_the_index_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\(([\w-]+\.md)[^)]*\)", text("README.md")))
+    assert {page.name for page in DOCS.glob("*.md")} - linked == {"README.md"}
+
+
 def test_a_file_of_another_folder_is_noticed() -> None:
     assert list(lost("`proxy_addon/` judges by `addresses.py`.")) == ["addresses.py"]
     assert list(lost("| `signer/` | `table.py` |\n| `identity/` | `decide.py` |")) == ["decide.py"]
