@@ -27,13 +27,13 @@ from custody.worker.call import Call
 from custody.worker.idempotency import packed
 from custody.worker.proofs import ProvenSession, ProvenTenant
 from signer import replace, stored_order
+from signer.ballots import GivenVote, given_vote
 from signer.context import Signer
 from signer.decide import Unclaimed, decided, settle
 from signer.orders import kind_of
 from signer.orders.kind import Inputs
 from signer.record import APPROVAL_MAC, approval_content
 from signer.signing_attempt import Claim, SigningAttempt
-from signer.votes import GivenVote, given_vote
 
 _READ = "SELECT *, service_now() AS now FROM approval_read($1, $2, $3, $4)"
 _DENY = "SELECT deny_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"

@@ -24,14 +24,14 @@ from custody.protocol.signer.refusals import Busy, SignerRequired
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
-from signer import authority, ledger, signed_request, votes
-from signer.evaluate import Outcome, ToWrite, decode_outcome, evaluate
+from signer import authority, ballots, ledger, signed_request, votes
+from signer.evaluate import ToWrite, decode_outcome, evaluate
 from signer.kept_state import Since, State, is_plain
 from signer.ledger import Facts, Guard, ProposalRecord, Question, Record, UsedSignatures, VoteRecord
 from signer.orders import kind_of, second_reader
 from signer.orders.kind import Inputs
 from signer.quotas import Held
-from signer.signing_attempt import SigningAttempt
+from signer.signing_attempt import Outcome, SigningAttempt
 from signer.signing_state import SigningState
 from signer.together import signs, taken_along
 from signer.waiting import Waiter
@@ -300,7 +300,7 @@ async def _replayed(signer: SigningState, attempt: SigningAttempt) -> Answered[O
     return written
 
 
-async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | None) -> votes.Read | None:
+async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | None) -> ballots.Read | None:
     """What the rules need to know of votes, where they may ask for some; after the version that the write compares."""
     if facts is None or not votes.names_votes(facts.rules):
         return None

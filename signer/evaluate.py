@@ -40,7 +40,7 @@ from custody.protocol.signer.refusals import (
 from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import Context, Tampered
-from signer import authority, bitcoin_seals, ledger, record, votes
+from signer import authority, ballots, bitcoin_seals, ledger, record, votes
 from signer.authority_seals import credentials_in
 from signer.intents import batches
 from signer.intents.seals import intent_step
@@ -51,12 +51,11 @@ from signer.orders.kind import Final, NeedsNode, taken_over
 from signer.policies import RuleSet
 from signer.record import Judged
 from signer.rollback_journal import RolledBack
-from signer.signing_attempt import Proposal, SigningAttempt
+from signer.signing_attempt import Outcome, Proposal, SigningAttempt
 from signer.signing_state import SigningState
 
 log = logger(__name__)
 _read_authorized = msgspec.json.Decoder(Authorized).decode
-type Outcome = Decided | BatchSigned | Proposed
 decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused | Voted | BatchSigned | Proposed).decode
 
 
@@ -69,14 +68,14 @@ class ToWrite(msgspec.Struct, frozen=True):
     facts: Facts
     record: ledger.Record | ledger.VoteRecord | ledger.ProposalRecord
     outcome: Outcome
-    tally: votes.Tally | None = None
+    tally: ballots.Tally | None = None
     # The other transactions of a batch, and the last step of the intent that is carried out.
     more: tuple[ledger.Record, ...] = ()
     step: StepRow = NO_STEP
 
 
 def evaluate(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts | None, quorum: votes.Read | None, *, locked: bool
+    signer: SigningState, attempt: SigningAttempt, facts: Facts | None, quorum: ballots.Read | None, *, locked: bool
 ) -> ToWrite | Answered[Outcome] | None:
     """Everything between the read and the write: no waiting, no I/O, nothing released.
 
@@ -121,7 +120,7 @@ def evaluate(
 
 
 def evaluate_policies(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, quorum: votes.Read | None, *, locked: bool
+    signer: SigningState, attempt: SigningAttempt, facts: Facts, quorum: ballots.Read | None, *, locked: bool
 ) -> Judged | None:
     """What the policies say of an order, whether it is signed then or only asked about; None as above.
 
@@ -195,8 +194,8 @@ def _credential(signer: SigningState, ref: AgentRef, facts: Facts, name: str) ->
 
 
 def _tallied(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, rules: RuleSet, quorum: votes.Read | None
-) -> tuple[RuleSet, votes.Tally | None]:
+    signer: SigningState, attempt: SigningAttempt, facts: Facts, rules: RuleSet, quorum: ballots.Read | None
+) -> tuple[RuleSet, ballots.Tally | None]:
     """The rules, without quorums that the operator broke, and the votes on the approval; None where none are asked."""
     claim = attempt.claim
     ref = attempt.ref.tenant, attempt.ref.agent, facts.incarnation
@@ -212,8 +211,8 @@ def _tallied(
         # Its votes were used: what lets it wait again was put back in the database.
         raise ApprovalResolved("This approval was signed under its votes already; the agent must send a new request.")
     matter = Matter("approval", attempt.ref.tenant, claim.approval_id, attempt.tx_id, attempt.draft.digest.hex())
-    ballots = quorum.ballots if quorum is not None else []
-    return rules, votes.tally(signer, matter, ballots, quorums, facts.now, claim.vote)
+    given = quorum.ballots if quorum is not None else []
+    return rules, votes.tally(signer, matter, given, quorums, facts.now, claim.vote)
 
 
 def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Outcome | None]:
@@ -244,7 +243,7 @@ def _under_reference(attempt: SigningAttempt, digest: bytes, answer: bytes) -> O
 
 
 def _judged_facts(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, judging: Judging, tally: votes.Tally | None
+    signer: SigningState, attempt: SigningAttempt, facts: Facts, judging: Judging, tally: ballots.Tally | None
 ) -> JudgedFacts:
     """The ledger's figures as the judge sees them: a slot that is taken over does not count twice."""
     spend = {asset: Spend(day, week) for asset, (day, week) in facts.spend.items()}

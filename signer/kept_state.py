@@ -8,7 +8,7 @@ whatever way, makes that write `stale`, and the state is forgotten.
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -17,12 +17,10 @@ from custody.kit.cache import Cache
 from custody.kit.refs import AgentRef
 from custody.policies.parts import counted
 from custody.worker.proofs import ProvenAgent
+from signer import ballots
 from signer.ledger import Facts, Record
 from signer.record import hour_of, last_hour
-
-if TYPE_CHECKING:
-    from signer import votes
-    from signer.signing_attempt import SigningAttempt
+from signer.signing_attempt import SigningAttempt
 
 KEPT_SECONDS: Final = 600.0
 MAX_AGENTS: Final = 4_096
@@ -59,7 +57,7 @@ class State(msgspec.Struct, frozen=True):
     facts: Facts
     since: Since
     # What the rules need to know of votes; such state is never kept, for no version vouches for it.
-    quorum: "votes.Read | None" = None
+    quorum: ballots.Read | None = None
 
 
 class KeptStates:
@@ -76,7 +74,7 @@ class KeptStates:
         """Of how many agents something is kept."""
         return len(self._kept)
 
-    def of(self, attempt: "SigningAttempt") -> State | None:
+    def of(self, attempt: SigningAttempt) -> State | None:
         """What this order may be judged on; None where it must be read."""
         if not is_plain(attempt) or (kept := self._kept.get(attempt.ref)) is None:
             return None
@@ -86,7 +84,7 @@ class KeptStates:
             return None
         return msgspec.structs.replace(state, facts=_at(state.facts, now))
 
-    def keep(self, attempt: "SigningAttempt", state: State, records: Sequence[Record]) -> None:
+    def keep(self, attempt: SigningAttempt, state: State, records: Sequence[Record]) -> None:
         """A write of these records, judged on this state, is committed, and nothing else moved the agent's version."""
         facts, latest = state.facts, state.since.most(self.now())
         if facts.kept:
@@ -125,7 +123,7 @@ class KeptStates:
         self._kept.drop(ref)
 
 
-def is_plain(attempt: "SigningAttempt") -> bool:
+def is_plain(attempt: SigningAttempt) -> bool:
     """Whether an agent's own token asks for a signature over one order that takes no slot, coin or reference."""
     draft, wanted = attempt.draft, attempt.draft.nonce
     more = (attempt.claim, attempt.intent, attempt.proposal, attempt.evidence, draft.action, draft.psbt)
@@ -137,7 +135,7 @@ def is_plain(attempt: "SigningAttempt") -> bool:
     )
 
 
-def goes_with(attempt: "SigningAttempt", other: "SigningAttempt") -> bool:
+def goes_with(attempt: SigningAttempt, other: SigningAttempt) -> bool:
     """Whether two plain orders of one agent are judged on the same facts and written under the same guard."""
     mine, others = attempt.call.caller, other.call.caller
     return (
@@ -176,7 +174,7 @@ def after(facts: Facts, records: Sequence[Record]) -> Facts:
     )
 
 
-def _place(attempt: "SigningAttempt") -> _Place:
+def _place(attempt: SigningAttempt) -> _Place:
     wanted = attempt.draft.nonce
     return attempt.kind.keys.family, wanted.chain_id if wanted else None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -33,15 +33,13 @@ from custody.webhooks.payload import Payload, emitted
 from custody.worker.audited import declared
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import fields
+from signer.ballots import Counted, Tally
 from signer.ledger import Charge, Facts, Record, VoteRecord
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.evm_calls import CallsDecoded, CallsDraft
 from signer.orders.kind import Decoded, Draft, Final, Produced, taken_over
 from signer.policies import RuleSet
-
-if TYPE_CHECKING:
-    from signer.signing_attempt import SigningAttempt
-    from signer.votes import Counted, Tally
+from signer.signing_attempt import SigningAttempt
 
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
@@ -87,7 +85,7 @@ def last_hour(now: datetime) -> datetime:
 class Judged(msgspec.Struct, frozen=True):
     """An attempt with everything that was decided about it."""
 
-    attempt: "SigningAttempt"
+    attempt: SigningAttempt
     facts: Facts
     decoded: Decoded
     verdict: Verdict
@@ -96,7 +94,7 @@ class Judged(msgspec.Struct, frozen=True):
     against: JudgedFacts
     expire_seconds: int
     # The votes on it, where the rules ask for some.
-    tally: "Tally | None" = None
+    tally: Tally | None = None
     authorized: Authorized | None = None
 
     @property
@@ -219,14 +217,14 @@ def why_votes(verdict: Verdict) -> str:
     return f"This order needs votes: {failed.reason}. A named approver must vote with their own key."
 
 
-def voted_outcome(judged: Judged, tally: "Tally") -> Voted:
+def voted_outcome(judged: Judged, tally: Tally) -> Voted:
     """What a voter will be told, once their vote is kept."""
     claim = judged.attempt.claim
     have, need = standing(judged.rules.rules, tally.votes)
     return Voted(claim.approval_id if claim else "", judged.attempt.tx_id, have, need, tally.given)
 
 
-def of_voted(judged: Judged, tally: "Tally", fresh: "Counted", outcome: Voted) -> VoteRecord:
+def of_voted(judged: Judged, tally: Tally, fresh: Counted, outcome: Voted) -> VoteRecord:
     """The record of one vote of too few."""
     attempt, caller = judged.attempt, judged.attempt.call.caller
     answer = _pack.encode(outcome)

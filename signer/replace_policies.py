@@ -35,7 +35,7 @@ from custody.worker.call import Call
 from custody.worker.idempotency import packed
 from custody.worker.proofs import ProvenAgent, ProvenAppClient, ProvenSession, ProvenTenant
 from custody.worker.sealing import Tampered
-from signer import quorum_rules, votes
+from signer import ballots, quorum_rules, votes
 from signer.context import Signer
 from signer.intents.claims import Claimed, StaleState
 from signer.policies import row_of
@@ -60,7 +60,7 @@ class _Change(msgspec.Struct, frozen=True):
     agent: str
     call: Call[Asker]
     new: tuple[ParsedRule, ...]
-    given: votes.GivenVote | None
+    given: ballots.GivenVote | None
     intent: "_ByIntent | None" = None
 
     def __repr__(self) -> str:
@@ -78,7 +78,7 @@ class _ByIntent(msgspec.Struct, frozen=True):
 class _Ballot(msgspec.Struct, frozen=True):
     """The votes for a looser set, and whether they are enough; from when on the operator's word will be in force."""
 
-    tally: votes.Tally | None = None
+    tally: ballots.Tally | None = None
     enough: bool = False
     waiting: datetime | None = None
 
@@ -104,7 +104,7 @@ async def vote(signer: Signer, message: VotePolicies, call: Call[ProvenSession])
     """Vote for a looser set; the last vote that is needed replaces it, as `replace` does."""
     if any(rule.id is None for rule in message.policies):
         raise InvalidPolicy("Give every rule its `id`: the votes are over the whole set, and each has the same.")
-    outcome = await _replace(signer, message, call, votes.given_vote(call.caller.user, message.vote, None))
+    outcome = await _replace(signer, message, call, ballots.given_vote(call.caller.user, message.vote, None))
     assert isinstance(outcome, PoliciesVoted)  # noqa: S101 - with a vote there is no other answer
     return outcome
 
@@ -129,7 +129,7 @@ async def _replace(
     signer: Signer,
     message: ReplacePolicies | VotePolicies,
     call: Call[Asker] | Call[ProvenSession],
-    given: votes.GivenVote | None,
+    given: ballots.GivenVote | None,
 ) -> Outcome:
     def read() -> _Change:
         return _Change(message.agent, call, parse(message.policies, ids.new_uuid), given)
@@ -302,7 +302,7 @@ async def _write(
 
 
 async def _keep_vote(
-    connection: Any, change: _Change, row: Any, tally: votes.Tally, old: tuple[ParsedRule, ...]
+    connection: Any, change: _Change, row: Any, tally: ballots.Tally, old: tuple[ParsedRule, ...]
 ) -> PoliciesVoted | None:
     call = change.call
     assert tally.fresh is not None  # noqa: S101 - the tally refuses a vote that does not count

@@ -5,12 +5,16 @@ from datetime import datetime
 import msgspec
 
 from custody.kit.refs import AgentRef
+from custody.protocol.signer.intents import Proposed
+from custody.protocol.signer.orders import BatchSigned, Decided
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
+from signer.ballots import GivenVote
 from signer.intents.sealed import Sealed
 from signer.orders.kind import AnyKind, Draft
 from signer.signed_request import Evidence
-from signer.votes import GivenVote
+
+type Outcome = Decided | BatchSigned | Proposed
 
 
 class Claim(msgspec.Struct, frozen=True):

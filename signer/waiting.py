@@ -2,14 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
-
-if TYPE_CHECKING:
-    from signer.evaluate import Outcome
-    from signer.signing_attempt import SigningAttempt
+from signer.signing_attempt import Outcome, SigningAttempt
 
 
 class Waiter:
@@ -17,7 +13,7 @@ class Waiter:
 
     __slots__ = ("answer", "make_attempt")
 
-    def __init__(self, make_attempt: "Callable[[], SigningAttempt]") -> None:
+    def __init__(self, make_attempt: Callable[[], SigningAttempt]) -> None:
         self.make_attempt = make_attempt
         self.answer: Answered[Outcome] | None = None
 

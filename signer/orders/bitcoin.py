@@ -21,18 +21,10 @@ from custody.chains.orders import PsbtOrder
 from custody.chains.types import Effect
 from custody.protocol.signer.orders import PsbtReleased
 from signer.ledger import Facts, PsbtQuestion
-from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, Produced, digest_of, text_of
+from signer.orders.drafts import PsbtDraft
+from signer.orders.kind import Decoded, Final, Inputs, OrderKind, Produced, digest_of, text_of
 from signer.orders.psbt_second_reader import EmbitReader
 from signer.wallets.bitcoin import BITCOIN_KEYS
-
-
-class PsbtDraft(Draft, frozen=True, kw_only=True):
-    """A PSBT that was read strictly, the address that is to sign, and what holds for its fee and outputs."""
-
-    order: PsbtOrder
-    scope: WalletScope
-    parsed: Psbt
-    bounds: Bounds
 
 
 class PsbtDecoded(Decoded, frozen=True, kw_only=True):

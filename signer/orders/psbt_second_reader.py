@@ -1,24 +1,22 @@
 """The second reader of PSBTs: embit, which shares no code with ours. It reads, and never signs."""
 
 from base64 import b64decode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from custody.chains.bitcoin.types import Psbt, PsbtInput, Transaction
 from custody.protocol.signer.refusals import PsbtAmbiguous
+from signer.orders.drafts import PsbtDraft
 from signer.orders.kind import SecondReader
 
-if TYPE_CHECKING:
-    from signer.orders.bitcoin import PsbtDraft
 
-
-class EmbitReader(SecondReader["PsbtDraft"]):
+class EmbitReader(SecondReader[PsbtDraft]):
     """Parses the caller's bytes by itself, and compares the transaction and the coins that it finds."""
 
     def import_library(self) -> None:
         """Import embit."""
         import embit.psbt  # noqa: F401, PLC0415 - kept for `_read`
 
-    def confirm(self, draft: "PsbtDraft") -> None:
+    def confirm(self, draft: PsbtDraft) -> None:
         """Raise PsbtAmbiguous unless it reads the same."""
         compare(b64decode(draft.order.psbt_base64), draft.parsed)
 

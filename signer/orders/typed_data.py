@@ -9,22 +9,14 @@ import msgspec
 from custody.chains.evm import typed_data, typed_effects
 from custody.chains.evm.address import address_of, checksum
 from custody.chains.evm.signature import sign_digest
-from custody.chains.evm.typed_data import Document
 from custody.chains.orders import TypedDataOrder
 from custody.chains.types import Effect
 from custody.worker.sealing import Tampered
 from signer.ledger import Facts
-from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, Produced, digest_of, text_of
+from signer.orders.drafts import TypedDataDraft
+from signer.orders.kind import Decoded, Final, Inputs, OrderKind, Produced, digest_of, text_of
 from signer.orders.typed_data_reader import EthAccountReader
 from signer.wallets.evm import EVM_KEYS
-
-
-class TypedDataDraft(Draft, frozen=True, kw_only=True):
-    """A document whose every value is in its normal form, and the hash that a signature of it covers."""
-
-    order: TypedDataOrder
-    document: Document
-    signable: bytes
 
 
 class TypedDataFinal(Final, frozen=True, kw_only=True):

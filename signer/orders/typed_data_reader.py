@@ -1,24 +1,20 @@
 """The second reader of EIP-712 documents: eth-account, which shares no code with ours. It is 500 modules."""
 
-from typing import TYPE_CHECKING
-
 from custody.chains.evm.address import keccak256
 from custody.chains.evm.typed_schema import DOMAIN_TYPE
 from custody.protocol.signer.refusals import TypedDataAmbiguous
+from signer.orders.drafts import TypedDataDraft
 from signer.orders.kind import SecondReader
 
-if TYPE_CHECKING:
-    from signer.orders.typed_data import TypedDataDraft
 
-
-class EthAccountReader(SecondReader["TypedDataDraft"]):
+class EthAccountReader(SecondReader[TypedDataDraft]):
     """Hashes the caller's document by itself, and compares the hash that would be signed."""
 
     def import_library(self) -> None:
         """Import eth-account."""
         import eth_account.messages  # noqa: F401, PLC0415 - kept for `_hash`
 
-    def confirm(self, draft: "TypedDataDraft") -> None:
+    def confirm(self, draft: TypedDataDraft) -> None:
         """Raise TypedDataAmbiguous unless it makes the same hash from the same document."""
         order = draft.order
         types = {
