@@ -22,11 +22,11 @@ from proxy_addon.admission import Admission
 from proxy_addon.audit import AuditTrail
 from proxy_addon.crowd import Crowd
 from proxy_addon.dial import Dialler
-from proxy_addon.exchange import Exchange
+from proxy_addon.exchange import Exchange, Limits
 from proxy_addon.keys import Keys
 from proxy_addon.listener import Listener
 from proxy_addon.lookup_cache import LookupCache
-from proxy_addon.mitm.handler import HELD, ConnectionServices, Limits
+from proxy_addon.mitm.handler import HELD, ConnectionServices
 from proxy_addon.mitm.tls import Certificates
 from proxy_addon.run_forever import run_forever
 

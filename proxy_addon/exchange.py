@@ -3,6 +3,8 @@
 import time
 from typing import Literal
 
+import msgspec
+
 from custody.credentials.target import Target
 from custody.kit.jwt import AgentClaims
 from proxy_addon.mask import NOTHING, Masker, Needles
@@ -11,6 +13,15 @@ from proxy_addon.refuse import Refusal
 
 # How the agent named its target: `GET /alias/...`, `GET https://host/...`, `CONNECT host:443`, or inside such a tunnel.
 Form = Literal["gateway", "absolute", "connect", "tunnel"]
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Bounds of an exchange: seconds, and bytes of a request's body."""
+
+    connect_seconds: float
+    header_seconds: float
+    idle_seconds: float
+    max_body_bytes: int
 
 
 class Ticket:

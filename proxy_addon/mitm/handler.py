@@ -28,7 +28,7 @@ from custody.kit.logs import logger
 from custody.kit.tasks import leave_to_caller, spawn
 from proxy_addon import metrics, refuse
 from proxy_addon.dial import Dialler, NotDialled
-from proxy_addon.exchange import Exchange, Form
+from proxy_addon.exchange import Exchange, Form, Limits
 from proxy_addon.mitm.streams import Layer, LightContext, Upstream
 from proxy_addon.mitm.tls import AgentTls
 from proxy_addon.peer import Peer
@@ -58,15 +58,6 @@ Hooks = Mapping[str, Callable[..., Any]]
 MAX_HELD, MAX_HELD_OF_AGENT, MAX_HELD_OF_TENANT = 96 * 2**20, 16 * 2**20, 32 * 2**20
 HELD_KEPT_BACK, FEW_HELD = 32 * 2**20, 2 * 2**20
 HELD = Bounds(MAX_HELD, MAX_HELD_OF_AGENT, MAX_HELD_OF_TENANT, reserve=HELD_KEPT_BACK, few=FEW_HELD)
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """Bounds of an exchange: seconds, and bytes of a request's body."""
-
-    connect_seconds: float
-    header_seconds: float
-    idle_seconds: float
-    max_body_bytes: int
 
 
 class ConnectionServices(msgspec.Struct, frozen=True):

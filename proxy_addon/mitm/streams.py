@@ -4,8 +4,9 @@ mitmproxy's stream is kept for what it does well; replaced is what it does unsaf
 request to its end, answer in HTML, forward whatever an addon did not stop, and know no time-outs.
 """
 
+import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mitmproxy import http
 from mitmproxy.connection import Client, Connection, ConnectionState, Server
@@ -44,14 +45,12 @@ from mitmproxy.proxy.utils import ReceiveBuffer
 
 from proxy_addon import refuse
 from proxy_addon.admission import MAX_INJECTED_BODY
-from proxy_addon.exchange import Exchange, Form, Ticket
+from proxy_addon.exchange import Exchange, Form, Limits, Ticket
 from proxy_addon.fragmentation import TooFragmented
 from proxy_addon.frames import BadFrame, MaskedFrames
 from proxy_addon.mitm.http1 import AgentSide, Commands, UpstreamClient
+from proxy_addon.peer import Peer
 from proxy_addon.refuse import Refusal
-
-if TYPE_CHECKING:
-    from proxy_addon.mitm.handler import Handler
 
 EXCHANGE = "exchange"
 # Safe to send twice, so a kept connection that dies under the request costs nothing (RFC 9110 9.2.1).
@@ -59,6 +58,31 @@ _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_REQUESTS_PER_CONNECTION = 10_000
 # Connections to upstreams that one connection of an agent keeps without using them.
 _MAX_IDLE_UPSTREAMS = 8
+
+
+class AgentConnection(Protocol):
+    """What an exchange needs of the connection that its agent opened."""
+
+    limits: Limits
+    peer: Peer
+    # Set while more may be read from the agent.
+    reading: asyncio.Event
+    closing: bool
+
+    def begin(self, form: Form, request: http.Request) -> Exchange:
+        """Begin an exchange for a request that has just come."""
+
+    def end(self, exchange: Exchange, *, abandoned: bool = False) -> None:
+        """End an exchange, once."""
+
+    def hold(self, exchange: Exchange, count: int) -> Refusal | None:
+        """Count bytes of a body that is held; the refusal where there is no room for them."""
+
+    def cut(self, *, reset: bool) -> None:
+        """End the agent's connection now."""
+
+    def refused_head(self, refusal: Refusal) -> str:
+        """Count what was refused before it was a request; gives an id for the answer."""
 
 
 class LightContext(Context):
@@ -96,7 +120,7 @@ class Stream(HttpStream):
 
     exchange: Exchange
 
-    def __init__(self, context: Context, stream_id: int, handler: "Handler", mode: HTTPMode) -> None:
+    def __init__(self, context: Context, stream_id: int, handler: AgentConnection, mode: HTTPMode) -> None:
         super().__init__(context, stream_id)
         self._handler = handler
         self._mode = mode
@@ -421,7 +445,7 @@ class Wanted(GetHttpConnection):
 class Layer(HttpLayer):
     """The exchanges of one agent's connection, or of one tunnel in it, and their upstream connections."""
 
-    def __init__(self, context: Context, mode: HTTPMode, handler: "Handler") -> None:
+    def __init__(self, context: Context, mode: HTTPMode, handler: AgentConnection) -> None:
         super().__init__(context, mode)
         self._handler = handler
 
@@ -467,7 +491,7 @@ class Layer(HttpLayer):
 class Relay(layer.Layer):
     """An open websocket: bytes both ways as they come, nothing kept; what the upstream says is masked."""
 
-    def __init__(self, context: Context, handler: "Handler", exchange: Exchange) -> None:
+    def __init__(self, context: Context, handler: AgentConnection, exchange: Exchange) -> None:
         super().__init__(context)
         self._handler = handler
         self._exchange = exchange

@@ -27,10 +27,10 @@ from proxy_addon.admission import Admission
 from proxy_addon.audit import QUEUE, AuditTrail
 from proxy_addon.crowd import CROWDED, MAX_CONNECTIONS, MAX_PEERS_OF_AGENT, Crowd
 from proxy_addon.dial import Dialler
-from proxy_addon.exchange import Exchange, Ticket
+from proxy_addon.exchange import Exchange, Limits, Ticket
 from proxy_addon.keys import Keys
 from proxy_addon.lookup_cache import STALE_SECONDS, LookupCache
-from proxy_addon.mitm.handler import HELD, ConnectionServices, Handler, Limits
+from proxy_addon.mitm.handler import HELD, ConnectionServices, Handler
 from proxy_addon.mitm.tls import Certificates
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import owner_of
