@@ -1,4 +1,4 @@
-"""Whether a program of Node would send its requests past the proxy: what can be told before it starts.
+"""Detect, before it starts, a program of Node that would send its requests past the proxy.
 
 Node reads HTTPS_PROXY since 22.21 and 24.5, when NODE_USE_ENV_PROXY says so; older ones keep silent and go directly.
 """

@@ -19,7 +19,7 @@ Work = Callable[[], None]
 
 
 class Turns:
-    """The line before one event loop."""
+    """The fair queue of one event loop: tenants take turns, then the agents of each."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock

@@ -90,7 +90,7 @@ _STEP = (AdministrationMoving, AgentAbsent, IntentAbsent, IntentChanged, IntentC
 async def create_intent(ports: Ports, caller: TenantCaller, body: NewIntentBody) -> Answered[Intent]:
     """Propose something. Another owner or admin authorises it, and then it can be executed.
 
-    What changes rules, names or quorums is proposed by an owner or admin who is signed in, never by a key.
+    Only an owner or admin who is signed in, never a key, proposes changes of rules, names or quorums.
     """
     return await intents.create(ports, caller, body)
 

@@ -1,4 +1,4 @@
-"""What a credential is."""
+"""The caller's own credential."""
 
 from api.areas.tenants import me
 from api.areas.tenants.me import CredentialEnded

@@ -26,20 +26,20 @@ class AmountWithoutAsset(Invalid):
 
 
 class Votes(msgspec.Struct, frozen=True, rename="camel"):
-    """How many named people voted, and who must still."""
+    """The count of votes by named people, and the people who must still vote."""
 
-    have: Annotated[int, described("How many votes there are.")]
-    need: Annotated[int, described("How many are needed.")]
-    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+    have: Annotated[int, described("Number of votes.")]
+    need: Annotated[int, described("Number of votes needed.")]
+    by: Annotated[list[VoteGiven], described("Voters, in the order of their votes.")]
     waiting_for: Annotated[list[str], described("The named people who have not voted, by their user ids.")]
 
 
 class VotesTaken(msgspec.Struct, frozen=True, rename="camel"):
-    """How many named people voted."""
+    """The count of votes by named people."""
 
-    have: Annotated[int, described("How many votes there are, this one included.")]
-    need: Annotated[int, described("How many are needed.")]
-    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+    have: Annotated[int, described("Number of votes, this one included.")]
+    need: Annotated[int, described("Number of votes needed.")]
+    by: Annotated[list[VoteGiven], described("Voters, in the order of their votes.")]
 
 
 class VoteTaken(msgspec.Struct, frozen=True, rename="camel"):
@@ -57,7 +57,7 @@ class ApprovalRefused(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     tx_id: Annotated[Id, described("The transaction that waits.")]
-    results: Annotated[list[Result], described("What each rule said of the order.")]
+    results: Annotated[list[Result], described("Result of each rule for the order.")]
     code: Annotated[
         Literal["policy_refused", "quorum_needed"], Meta(description="The word for programs; it never changes.")
     ] = "policy_refused"
@@ -93,12 +93,12 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     tx_id: Annotated[Id, described("The transaction that waits.")]
     agent_id: Annotated[str, described("The agent that asked.")]
     agent_name: Annotated[str, described("The agent's name.")]
-    status: Annotated[ApprovalStatus, described("What was decided.")]
-    requested_at: Annotated[Instant, described("When the agent asked.")]
-    resolved_at: Annotated[Instant | None, described("When it was decided.")]
+    status: Annotated[ApprovalStatus, described("The decision.")]
+    requested_at: Annotated[Instant, described("Time of the agent's request.")]
+    resolved_at: Annotated[Instant | None, described("Time of the decision.")]
     resolved_by: Annotated[
         Literal["manual", "system"] | None,
-        described("Who decided: a person or key (`manual`), or the service (`system`)."),
+        described("The decider: a person or key (`manual`), or the service (`system`)."),
     ]
     resolved_by_user_id: Annotated[Id | None, described("The person who decided; null if a key did.")]
     resolved_by_name: Annotated[
@@ -109,16 +109,16 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         ),
     ]
     reason: Annotated[str | None, described("The reason that was given with a denial; its agent reads it too.")]
-    comment: Annotated[str | None, described("What the person said who approved it.")]
-    expires_at: Annotated[Instant | None, described("When it expires undecided; null if never.")]
-    kind: Annotated[Kind, described("What kind of order it is.")]
+    comment: Annotated[str | None, described("Comment of the person who approved it.")]
+    expires_at: Annotated[Instant | None, described("Time of expiry if undecided; null if never.")]
+    kind: Annotated[Kind, described("Kind of order.")]
     reference_id: Annotated[str | None, described("The caller's own reference, as it came with the order.")]
     to_address: Annotated[str | None, described("The address that the order goes to.")]
     value: Annotated[str | None, described("The native amount in the smallest unit.")]
     chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
     tx_status: Annotated[Status, described("The status of the transaction.")]
-    effects: Annotated[list[dict[str, Any]], described("What the order does, decoded from the bytes to be signed.")]
-    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
+    effects: Annotated[list[dict[str, Any]], described("Effects of the order, decoded from the bytes to be signed.")]
+    policy_results: Annotated[list[Result], described("Result of each rule for the order.")]
     digest: Annotated[str, described("Identifies exactly this order; send it with a decision.")]
     votes: Annotated[Votes | None, described("The votes on it; null where no approval-quorum rule asks for some.")] = (
         None
@@ -132,20 +132,18 @@ class ApprovalInFull(Approval, frozen=True, kw_only=True):
 
 
 _OF_AMOUNT = (
-    "Decimal, in the smallest unit of `asset` (wei, lamports, a token's base units). What counts is the sum that the "
-    "order pays or approves in `asset`, without network fees."
+    "Decimal, in the smallest unit of `asset` (wei, lamports, a token's base units). The threshold is compared with "
+    "the sum that the order pays or approves in `asset`, without network fees."
 )
 
 
 class ApprovalQuery(msgspec.Struct, frozen=True, rename="camel"):
     """Filter and page of the queue."""
 
-    status: Annotated[ApprovalStatus | Literal["all"], described("Which items.")] = "pending"
-    limit: Annotated[int, Meta(ge=1, le=200), described("How many at most.")] = 50
-    offset: Annotated[Offset, described("How many to skip.")] = 0
-    cursor: Annotated[
-        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
-    ] = None
+    status: Annotated[ApprovalStatus | Literal["all"], described("Status of the items to list.")] = "pending"
+    limit: Annotated[int, Meta(ge=1, le=200), described("Maximum number of items.")] = 50
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
+    cursor: Annotated[Cursor | None, described("`nextCursor` of the page before; instead of an offset.")] = None
     agent_id: Annotated[AgentId | None, described("Only items of this agent.")] = None
     kind: Annotated[Kind | None, described("Only orders of this kind.")] = None
     reference_id: Annotated[ReferenceId | None, described("Only orders that came with this reference.")] = None
@@ -163,11 +161,11 @@ class ApprovalQuery(msgspec.Struct, frozen=True, rename="camel"):
 class ApprovalStats(msgspec.Struct, frozen=True, rename="camel"):
     """The queue in figures; waiting times are from request to decision."""
 
-    pending: Annotated[int, described("How many wait.")]
-    approved: Annotated[int, described("How many were approved.")]
-    rejected: Annotated[int, described("How many were denied.")]
-    expired: Annotated[int, described("How many expired undecided.")]
-    total: Annotated[int, described("How many there were in all.")]
+    pending: Annotated[int, described("Number of waiting items.")]
+    approved: Annotated[int, described("Number of approved items.")]
+    rejected: Annotated[int, described("Number of denied items.")]
+    expired: Annotated[int, described("Number of items that expired undecided.")]
+    total: Annotated[int, described("Number of items in all.")]
     avg_wait_seconds: Annotated[float, described("The average time from request to decision.")]
 
 
@@ -198,7 +196,7 @@ class DenyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _WHOLE = "Of a PSBT that was to be finished and could be: the whole transaction in hex, for your own broadcaster."
 _VSIZE = "The size of that transaction in vbytes."
-_FEE = "What that transaction pays as fee, in satoshis."
+_FEE = "Fee of that transaction, in satoshis."
 
 
 class Approved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -207,7 +205,7 @@ class Approved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     approval_id: Annotated[Id, described("The approval.")]
     status: Annotated[Literal["approved"], described("Always `approved`.")]
     tx_hash: Annotated[str | None, described("The hash of the signed transaction; null for typed data.")]
-    resolved_at: Annotated[Instant, described("When it was approved.")]
+    resolved_at: Annotated[Instant, described("Time of the approval.")]
     finalized_tx_hex: Annotated[str | None, described(_WHOLE)] = None
     vsize: Annotated[int | None, described(_VSIZE)] = None
     fee_sats: Annotated[str | None, described(_FEE)] = None
@@ -228,7 +226,7 @@ class Denied(msgspec.Struct, frozen=True, rename="camel"):
 
     approval_id: Annotated[Id, described("The approval.")]
     status: Annotated[Literal["rejected"], described("Always `rejected`.")]
-    resolved_at: Annotated[Instant, described("When it was denied.")]
+    resolved_at: Annotated[Instant, described("Time of the denial.")]
     resolved_by: Annotated[Literal["manual"], described("Always `manual`.")]
 
 
@@ -238,5 +236,5 @@ class RejectedTransaction(msgspec.Struct, frozen=True, rename="camel"):
     tx_id: Annotated[Id, described("The transaction.")]
     approval_id: Annotated[Id, described("The approval.")]
     status: Annotated[Literal["rejected"], described("Always `rejected`.")]
-    resolved_at: Annotated[Instant, described("When it was rejected.")]
+    resolved_at: Annotated[Instant, described("Time of the rejection.")]
     resolved_by: Annotated[Literal["manual"], described("Always `manual`.")]

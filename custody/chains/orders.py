@@ -37,7 +37,7 @@ class EvmOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     data: Annotated[Calldata | None, described("The calldata in hex.")] = None
     chain_id: Annotated[ChainId | None, described("The chain; without it the active one of the deployment.")] = None
     broadcast: Annotated[
-        bool, described("Whether the service sends the signed transaction to a node; false returns it.")
+        bool, described("True to have the service send the signed transaction to a node; false returns it.")
     ] = True
     nonce: Annotated[Nonce | None, described("The nonce; without it the next one.")] = None
     gas_limit: Annotated[DecimalAmount | None, described("The gas limit; without it an estimate.", such="100000")] = (
@@ -77,7 +77,7 @@ class TransferOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """A payment in a chain's own coin, or in an ERC-20 token; the signer builds the transaction."""
 
     to: Annotated[
-        EvmAddress, described("Who receives the amount; of a token, too, the recipient and not the contract.")
+        EvmAddress, described("Recipient of the amount; of a token, too, the recipient and not the contract.")
     ]
     value: Annotated[
         DecimalAmount | None, described("The amount in wei, or in the smallest unit of the token; or `amountWei`.")
@@ -89,13 +89,13 @@ class TransferOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     ] = None
     chain_id: Annotated[ChainId | None, described("The EVM chain; without it the active one of the deployment.")] = None
     broadcast: Annotated[
-        bool, described("Whether the service sends the transaction to a node. Then `referenceId` is required.")
+        bool, described("True to have the service send the transaction to a node. Then `referenceId` is required.")
     ] = True
     reference_id: Annotated[
         ReferenceId | None,
         described("Your own reference: a transfer is made once under it, however often it is asked for."),
     ] = None
-    sponsor: Annotated[bool, described("Whether somebody else pays the fee; true is refused in this version.")] = False
+    sponsor: Annotated[bool, described("True to have another account pay the fee; refused in this version.")] = False
 
 
 class OneCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -121,13 +121,13 @@ class CallsOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ]
     chain_id: Annotated[ChainId | None, described("The EVM chain; without it the active one of the deployment.")] = None
     broadcast: Annotated[
-        bool, described("Whether the service sends the transactions to a node. Then `referenceId` is required.")
+        bool, described("True to have the service send the transactions to a node. Then `referenceId` is required.")
     ] = True
     reference_id: Annotated[
         ReferenceId | None,
         described("Your own reference: a batch is made once under it, however often it is asked for."),
     ] = None
-    sponsor: Annotated[bool, described("Whether somebody else pays the fees; true is refused in this version.")] = False
+    sponsor: Annotated[bool, described("True to have another account pay the fees; refused in this version.")] = False
 
 
 class EvmTransfer(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -157,7 +157,7 @@ class TypedDataField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TypedDataOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """An EIP-712 document with eth_signTypedData_v4 semantics."""
 
-    domain: Annotated[dict[str, Any], described("The EIP-712 domain. What is not hashed of it is ignored.")]
+    domain: Annotated[dict[str, Any], described("The EIP-712 domain. Fields that are not hashed are ignored.")]
     types: Annotated[
         dict[str, list[TypedDataField]],
         described("The struct types by name. Without `EIP712Domain` the standard's fields of the domain are hashed."),
@@ -188,7 +188,7 @@ class SolanaOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     broadcast: Annotated[
         bool,
         described(
-            "Whether the service sends the signed transaction to a node; false returns it. It must be false where "
+            "True to have the service send the signed transaction to a node; false returns it. It must be false where "
             "somebody else pays the fee and signs last."
         ),
     ] = True
@@ -196,7 +196,7 @@ class SolanaOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 
 class PsbtOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A PSBT whose inputs of one address are signed. What it pays is read from its bytes, and it is never broadcast."""
+    """A PSBT whose inputs of one address are signed. Payments are read from its bytes, and it is never broadcast."""
 
     wallet_scope: Annotated[
         WalletScopeText,
@@ -208,7 +208,7 @@ class PsbtOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
         described("The PSBT, version 0, in base64."),
     ]
     finalize: Annotated[
-        bool, described("Whether the transaction is finished too, if every input is this wallet's and was signed.")
+        bool, described("True to finish the transaction too, if every input is this wallet's and was signed.")
     ] = False
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None
 

@@ -23,7 +23,7 @@ class TypedDataBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     Integers are JSON numbers up to 2^53, or strings in decimal or 0x hex.
     """
 
-    domain: Annotated[dict[str, Any], described("The EIP-712 domain. What is not hashed of it is ignored.")]
+    domain: Annotated[dict[str, Any], described("The EIP-712 domain. Fields that are not hashed are ignored.")]
     types: Annotated[
         dict[str, list[TypedDataField]],
         described("The struct types by name. Without `EIP712Domain` the standard's fields of the domain are hashed."),
@@ -32,7 +32,7 @@ class TypedDataBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
         str, Meta(min_length=1, max_length=128), described("The name of the type of `message`, or `value`.")
     ]
     message: Annotated[
-        dict[str, Any] | UnsetType, described("The struct to sign. What is wrong in it is told as of `value`.")
+        dict[str, Any] | UnsetType, described("The struct to sign. Problems in it are reported as of `value`.")
     ] = UNSET
     value: Annotated[dict[str, Any] | UnsetType, described("Another name for `message`; give one of the two.")] = UNSET
     reference_id: Annotated[ReferenceId | None, described("Your own reference, to find the transaction by.")] = None

@@ -30,8 +30,8 @@ class IdempotencyMetrics(msgspec.Struct, frozen=True, rename="camel"):
     """The figures of one tenant; the times are null if nothing was counted."""
 
     tenant_id: Annotated[str, described("The tenant.")]
-    generated_at: Annotated[Instant, described("When the figures were read.")]
-    window_started_at: Annotated[Instant | None, described("When counting began.")]
-    last_seen_at: Annotated[Instant | None, described("When something was counted last.")]
+    generated_at: Annotated[Instant, described("Time of reading the figures.")]
+    window_started_at: Annotated[Instant | None, described("Time when counting began.")]
+    last_seen_at: Annotated[Instant | None, described("Time of the last count.")]
     ttl_ms: Annotated[int, described("For how long an answer is stored, in milliseconds.")]
     counters: Annotated[Counters, described("The figures.")]

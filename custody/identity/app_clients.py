@@ -45,9 +45,9 @@ class AppClient(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
     id: Annotated[AppClientId, described("The client's id, unique in the tenant.")]
     name: Annotated[DisplayName, described("A name for people.")]
-    environment: Annotated[Environment, described("What the client is for.")] = "production"
-    enabled: Annotated[bool, described("Whether it may call.")] = True
-    is_default: Annotated[bool, described("Whether it is the tenant's default client; there is at most one.")] = False
+    environment: Annotated[Environment, described("Environment of the client.")] = "production"
+    enabled: Annotated[bool, described("True if the client may call.")] = True
+    is_default: Annotated[bool, described("True for the tenant's default client; there is at most one.")] = False
     allowed_origins: Annotated[Origins, described("Origins of its web pages, such as `https://app.example.com`.")] = ()
     allowed_redirect_urls: Annotated[RedirectUrls, described("Addresses it may redirect to.")] = ()
     allowed_bundle_ids: Annotated[NativeIds, described("Bundle ids of its iOS applications.")] = ()

@@ -47,7 +47,7 @@ class SignOnMethod(msgspec.Struct, frozen=True, omit_defaults=True):
     """One way to sign on; `url` lacks what the client adds, its redirect URL and its challenge."""
 
     type: Annotated[Literal["saml", "oidc"], described("The protocol.")]
-    url: Annotated[str, described("Where it begins; add `redirect_uri`, `code_challenge` and the like.", format="uri")]
+    url: Annotated[str, described("Start URL; add `redirect_uri`, `code_challenge` and the like.", format="uri")]
     id: Annotated[str | None, described("The provider's id, of OIDC alone.")] = None
 
 

@@ -11,7 +11,7 @@ class InvitationPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """`authAbuseConfig.invitations`; the defaults are those of a tenant that saved nothing."""
 
     require_token: Annotated[
-        bool, described("Whether joining needs an invitation's token; if not, the invited address is enough.")
+        bool, described("True if joining needs an invitation's token; else the invited address is enough.")
     ] = True
 
 
@@ -19,5 +19,5 @@ class WalletPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     """`authAbuseConfig.wallet`; the defaults are those of a tenant that saved nothing."""
 
     restrict_to_one_third_party_wallet: Annotated[
-        bool, described("Whether a person may have one linked wallet at most; the report lists who has more.")
+        bool, described("True to permit a person at most one linked wallet; the report lists people with more.")
     ] = False

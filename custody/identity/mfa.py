@@ -23,10 +23,10 @@ Seconds = Annotated[int, Meta(ge=30, le=3600)]
 
 
 class DisableFor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What the tenant forbids, whatever the deployment allows."""
+    """Actions that the tenant forbids, whatever the deployment allows."""
 
-    key_import: Annotated[bool, described("Whether importing keys is forbidden.")] = False
-    key_export: Annotated[bool, described("Whether exporting keys is forbidden.")] = False
+    key_import: Annotated[bool, described("True to forbid importing keys.")] = False
+    key_export: Annotated[bool, described("True to forbid exporting keys.")] = False
 
 
 class MfaPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -37,12 +37,12 @@ class MfaPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     require_for: Annotated[
         dict[Action, bool], described("Actions by name, and whether they need a recent second factor.")
     ] = {}
-    disable_for: Annotated[DisableFor, described("What the tenant forbids.")] = DisableFor()
+    disable_for: Annotated[DisableFor, described("Actions that the tenant forbids.")] = DisableFor()
     allow_delegated_signer_automation: Annotated[
-        bool, described("Whether a single signer may authorise orders beside an agent's token.")
+        bool, described("True if a single signer may authorise orders beside an agent's token.")
     ] = True
     allow_key_quorum_automation: Annotated[
-        bool, described("Whether a key quorum may authorise orders beside an agent's token.")
+        bool, described("True if a key quorum may authorise orders beside an agent's token.")
     ] = True
 
 

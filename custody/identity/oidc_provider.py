@@ -50,23 +50,23 @@ class OidcProvider(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     """A provider with everything that signing in needs, as it is stored and returned."""
 
     id: Annotated[ProviderId, described("The provider's id, unique in the tenant.")]
-    enabled: Annotated[bool, described("Whether people may sign in with it.")]
+    enabled: Annotated[bool, described("True if people may sign in with it.")]
     issuer: Annotated[Issuer, described("The issuer, exactly as its ID tokens say it.", format="uri")]
     audience: Annotated[Texts, described("Audiences of ID tokens that are accepted.")]
-    jwks_uri: Annotated[Url, described("Where the issuer's keys are.", format="uri")]
+    jwks_uri: Annotated[Url, described("Address of the issuer's keys.", format="uri")]
     client_id: Annotated[Text, described("The client that this service is at the provider.")]
     client_secret_env: Annotated[
         Variable | None, described("The operator's variable with the client's secret; null: a public client.")
     ]
-    authorization_url: Annotated[Url, described("Where people are sent to sign in.", format="uri")]
-    token_url: Annotated[Url, described("Where a code is exchanged for tokens.", format="uri")]
-    scopes: Annotated[Texts, described("What is asked for; `openid` and `email` always.")]
-    allow_jit_provisioning: Annotated[bool, described("Whether an unknown person becomes a member, as viewer.")]
+    authorization_url: Annotated[Url, described("Sign-in page of the provider.", format="uri")]
+    token_url: Annotated[Url, described("Token endpoint of the provider.", format="uri")]
+    scopes: Annotated[Texts, described("Scopes; `openid` and `email` always.")]
+    allow_jit_provisioning: Annotated[bool, described("True to make an unknown person a member, as viewer.")]
     client_authentication: Annotated[
-        ClientAuthentication, described("How the client's secret is sent: HTTP Basic, or in the form.")
+        ClientAuthentication, described("Way to send the client's secret: HTTP Basic, or in the form.")
     ]
     iss_in_response: Annotated[
-        bool, described("Whether the provider names itself in its answer; one without `iss` is then refused.")
+        bool, described("True if the provider names itself in its answer; one without `iss` is then refused.")
     ]
 
 

@@ -20,16 +20,16 @@ class InvalidSaml(Invalid):
 
 
 class SamlConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What identity holds an identity provider's answers against."""
+    """Settings that an identity provider's answers are checked against."""
 
-    enabled: Annotated[bool, described("Whether people may sign in by it; a try works all the same.")] = True
+    enabled: Annotated[bool, described("True if people may sign in by it; a test works even if false.")] = True
     idp_entity_id: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^[\x21-\x7e]+\Z")],
         described("The entity id of the identity provider, exactly as it writes it."),
     ]
     idp_sso_url: Annotated[
         Annotated[str, Meta(min_length=1, max_length=2048)],
-        described("Where the identity provider takes sign-in requests (HTTP-Redirect binding); public https."),
+        described("Sign-in endpoint of the identity provider (HTTP-Redirect binding); public https."),
     ]
     idp_cert_pems: Annotated[
         Annotated[tuple[Annotated[str, Meta(max_length=16_384)], ...], Meta(max_length=MAX_CERTIFICATES)],
@@ -41,10 +41,10 @@ class SamlConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     groups_attribute: Annotated[Attribute | None, described("The attribute with the person's groups.")] = None
     group_role_mappings: Annotated[
         Annotated[tuple[GroupMapping, ...], Meta(max_length=MAX_MAPPINGS)],
-        described("Which group gives which role; the most powerful one counts. Never `owner`."),
+        described("Roles by group; the most powerful one counts. Never `owner`."),
     ] = ()
     allow_jit_provisioning: Annotated[
-        bool, described("Whether people become members at their first sign-in, without an invitation.")
+        bool, described("True to make people members at their first sign-in, without an invitation.")
     ] = False
 
 

@@ -63,20 +63,20 @@ class TemplateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     id: Annotated[ItemId | None, described("The rule's id.")] = None
     type: Annotated[Word, described("The type of rule.")]
-    enabled: Annotated[bool, described("Whether the rule is evaluated.")] = True
-    config: Annotated[dict[str, Any], described("What the rule says; its fields depend on `type`.")] = {}
+    enabled: Annotated[bool, described("True if the rule is evaluated.")] = True
+    config: Annotated[dict[str, Any], described("Settings of the rule; the fields depend on `type`.")] = {}
 
 
 class CustomizableField(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """A field of a template that a person fills in, and its bounds."""
 
-    path: Annotated[FieldPath, described("Where the field is in the template.")]
+    path: Annotated[FieldPath, described("Path of the field in the template.")]
     label: Annotated[DisplayName, described("Its name for people.")]
-    description: Annotated[Paragraph, described("What it means.")] = ""
-    type: Annotated[Word, described("How it is filled in.")]
+    description: Annotated[Paragraph, described("Meaning of the field.")] = ""
+    type: Annotated[Word, described("Type of the field's value.")]
     default: Annotated[
         bool | int | float | Line | Annotated[tuple[bool | int | float | Line, ...], Meta(max_length=100)] | None,
-        described("What it is until somebody fills it in."),
+        described("Value until somebody fills it in."),
     ] = None
     min: Annotated[int | float | DecimalAmount | None, described("The least that may be filled in.")] = None
     max: Annotated[int | float | DecimalAmount | None, described("The most that may be filled in.")] = None
@@ -87,7 +87,7 @@ class PolicyTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
     id: Annotated[ItemId, described("The template's id.")]
     name: Annotated[DisplayName, described("A name for people.")]
-    description: Annotated[Paragraph, described("What it is for.")] = ""
+    description: Annotated[Paragraph, described("Purpose of the template.")] = ""
     icon: Annotated[Line, described("A name or character to show.")] = ""
     policies: Annotated[tuple[TemplateRule, ...], Meta(max_length=50), described("The rules.")] = ()
     customizable_fields: Annotated[
@@ -102,10 +102,10 @@ class SecretRoutePreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     name: Annotated[DisplayName, described("A name for people.")]
     host_pattern: Annotated[HostText, described("The hosts.")]
     path_pattern: Annotated[Printable, described("The paths.")] = "/*"
-    inject_as: Annotated[Literal["header", "query", "body"], described("Where the credential is put.")]
+    inject_as: Annotated[Literal["header", "query", "body"], described("Place of the credential in the request.")]
     inject_key: Annotated[KeyText, described("The name of the header, parameter or field.")]
     inject_format: Annotated[Printable, described("The inserted text, with `{value}` in it.")] = "{value}"
-    provisioning: Annotated[Literal["platform", "user"], described("Who brings the credential.")]
+    provisioning: Annotated[Literal["platform", "user"], described("Party that brings the credential.")]
     platform_secret_id: Annotated[Uuid | None, described("The secret, where the platform brings it.")] = None
 
 

@@ -27,9 +27,9 @@ class IntentQuery(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     wallet_id: Annotated[AgentId | None, described("The same as `agentId`.")] = msgspec.field(
         name="wallet_id", default=None
     )
-    limit: Annotated[Annotated[int, Meta(ge=1, le=200)], described("How many at most.")] = 50
+    limit: Annotated[Annotated[int, Meta(ge=1, le=200)], described("Maximum number of items.")] = 50
     include: Annotated[Literal["data"] | None, described("`data`: with payloads and results, however long.")] = None
-    offset: Annotated[Offset, described("How many to skip.")] = 0
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
 
 
 class ListedIntent(Intent, frozen=True, rename="camel", kw_only=True):
@@ -37,21 +37,21 @@ class ListedIntent(Intent, frozen=True, rename="camel", kw_only=True):
 
     payload: Annotated[
         dict[str, Any] | UnsetType,
-        described("What is to be done, in its one spelling; left out where it is long: `digest` is its hash."),
+        described("Payload in its canonical spelling; omitted if it is long: `digest` is its hash."),
     ] = UNSET  # type: ignore[assignment]
-    payload_bytes: Annotated[int | UnsetType, described("How long the payload is that was left out.", unit="bytes")] = (
+    payload_bytes: Annotated[int | UnsetType, described("Length of the payload that was left out.", unit="bytes")] = (
         UNSET
     )
     execution_result: Annotated[
         dict[str, Any] | UnsetType | None,
-        described("What carrying it out came to; `code` says why it failed. Left out where it is long."),
+        described("Result of the execution; `code` says why it failed. Left out where it is long."),
     ] = UNSET  # type: ignore[assignment]
     execution_result_: Annotated[
         dict[str, Any] | UnsetType | None,
         described("The same as `executionResult`."),
     ] = msgspec.field(name="execution_result", default=UNSET)  # type: ignore[assignment]
     execution_result_bytes: Annotated[
-        int | UnsetType, described("How long the result is that was left out.", unit="bytes")
+        int | UnsetType, described("Length of the result that was left out.", unit="bytes")
     ] = UNSET
 
 
@@ -60,11 +60,11 @@ class IntentList(msgspec.Struct, frozen=True, rename="camel"):
 
     intents: Annotated[list[ListedIntent], described("The intents.")]
     total: Annotated[
-        int, described("How many there are, counted up to a thousand beyond the page; see `totalIsEstimate`.")
+        int, described("Number of items, counted up to a thousand beyond the page; see `totalIsEstimate`.")
     ]
-    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
-    limit: Annotated[int, described("How many a page has at most.")]
-    offset: Annotated[int, described("How many were skipped.")]
+    total_is_estimate: Annotated[bool, described("True if there may be more than `total`.")]
+    limit: Annotated[int, described("Maximum number of items on a page.")]
+    offset: Annotated[int, described("Number of items skipped.")]
 
     @property
     def page_of(self) -> tuple[int, int]:

@@ -99,7 +99,7 @@ class RuleCreate(_Payload, frozen=True, kw_only=True):
 class RulePatch(_Payload, frozen=True, kw_only=True):
     """What changes of a rule; fields of `config` replace those of the same name."""
 
-    enabled: Annotated[bool | UnsetType, described("Whether the rule is evaluated.")] = UNSET
+    enabled: Annotated[bool | UnsetType, described("True if the rule is evaluated.")] = UNSET
     config: Annotated[dict[str, Any] | UnsetType, described("Fields of the config, by name.")] = UNSET
 
 
@@ -123,9 +123,7 @@ class WalletUpdate(_Payload, frozen=True, kw_only=True):
     """`wallet_update`: what people and platforms call an agent."""
 
     name: Annotated[DisplayName | UnsetType, described("A name for people.")] = UNSET
-    display_name: Annotated[
-        DisplayName | UnsetType | None, described("What people see it called; null takes it away.")
-    ] = UNSET
+    display_name: Annotated[DisplayName | UnsetType | None, described("Name that people see; null removes it.")] = UNSET
     platform_id: Annotated[
         DisplayName | UnsetType | None, described("The agent's id on your own platform; null takes it away.")
     ] = UNSET
@@ -141,7 +139,7 @@ class QuorumUpdate(_Payload, frozen=True, kw_only=True):
     action: Annotated[Literal["create", "update", "revoke"], described("What happens to the quorum.")]
     quorum_id: Annotated[Uuid | None, described("The quorum, by its id; not for `create`.")] = None
     name: Annotated[DisplayName | UnsetType, described("A name for people.")] = UNSET
-    threshold: Annotated[int | UnsetType, described("How many of the members must agree.")] = UNSET
+    threshold: Annotated[int | UnsetType, described("Number of members that must agree.")] = UNSET
     member_signer_ids: Annotated[
         Annotated[list[Uuid], Meta(max_length=MAX_MEMBERS)] | UnsetType, described("The signers that count.")
     ] = UNSET

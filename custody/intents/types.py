@@ -16,14 +16,14 @@ DEFAULT_TTL_SECONDS = 72 * 3600
 MAX_RESULT_BYTES = 16 * 1024
 Resource = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+\Z")]
 Moment = Annotated[str, Meta(min_length=20, max_length=40)]
-_TYPE = described("What the intent does.")
+_TYPE = described("Type of the intent.")
 _AGENT = described("The agent it is about; every type but `rpc` needs one.")
-_PAYLOAD = described("What is to be done, by its type; see docs/intents.md.")
+_PAYLOAD = described("Payload of the intent's type; see docs/intents.md.")
 _DETAILS = described("Accepted empty; details are not supported, so an array with any is refused.")
 _RESOURCE_TYPE = described("A word of your own for what it is about.")
 _RESOURCE = described("The id of that, for you to find the intent by.")
-_EXPIRES = described("When it ends undecided; ISO 8601, at most 7 days ahead.", format="date-time")
-_NAME = described("What to call who proposed it.")
+_EXPIRES = described("Time when it ends undecided; ISO 8601, at most 7 days ahead.", format="date-time")
+_NAME = described("Display name of the proposer.")
 _OTHER = "The same as `{}`."
 
 
@@ -69,7 +69,7 @@ class NewIntentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     )
     expires_at: Annotated[Moment | None, _EXPIRES] = None
     expires_at_: Annotated[
-        Annotated[int, Meta(ge=0, le=2**53)] | None, described("When it ends undecided, in Unix milliseconds.")
+        Annotated[int, Meta(ge=0, le=2**53)] | None, described("Time when it ends undecided, in Unix milliseconds.")
     ] = msgspec.field(name="expires_at", default=None)
     ttl_seconds: Annotated[
         Annotated[int, Meta(ge=1, le=2**31)] | None,
@@ -94,7 +94,7 @@ class DecisionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 
 class FailBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What to keep as the result of an intent that is closed as failed."""
+    """The result to keep for an intent that is closed as failed."""
 
     execution_result: Annotated[dict[str, Any] | None, described("Anything of yours, at most 16 KiB.")] = None
     execution_result_: Annotated[dict[str, Any] | None, described(_OTHER.format("executionResult"))] = msgspec.field(
@@ -117,32 +117,30 @@ class Intent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     )
     resource_id: Annotated[str | None, _RESOURCE]
     resource_id_: Annotated[str | None, described(_OTHER.format("resourceId"))] = msgspec.field(name="resource_id")
-    payload: Annotated[dict[str, Any], described("What is to be done, in its one spelling.")]
+    payload: Annotated[dict[str, Any], described("Payload in its canonical spelling.")]
     digest: Annotated[str, described("The SHA-256 of type and payload, as who authorises it confirms it.")]
     authorization_details: Annotated[list[dict[str, Any]], described("Always empty.")] = []
     authorization_details_: Annotated[list[dict[str, Any]], described(_OTHER.format("authorizationDetails"))] = (
         msgspec.field(name="authorization_details", default_factory=list)
     )
-    status: Annotated[IntentStatus, described("How far it has come.")]
-    expires_at: Annotated[Instant, described("When it ends undecided.")]
+    status: Annotated[IntentStatus, described("State of the intent.")]
+    expires_at: Annotated[Instant, described("Time when it ends undecided.")]
     expires_at_: Annotated[int, described("The same in Unix milliseconds.")] = msgspec.field(name="expires_at")
-    created_at: Annotated[Instant, described("When it was proposed.")]
+    created_at: Annotated[Instant, described("Time of the proposal.")]
     created_at_: Annotated[int, described("The same in Unix milliseconds.")] = msgspec.field(name="created_at")
-    updated_at: Annotated[Instant, described("When its state last changed.")]
-    created_by: Annotated[str, described("Who proposed it: `user:<id>`, or a name of the key or client.")]
+    updated_at: Annotated[Instant, described("Time of the last change of its state.")]
+    created_by: Annotated[str, described("The proposer: `user:<id>`, or a name of the key or client.")]
     created_by_display_name: Annotated[str | None, _NAME]
     created_by_display_name_: Annotated[str | None, described(_OTHER.format("createdByDisplayName"))] = msgspec.field(
         name="created_by_display_name"
     )
     authorized_by: Annotated[Id | None, described("The person who authorised it.")]
-    authorized_at: Annotated[Instant | None, described("When they did.")]
-    reason: Annotated[str | None, described("What was said when it was authorised, rejected or closed.")]
+    authorized_at: Annotated[Instant | None, described("Time of the authorisation.")]
+    reason: Annotated[str | None, described("Reason given when it was authorised, rejected or closed.")]
     policy_results: Annotated[
         list[Result] | None, described("Of a batch of calls: what each rule said when it was proposed.")
     ]
-    execution_result: Annotated[
-        dict[str, Any] | None, described("What carrying it out came to; `code` says why it failed.")
-    ]
+    execution_result: Annotated[dict[str, Any] | None, described("Result of the execution; `code` says why it failed.")]
     execution_result_: Annotated[dict[str, Any] | None, described(_OTHER.format("executionResult"))] = msgspec.field(
         name="execution_result"
     )
@@ -152,7 +150,7 @@ class Throttling(msgspec.Struct, frozen=True, rename="camel"):
     """A rate-limit rule has no room for it now; the intent stays authorised: execute it after `Retry-After` seconds."""
 
     intent_id: Annotated[Id, described("The intent.")]
-    results: Annotated[list[Result], described("What each rule said.")]
+    results: Annotated[list[Result], described("Result of each rule.")]
     code: Annotated[Literal["policy_rate_limited"], Meta(description="The word for programs.")] = "policy_rate_limited"
 
 
@@ -160,5 +158,5 @@ class VotesMissing(msgspec.Struct, frozen=True, rename="camel"):
     """An approval-quorum rule asks for votes, and an intent takes none: have the agent send the order itself."""
 
     intent_id: Annotated[Id, described("The intent.")]
-    results: Annotated[list[Result], described("What each rule said.")]
+    results: Annotated[list[Result], described("Result of each rule.")]
     code: Annotated[Literal["quorum_needed"], Meta(description="The word for programs.")] = "quorum_needed"

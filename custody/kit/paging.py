@@ -36,8 +36,8 @@ TotalIsEstimate = Annotated[
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Lists for which the documents give no query: default and maximum 1,000."""
 
-    limit: Annotated[int, Meta(ge=1, le=1000), described("How many at most.")] = 1000
-    offset: Annotated[Offset, described("How many to skip.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1000), described("Maximum number of items.")] = 1000
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
 
 
 class Total(msgspec.Struct, frozen=True):

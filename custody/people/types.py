@@ -63,7 +63,7 @@ class PageHeaders(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class EmailBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to send a code."""
+    """The address that a code is sent to."""
 
     email: Annotated[EmailText, described("The address to send a code to.")]
 
@@ -112,7 +112,7 @@ class CurrentSession(msgspec.Struct, frozen=True, rename="camel"):
     """This session."""
 
     id: Annotated[Id, described("The session's id.")]
-    user: Annotated[Profile, described("Who is signed in.")]
+    user: Annotated[Profile, described("The signed-in person.")]
     tenant: Annotated[SessionTenant, described("The tenant of the session.")]
     mfa: Annotated[Mfa, described("The state of the second factor.")]
     memberships: Annotated[list[OwnMembership], described("Every tenant of the person.")]
@@ -122,13 +122,13 @@ class OwnSession(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """One of the person's own sessions."""
 
     id: Annotated[Id, described("The session's id.")]
-    current: Annotated[bool, described("Whether it is this session.")]
+    current: Annotated[bool, described("True for this session.")]
     tenant_id: Annotated[str, described("The tenant of the session.")]
-    provider: Annotated[str, described("How the person signed in.")]
-    amr: Annotated[list[str], described("What was verified (RFC 8176).")]
-    mfa_verified_at: Annotated[Instant | None, described("When a second factor was last verified in it.")]
-    created_at: Annotated[Instant, described("When it began.")]
-    last_used_at: Annotated[Instant, described("When it was last used.")]
-    expires_at: Annotated[Instant, described("When it ends.")]
+    provider: Annotated[str, described("Sign-in method of the person.")]
+    amr: Annotated[list[str], described("Verified methods (RFC 8176).")]
+    mfa_verified_at: Annotated[Instant | None, described("Time of its last verification of a second factor.")]
+    created_at: Annotated[Instant, described("Time of its start.")]
+    last_used_at: Annotated[Instant, described("Time of the last use.")]
+    expires_at: Annotated[Instant, described("Time of its end.")]
     ip_address: Annotated[str | None, described("The address that the request came from.")]
-    user_agent: Annotated[str | None, described("What the client says of itself.")]
+    user_agent: Annotated[str | None, described("User agent that the client sent.")]

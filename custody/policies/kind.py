@@ -143,9 +143,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     keeps_limits: ClassVar[bool] = False
 
     id: Annotated[PolicyId | None, described("The rule's id; without it one is made.")] = None
-    enabled: Annotated[bool, described("Whether the rule is evaluated.")]
-    config: Annotated[Config, described("What the rule says; its fields depend on `type`.")]
-    source: Annotated[Literal["tenant", "agent"] | UnsetType, described("Who set the rule. Ignored in requests.")] = (
+    enabled: Annotated[bool, described("True if the rule is evaluated.")]
+    config: Annotated[Config, described("Settings of the rule; the fields depend on `type`.")]
+    source: Annotated[Literal["tenant", "agent"] | UnsetType, described("Origin of the rule. Ignored in requests.")] = (
         UNSET
     )
 

@@ -28,7 +28,7 @@ class Result(msgspec.Struct, frozen=True, rename="camel"):
     """The result of one rule; `policyId` is null for a result of the evaluation itself."""
 
     type: Annotated[str, described("The type of the rule, or what the evaluation itself says.")]
-    passed: Annotated[bool, described("Whether the order passed.")]
+    passed: Annotated[bool, described("True if the order passed.")]
     reason: Annotated[str, described("Why, for people.")]
     policy_id: Annotated[str | None, described("The rule; null for a result of the evaluation itself.")] = None
 

@@ -50,7 +50,7 @@ class SsoDomainBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     sso_required: Annotated[
         bool,
         described(
-            "Whether members with a verified address in the domain get a session by single sign-on alone. It counts "
+            "True if members with a verified address in the domain get a session only by single sign-on. It counts "
             "once the domain is verified and a provider is enabled; owners are exempt."
         ),
     ] = False

@@ -9,9 +9,9 @@ from custody.protocol.identity.sign_on import Check
 
 
 class LastTest(msgspec.Struct, frozen=True, rename="camel"):
-    """What an administrator's last try came to."""
+    """The result of an administrator's last test."""
 
-    ok: Annotated[bool, described("Whether the person would have come in.")]
-    ended_at: Annotated[Instant, described("When it was.")]
-    problem: Annotated[str | None, described("What was wrong.")]
+    ok: Annotated[bool, described("True if the person would have been signed in.")]
+    ended_at: Annotated[Instant, described("Time of the test.")]
+    problem: Annotated[str | None, described("The problem.")]
     checks: Annotated[list[Check], described("Each check, in order.")]

@@ -64,7 +64,7 @@ class RegisteredTenant(msgspec.Struct, frozen=True, rename="camel"):
     id: Annotated[str, described("The tenant's id.")]
     name: Annotated[str, described("The tenant's name.")]
     api_key_hash: Annotated[str, described("The SHA-256 of its API key in hex.")]
-    created_at: Annotated[Instant, described("When it was created.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
 
 
 class CreatedTenant(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,7 +73,7 @@ class CreatedTenant(msgspec.Struct, frozen=True, rename="camel"):
     id: Annotated[str, described("The tenant's id.")]
     name: Annotated[str, described("The tenant's name.")]
     api_key: Annotated[str, described("The API key; it is returned only here.")]
-    created_at: Annotated[Instant, described("When it was created.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
 
     def __repr__(self) -> str:
         return f"CreatedTenant({self.id})"
@@ -84,15 +84,15 @@ class Tenant(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     id: Annotated[str, described("The tenant's id.")]
     name: Annotated[str, described("The tenant's name.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    frozen_at: Annotated[Instant | None, described("When it was frozen; absent while it is not.")] = None
-    agent_count: Annotated[
-        int | None, described("How many agents it has; only where one tenant is asked for by the operator.")
-    ] = None
+    created_at: Annotated[Instant, described("Time of creation.")]
+    frozen_at: Annotated[Instant | None, described("Time of the freeze; absent if it is not frozen.")] = None
+    agent_count: Annotated[int | None, described("Number of agents; only where the operator asks for one tenant.")] = (
+        None
+    )
 
 
 class Me(msgspec.Struct, frozen=True, rename="camel"):
-    """What a credential is; what its kind does not have is null."""
+    """A credential; fields that its kind does not have are null."""
 
     kind: Annotated[
         Literal["tenant_key", "agent_token", "session", "app_client", "platform_key"],
@@ -105,23 +105,23 @@ class Me(msgspec.Struct, frozen=True, rename="camel"):
     client_id: Annotated[str | None, described("The app client.")] = None
     key_id: Annotated[Id | None, described("The id of a tenant's API key.")] = None
     name: Annotated[str | None, described("The name of a tenant's API key.")] = None
-    prefix: Annotated[str | None, described("How a key or secret begins.")] = None
+    prefix: Annotated[str | None, described("First letters of a key or secret.")] = None
     scopes: Annotated[list[str] | None, described("Its scopes; null if none narrow what it may do.")] = None
-    expires_at: Annotated[Instant | None, described("When it stops working; null if only a revocation ends it.")] = None
+    expires_at: Annotated[Instant | None, described("Time of expiry; null if only a revocation ends it.")] = None
 
 
 class Stats(msgspec.Struct, frozen=True):
     """The whole deployment in three figures."""
 
-    tenants: Annotated[int, described("How many tenants there are.")]
-    agents: Annotated[int, described("How many agents there are.")]
-    transactions: Annotated[int, described("How many transactions there are.")]
+    tenants: Annotated[int, described("Number of tenants.")]
+    agents: Annotated[int, described("Number of agents.")]
+    transactions: Annotated[int, described("Number of transactions.")]
 
 
 class Approvers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The roles that may approve."""
 
-    mode: Annotated[Literal["owner"], described("Who may approve.")] = "owner"
+    mode: Annotated[Literal["owner"], described("People who may approve.")] = "owner"
 
 
 class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -130,19 +130,19 @@ class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     auto_expire_seconds: Annotated[
         int, Meta(ge=0, le=31_536_000), described("Seconds until an undecided approval expires; 0 means never.")
     ] = 86_400
-    approvers: Annotated[Approvers, described("Who may approve.")] = Approvers()
+    approvers: Annotated[Approvers, described("People who may approve.")] = Approvers()
     webhook_callback_enabled: Annotated[bool, described("Stored and shown; nothing depends on it.")] = False
     uncovered_effects: Annotated[
-        Literal["queue", "allow", "refuse"], described("What becomes of an order that does something no rule covers.")
+        Literal["queue", "allow", "refuse"], described("Outcome of an order with an effect that no rule covers.")
     ] = "queue"
 
 
 class AuthAbuseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What people must show, and how they join; a part that is omitted stays as it is."""
+    """Rules for second factors, invitations and linked wallets; an omitted part stays as it is."""
 
-    mfa: Annotated[MfaPolicy | UnsetType, described("How recent a second factor must be.")] = UNSET
-    invitations: Annotated[InvitationPolicy | UnsetType, described("How people join.")] = UNSET
-    wallet: Annotated[WalletPolicy | UnsetType, described("Which wallets people may link.")] = UNSET
+    mfa: Annotated[MfaPolicy | UnsetType, described("Maximum age of a second factor.")] = UNSET
+    invitations: Annotated[InvitationPolicy | UnsetType, described("Rules for joining.")] = UNSET
+    wallet: Annotated[WalletPolicy | UnsetType, described("Rules for linked wallets.")] = UNSET
 
 
 class ShownConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -155,8 +155,8 @@ class ShownConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     ] = {}
     policy_templates: Annotated[PolicyTemplates, described("Sets of rules to start with.")] = ()
     secret_route_presets: Annotated[SecretRoutePresets, described("Credential routes to start with.")] = ()
-    feature_flags: Annotated[dict[str, bool], described("What the tenant's pages show, by name.")] = {}
-    theme: Annotated[Theme | None, described("How the tenant's pages look.")] = None
+    feature_flags: Annotated[dict[str, bool], described("Features of the tenant's pages, by name.")] = {}
+    theme: Annotated[Theme | None, described("Theme of the tenant's pages.")] = None
 
 
 class TenantConfigBody(ShownConfig, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -166,9 +166,9 @@ class TenantConfigBody(ShownConfig, frozen=True, forbid_unknown_fields=True, ren
     """
 
     tenant_id: Annotated[TenantId | None, described("The tenant; must be the one in the path.")] = None
-    approval_config: Annotated[ApprovalConfig, described("How approvals work.")] = ApprovalConfig()
+    approval_config: Annotated[ApprovalConfig, described("Settings of approvals.")] = ApprovalConfig()
     auth_abuse_config: Annotated[
-        AuthAbuseConfig | UnsetType, described("What people must show, and how they join.")
+        AuthAbuseConfig | UnsetType, described("Rules for second factors, invitations and linked wallets.")
     ] = UNSET
     app_clients: Annotated[
         Annotated[tuple[AppClient, ...], Meta(max_length=50)] | UnsetType,
@@ -177,11 +177,11 @@ class TenantConfigBody(ShownConfig, frozen=True, forbid_unknown_fields=True, ren
 
 
 class PresentAuthAbuseConfig(msgspec.Struct, frozen=True):
-    """What people must show, and how they join."""
+    """Rules for second factors, invitations and linked wallets."""
 
-    mfa: Annotated[MfaPolicy, described("How recent a second factor must be.")] = MfaPolicy()
-    invitations: Annotated[InvitationPolicy, described("How people join.")] = InvitationPolicy()
-    wallet: Annotated[WalletPolicy, described("Which wallets people may link.")] = WalletPolicy()
+    mfa: Annotated[MfaPolicy, described("Maximum age of a second factor.")] = MfaPolicy()
+    invitations: Annotated[InvitationPolicy, described("Rules for joining.")] = InvitationPolicy()
+    wallet: Annotated[WalletPolicy, described("Rules for linked wallets.")] = WalletPolicy()
 
 
 class TenantConfig(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -192,12 +192,12 @@ class TenantConfig(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     policy_exposure: Annotated[dict[str, Any], described("Types of rule by name, and whether people see them.")] = {}
     policy_templates: Annotated[PolicyTemplates, described("Sets of rules to start with.")] = ()
     secret_route_presets: Annotated[SecretRoutePresets, described("Credential routes to start with.")] = ()
-    approval_config: Annotated[ApprovalConfig, described("How approvals work.")] = ApprovalConfig()
-    feature_flags: Annotated[dict[str, bool], described("What the tenant's pages show, by name.")] = {}
-    theme: Annotated[Theme | None, described("How the tenant's pages look.")] = None
-    auth_abuse_config: Annotated[PresentAuthAbuseConfig, described("What people must show, and how they join.")] = (
-        PresentAuthAbuseConfig()
-    )
+    approval_config: Annotated[ApprovalConfig, described("Settings of approvals.")] = ApprovalConfig()
+    feature_flags: Annotated[dict[str, bool], described("Features of the tenant's pages, by name.")] = {}
+    theme: Annotated[Theme | None, described("Theme of the tenant's pages.")] = None
+    auth_abuse_config: Annotated[
+        PresentAuthAbuseConfig, described("Rules for second factors, invitations and linked wallets.")
+    ] = PresentAuthAbuseConfig()
     app_clients: Annotated[tuple[AppClient, ...], described("The app clients.")] = ()
 
 
@@ -211,12 +211,12 @@ class MemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """A user, and their role in the tenant."""
 
     user_id: Annotated[Uuid, described("The user.")]
-    role: Annotated[Role, described("What they may do.")]
+    role: Annotated[Role, described("Role in the tenant.")]
     force: Annotated[bool, described("Change the role even of the tenant's last owner.")] = False
 
 
 class RemoveMemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the member is removed even if they are the tenant's last owner."""
+    """The confirmation for removing a last owner."""
 
     force: Annotated[bool, described("Remove them even if the tenant is left without an owner.")] = False
 
@@ -225,8 +225,8 @@ class Member(msgspec.Struct, frozen=True, rename="camel"):
     """A member of a tenant as the operator sees them."""
 
     user_id: Annotated[Id, described("The user.")]
-    role: Annotated[Role, described("What they may do.")]
+    role: Annotated[Role, described("Role in the tenant.")]
     email: Annotated[str | None, described("The address that they sign in with, else the one that a provider shows.")]
-    email_verified: Annotated[bool | None, described("Whether the address was proven here; null without one.")]
+    email_verified: Annotated[bool | None, described("True if the address was proven here; null without one.")]
     wallet_address: Annotated[str | None, described("The wallet that they signed in with.")]
-    created_at: Annotated[Instant, described("When they became a member.")]
+    created_at: Annotated[Instant, described("Time of joining the tenant.")]

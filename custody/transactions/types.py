@@ -26,8 +26,8 @@ class TransactionSummary(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     id: Annotated[Id, described("The transaction's id.")]
     tx_id: Annotated[Id, described("The same as `id`.")]
     agent_id: Annotated[str, described("The agent.")]
-    kind: Annotated[Kind, described("What kind of order it is.")]
-    status: Annotated[Status, described("How far it got.")]
+    kind: Annotated[Kind, described("Kind of order.")]
+    status: Annotated[Status, described("Present status.")]
     status_detail: Annotated[str | None, described("More about the status, such as why it failed.")]
     reason: Annotated[str | None, described("Why a person denied it, as they said it; else null.")]
     to_address: Annotated[str | None, described("The address that it goes to.")]
@@ -39,39 +39,39 @@ class TransactionSummary(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
         str | None,
         described("The hash, or on Solana the signature of who pays the fee; null there while it is missing."),
     ]
-    broadcast: Annotated[bool, described("Whether the service sends it to a node.")]
+    broadcast: Annotated[bool, described("True if the service sends it to a node.")]
     reference_id: Annotated[str | None, described("The caller's own reference.")]
     action_id: Annotated[str | None, described("The wallet action that it is, by the same id; else null.")]
     authorization: Annotated[
-        Authorized | None, described("Which signers of the agent authorised the order; null where none did.")
+        Authorized | None, described("Signers of the agent that authorised the order; null if none did.")
     ]
-    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
+    policy_results: Annotated[list[Result], described("Result of each rule for the order.")]
     policy_version: Annotated[int, described("The version of the policies that judged it.")]
-    effects: Annotated[list[dict[str, Any]], described("What the order does, decoded from the bytes to be signed.")]
+    effects: Annotated[list[dict[str, Any]], described("Effects of the order, decoded from the bytes to be signed.")]
     replaces_tx_id: Annotated[Id | None, described("The transaction that this one replaces.")]
-    created_at: Annotated[Instant, described("When it was asked for.")]
-    signed_at: Annotated[Instant | None, described("When it was signed.")]
-    broadcast_at: Annotated[Instant | None, described("When a node took it.")]
-    confirmed_at: Annotated[Instant | None, described("When its state became final.")]
+    created_at: Annotated[Instant, described("Time of the request.")]
+    signed_at: Annotated[Instant | None, described("Time of signing.")]
+    broadcast_at: Annotated[Instant | None, described("Time when a node accepted it.")]
+    confirmed_at: Annotated[Instant | None, described("Time when its state became final.")]
 
 
 class Transaction(TransactionSummary, frozen=True, rename="camel", kw_only=True):
     """The same, with the requested and the signed data."""
 
-    data: Annotated[Any, described("What was to be signed, as it was sent.")]
+    data: Annotated[Any, described("The data to sign, as it was sent.")]
     signature: Annotated[str | None, described("The signature.")]
     signed_transaction: Annotated[str | None, described("The signed bytes.")]
     finalized_tx_hex: Annotated[
         str | UnsetType, described("Of a PSBT that was finished: the whole transaction in hex, for your broadcaster.")
     ] = UNSET
     vsize: Annotated[int | UnsetType, described("The size of that transaction in vbytes.")] = UNSET
-    fee_sats: Annotated[str | UnsetType, described("What that transaction pays as fee, in satoshis.")] = UNSET
+    fee_sats: Annotated[str | UnsetType, described("Fee of that transaction, in satoshis.")] = UNSET
 
 
 class ListedTransaction(TransactionSummary, frozen=True, rename="camel", kw_only=True):
     """A transaction in a list; `data`, `signature` and `signedTransaction` only with `include=data`."""
 
-    data: Annotated[Any | UnsetType, described("What was to be signed, as it was sent.")] = UNSET
+    data: Annotated[Any | UnsetType, described("The data to sign, as it was sent.")] = UNSET
     signature: Annotated[str | UnsetType | None, described("The signature.")] = UNSET
     signed_transaction: Annotated[str | UnsetType | None, described("The signed bytes.")] = UNSET
 
@@ -85,21 +85,19 @@ class TransactionPage(msgspec.Struct, frozen=True, rename="camel"):
 
     transactions: Annotated[list[ListedTransaction], described("The transactions, newest first.")]
     total: Annotated[
-        int, described("How many there are, counted up to a thousand beyond the page; see `totalIsEstimate`.")
+        int, described("Number of items, counted up to a thousand beyond the page; see `totalIsEstimate`.")
     ]
-    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
-    limit: Annotated[int, described("How many were asked for.")]
-    offset: Annotated[int, described("How many were skipped.")]
-    next_cursor: Annotated[NextCursor, described("Where the next page begins, for `cursor`; null on the last one.")]
+    total_is_estimate: Annotated[bool, described("True if there may be more than `total`.")]
+    limit: Annotated[int, described("Number of items asked for.")]
+    offset: Annotated[int, described("Number of items skipped.")]
+    next_cursor: Annotated[NextCursor, described("Start of the next page, for `cursor`; null on the last one.")]
 
 
 class HistoryQuery(Page, frozen=True, kw_only=True):
     """A page; `include=data`: with what was to be signed, and what was."""
 
     include: Annotated[Literal["data"] | None, described("`data`: with what was to be signed, and what was.")] = None
-    cursor: Annotated[
-        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
-    ] = None
+    cursor: Annotated[Cursor | None, described("`nextCursor` of the page before; instead of an offset.")] = None
 
 
 class TransactionFilter(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -121,11 +119,9 @@ class TransactionFilter(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
 class TransactionQuery(TransactionFilter, frozen=True, rename="camel", kw_only=True):
     """Filters and a page."""
 
-    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE), described("How many at most.")] = USUAL_PAGE
-    offset: Annotated[Offset, described("How many to skip.")] = 0
-    cursor: Annotated[
-        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
-    ] = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE), described("Maximum number of items.")] = USUAL_PAGE
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
+    cursor: Annotated[Cursor | None, described("`nextCursor` of the page before; instead of an offset.")] = None
     include: Annotated[Literal["data"] | None, described("`data`: with what was to be signed, and what was.")] = None
 
 
@@ -135,12 +131,10 @@ class TenantTransactionQuery(TransactionFilter, frozen=True, rename="camel", kw_
     agent_id: Annotated[AgentId | None, described("Only those of this agent.")] = None
     limit: Annotated[
         Annotated[int, Meta(ge=1, le=10_000)] | None,
-        described("How many at most. JSON: 200, and 50 if it is left out. CSV: 10,000, also if it is left out."),
+        described("Maximum number of items. JSON: 200, and 50 if it is left out. CSV: 10,000, also if it is left out."),
     ] = None
-    offset: Annotated[Offset, described("How many to skip.")] = 0
-    cursor: Annotated[
-        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
-    ] = None
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
+    cursor: Annotated[Cursor | None, described("`nextCursor` of the page before; instead of an offset.")] = None
     include: Annotated[Literal["data"] | None, described("`data`: with what was to be signed, and what was.")] = None
     format: Annotated[
         Literal["json", "csv"], described("The form of the answer; without it the header `Accept` decides.")
@@ -154,7 +148,7 @@ class PendingTransaction(msgspec.Struct, frozen=True, rename="camel"):
     to_address: Annotated[str | None, described("The address that the order goes to.")]
     value: Annotated[str | None, described("The native amount in the smallest unit.")]
     chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
-    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
+    policy_results: Annotated[list[Result], described("Result of each rule for the order.")]
 
 
 class PendingItem(msgspec.Struct, frozen=True, rename="camel"):
@@ -162,5 +156,5 @@ class PendingItem(msgspec.Struct, frozen=True, rename="camel"):
 
     queue_id: Annotated[Id, described("The approval's id.")]
     status: Annotated[Literal["pending"], described("Always `pending`.")]
-    requested_at: Annotated[Instant, described("When the agent asked.")]
+    requested_at: Annotated[Instant, described("Time of the agent's request.")]
     transaction: Annotated[PendingTransaction, described("The order.")]

@@ -14,7 +14,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     event: Annotated[str, described("The name of the event.")]
     tenant_id: Annotated[str, described("The tenant.")]
     agent_id: Annotated[str | None, described("The agent, if one is concerned.")]
-    timestamp: Annotated[Instant, described("When it happened.")]
+    timestamp: Annotated[Instant, described("Time of the event.")]
     data: Annotated[msgspec.Raw, described("What happened.")]
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ class OrderEvent(Payload, frozen=True, kw_only=True):
     """What every event of an order says of it; `clipped(...)` gives the last two fields."""
 
     tx_id: Annotated[Id, described("The transaction.")]
-    kind: Annotated[Kind, described("What kind of order it is.")]
+    kind: Annotated[Kind, described("Kind of order.")]
     to: Annotated[str | None, described("The address that the order goes to.")]
     value: Annotated[str | None, described("The native amount in the smallest unit; tokens are in `effects`.")]
     chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
@@ -42,7 +42,7 @@ class TxPending(OrderEvent, frozen=True, kw_only=True):
 
     event: ClassVar[str] = "tx.pending"
     approval_id: Annotated[Id, described("The approval.")]
-    policy_results: Annotated[list[Result], described("What each rule said of the order.")]
+    policy_results: Annotated[list[Result], described("Result of each rule for the order.")]
 
 
 class ApprovalVoted(Payload, frozen=True, kw_only=True):
@@ -52,8 +52,8 @@ class ApprovalVoted(Payload, frozen=True, kw_only=True):
     approval_id: Annotated[Id, described("The approval.")]
     tx_id: Annotated[Id, described("The transaction that waits.")]
     user_id: Annotated[Id, described("The person who voted.")]
-    have: Annotated[int, described("How many votes there are.")]
-    need: Annotated[int, described("How many are needed.")]
+    have: Annotated[int, described("Number of votes.")]
+    need: Annotated[int, described("Number of votes needed.")]
 
 
 class QuorumBreak(Payload, frozen=True, kw_only=True):
@@ -69,8 +69,8 @@ class TxApproved(OrderEvent, frozen=True, kw_only=True):
     event: ClassVar[str] = "tx.approved"
     approval_id: Annotated[Id, described("The approval.")]
     tx_hash: Annotated[str | None, described("The hash of the signed transaction; null for typed data.")]
-    broadcast: Annotated[bool, described("Whether the service sends it to a node.")]
-    comment: Annotated[str | None, described("What the person said who approved it.")]
+    broadcast: Annotated[bool, described("True if the service sends it to a node.")]
+    comment: Annotated[str | None, described("Comment of the person who approved it.")]
     resolved_by: Annotated[Literal["manual"], described("Who decided.")] = "manual"
 
 
@@ -91,7 +91,7 @@ class TxSigned(OrderEvent, frozen=True, kw_only=True):
 
     event: ClassVar[str] = "tx.signed"
     tx_hash: Annotated[str | None, described("The hash; null for a Solana order that is not broadcast.")]
-    broadcast: Annotated[bool, described("Whether the service sends it to a node.")]
+    broadcast: Annotated[bool, described("True if the service sends it to a node.")]
 
 
 class TxConfirmed(OrderEvent, frozen=True, kw_only=True):

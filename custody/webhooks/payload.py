@@ -21,7 +21,7 @@ class UserUnlinkedAccount(Payload, frozen=True, kw_only=True):
 
     event: ClassVar[str] = "user.unlinked_account"
     user_id: Annotated[Id, described("The member.")]
-    provider: Annotated[str, described("What kind of wallet it was.")]
+    provider: Annotated[str, described("Kind of wallet.")]
     account_id: Annotated[Id, described("The id of the linked account.")]
     redacted: Annotated[Literal[True], described("Always true: the wallet's address is left out.")] = True
 

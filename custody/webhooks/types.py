@@ -32,14 +32,14 @@ class TooManyStreams(TooMany):
 
 
 class NewWebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """Where events are sent; without `events` every event, including later ones."""
+    """A receiver of events; without `events` every event, including later ones."""
 
-    url: Annotated[TargetUrl, described("Where to send events.")]
+    url: Annotated[TargetUrl, described("URL to send events to.")]
     events: Annotated[Events | None, described("The events to send; null or absent: every event, later ones too.")] = (
         None
     )
     description: Annotated[Description | None, described("Your own note.")] = None
-    max_retries: Annotated[MaxRetries, described("How often a failed delivery is tried again.")] = 5
+    max_retries: Annotated[MaxRetries, described("Number of retries of a failed delivery.")] = 5
     retry_backoff_ms: Annotated[RetryBackoffMs, described("Milliseconds until the first retry.")] = 60_000
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class NewWebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class RollSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How long the present secret signs beside the new one."""
+    """The overlap of the present secret with the new one."""
 
     overlap_seconds: SecretOverlap = OVERLAP_SECONDS
 
@@ -55,13 +55,13 @@ class RollSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 class WebhookChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """The fields to change; omitted fields stay as they are. `events` null: every event."""
 
-    url: Annotated[TargetUrl | UnsetType, described("Where to send events.")] = UNSET
+    url: Annotated[TargetUrl | UnsetType, described("URL to send events to.")] = UNSET
     events: Annotated[
         Events | UnsetType | None, described("The events to send; null: every event, later ones too.")
     ] = UNSET
-    enabled: Annotated[bool | UnsetType, described("Whether events are sent.")] = UNSET
+    enabled: Annotated[bool | UnsetType, described("True if events are sent.")] = UNSET
     description: Annotated[Description | UnsetType | None, described("Your own note.")] = UNSET
-    max_retries: Annotated[MaxRetries | UnsetType, described("How often a failed delivery is tried again.")] = UNSET
+    max_retries: Annotated[MaxRetries | UnsetType, described("Number of retries of a failed delivery.")] = UNSET
     retry_backoff_ms: Annotated[RetryBackoffMs | UnsetType, described("Milliseconds until the first retry.")] = UNSET
 
     def __repr__(self) -> str:
@@ -79,27 +79,23 @@ class DeliveryFilter(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class DeliveryQuery(DeliveryFilter, frozen=True, rename="camel", kw_only=True):
     """A page of deliveries."""
 
-    limit: Annotated[int, Meta(ge=1, le=200), described("How many at most.")] = 50
-    offset: Annotated[Offset, described("How many to skip.")] = 0
-    cursor: Annotated[
-        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
-    ] = None
+    limit: Annotated[int, Meta(ge=1, le=200), described("Maximum number of items.")] = 50
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
+    cursor: Annotated[Cursor | None, described("`nextCursor` of the page before; instead of an offset.")] = None
 
 
 class ExportQuery(DeliveryFilter, frozen=True, rename="camel", kw_only=True):
     """What is exported."""
 
-    limit: Annotated[int, Meta(ge=1, le=10_000), described("How many at most.")] = 10_000
-    offset: Annotated[Offset, described("How many to skip.")] = 0
-    cursor: Annotated[
-        Cursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
-    ] = None
+    limit: Annotated[int, Meta(ge=1, le=10_000), described("Maximum number of items.")] = 10_000
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
+    cursor: Annotated[Cursor | None, described("`nextCursor` of the page before; instead of an offset.")] = None
 
 
 class StreamQuery(msgspec.Struct, frozen=True):
     """`follow` false: what there is after `Last-Event-ID`, and then the end."""
 
-    follow: Annotated[bool, described("Whether the stream stays open; false ends it after what there is.")] = True
+    follow: Annotated[bool, described("True keeps the stream open; false ends it after the stored events.")] = True
 
 
 class StreamHeaders(msgspec.Struct, frozen=True, rename={"last_event_id": "Last-Event-ID"}.get):

@@ -80,7 +80,7 @@ def _back(identity: Identity, request: Request, said: dict[str, str]) -> SentBac
 
 
 async def _note(connection: Any, origin: Origin, request: Request, refusal: CustodyError) -> None:
-    """For the administrators of the tenant whose sign-on it is; at most one row for each flow that was begun."""
+    """Write an audit row for the tenant's administrators, at most one for each flow that was begun."""
     if request.tenant is None:
         return
     await enter(connection, request.tenant)

@@ -108,7 +108,7 @@ def test_a_field_says_what_it_means_also_where_its_type_is_shared(service: Servi
         operation = visit.page.locator(f"article#{name}")
         operation.locator("summary", has_text="201").click()
 
-        expect(operation.get_by_text("Where it is paid.").first).to_be_visible()
+        expect(operation.get_by_text("Address for payments.").first).to_be_visible()
 
 
 def test_a_contract_that_does_not_load_is_said(service: Service) -> None:

@@ -10,19 +10,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Docstrings that begin with a relative clause, and functions named by a bare participle. Neither figure may rise.
 BOUNDS = {
-    "api": (245, 116),
-    "custody": (345, 142),
+    "api": (207, 116),
+    "custody": (311, 142),
     "signer": (147, 85),
     "identity": (88, 47),
     "scheduler": (17, 14),
     "proxy_addon": (43, 22),
     "console": (289, 131),
-    "ops": (82, 29),
+    "ops": (81, 29),
     "tests": (475, 639),
     "bench": (49, 51),
 }
-# Different sentences of the contract that begin with a relative clause.
-SENTENCES = 471
 
 CLAUSE = r"(?:What|Whether|How|Who|Whom|Whose|Which|Where|When)\b"
 DOCSTRING = re.compile(rf'^\s*"""{CLAUSE}', re.MULTILINE)
@@ -73,11 +71,11 @@ def test_a_package_keeps_to_its_bounds(package: str) -> None:
     assert figures == most, f"well done: lower the bounds of {package} to {figures}"
 
 
-def test_the_contract_keeps_to_its_bound() -> None:
+def test_no_sentence_of_the_contract_begins_with_a_clause() -> None:
     sentences = {
         sentence
         for text in descriptions(json.loads((ROOT / "openapi.json").read_text()))
         for sentence in re.split(r"(?<=[.!?:])\s+|\n\s*\n|\n- ", text)
         if re.match(CLAUSE, sentence)
     }
-    assert len(sentences) == SENTENCES, f"{len(sentences)} sentences, not {SENTENCES}: {sorted(sentences)[:5]}"
+    assert sentences == set()

@@ -22,11 +22,11 @@ Mode = Literal["server", "user", "delegated", "quorum"]
 Assigned = Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=1000)]
 Wallets = Annotated[list[AgentId], Meta(max_length=100)]
 _ID = described("The account's id, yours to choose; without it one is made.")
-_DISPLAY_NAME = described("What to call it.")
+_DISPLAY_NAME = described("Name to display.")
 _METADATA = described("Anything of yours, at most 16 KiB as JSON; `authorization` is reserved.")
-_OWNERS = described("Ids of users who own it. Told, and granted nothing.")
-_SIGNERS = described("Ids of signers of its wallets. Told, and granted nothing.")
-_RULES = described("Ids of policy rules of its wallets. Told, and granted nothing.")
+_OWNERS = described("User ids of the owners. Informational: grants no access.")
+_SIGNERS = described("Ids of signers of its wallets. Informational: grants no access.")
+_RULES = described("Ids of policy rules of its wallets. Informational: applies no rule.")
 _WALLETS = described("Agents whose wallets belong to it. Sent at all, the wallet fields replace all of its wallets.")
 _USER_WALLETS = described("Wallets of the person whose tenant this is, by their ids.")
 _CONFIGURATION = described("Wallets of one chain family each: of the agent `wallet_id`, or of an agent made for it.")
@@ -85,7 +85,7 @@ class AccountMetadataTooLarge(Invalid):
 
 
 class MetadataReserved(Invalid):
-    """metadata.authorization is what the service tells; send the assignment fields instead."""
+    """metadata.authorization is read-only; set `owner_user_ids` and the other assignment fields instead."""
 
 
 class BadConfiguration(Invalid):
@@ -103,7 +103,7 @@ class WalletConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     chain_type_: Annotated[_TYPE | UnsetType, described(_SAME.format("chainType"))] = msgspec.field(
         name="chain_type", default=UNSET
     )
-    name: Annotated[DisplayName | None, described("What to call the wallet.")] = None
+    name: Annotated[DisplayName | None, described("Name of the wallet.")] = None
     wallet_id: Annotated[AgentId | None, described("An agent; without it one is made.")] = None
     wallet_id_: Annotated[AgentId | None, described(_SAME.format("walletId"))] = msgspec.field(
         name="wallet_id", default=None
@@ -114,7 +114,7 @@ Configurations = Annotated[list[WalletConfiguration], Meta(max_length=100)]
 
 
 class AccountChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What changes of an account; what is left out stays. Fields of two words may be sent in snake_case too."""
+    """Changes of an account; omitted fields stay. Fields of two words may be sent in snake_case too."""
 
     display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
     display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
@@ -154,14 +154,14 @@ class NewAccountBody(AccountChangeBody, frozen=True, forbid_unknown_fields=True,
 
 
 class AggregationChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What changes of an aggregation; with `refresh` it shows the account's wallets of now."""
+    """Changes of an aggregation; `refresh` updates it to the account's present wallets."""
 
     display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
     display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
         name="display_name", default=UNSET
     )
     metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
-    refresh: Annotated[bool, described("Whether to look again which wallets the account has.")] = False
+    refresh: Annotated[bool, described("True to update it to the account's present wallets.")] = False
 
 
 class NewAggregationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -178,8 +178,8 @@ class NewAggregationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 class AccountQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which page of a list."""
 
-    limit: Annotated[int, Meta(ge=1, le=100), described("How many at most.")] = 50
-    offset: Annotated[Offset, described("How many to skip.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=100), described("Maximum number of items.")] = 50
+    offset: Annotated[Offset, described("Number of items to skip.")] = 0
 
 
 class BalanceQuery(msgspec.Struct, frozen=True, rename="camel"):
@@ -195,23 +195,23 @@ class BalanceQuery(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CustodyOf(msgspec.Struct, frozen=True, rename="camel"):
-    """Whose wallet it is."""
+    """The owner of a wallet."""
 
-    type: Annotated[Custody, described("Whether it is an agent's or a person's.")]
+    type: Annotated[Custody, described("Kind of owner: an agent or a person.")]
     owner_user_id: Annotated[Id | None, described("The person, of a person's wallet.")]
 
 
 class CustodyDetails(msgspec.Struct, frozen=True, rename="camel"):
-    """Whose wallet it is, in more words."""
+    """The owner of a wallet, in detail."""
 
-    type: Annotated[Custody, described("Whether it is an agent's or a person's.")]
+    type: Annotated[Custody, described("Kind of owner: an agent or a person.")]
     owner_user_id: Annotated[Id | None, described("The person, of a person's wallet.")]
-    server_managed: Annotated[bool, described("Whether it is an agent's.")]
-    user_owned: Annotated[bool, described("Whether it is a person's.")]
+    server_managed: Annotated[bool, described("True if it is an agent's.")]
+    user_owned: Annotated[bool, described("True if it is a person's.")]
 
 
 class SigningOf(msgspec.Struct, frozen=True, rename="camel"):
-    """How many may authorise for the wallet."""
+    """The number of signers that may authorise for the wallet."""
 
     signer_count: Annotated[int, described("Its signers, without those revoked.")]
     active_signer_count: Annotated[int, described("Those of them that are active.")]
@@ -220,22 +220,22 @@ class SigningOf(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class SigningDetails(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """How the wallet is signed for."""
+    """The ways to authorise a wallet's orders."""
 
     mode: Annotated[Mode, described("By whom: a quorum if one is active, else a delegated signer, else its owner.")]
     signer_count: Annotated[int, described("Its signers, without those revoked.")]
     active_signer_count: Annotated[int, described("Those of them that are active.")]
     quorum_count: Annotated[int, described("Its key quorums, without those revoked.")]
     active_quorum_count: Annotated[int, described("Those of them that are active.")]
-    has_active_delegated_signers: Annotated[bool, described("Whether a delegated signer is active.")]
-    has_active_key_quorums: Annotated[bool, described("Whether a key quorum is active.")]
+    has_active_delegated_signers: Annotated[bool, described("True if a delegated signer is active.")]
+    has_active_key_quorums: Annotated[bool, described("True if a key quorum is active.")]
 
 
 class WalletCapabilities(msgspec.Struct, frozen=True):
-    """What is known of one wallet."""
+    """The details of one wallet's capabilities."""
 
-    custody: Annotated[CustodyDetails, described("Whose it is.")]
-    signing: Annotated[SigningDetails, described("How it is signed for.")]
+    custody: Annotated[CustodyDetails, described("Owner of the wallet.")]
+    signing: Annotated[SigningDetails, described("Ways to authorise its orders.")]
     operations: Annotated[
         dict[str, bool], described("Every capability there is, and whether the wallet has it; none while it is frozen.")
     ]
@@ -247,33 +247,33 @@ class AccountWallet(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     id: Annotated[str, described("The agent and the chain family, such as `payroll:evm`.")]
     wallet_id: Annotated[str, described("The agent.")]
     membership_id: Annotated[Id, described("Its place in the account.")]
-    name: Annotated[str, described("What it is called here, else the agent's name.")]
+    name: Annotated[str, described("Name in this account, else the agent's name.")]
     owner_user_id: Annotated[Id | None, described("The person, of a person's wallet.")]
-    wallet_type: Annotated[Custody, described("Whether it is an agent's or a person's.")]
-    custody: Annotated[CustodyOf, described("Whose it is.")]
-    signing: Annotated[SigningOf, described("How many may authorise for it.")]
-    capabilities: Annotated[list[str], described("What it can do; nothing while it is frozen.")]
-    capability_metadata: Annotated[WalletCapabilities, described("What is known of it.")]
+    wallet_type: Annotated[Custody, described("Kind of owner: an agent or a person.")]
+    custody: Annotated[CustodyOf, described("Owner of the wallet.")]
+    signing: Annotated[SigningOf, described("Counts of signers that may authorise for it.")]
+    capabilities: Annotated[list[str], described("Capabilities; none while it is frozen.")]
+    capability_metadata: Annotated[WalletCapabilities, described("Details of its capabilities.")]
     chain_type: Annotated[ChainType, described("The chain family by its chain.")]
     chain_family: Annotated[ChainFamily, described("The chain family.")]
-    address: Annotated[str | None, described("Where it is paid; null where its agent was deleted.")]
+    address: Annotated[str | None, described("Address for payments; null if its agent was deleted.")]
     purpose: Annotated[str | None, described("Always null.")] = None
     venue: Annotated[str | None, described("Always null.")] = None
-    created_at: Annotated[Instant | None, described("When its agent was created.")]
+    created_at: Annotated[Instant | None, described("Time of its agent's creation.")]
 
 
 class AccountCapabilities(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is known of the wallets of an account together."""
+    """The capabilities of all wallets of an account together."""
 
-    wallet_count: Annotated[int, described("How many wallets it has.")]
+    wallet_count: Annotated[int, described("Number of wallets.")]
     wallet_ids: Annotated[list[str], described("Their agents.")]
     chain_families: Annotated[list[ChainFamily], described("Their chain families.")]
-    custody_types: Annotated[list[Custody], described("Whose they are.")]
-    wallet_types: Annotated[list[Custody], described("Whose they are.")]
-    has_server_wallets: Annotated[bool, described("Whether one is an agent's.")]
-    has_user_embedded_wallets: Annotated[bool, described("Whether one is a person's.")]
-    has_active_delegated_signers: Annotated[bool, described("Whether a delegated signer of one is active.")]
-    has_active_key_quorums: Annotated[bool, described("Whether a key quorum of one is active.")]
+    custody_types: Annotated[list[Custody], described("Kinds of owners of its wallets.")]
+    wallet_types: Annotated[list[Custody], described("Kinds of owners of its wallets.")]
+    has_server_wallets: Annotated[bool, described("True if one is an agent's.")]
+    has_user_embedded_wallets: Annotated[bool, described("True if one is a person's.")]
+    has_active_delegated_signers: Annotated[bool, described("True if a delegated signer of one is active.")]
+    has_active_key_quorums: Annotated[bool, described("True if a key quorum of one is active.")]
 
 
 def _twin(name: str) -> Any:
@@ -289,7 +289,7 @@ class DigitalAssetAccount(msgspec.Struct, frozen=True, rename="camel", kw_only=T
     display_name: Annotated[str | None, _DISPLAY_NAME]
     display_name_: Annotated[str | None, _twin("displayName")] = msgspec.field(name="display_name")
     metadata: Annotated[
-        dict[str, Any], described("What you keep with it; `authorization` has its assignments, where there are any.")
+        dict[str, Any], described("Your own data; `authorization` has its assignments, if there are any.")
     ]
     owner_user_ids: Annotated[list[str], _OWNERS]
     owner_user_ids_: Annotated[list[str], _twin("ownerUserIds")] = msgspec.field(name="owner_user_ids")
@@ -302,14 +302,14 @@ class DigitalAssetAccount(msgspec.Struct, frozen=True, rename="camel", kw_only=T
     wallet_ids: Annotated[list[str], described("The agents whose wallets belong to it.")]
     wallet_ids_: Annotated[list[str], _twin("walletIds")] = msgspec.field(name="wallet_ids")
     wallets: Annotated[list[AccountWallet], described("Its wallets.")]
-    capabilities: Annotated[list[str], described("What any of its wallets can do.")]
-    capability_metadata: Annotated[AccountCapabilities, described("What is known of its wallets together.")]
+    capabilities: Annotated[list[str], described("Capabilities of any of its wallets.")]
+    capability_metadata: Annotated[AccountCapabilities, described("Capabilities of all its wallets together.")]
     capability_metadata_: Annotated[AccountCapabilities, _twin("capabilityMetadata")] = msgspec.field(
         name="capability_metadata"
     )
-    created_at: Annotated[Instant, described("When it was created.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
     created_at_: Annotated[Instant, _twin("createdAt")] = msgspec.field(name="created_at")
-    updated_at: Annotated[Instant, described("When it last changed.")]
+    updated_at: Annotated[Instant, described("Time of the last change.")]
     updated_at_: Annotated[Instant, _twin("updatedAt")] = msgspec.field(name="updated_at")
 
 
@@ -317,9 +317,9 @@ class AccountList(msgspec.Struct, frozen=True):
     """A page of accounts, newest first; it ends before its limit where it reaches 4 MiB."""
 
     accounts: Annotated[list[DigitalAssetAccount], described("The accounts.")]
-    total: Annotated[int, described("How many there are.")]
-    limit: Annotated[int, described("How many a page has at most.")]
-    offset: Annotated[int, described("How many were skipped.")]
+    total: Annotated[int, described("Number of items in all.")]
+    limit: Annotated[int, described("Maximum number of items on a page.")]
+    offset: Annotated[int, described("Number of items skipped.")]
 
     @property
     def page_of(self) -> tuple[int, int]:
@@ -330,12 +330,12 @@ class AccountList(msgspec.Struct, frozen=True):
 class DeletedAccount(msgspec.Struct, frozen=True):
     """It is gone; its wallets are not."""
 
-    id: Annotated[str, described("What was deleted.")]
+    id: Annotated[str, described("Id of the deleted item.")]
     deleted: Annotated[bool, described("Always true.")] = True
 
 
 class AccountAggregation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Which wallets and chain families an account had when somebody looked."""
+    """A snapshot of an account's wallets and chain families."""
 
     id: Annotated[str, described("The aggregation.")]
     account_id: Annotated[str, described("The account.")]
@@ -348,10 +348,10 @@ class AccountAggregation(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     wallet_ids_: Annotated[list[str], _twin("walletIds")] = msgspec.field(name="wallet_ids")
     chain_families: Annotated[list[ChainFamily], described("The chain families of those.")]
     chain_families_: Annotated[list[ChainFamily], _twin("chainFamilies")] = msgspec.field(name="chain_families")
-    metadata: Annotated[dict[str, Any], described("What you keep with it.")]
-    created_at: Annotated[Instant, described("When it was created.")]
+    metadata: Annotated[dict[str, Any], described("Your own data.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
     created_at_: Annotated[Instant, _twin("createdAt")] = msgspec.field(name="created_at")
-    updated_at: Annotated[Instant, described("When it last changed.")]
+    updated_at: Annotated[Instant, described("Time of the last change.")]
     updated_at_: Annotated[Instant, _twin("updatedAt")] = msgspec.field(name="updated_at")
 
 
@@ -359,9 +359,9 @@ class AggregationList(msgspec.Struct, frozen=True):
     """A page of an account's aggregations, newest first."""
 
     aggregations: Annotated[list[AccountAggregation], described("The aggregations.")]
-    total: Annotated[int, described("How many there are.")]
-    limit: Annotated[int, described("How many a page has at most.")]
-    offset: Annotated[int, described("How many were skipped.")]
+    total: Annotated[int, described("Number of items in all.")]
+    limit: Annotated[int, described("Maximum number of items on a page.")]
+    offset: Annotated[int, described("Number of items skipped.")]
 
     @property
     def page_of(self) -> tuple[int, int]:
@@ -383,7 +383,7 @@ class WalletBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class TokenBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """One token in one wallet. What the token does not report, or in an unusable form, is null."""
+    """One token in one wallet. A value that the token does not report, or in an unusable form, is null."""
 
     wallet_id: Annotated[str, described("The agent.")]
     chain_id: Annotated[int, described("The chain.")]
@@ -396,7 +396,7 @@ class TokenBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class NativeRollup(msgspec.Struct, frozen=True, rename="camel"):
-    """What all wallets of the account hold of one coin, as far as it is known."""
+    """The sum of one coin in all wallets of the account, as far as it is known."""
 
     chain_id: Annotated[int, described("The chain.")]
     symbol: Annotated[str, described("The coin's symbol.")]
@@ -404,7 +404,7 @@ class NativeRollup(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TokenRollup(msgspec.Struct, frozen=True, rename="camel"):
-    """What all wallets of the account hold of one token, as far as it is known."""
+    """The sum of one token in all wallets of the account, as far as it is known."""
 
     chain_id: Annotated[int, described("The chain.")]
     token: Annotated[str, described("The token's contract or mint.")]
@@ -414,21 +414,21 @@ class TokenRollup(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Rollups(msgspec.Struct, frozen=True):
-    """What the account holds in all its wallets."""
+    """The holdings of all wallets of the account."""
 
     native: Annotated[list[NativeRollup], described("Of each coin.")]
     tokens: Annotated[list[TokenRollup], described("Of each token.")]
 
 
 class AccountBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What the wallets of an account hold, as far as nodes tell: what none tells is null, with a note beside it."""
+    """The holdings of an account's wallets, as nodes report them; a missing value is null, with a note beside it."""
 
     id: Annotated[str, described("The account.")]
     account_id: Annotated[str, described(_SAME.format("id"))]
     account_id_: Annotated[str, described(_SAME.format("id"))] = msgspec.field(name="account_id")
     wallets: Annotated[list[AccountWallet], described("Its wallets.")]
-    capabilities: Annotated[list[str], described("What any of its wallets can do.")]
-    capability_metadata: Annotated[AccountCapabilities, described("What is known of its wallets together.")]
+    capabilities: Annotated[list[str], described("Capabilities of any of its wallets.")]
+    capability_metadata: Annotated[AccountCapabilities, described("Capabilities of all its wallets together.")]
     balances: Annotated[list[WalletBalance], described("The coin of each wallet on each chain.")]
     token_balances: Annotated[list[TokenBalance], described("The tokens of each wallet on each chain.")]
-    rollups: Annotated[Rollups, described("What they hold together.")]
+    rollups: Annotated[Rollups, described("Sums over all wallets.")]

@@ -138,7 +138,7 @@ def capabilities_of(wallets: Sequence[AccountWallet]) -> list[str]:
 
 
 def together(wallets: Sequence[AccountWallet]) -> AccountCapabilities:
-    """What is known of the wallets of an account together."""
+    """The capabilities of all wallets of an account together."""
     kinds = sorted({wallet.custody.type for wallet in wallets})
     details = [wallet.capability_metadata.signing for wallet in wallets]
     return AccountCapabilities(

@@ -34,7 +34,7 @@ class AgentBalance(msgspec.Struct, frozen=True, rename="camel"):
 
     agent_id: Annotated[str, described("The agent.")]
     wallet_address: Annotated[str, described("The agent's address on this chain.")]
-    balances: Annotated[Balances, described("What the wallet holds.")]
+    balances: Annotated[Balances, described("Balances of the wallet.")]
 
 
 async def balance(ports: Ports, ref: AgentRef, query: ChainQuery) -> AgentBalance:

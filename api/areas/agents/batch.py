@@ -24,7 +24,7 @@ class BatchFailure(msgspec.Struct, frozen=True):
     """Why one agent of a batch was not created."""
 
     id: Annotated[Any, described("The `id` as it was sent, or null.")]
-    error: Annotated[str, described("What was wrong with it.")]
+    error: Annotated[str, described("Code of its problem.")]
 
 
 class BatchResult(msgspec.Struct, frozen=True):

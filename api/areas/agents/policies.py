@@ -34,17 +34,17 @@ class PolicyVotes(msgspec.Struct, frozen=True):
     """The set is in force."""
 
     policies: Annotated[list[PolicyRule], described("The rules as they are now.")]
-    have: Annotated[int, described("How many votes there were.")]
-    need: Annotated[int, described("How many were needed.")]
-    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+    have: Annotated[int, described("Number of votes.")]
+    need: Annotated[int, described("Number of votes needed.")]
+    by: Annotated[list[VoteGiven], described("Voters, in the order of their votes.")]
 
 
 class PolicyVotesTaken(msgspec.Struct, frozen=True):
     """The vote was taken; the set is not in force yet."""
 
-    have: Annotated[int, described("How many votes there are for this set, this one included.")]
-    need: Annotated[int, described("How many are needed.")]
-    by: Annotated[list[VoteGiven], described("Who voted, the first first.")]
+    have: Annotated[int, described("Number of votes for this set, this one included.")]
+    need: Annotated[int, described("Number of votes needed.")]
+    by: Annotated[list[VoteGiven], described("Voters, in the order of their votes.")]
 
 
 async def vote(

@@ -24,12 +24,10 @@ class NewAgentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 
 class AgentChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What to change of an agent; omitted fields stay as they are."""
+    """Changes of an agent; omitted fields stay as they are."""
 
     name: Annotated[DisplayName | UnsetType, described("A name for people.")] = UNSET
-    display_name: Annotated[
-        DisplayName | UnsetType | None, described("What people see it called; null takes it away.")
-    ] = UNSET
+    display_name: Annotated[DisplayName | UnsetType | None, described("Name that people see; null removes it.")] = UNSET
     platform_id: Annotated[
         DisplayName | UnsetType | None, described("The agent's id on your own platform; null takes it away.")
     ] = UNSET
@@ -47,4 +45,4 @@ class AgentQuery(Page, frozen=True, kw_only=True, rename="camel"):
 class TokenBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The lifetime of a token: `<n>s|m|h|d`, at most 30 days."""
 
-    expires_in: Annotated[Duration, described("How long the token is valid: `<n>s|m|h|d`, at most 30 days.")] = "24h"
+    expires_in: Annotated[Duration, described("Lifetime of the token: `<n>s|m|h|d`, at most 30 days.")] = "24h"

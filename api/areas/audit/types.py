@@ -21,10 +21,10 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     action: Annotated[_Action | None, described("Exactly this action, such as `tx.signed`.")] = None
     action_prefix: Annotated[_Action | None, described("Actions that begin so, such as `tx.`.")] = None
-    actor_type: Annotated[Literal["user", "agent", "system"] | None, described("What kind of actor did it.")] = None
-    actor_id: Annotated[_Word | None, described("Who did it.")] = None
-    resource_type: Annotated[_Word | None, described("What kind of thing it was done to.")] = None
-    resource_id: Annotated[_Word | None, described("What it was done to.")] = None
+    actor_type: Annotated[Literal["user", "agent", "system"] | None, described("Type of the actor.")] = None
+    actor_id: Annotated[_Word | None, described("Id of the actor.")] = None
+    resource_type: Annotated[_Word | None, described("Type of the resource.")] = None
+    resource_id: Annotated[_Word | None, described("Id of the resource.")] = None
     request_id: Annotated[_Word | None, described("The `X-Request-Id` of the request.")] = None
     date_from: Annotated[Bound | None, described("Not before this time, RFC 3339 with a zone, or this date.")] = None
     date_to: Annotated[Bound | None, described("Not after this time, RFC 3339 with a zone, or this date.")] = None
@@ -35,11 +35,9 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class AuditQuery(AuditFilter, frozen=True, kw_only=True, rename="camel"):
     """Which rows, and which page of them."""
 
-    page: Annotated[int, Meta(ge=1, le=5000), described("Which page, from 1.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=200), described("How many rows a page has.")] = 50
-    cursor: Annotated[
-        PageCursor | None, described("Where to go on: `nextCursor` of the page before; instead of an offset.")
-    ] = None
+    page: Annotated[int, Meta(ge=1, le=5000), described("Number of the page, from 1.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=200), described("Number of rows on a page.")] = 50
+    cursor: Annotated[PageCursor | None, described("`nextCursor` of the page before; instead of an offset.")] = None
 
 
 class AuditExportQuery(AuditFilter, frozen=True, kw_only=True, rename="camel"):
@@ -58,16 +56,16 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Annotated[str, described("The row's id.")]
     seq: Annotated[int, described("Its number in the tenant's log.")]
-    actor_type: Annotated[str, described("What kind of actor did it.")]
-    actor_id: Annotated[str, described("Who did it.")]
-    action: Annotated[str, described("What was done, such as `tx.signed`.")]
-    resource_type: Annotated[str, described("What kind of thing it was done to.")]
-    resource_id: Annotated[str, described("What it was done to.")]
+    actor_type: Annotated[str, described("Type of the actor.")]
+    actor_id: Annotated[str, described("Id of the actor.")]
+    action: Annotated[str, described("The action, such as `tx.signed`.")]
+    resource_type: Annotated[str, described("Type of the resource.")]
+    resource_id: Annotated[str, described("Id of the resource.")]
     metadata: Annotated[dict[str, Any], described("Details of the action.")]
     ip_address: Annotated[str | None, described("The address that the request came from.")]
-    user_agent: Annotated[str | None, described("What the client says of itself.")]
+    user_agent: Annotated[str | None, described("User agent that the client sent.")]
     request_id: Annotated[str | None, described("The `X-Request-Id` of the request.")]
-    created_at: Annotated[Instant, described("When it happened.")]
+    created_at: Annotated[Instant, described("Time of the event.")]
     unreadable: Annotated[
         list[str] | UnsetType, described("Fields that could not be read; they hold the raw text, or its digest.")
     ] = UNSET
@@ -77,27 +75,27 @@ class Pagination(msgspec.Struct, frozen=True, rename="camel"):
     """The position of the page, and the cursor of the next."""
 
     page: Annotated[int, described("This page, from 1.")]
-    limit: Annotated[int, described("How many rows a page has.")]
+    limit: Annotated[int, described("Number of rows on a page.")]
     total: Annotated[
         int,
         Meta(
-            description="How many rows there are. With a filter they are counted up to a thousand beyond the page; "
+            description="Number of rows. With a filter they are counted up to a thousand beyond the page; "
             "where there are more, `totalIsEstimate` is true and this is the least there are."
         ),
     ]
-    total_pages: Annotated[int, Meta(description="How many pages `page` reaches, at most 5,000.")]
-    total_is_estimate: Annotated[bool, Meta(description="Whether there may be more rows than `total`.")]
+    total_pages: Annotated[int, Meta(description="Number of pages that `page` reaches, at most 5,000.")]
+    total_is_estimate: Annotated[bool, Meta(description="True if there may be more rows than `total`.")]
     total_pages_is_estimate: Annotated[
-        bool, Meta(description="Whether there may be more pages than `totalPages`; `nextCursor` reaches them all.")
+        bool, Meta(description="True if there may be more pages than `totalPages`; `nextCursor` reaches them all.")
     ]
-    next_cursor: Annotated[NextCursor, described("Where the next page begins, for `cursor`; null on the last one.")]
+    next_cursor: Annotated[NextCursor, described("Start of the next page, for `cursor`; null on the last one.")]
 
 
 class AuditPage(msgspec.Struct, frozen=True):
     """One page of rows, newest first."""
 
     data: Annotated[list[AuditEvent], described("The rows, newest first.")]
-    pagination: Annotated[Pagination, described("Where this page is.")]
+    pagination: Annotated[Pagination, described("Position of this page.")]
 
     @property
     def next_cursor(self) -> str | None:
@@ -108,7 +106,7 @@ class AuditPage(msgspec.Struct, frozen=True):
 class AuditCheckpoint(msgspec.Struct, frozen=True, rename="camel"):
     """A checkpoint; `checkpoint` is the signed note, the other fields are its content."""
 
-    size: Annotated[int, described("How many rows the log has.")]
+    size: Annotated[int, described("Number of rows in the log.")]
     root: Annotated[str, described("The root hash of the tree over them.")]
     checkpoint: Annotated[str, described("The signed note.")]
-    created_at: Annotated[Instant, described("When it was signed.")]
+    created_at: Annotated[Instant, described("Time of signing.")]

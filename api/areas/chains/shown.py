@@ -24,9 +24,9 @@ class ChainSeen(msgspec.Struct, frozen=True, rename="camel"):
             "The native coin as effects name it, and rules. On an EVM chain rules may also say `evm:<chainId>:native`."
         ),
     ]
-    is_default: Annotated[bool, described("Whether orders that name no chain are for this one.")]
+    is_default: Annotated[bool, described("True if orders that name no chain are for this one.")]
     has_node: Annotated[
-        bool, described("Whether this deployment has a node of it, for estimates, balances and broadcasts.")
+        bool, described("True if this deployment has a node of it, for estimates, balances and broadcasts.")
     ]
 
 

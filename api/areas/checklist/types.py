@@ -63,23 +63,23 @@ class Item(msgspec.Struct, frozen=True):
 
     id: Annotated[str, described("The check.")]
     label: Annotated[str, described("Its name for people.")]
-    status: Annotated[Status, described("What came out.")]
-    description: Annotated[str, described("What was found.")]
-    remediation: Annotated[str, described("What to do; empty if nothing needs to be done.")]
+    status: Annotated[Status, described("Result of the check.")]
+    description: Annotated[str, described("The finding.")]
+    remediation: Annotated[str, described("The cure; empty if nothing needs to be done.")]
 
 
 class Summary(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     """The number of items by state."""
 
-    passed: Annotated[int, described("How many passed.")]
-    warning: Annotated[int, described("How many warn.")]
-    fail: Annotated[int, described("How many failed.")]
+    passed: Annotated[int, described("Number of passed checks.")]
+    warning: Annotated[int, described("Number of warnings.")]
+    fail: Annotated[int, described("Number of failed checks.")]
 
 
 class Checklist(msgspec.Struct, frozen=True, rename="camel"):
     """The whole checklist at one moment."""
 
     tenant_id: Annotated[str, described("The tenant.")]
-    generated_at: Annotated[Instant, described("When it was looked at.")]
+    generated_at: Annotated[Instant, described("Time of the report.")]
     summary: Annotated[Summary, described("The items counted by status.")]
     items: Annotated[list[Item], described("Every check.")]

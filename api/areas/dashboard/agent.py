@@ -41,11 +41,11 @@ class AgentCard(msgspec.Struct, frozen=True, rename="camel"):
     tenant_id: Annotated[str, described("The tenant.")]
     name: Annotated[str, described("The agent's name.")]
     wallet_address: Annotated[str, described("The agent's EVM address.")]
-    created_at: Annotated[Instant, described("When it was created.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
 
 
 class AssetSpend(msgspec.Struct, frozen=True, rename="camel"):
-    """What was spent of one asset, by calendar period: the sum of transfers, finite approvals and rent."""
+    """The spending of one asset, by calendar period: the sum of transfers, finite approvals and rent."""
 
     asset: Annotated[str, described(ASSET_SEEN)]
     symbol: Annotated[str | None, described(SYMBOL_SEEN)]
@@ -56,16 +56,16 @@ class AssetSpend(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """How much of one asset an order moves."""
+    """The amount of one asset that an order moves."""
 
     asset: Annotated[str, described(ASSET_SEEN)]
     symbol: Annotated[str | None, described(SYMBOL_SEEN)]
     decimals: Annotated[int | None, described(DECIMALS_SEEN)]
-    amount: Annotated[str, described("How much, in the smallest unit.")]
+    amount: Annotated[str, described("Amount in the smallest unit.")]
 
 
 class Spend(msgspec.Struct, frozen=True, rename="camel"):
-    """What signed transactions moved, by calendar period: native EVM value, and each asset by itself."""
+    """The sums that signed transactions moved, by calendar period: native EVM value, and each asset by itself."""
 
     today: Annotated[str, described("Wei, since midnight UTC.")]
     this_week: Annotated[str, described("Wei, since Monday UTC.")]
@@ -83,8 +83,8 @@ class Budget(msgspec.Struct, frozen=True, rename="camel"):
     window: Annotated[Window, described("The span that the limit counts: rolling 24 hours, or rolling 7 days.")]
     asset: Annotated[str, described("The asset, such as `evm:native` or `evm:8453:0x...`.")]
     limit: Annotated[str, described("The limit in the smallest unit.")]
-    spent: Annotated[str, described("How much of it was spent.")]
-    remaining: Annotated[str, described("How much is left.")]
+    spent: Annotated[str, described("Amount spent of it.")]
+    remaining: Annotated[str, described("Amount left.")]
 
 
 class RecentTransaction(msgspec.Struct, frozen=True, rename="camel"):
@@ -92,14 +92,14 @@ class RecentTransaction(msgspec.Struct, frozen=True, rename="camel"):
 
     id: Annotated[Id, described("The transaction's id.")]
     agent_id: Annotated[str, described("The agent.")]
-    kind: Annotated[Kind, described("What kind of order it is.")]
+    kind: Annotated[Kind, described("Kind of order.")]
     to_address: Annotated[str | None, described("The address that it goes to; of a token payment the contract.")]
     value: Annotated[str | None, described("The native amount in the smallest unit.")]
-    moved: Annotated[list[Amount], described("What it moves or would move of each asset, tokens too.")]
-    status: Annotated[Status, described("How far it got.")]
+    moved: Annotated[list[Amount], described("Amounts that it moves or would move, by asset, tokens too.")]
+    status: Annotated[Status, described("Progress.")]
     chain_id: Annotated[int | None, described("The chain: its EIP-155 number, or 101 for Solana.")]
     tx_hash: Annotated[str | None, described("The hash, or on Solana the signature.")]
-    created_at: Annotated[Instant, described("When it was asked for.")]
+    created_at: Annotated[Instant, described("Time of the request.")]
 
 
 class Dashboard(msgspec.Struct, frozen=True, rename="camel"):
@@ -107,12 +107,12 @@ class Dashboard(msgspec.Struct, frozen=True, rename="camel"):
 
     agent: Annotated[AgentCard, described("The agent.")]
     balances: Annotated[dict[str, Balances | None], described("Balances by chain family; null if no node responds.")]
-    spend: Annotated[Spend, described("What was spent.")]
+    spend: Annotated[Spend, described("Amounts spent.")]
     budgets: Annotated[list[Budget], described("The rolling limits of the policies.")]
     policies: Annotated[
         list[PolicyRule], described("The policy rules; a `maxPerTransaction` is shown as `maxPerTx` too.")
     ]
-    pending_approvals: Annotated[int, described("How many orders wait for a person.")]
+    pending_approvals: Annotated[int, described("Number of orders that wait for a person.")]
     recent_transactions: Annotated[list[RecentTransaction], described("The newest five transactions.")]
     note: Annotated[str | UnsetType, described("Why a balance is null, with the node that gave none.")] = UNSET
 

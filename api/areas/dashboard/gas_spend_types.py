@@ -60,7 +60,7 @@ class GasSpendQuery(Page, frozen=True, kw_only=True):
     end_timestamp: Annotated[
         Timestamp | None, described("Unix seconds or milliseconds, this moment included; without it now.")
     ] = None
-    sponsor: Annotated[bool, described("Whether somebody else pays the fees; true is refused in this version.")] = False
+    sponsor: Annotated[bool, described("True to have another account pay the fees; refused in this version.")] = False
 
 
 class GasSpendEntry(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -69,7 +69,7 @@ class GasSpendEntry(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     id: Annotated[Id, described("The transaction.")]
     tenant_id: Annotated[str, described("The tenant.")]
     agent_id: Annotated[str, described("The agent whose wallet pays.")]
-    provider: Annotated[Literal["wallet"], described("Who pays: the wallet itself.")]
+    provider: Annotated[Literal["wallet"], described("Payer of the fees: the wallet itself.")]
     mode: Annotated[Literal["self"], described("For whom: for itself.")]
     status: Annotated[
         Literal["reserved", "settled", "released"],
@@ -91,7 +91,7 @@ class GasSpend(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     tenant_id: Annotated[str, described("The tenant.")]
     wallet_ids: Annotated[list[str], described("The wallets that were named; empty: all of the tenant.")]
-    count: Annotated[int, described("How many transactions there are in the whole range.")]
+    count: Annotated[int, described("Number of transactions in the whole range.")]
     reserved_usd: Annotated[str, described("The sum of all of them, also those not in this page, where it is known.")]
     actual_usd: Annotated[str, described("The sum of all of them, also those not in this page, where it is known.")]
     entries: Annotated[list[GasSpendEntry], described("One page of them, newest first.")]

@@ -60,7 +60,7 @@ class TokenFunds(msgspec.Struct, frozen=True):
 
 
 class AgentTokens(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What one wallet holds on one chain; if no node responded, `native` is null and `note` says why."""
+    """The holdings of one wallet on one chain; if no node responded, `native` is null and `note` says why."""
 
     agent_id: Annotated[str, described("The agent.")]
     wallet_address: Annotated[str, described("The agent's address on this chain.")]
@@ -97,7 +97,7 @@ class TokenWorth(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Portfolio(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What the agent holds on one chain. The total covers assets with a price; absent if none has one."""
+    """The agent's holdings on one chain. The total covers assets with a price; absent if none has one."""
 
     chain_id: Annotated[int, described("The chain: its EIP-155 number, or 101 for Solana.")]
     native: Annotated[NativeWorth | None, described("The native coin; null if no node responded.")]
@@ -107,7 +107,7 @@ class Portfolio(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Sponsorship(msgspec.Struct, frozen=True):
-    """Whether another account pays the fees."""
+    """Sponsorship of the fees by another account."""
 
     enabled: Annotated[bool, described("Always false: the wallet pays its own fees.")]
 
@@ -120,6 +120,6 @@ class AgentAccount(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     agent_id: Annotated[str, described("The agent.")]
     wallet_address: Annotated[str, described("The agent's EVM address.")]
     wallets: Annotated[list[Wallet], described("The agent's addresses.")]
-    portfolio: Annotated[Portfolio, described("What it holds on one chain.")]
-    capabilities: Annotated[list[str], described("What its wallets can do; empty while it is frozen.")]
-    sponsorship: Annotated[Sponsorship, described("Whether another account pays its fees.")]
+    portfolio: Annotated[Portfolio, described("Holdings on one chain.")]
+    capabilities: Annotated[list[str], described("Capabilities of its wallets; empty while it is frozen.")]
+    sponsorship: Annotated[Sponsorship, described("Sponsorship of its fees.")]

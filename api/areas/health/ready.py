@@ -27,7 +27,9 @@ _WORKERS: tuple[WorkerName, ...] = ("signer", "identity")
 class Ready(msgspec.Struct, frozen=True):
     """`ready` or `not_ready`, and the result of every check."""
 
-    status: Annotated[Literal["ready", "not_ready"], described("Whether everything needed for signing is available.")]
+    status: Annotated[
+        Literal["ready", "not_ready"], described("`ready` if everything needed for signing is available.")
+    ]
     checks: Annotated[dict[str, Any], described("The result of every check by name.")]
 
 

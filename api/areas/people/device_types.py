@@ -144,7 +144,9 @@ class DeviceSession(SignedIn, frozen=True, kw_only=True):
     """A session, with its tokens also under the names of RFC 6749."""
 
     access_token: Annotated[str, described("The same as `token`.")] = msgspec.field(name="access_token")
-    token_type: Annotated[Literal["Bearer"], described("How the token is sent.")] = msgspec.field(name="token_type")
+    token_type: Annotated[Literal["Bearer"], described("Scheme for sending the token.")] = msgspec.field(
+        name="token_type"
+    )
     oauth_refresh_token: Annotated[str, described("The same as `refreshToken`.")] = msgspec.field(name="refresh_token")
     oauth_expires_in: Annotated[int, described("The same as `expiresIn`.")] = msgspec.field(name="expires_in")
 

@@ -40,14 +40,14 @@ class LinkEmailBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkOAuthBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a sign-in at Google, Discord or X ended with, in place of exchanging it for a session."""
+    """The outcome of a sign-in at Google, Discord or X, linked instead of exchanged for a session."""
 
     code: Annotated[str, Meta(min_length=1, max_length=512), described("The code; it works once, for a minute.")]
     redirect_uri: Annotated[
         str, Meta(min_length=1, max_length=2048), described("The address that the code was sent to.")
     ]
     code_verifier: Annotated[
-        str, Meta(min_length=1, max_length=128), described("What the challenge was made of, 43 to 128 characters.")
+        str, Meta(min_length=1, max_length=128), described("The PKCE verifier of the challenge, 43 to 128 characters.")
     ]
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class LinkOAuthBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the person proves to have: exactly one of these."""
+    """The proof of the person's identity: exactly one of these."""
 
     wallet: Annotated[LinkWalletBody | None, described("A wallet that signs.")] = None
     email: Annotated[LinkEmailBody | None, described("An address that a code was sent to.")] = None
@@ -66,7 +66,7 @@ class LinkedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """One of a person's linked wallets."""
 
     account_id: Annotated[Id, described("The linked account's id.")]
-    provider: Annotated[str, described("What kind of wallet it is.")]
+    provider: Annotated[str, described("Kind of wallet.")]
     provider_account_id: Annotated[str, described("Its address; of a contract wallet with the chain before it.")]
 
 
@@ -76,8 +76,8 @@ class WalletViolation(msgspec.Struct, frozen=True, rename="camel"):
     user_id: Annotated[Id, described("The member.")]
     email: Annotated[str | None, described("The address that they signed in with.")]
     name: Annotated[str | None, described("Their name.")]
-    role: Annotated[Role, described("What they may do.")]
-    wallet_count: Annotated[int, described("How many wallets they have linked.")]
+    role: Annotated[Role, described("Role in the tenant.")]
+    wallet_count: Annotated[int, described("Number of linked wallets.")]
     wallets: Annotated[list[LinkedWallet], described("The wallets, the first linked first.")]
 
 
@@ -85,11 +85,11 @@ class WalletViolations(msgspec.Struct, frozen=True, rename="camel"):
     """Members who have more than one linked wallet; a report, whether the policy is on or not."""
 
     tenant_id: Annotated[str, described("The tenant.")]
-    policy_enabled: Annotated[bool, described("Whether the tenant restricts people to one linked wallet.")]
+    policy_enabled: Annotated[bool, described("True if the tenant restricts people to one linked wallet.")]
     violations: Annotated[list[WalletViolation], described("The members.")]
-    total: Annotated[int, described("How many members there are with more than one.")]
-    limit: Annotated[int, described("How many a page has at most.")]
-    offset: Annotated[int, described("How many were skipped.")]
+    total: Annotated[int, described("Number of members with more than one.")]
+    limit: Annotated[int, described("Maximum number of items on a page.")]
+    offset: Annotated[int, described("Number of items skipped.")]
 
     @property
     def page_of(self) -> tuple[int, int]:
@@ -102,7 +102,7 @@ class RemediatedWallet(msgspec.Struct, frozen=True, rename="camel"):
 
     deleted: Annotated[Literal[True], described("It is not linked any more.")]
     account_id: Annotated[Id, described("The linked account's id.")]
-    provider: Annotated[str, described("What kind of wallet it was.")]
+    provider: Annotated[str, described("Kind of wallet.")]
     provider_account_id: Annotated[str, described("Its address.")]
     issued_before: Annotated[Instant, described("Sessions and refresh tokens issued before this moment have ended.")]
 
@@ -126,13 +126,13 @@ RefusedStatus = Literal[403, 404, 409]
 
 
 class RemediationResult(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What became of one wallet."""
+    """The outcome for one wallet."""
 
-    ok: Annotated[bool, described("Whether it was unlinked.")]
+    ok: Annotated[bool, described("True if it was unlinked.")]
     target_user_id: Annotated[Id, described("The member.")]
     account_id: Annotated[Id, described("The linked account's id.")]
     deleted: Annotated[bool | UnsetType, described("True where it was unlinked.")] = UNSET
-    provider: Annotated[str | UnsetType, described("What kind of wallet it was.")] = UNSET
+    provider: Annotated[str | UnsetType, described("Kind of wallet.")] = UNSET
     provider_account_id: Annotated[str | UnsetType, described("Its address.")] = UNSET
     issued_before: Annotated[
         Instant | UnsetType, described("Sessions and refresh tokens issued before this moment have ended.")
@@ -145,9 +145,9 @@ class RemediationResult(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
 
 
 class Remediations(msgspec.Struct, frozen=True, rename="camel"):
-    """What became of each wallet, in the order of the request."""
+    """The outcome for each wallet, in the order of the request."""
 
     tenant_id: Annotated[str, described("The tenant.")]
-    succeeded: Annotated[int, described("How many were unlinked.")]
-    failed: Annotated[int, described("How many were not.")]
+    succeeded: Annotated[int, described("Number of unlinked wallets.")]
+    failed: Annotated[int, described("Number of wallets that were not unlinked.")]
     results: Annotated[list[RemediationResult], described("Each wallet.")]

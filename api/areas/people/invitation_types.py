@@ -13,12 +13,14 @@ WEEK_SECONDS = 7 * 86_400
 
 
 class NewInvitationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Who is invited, and as what."""
+    """The invited address and its role."""
 
     email: Annotated[EmailText, described("The address; only a person who has proven it can accept.")]
     role: Annotated[InvitedRole, described("The role that they will have.")]
     expires_in_seconds: Annotated[Seconds, described("For how many seconds the invitation works.")] = WEEK_SECONDS
-    send_email: Annotated[bool, described("Whether the service mails it; if not, pass the token on yourself.")] = False
+    send_email: Annotated[bool, described("True to have the service mail it; if not, pass the token on yourself.")] = (
+        False
+    )
 
 
 class CreatedInvitation(msgspec.Struct, frozen=True, rename="camel"):
@@ -26,7 +28,7 @@ class CreatedInvitation(msgspec.Struct, frozen=True, rename="camel"):
 
     invitation: Annotated[Invitation, described("The invitation.")]
     token: Annotated[str, described("The token; it is returned only here, and is in the mailed link.")]
-    email_sent: Annotated[bool, described("Whether it was handed to the mail server.")]
+    email_sent: Annotated[bool, described("True if it was handed to the mail server.")]
 
     def __repr__(self) -> str:
         return "CreatedInvitation()"
@@ -38,11 +40,11 @@ class InvitationList(msgspec.Struct, frozen=True, rename="camel"):
     invitations: Annotated[list[Invitation], described("The invitations.")]
     total: Annotated[
         int,
-        described("How many there are, counted up to a thousand beyond the page; ended ones are kept for 90 days."),
+        described("Number of items, counted up to a thousand beyond the page; ended ones are kept for 90 days."),
     ]
-    total_is_estimate: Annotated[bool, described("Whether there may be more than `total`.")]
-    limit: Annotated[int, described("How many a page has at most.")]
-    offset: Annotated[int, described("How many were skipped.")]
+    total_is_estimate: Annotated[bool, described("True if there may be more than `total`.")]
+    limit: Annotated[int, described("Maximum number of items on a page.")]
+    offset: Annotated[int, described("Number of items skipped.")]
 
     @property
     def page_of(self) -> tuple[int, int]:

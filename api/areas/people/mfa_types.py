@@ -70,7 +70,7 @@ class Method(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A second factor; a telephone number shows its last digits only."""
 
     kind: Annotated[Factor, described("The kind of factor.")]
-    confirmed_at: Annotated[Instant | None, described("When it was confirmed.")] = None
+    confirmed_at: Annotated[Instant | None, described("Time of the confirmation.")] = None
     hint: Annotated[str | None, described("The last digits of a number, or the name of a passkey.")] = None
 
 
@@ -78,8 +78,8 @@ class Factors(msgspec.Struct, frozen=True, rename="camel"):
     """The second factors of a person, and when this session last verified one."""
 
     methods: Annotated[list[Method], described("The factors.")]
-    recovery_codes_left: Annotated[int, described("How many recovery codes are unused.")]
-    verified_at: Annotated[Instant | None, described("When this session last verified a factor.")]
+    recovery_codes_left: Annotated[int, described("Number of unused recovery codes.")]
+    verified_at: Annotated[Instant | None, described("Time of this session's last verification.")]
 
 
 class Passkey(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,6 +87,6 @@ class Passkey(msgspec.Struct, frozen=True, rename="camel"):
 
     id: Annotated[Id, described("The passkey's id.")]
     name: Annotated[str, described("Its name.")]
-    transports: Annotated[list[str], described("How it is reached, such as `internal` or `usb`.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    last_used_at: Annotated[Instant | None, described("When it was last used.")]
+    transports: Annotated[list[str], described("Transports of the authenticator, such as `internal` or `usb`.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    last_used_at: Annotated[Instant | None, described("Time of the last use.")]

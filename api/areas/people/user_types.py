@@ -100,7 +100,7 @@ class NewUserBody(ExternalIdFields, frozen=True, kw_only=True, rename="camel", f
     """A person whom you name; the address says who it is."""
 
     email: Annotated[EmailText, described("Their address: the user who signs in with it, or a new one.")]
-    email_verified: Annotated[bool, described("Whether you know that the address is theirs.")] = False
+    email_verified: Annotated[bool, described("True if you know that the address is theirs.")] = False
     name: Annotated[DisplayName | None, described("A new user's name.")] = None
     custom_metadata: Annotated[dict[str, Any], _METADATA] = {}
     tenant_id: Annotated[
@@ -123,7 +123,7 @@ class ConnectBody(ExternalIdBody, frozen=True, kw_only=True, rename="camel", for
     """An external id, and the person who gets it where nobody has it yet."""
 
     email: Annotated[EmailText | None, described("Their address; without it a new user cannot sign in.")] = None
-    email_verified: Annotated[bool, described("Whether you know that the address is theirs.")] = False
+    email_verified: Annotated[bool, described("True if you know that the address is theirs.")] = False
     name: Annotated[DisplayName | None, described("A new user's name.")] = None
     custom_metadata: Annotated[dict[str, Any], _METADATA] = {}
     role: Annotated[NamedRole, described("The role of a new member; that of a member is left as it is.")] = "member"
@@ -222,15 +222,15 @@ class PlatformUser(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     email: Annotated[str | None, described("The address that they sign in with, else the one that a provider shows.")]
     name: Annotated[str | None, described("Their name.")]
     image: Annotated[str | None, described("The address of their picture.")]
-    email_verified: Annotated[bool | None, described("Whether the address was proven; null without one.")]
+    email_verified: Annotated[bool | None, described("True if the address was proven; null without one.")]
     wallet_address: Annotated[str | None, described("The first wallet that they sign in with.")]
     wallet_chain: Annotated[WalletChain | None, described("The kind of chain of that wallet.")]
-    custom_metadata: Annotated[dict[str, Any], described("What was given when the user was created.")]
-    deactivated_at: Annotated[Instant | None, described("When the user was deactivated.")]
-    created_at: Annotated[Instant, described("When the user was created.")]
-    updated_at: Annotated[Instant, described("When the user last changed.")]
+    custom_metadata: Annotated[dict[str, Any], described("Metadata given at the user's creation.")]
+    deactivated_at: Annotated[Instant | None, described("Time of the user's deactivation.")]
+    created_at: Annotated[Instant, described("Time of the user's creation.")]
+    updated_at: Annotated[Instant, described("Time of the user's last change.")]
     tenant_ids: Annotated[list[str], described("Their tenants, the oldest membership first; at most 1,000.")]
-    linked_accounts: Annotated[list[LinkedAccount], described("What they sign in with, beside e-mail addresses.")]
+    linked_accounts: Annotated[list[LinkedAccount], described("Ways to sign in, beside e-mail addresses.")]
     wallet_external_ids: Annotated[list[WalletExternalId], described("The external ids of their wallets.")]
 
 
@@ -248,8 +248,8 @@ class ConnectedUser(msgspec.Struct, frozen=True, rename="camel"):
     """The user of an external id."""
 
     user_id: Annotated[Id, described("The user.")]
-    is_new: Annotated[bool, described("Whether they were created now.")]
-    created_external_id: Annotated[bool, described("Whether the external id was given to them now.")]
+    is_new: Annotated[bool, described("True if this call created the user.")]
+    created_external_id: Annotated[bool, described("True if this call gave them the external id.")]
     tenant_id: Annotated[str, described("The tenant.")]
     wallet_external_id: Annotated[str, described("Their wallet's external id in the tenant.")]
     user: Annotated[PlatformUser, described("The user as they are now.")]
@@ -262,17 +262,17 @@ class TenantUser(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     email: Annotated[str | None, described("The address that they sign in with, else the one that a provider shows.")]
     name: Annotated[str | None, described("Their name.")]
     image: Annotated[str | None, described("The address of their picture.")]
-    role: Annotated[Role, described("What they may do.")]
+    role: Annotated[Role, described("Role in the tenant.")]
     wallet_address: Annotated[str | None, described("The first wallet that they sign in with.")]
     wallet_chain: Annotated[WalletChain | None, described("The kind of chain of that wallet.")]
     wallet_external_ids: Annotated[
         list[WalletExternalId], described("The external id of their wallet in this tenant, if there is one.")
     ]
-    created_at: Annotated[Instant, described("When they became a member.")]
+    created_at: Annotated[Instant, described("Time of joining the tenant.")]
 
 
 class UserChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What to change of what is shown of a user; omitted fields stay as they are."""
+    """Changes of a user's profile; omitted fields stay as they are."""
 
     name: Annotated[DisplayName | UnsetType | None, described("Their name; null takes it away.")] = UNSET
     custom_metadata: Annotated[
@@ -284,7 +284,7 @@ class UserChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class ForceBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether it is done although the user is the last owner of a tenant."""
+    """The confirmation for a last owner of a tenant."""
 
     force: Annotated[bool, described("Do it even if a tenant is left without an active owner.")] = False
 
@@ -299,5 +299,5 @@ class UsersQuery(msgspec.Struct, frozen=True, kw_only=True):
     active: Annotated[bool | None, described("Only users who are active (`true`), or are deactivated (`false`).")] = (
         None
     )
-    limit: Annotated[int, Meta(ge=1, le=200), described("How many at most.")] = 50
+    limit: Annotated[int, Meta(ge=1, le=200), described("Maximum number of items.")] = 50
     cursor: Cursor | None = None

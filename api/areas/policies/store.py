@@ -25,7 +25,7 @@ class PolicyUnreadable(Unavailable):
 
 
 class PolicyVersion(msgspec.Struct, frozen=True):
-    """Which version of the rules is in force."""
+    """The version of the rules in force."""
 
     version: Annotated[int, described("Counts up with every change of the rules.")]
 

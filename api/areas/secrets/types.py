@@ -48,7 +48,7 @@ class NewSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     description: Annotated[Description | None, described("Your own note.")] = None
     expires_at: Annotated[
         Annotated[str, Meta(max_length=40, extra_json_schema={"format": "date-time"})] | None,
-        described("When routes stop using it, with its zone."),
+        described("Time when routes stop using it, with its zone."),
     ] = None
 
     def __repr__(self) -> str:
@@ -65,17 +65,17 @@ class NewValueBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewCredentialRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """Where a secret is put into requests; if several routes match, the highest priority wins."""
+    """A place for a secret in requests; if several routes match, the highest priority wins."""
 
     secret_id: Annotated[Uuid, described("The secret to inject.")]
     host_pattern: HostPattern
     path_pattern: PathPattern = "/*"
     method: Method = "*"
-    inject_as: Annotated[InjectWay, described("Where the secret is put.")]
+    inject_as: Annotated[InjectWay, described("Place of the secret in the request.")]
     inject_key: InjectKey
     inject_format: InjectFormat = VALUE
     priority: Annotated[Priority, described("Of several routes that match, the highest wins.")] = 0
-    enabled: Annotated[bool, described("Whether it is used.")] = True
+    enabled: Annotated[bool, described("True if the route is used.")] = True
 
 
 class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -84,11 +84,11 @@ class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fiel
     host_pattern: HostPattern | UnsetType = UNSET
     path_pattern: PathPattern | UnsetType = UNSET
     method: Method | UnsetType = UNSET
-    inject_as: Annotated[InjectWay | UnsetType, described("Where the secret is put.")] = UNSET
+    inject_as: Annotated[InjectWay | UnsetType, described("Place of the secret in the request.")] = UNSET
     inject_key: InjectKey | UnsetType = UNSET
     inject_format: InjectFormat | UnsetType = UNSET
     priority: Annotated[Priority | UnsetType, described("Of several routes that match, the highest wins.")] = UNSET
-    enabled: Annotated[bool | UnsetType, described("Whether it is used.")] = UNSET
+    enabled: Annotated[bool | UnsetType, described("True if the route is used.")] = UNSET
     # Known only so that it is refused with a reason.
     secret_id: Annotated[
         Any, Meta(extra_json_schema={"not": {}}), described("Refused: the secret of a route cannot change.")
@@ -118,5 +118,5 @@ class Explanation(msgspec.Struct, frozen=True):
     """The route that the request matches, and whether the proxy would forward it (`matched`) or why not."""
 
     matched: Annotated[CredentialRoute | None, described("The route that would be used, or null.")]
-    reason: Annotated[Verdict, described("Whether the proxy would forward the request, or why not.")]
+    reason: Annotated[Verdict, described("Verdict: the proxy would forward the request, or the reason why not.")]
     considered: Annotated[list[Considered], described("The routes in the order in which they are tried.")]

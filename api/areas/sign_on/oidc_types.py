@@ -29,26 +29,26 @@ class OidcProviderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         Variable | None,
         described("The operator's variable with the client's secret, see `secretVariablePrefix`; null: public client."),
     ] = None
-    enabled: Annotated[bool, described("Whether people may sign in with it.")] = True
+    enabled: Annotated[bool, described("True if people may sign in with it.")] = True
     audience: Annotated[Texts | None, described("Audiences of ID tokens that are accepted; null: the `clientId`.")] = (
         None
     )
-    jwks_uri: Annotated[Url | None, described("Where the issuer's keys are; null: discovered.", format="uri")] = None
+    jwks_uri: Annotated[Url | None, described("Address of the issuer's keys; null: discovered.", format="uri")] = None
     authorization_url: Annotated[
-        Url | None, described("Where people are sent to sign in; null: discovered.", format="uri")
+        Url | None, described("Sign-in page of the provider; null: discovered.", format="uri")
     ] = None
-    token_url: Annotated[
-        Url | None, described("Where a code is exchanged for tokens; null: discovered.", format="uri")
-    ] = None
-    scopes: Annotated[Texts, described("What is asked for besides `openid` and `email`.")] = ()
+    token_url: Annotated[Url | None, described("Token endpoint of the provider; null: discovered.", format="uri")] = (
+        None
+    )
+    scopes: Annotated[Texts, described("Scopes besides `openid` and `email`.")] = ()
     allow_jit_provisioning: Annotated[
-        bool, described("Whether an unknown person of a verified domain becomes a member, as viewer.")
+        bool, described("True to make an unknown person of a verified domain a member, as viewer.")
     ] = False
     client_authentication: Annotated[
-        ClientAuthentication | None, described("How the client's secret is sent; null: discovered, else `basic`.")
+        ClientAuthentication | None, described("Way to send the client's secret; null: discovered, else `basic`.")
     ] = None
     iss_in_response: Annotated[
-        bool | None, described("Whether the provider names itself in its answer (RFC 9207); null: discovered.")
+        bool | None, described("True if the provider names itself in its answer (RFC 9207); null: discovered.")
     ] = None
 
 
@@ -65,16 +65,16 @@ class ShownOidcProvider(OidcProvider, frozen=True, rename="camel", kw_only=True)
 
     callback_url: Annotated[str, described("The redirect URI to register at the provider.", format="uri")]
     client_secret_set: Annotated[
-        bool | None, described("Whether the variable of `clientSecretEnv` is set; null: none is named.")
+        bool | None, described("True if the variable of `clientSecretEnv` is set; null: none is named.")
     ]
-    keys_fetched_at: Annotated[Instant | None, described("When the issuer's keys were last fetched.")]
+    keys_fetched_at: Annotated[Instant | None, described("Time of the last fetch of the issuer's keys.")]
     keys_problem: Annotated[
         str | None,
         described("Why the last fetch brought no keys, such as `timeout` or `set_empty`; earlier keys still count."),
     ]
-    last_test: Annotated[LastTest | None, described("What the last try of `POST /tenants/{id}/sign-on/test` came to.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    updated_at: Annotated[Instant, described("When it was last changed.")]
+    last_test: Annotated[LastTest | None, described("Result of the last `POST /tenants/{id}/sign-on/test`.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    updated_at: Annotated[Instant, described("Time of the last change.")]
 
 
 class OidcProviders(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -84,4 +84,4 @@ class OidcProviders(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     callback_url_template: Annotated[
         str, described("The redirect URI of any provider of this tenant, with `{id}` in place of its id.")
     ]
-    secret_variable_prefix: Annotated[str, described("How the names begin that `clientSecretEnv` may have here.")]
+    secret_variable_prefix: Annotated[str, described("Required prefix of `clientSecretEnv` here.")]

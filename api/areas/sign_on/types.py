@@ -51,7 +51,7 @@ class SamlCookies(msgspec.Struct, frozen=True, rename={"flow": "custody-saml"}):
 class SignOnQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Where the browser goes afterwards, and the challenge of the client's verifier (RFC 7636)."""
 
-    redirect_uri: Annotated[Text, described("Where the code is sent: an address on the list of the app client.")] = ""
+    redirect_uri: Annotated[Text, described("Address for the code, from the list of the app client.")] = ""
     code_challenge: Annotated[Text, described("SHA-256 of the verifier in base64url, 43 characters.")] = ""
     code_challenge_method: Annotated[Text, described("`S256`.")] = ""
     state: Annotated[Text, described("Sent back as it is: at most 512 printable ASCII characters.")] = ""
@@ -102,7 +102,7 @@ class ExchangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     code: Annotated[Token, described("The code; it works once, for a minute.")]
     redirect_uri: Annotated[Text, described("The address that the code was sent to.")]
-    code_verifier: Annotated[Token, described("What the challenge was made of, 43 to 128 characters.")]
+    code_verifier: Annotated[Token, described("The PKCE verifier of the challenge, 43 to 128 characters.")]
     tenant_id: Annotated[TenantId | None, described("The tenant that was named where the sign-in began.")] = None
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ class ProviderCodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """The same for one provider of the deployment."""
 
     code: Annotated[Token, described("The code; it works once, for a minute.")]
-    code_verifier: Annotated[Token, described("What the challenge was made of, 43 to 128 characters.")]
+    code_verifier: Annotated[Token, described("The PKCE verifier of the challenge, 43 to 128 characters.")]
     redirect_uri: Annotated[Text | None, described("The address that the code was sent to.")] = None
     tenant_id: Annotated[TenantId | None, described("The tenant that was named where the sign-in began.")] = None
 

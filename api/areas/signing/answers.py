@@ -32,7 +32,7 @@ class SolanaSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
         str,
         described("The wallet's signature in base58; also the transaction's id, if this wallet pays the fee."),
     ]
-    broadcast: Annotated[bool, described("Whether the service sends it.")]
+    broadcast: Annotated[bool, described("True if the service sends it.")]
     chain_id: Annotated[int, described("The chain: its EIP-155 number, or 101 for Solana.")]
     caip2: Annotated[str, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
     signed_transaction: Annotated[

@@ -23,8 +23,8 @@ class ProposedCalls(msgspec.Struct, frozen=True, rename="camel"):
 
     action_id: Annotated[Id, described("The action's id, which is that of its intent.")]
     intent_id: Annotated[Id, described("The intent that a person authorises.")]
-    results: Annotated[list[Result], described("What each rule said of the batch.")]
-    type: Annotated[Literal["send_calls"], described("What kind of action it is.")] = "send_calls"
+    results: Annotated[list[Result], described("Result of each rule for the batch.")]
+    type: Annotated[Literal["send_calls"], described("Kind of action.")] = "send_calls"
     status: Annotated[Literal["pending_approval"], described("Always `pending_approval`.")] = "pending_approval"
     code: Annotated[Literal["approval_required"], Meta(description=_CODE)] = "approval_required"
 
@@ -34,8 +34,8 @@ class RejectedCalls(msgspec.Struct, frozen=True, rename="camel"):
 
     action_id: Annotated[Id, described("The action's id, which is that of the rejected transaction.")]
     tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
-    results: Annotated[list[Result], described("What each rule said of the batch.")]
-    type: Annotated[Literal["send_calls"], described("What kind of action it is.")] = "send_calls"
+    results: Annotated[list[Result], described("Result of each rule for the batch.")]
+    type: Annotated[Literal["send_calls"], described("Kind of action.")] = "send_calls"
     status: Annotated[Literal["rejected"], described("Always `rejected`.")] = "rejected"
     code: Annotated[Literal["policy_refused"], Meta(description=_CODE)] = "policy_refused"
 
@@ -45,8 +45,8 @@ class ThrottledCalls(msgspec.Struct, frozen=True, rename="camel"):
 
     action_id: Annotated[Id, described("The action's id, which is that of the rejected transaction.")]
     tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
-    results: Annotated[list[Result], described("What each rule said of the batch.")]
-    type: Annotated[Literal["send_calls"], described("What kind of action it is.")] = "send_calls"
+    results: Annotated[list[Result], described("Result of each rule for the batch.")]
+    type: Annotated[Literal["send_calls"], described("Kind of action.")] = "send_calls"
     status: Annotated[Literal["rejected"], described("Always `rejected`.")] = "rejected"
     code: Annotated[Literal["policy_rate_limited"], Meta(description=_CODE)] = "policy_rate_limited"
 

@@ -23,7 +23,7 @@ class PsbtSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     transaction_id: Annotated[Id, described("The transaction, as Custody keeps it.")]
     signed_psbt_base64: Annotated[str, described("The PSBT with the signatures in it, in base64.")]
-    signed_inputs: Annotated[int, described("How many inputs were signed.")]
+    signed_inputs: Annotated[int, described("Number of inputs signed.")]
     wallet_scope: Annotated[str, described("The address that signed, by its scope.")]
     wallet_address: Annotated[str, described("The address that signed.")]
     address_type: Annotated[str, described("`p2wpkh`, `p2tr`, `p2sh-p2wpkh` or `p2pkh`.")]
@@ -31,7 +31,7 @@ class PsbtSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     finalized_tx_hex: Annotated[str | None, described("The whole transaction in hex, for your own broadcaster.")] = None
     tx_id: Annotated[str | None, described("The id of the whole transaction, as explorers show it.")] = None
     vsize: Annotated[int | None, described("The size of the whole transaction in vbytes.")] = None
-    fee_sats: Annotated[str | None, described("What the whole transaction pays as fee, in satoshis.")] = None
+    fee_sats: Annotated[str | None, described("Fee of the whole transaction, in satoshis.")] = None
 
 
 async def sign(ports: Ports, caller: Asker, ref: AgentRef, body: PsbtOrder) -> Answered[Decided[PsbtSigned]]:

@@ -31,7 +31,7 @@ _CODE = "The word for programs; it never changes."
 class PendingTransfer(TransferAction, frozen=True, rename="camel", kw_only=True):
     """Queued: a person must approve the transfer before it is signed; nothing needs to be sent again."""
 
-    approval_id: Annotated[Id, described("What a person decides; see `/approvals`.")]
+    approval_id: Annotated[Id, described("Id of the approval; see `/approvals`.")]
     results: Annotated[list[Result], described("The same as `policyResults`, as on the other signing routes.")]
     code: Annotated[Literal["approval_required"], Meta(description=_CODE)] = "approval_required"
 

@@ -32,8 +32,8 @@ class Pending(msgspec.Struct, frozen=True, rename="camel"):
     """Queued: a person must approve the order before it is signed; nothing needs to be sent again."""
 
     tx_id: Annotated[Id, described("The transaction.")]
-    approval_id: Annotated[Id, described("What a person decides; see `/approvals`.")]
-    results: Annotated[list[Result], described("What each rule said of the order.")]
+    approval_id: Annotated[Id, described("Id of the approval; see `/approvals`.")]
+    results: Annotated[list[Result], described("Result of each rule for the order.")]
     status: Annotated[Literal["pending_approval"], described("Always `pending_approval`.")] = "pending_approval"
     code: Annotated[Literal["approval_required"], Meta(description=_CODE)] = "approval_required"
 
@@ -42,7 +42,7 @@ class PolicyRefused(msgspec.Struct, frozen=True, rename="camel"):
     """A rule refuses the order; `results` says which one and why. Change the order or the policies."""
 
     tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
-    results: Annotated[list[Result], described("What each rule said of the order.")]
+    results: Annotated[list[Result], described("Result of each rule for the order.")]
     code: Annotated[Literal["policy_refused"], Meta(description=_CODE)] = "policy_refused"
 
 
@@ -50,7 +50,7 @@ class PolicyRateLimited(msgspec.Struct, frozen=True, rename="camel"):
     """A rate-limit rule has no room for another order; send the same request after `Retry-After` seconds."""
 
     tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
-    results: Annotated[list[Result], described("What each rule said of the order.")]
+    results: Annotated[list[Result], described("Result of each rule for the order.")]
     code: Annotated[Literal["policy_rate_limited"], Meta(description=_CODE)] = "policy_rate_limited"
 
 

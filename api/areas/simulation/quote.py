@@ -34,24 +34,24 @@ class QuotedFee(Fee, frozen=True, rename="camel", omit_defaults=True):
 
 
 class TransferQuote(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What the transfer would do and cost, if it were sent now. Nothing is reserved."""
+    """The effects and cost of the transfer, if it were sent now. Nothing is reserved."""
 
     quote_id: Annotated[Id, described("Names this quote; the reference of `request` where you gave none.")]
-    type: Annotated[Literal["transfer"], described("What kind of action it is.")] = "transfer"
+    type: Annotated[Literal["transfer"], described("Kind of action.")] = "transfer"
     chain_id: Annotated[int, described("The chain.")]
     caip2: Annotated[str, described("The chain by its CAIP-2 name, such as `eip155:8453`.")]
     from_: Annotated[str, described("The agent's wallet.")] = msgspec.field(name="from")
-    to: Annotated[str, described("Who receives the amount.")]
+    to: Annotated[str, described("Recipient of the amount.")]
     value: Annotated[str, described("The amount in wei, or in the smallest unit of the token.")]
     token: Annotated[str, described("`native`, or the address of the ERC-20 token.")]
     request: Annotated[TransferOrder, described("The transfer in full, to be sent as it is.")]
     fee: Annotated[QuotedFee | None, described("The highest possible network fee.")]
-    decision: Annotated[Decision, described("What would be done with the transfer.")]
-    results: Annotated[list[Result], described("What each rule says of the transfer.")]
-    effects: Annotated[list[dict[str, Any]], described("What it does, decoded from the bytes to be signed.")]
+    decision: Annotated[Decision, described("Decision on the transfer.")]
+    results: Annotated[list[Result], described("Result of each rule for the transfer.")]
+    effects: Annotated[list[dict[str, Any]], described("Effects of the transfer, decoded from the bytes to be signed.")]
     budgets: Annotated[list[Remaining], described("The rolling limits that it counts against.")]
-    needed: Annotated[list[Need], described("What it still lacks to go on chain.")]
-    expires_at: Annotated[Instant, described("When to ask for another quote. Nothing else ends then.")]
+    needed: Annotated[list[Need], described("Missing requirements for it to go on chain.")]
+    expires_at: Annotated[Instant, described("Time to ask for another quote. Nothing else ends then.")]
 
 
 async def quote(ports: Ports, caller: SessionCaller, ref: AgentRef, body: TransferOrder) -> TransferQuote:

@@ -15,14 +15,14 @@ from custody.protocol.identity.credentials import Status
 
 
 class NewApiKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What a new API key is called, and how long the active one keeps working beside it."""
+    """The name of a new API key, and the overlap of the active one with it."""
 
     overlap_seconds: Overlap = OVERLAP_SECONDS
     name: KeyName = None
 
 
 class RevokeApiKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the key is revoked even if it is the last."""
+    """The confirmation for revoking a last key."""
 
     force: Annotated[bool, described("Revoke it even if the tenant is left without an active key.")] = False
 
@@ -72,8 +72,8 @@ class StoredAppClient(AppClient, frozen=True, rename="camel", kw_only=True):
     """An app client with its public id, `<tenant>/<client>`."""
 
     app_id: Annotated[str, described("The public id, `<tenant>/<client>`, for `X-Service-App-Id`.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    updated_at: Annotated[Instant, described("When it was last changed.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    updated_at: Annotated[Instant, described("Time of the last change.")]
 
     @classmethod
     def of(cls, tenant: str, client: AppClient, created_at: str, updated_at: str) -> Self:

@@ -15,8 +15,8 @@ from custody.ports import Ports
 class Quota(msgspec.Struct, frozen=True):
     """One quota; `limit` is null if there is none."""
 
-    used: Annotated[int, described("How much is used.")]
-    limit: Annotated[int | None, described("How much may be used; null if there is no limit.")]
+    used: Annotated[int, described("Amount used.")]
+    limit: Annotated[int | None, described("Limit of the amount; null if there is none.")]
 
 
 class QuotaUsage(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -38,7 +38,7 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
     """A tenant's quotas; `resetsAt` is when the daily ones reset."""
 
     tenant_id: Annotated[str, described("The tenant.")]
-    resets_at: Annotated[Instant, described("When the daily quotas reset.")]
+    resets_at: Annotated[Instant, described("Time when the daily quotas reset.")]
     quotas: Annotated[QuotaUsage, described("Every quota.")]
 
 

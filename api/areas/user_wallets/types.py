@@ -11,11 +11,11 @@ from custody.protocol.signer.authority import AgentSigner, SubjectId, Words
 from custody.protocol.signer.imports import Chain
 from custody.protocol.signer.user_wallets import WalletIndex
 
-_INDEX = described("Which of your wallets, 0 to 255; without it the first, 0.")
+_INDEX = described("Index of your wallet, 0 to 255; by default the first, 0.")
 
 
 class UserWalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Which wallet is made."""
+    """The wallet to create."""
 
     wallet_index: Annotated[WalletIndex, _INDEX] = 0
 
@@ -42,15 +42,15 @@ class UserImportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 class UserSignerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A delegated signer of a wallet; its credential is made here and shown once."""
 
-    subject_id: Annotated[SubjectId, described("Who it is: a user's, wallet's or key's id, or a name of your own.")]
+    subject_id: Annotated[SubjectId, described("Id of the user, wallet or key, or a name of your own.")]
     wallet_index: Annotated[WalletIndex, _INDEX] = 0
-    subject_type: Annotated[
-        Literal["external", "user", "wallet", "api_key"], described("What kind of subject it is.")
-    ] = "external"
+    subject_type: Annotated[Literal["external", "user", "wallet", "api_key"], described("Type of the subject.")] = (
+        "external"
+    )
     label: Annotated[DisplayName | None, described("A name for people.")] = None
     permissions: Annotated[
         Words | None,
-        described("What it may authorise; without it `sign_transaction` and `sign_message`."),
+        described("Permissions; without it `sign_transaction` and `sign_message`."),
     ] = None
     address: Annotated[HashOrAddress | None, described("An address of the subject; it grants nothing.")] = None
     chain_family: Annotated[Literal["evm", "solana"] | None, described("The family of `address`.")] = None

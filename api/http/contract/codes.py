@@ -184,7 +184,7 @@ def error_codes(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     said = "\n".join(f"- `{code}`: {text}" for code, (_, text) in sorted(found.items()))
     return {
         "type": "string",
-        "description": "What is wrong. Further codes may be added: treat an unknown one by its status.\n\n" + said,
+        "description": "The problem. Further codes may be added: treat an unknown one by its status.\n\n" + said,
         "enum": sorted(found),
     }
 

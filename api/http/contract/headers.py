@@ -30,15 +30,15 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-RateLimit-Remaining": _number("The same as `RateLimit-Remaining`."),
     "X-RateLimit-Reset": _number("The same as `RateLimit-Reset`."),
     "Retry-After": _number("Seconds to wait before the next request."),
-    "X-Total-Count": _number("How many items there are in all, counted up to a thousand beyond this page."),
+    "X-Total-Count": _number("Number of items in all, counted up to a thousand beyond this page."),
     TOTAL_IS_ESTIMATE: _header("`true`: `X-Total-Count` is the least there are; absent otherwise.", const="true"),
     NEXT_OFFSET: _number("The `offset` of the next page, which may begin before `limit` rows; absent on the last one."),
     "X-Next-Cursor": _header("The `cursor` of the next page or file; absent on the last one."),
     "Content-Disposition": _header("The name of a file; JSON has none."),
     "Idempotency-Replayed": _header("`true`: the answer was stored under this Idempotency-Key.", const="true"),
-    "Location": _header("Where the browser goes."),
+    "Location": _header("The address that the browser goes to."),
     "Set-Cookie": _header("Binds the sign-in to this browser; for no script, and for ten minutes."),
-    "WWW-Authenticate": _header("How to authenticate."),
+    "WWW-Authenticate": _header("Scheme to authenticate with."),
 }
 _FILES = frozenset({"text/csv", "application/x-ndjson"})
 _LIMITED = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -70,8 +70,8 @@ _AUTHORIZES = {
     "keyQuorumSignatures": "A JSON array of 1 to 32 objects `{signerId, signature}`.",
 }
 _MEANING = {
-    "requestTimestamp": "When the request was made: Unix seconds, Unix milliseconds, or RFC 3339.",
-    "requestExpiresAt": "When the request expires, in the same forms.",
+    "requestTimestamp": "Time of the request: Unix seconds, Unix milliseconds, or RFC 3339.",
+    "requestExpiresAt": "Time of the request's expiry, in the same forms.",
     "signature": "A signature over the request (docs/request-signature.md).",
     "signingKeyId": "The key that made the signature; without it every active one is tried.",
 }

@@ -27,7 +27,7 @@ ERROR: dict[str, Any] = {
     "required": ["ok", "error", "data"],
     "properties": {
         "ok": {"type": "boolean", "description": "Always false: the request failed."},
-        "error": {"type": "string", "description": "What is wrong and what to do, for people."},
+        "error": {"type": "string", "description": "The problem and its cure, for people."},
         "data": {
             "type": "object",
             "description": "The same for programs, with details that depend on the code.",
@@ -35,7 +35,7 @@ ERROR: dict[str, Any] = {
             "properties": {
                 "code": {
                     "anyOf": [{"$ref": REF.format(name="ErrorCode")}, {"type": "string"}],
-                    "description": "What is wrong; a code is never renamed.",
+                    "description": "Code of the problem; a code is never renamed.",
                     "examples": ["agent_absent"],
                 },
                 "fields": {
@@ -43,7 +43,7 @@ ERROR: dict[str, Any] = {
                     "description": "The fields or parameters that are wrong.",
                     "items": {"type": "string"},
                 },
-                "requestId": {"type": "string", "description": "What the operator looks for in the logs, on 500."},
+                "requestId": {"type": "string", "description": "Id of the request in the operator's logs, on 500."},
             },
         },
     },
@@ -55,8 +55,8 @@ OAUTH_ERROR: dict[str, Any] = {
     "required": ["ok", "error", "error_description", "data"],
     "properties": ERROR["properties"]
     | {
-        "error": {"type": "string", "description": "What is wrong, for programs.", "examples": ["slow_down"]},
-        "error_description": {"type": "string", "description": "What is wrong and what to do, for people."},
+        "error": {"type": "string", "description": "Code of the problem, for programs.", "examples": ["slow_down"]},
+        "error_description": {"type": "string", "description": "The problem and its cure, for people."},
         "interval": {"type": "integer", "description": "Seconds to wait between two polls, where that is asked."},
     },
 }
@@ -156,7 +156,7 @@ def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: boo
     config = struct.__struct_config__
     properties: dict[str, dict[str, Any]] = dict(schema["properties"])
     if config.tag_field is not None:
-        properties[config.tag_field] = {"description": "Which of its kind this is."} | properties[config.tag_field]
+        properties[config.tag_field] = {"description": "Name of the variant."} | properties[config.tag_field]
     said = said_of(struct)
     required = [*schema.get("required", ()), *said.needed]
     for field in msgspec.structs.fields(struct):

@@ -32,7 +32,7 @@ Every answer has `X-Request-Id`, which the operator finds in the logs; send one 
 
 Send an `Idempotency-Key` with every change. A second request with the same key and the same body gets the first answer,
 with `Idempotency-Replayed: true`; another body under the same key is 409 `idempotency_mismatch`. Answers are stored for
-24 hours. What was refused before it was done leaves the key free.
+24 hours. A request that is refused before it takes effect leaves the key free.
 
 # Paging
 
@@ -88,40 +88,40 @@ SELF = {
 LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 # Every group of operations, in the order of pages.
 TAGS = {
-    "Health": "Whether the service is there.",
+    "Health": "Probes: is the service alive, is it ready?",
     "System": "The contract, and the public keys of the service.",
-    "Credentials": "What a credential is.",
-    "Sign-in": "How people sign in.",
+    "Credentials": "The caller's own credential.",
+    "Sign-in": "Sign-in of people.",
     "Sessions": "Sessions of people.",
-    "Second factors": "What people verify besides signing in.",
+    "Second factors": "Factors that people verify besides signing in.",
     "Passkeys": "Passkeys of people.",
-    "Linked identities": "What people sign in with, beside passkeys.",
+    "Linked identities": "Ways for people to sign in, beside passkeys.",
     "Sign-on": "Sign-in at Google, Discord, X and at tenants' own identity providers (OIDC, SAML).",
     "Devices": "Sign-in on devices without a keyboard (RFC 8628).",
     "Agents": "Agents, their wallets and tokens.",
-    "Signers and key quorums": "Who else must agree before an agent's wallet signs.",
+    "Signers and key quorums": "Signers and quorums that must agree before an agent's wallet signs.",
     "Policies": "The rules that decide over an agent's orders.",
     "Signing": "Signing with an agent's wallets.",
     "Key imports": "Private keys from elsewhere, sealed to the signer.",
     "Your wallets": "Wallets of the person who is signed in.",
     "Wallet actions": "Transfers: what an agent wants done, authorised by its signers.",
-    "Transactions": "What was signed and what became of it.",
+    "Transactions": "Signed orders and their outcomes.",
     "Approvals": "Orders that wait for a person.",
-    "Intents": "What is proposed, authorised by another person, and then carried out.",
+    "Intents": "Actions that one person proposes, another authorises, and the service then carries out.",
     "Accounts": "Wallets of agents under one name, and what they hold.",
     "Dashboard": "One agent at a glance.",
     "Secrets": "Credentials that agents use without seeing them.",
-    "Credential routes": "Which calls of agents get which secret.",
+    "Credential routes": "Routes decide which calls of agents get which secret.",
     "Tenants": "Tenants and their configuration.",
     "API keys": "A tenant's API keys: list, replace, revoke.",
     "App clients": "Applications that call for a tenant.",
-    "Single sign-on": "How a tenant's people sign in by its own identity provider.",
+    "Single sign-on": "Sign-in of a tenant's people by its own identity provider.",
     "Request signing": "Keys that sign requests.",
-    "Oversight": "What a tenant's admins look at.",
+    "Oversight": "Pages for a tenant's admins.",
     "Wallet policy": "One linked wallet for each member of a tenant.",
     "Freeze": "Stopping an agent or a tenant at once.",
     "Audit": "The audit trail.",
-    "Platform": "What the operator does.",
+    "Platform": "Requests of the operator.",
     "Invitations": "Inviting people into a tenant, and joining it.",
     "Platform users": "People as the operator names and finds them.",
     "Tenant users": "The people of a tenant, as its owners and admins see them.",

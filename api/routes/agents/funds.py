@@ -21,7 +21,7 @@ routes = Routes("/agents", tag="Agents")
 async def get_account(ports: Ports, agent: AgentRef, query: FundsQuery) -> AgentAccount:
     """Get an agent as an account, with what it holds on one chain.
 
-    What no node reports is null, with a note beside it. Values in USD appear where the operator lists a price.
+    A value that no node reports is null, with a note beside it. Values in USD appear where the operator lists a price.
     """
     return await use_cases.account(ports, agent, query)
 

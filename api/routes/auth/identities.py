@@ -78,7 +78,7 @@ async def link_identity(
 
     From then on it signs you in.
 
-    Once you have a second factor, a recent one is needed. What belongs to another account is 409 `identity_taken`.
+    Once you have a second factor, a recent one is needed. An identity of another account is 409 `identity_taken`.
     """
     return await identities.link(ports, caller, body)
 

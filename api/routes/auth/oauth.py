@@ -68,8 +68,8 @@ async def begin_oauth(
     """Send the browser to a provider of this deployment.
 
     `redirect_uri` must be in the list of the app client that `client_id` names, of the tenant's default app client, or,
-    without a tenant, of the operator's. What is wrong before it has matched is answered here; afterwards the browser
-    goes back there, with `error` and `error_code`. A browser that asks for HTML gets refusals as a page.
+    without a tenant, of the operator's. Problems before the match are answered here; afterwards the browser goes back
+    there, with `error` and `error_code`. A browser that asks for HTML gets refusals as a page.
     """
     return await sign_in.begin_oauth(ports, origin, oauth_provider, cookies, query)
 

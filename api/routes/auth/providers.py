@@ -17,7 +17,7 @@ class SignInMethod(msgspec.Struct, frozen=True):
     """One sign-in method."""
 
     id: Annotated[Literal["siwe", "email", "passkey", "device"], described("The method.")]
-    enabled: Annotated[bool, described("Whether this deployment offers it.")]
+    enabled: Annotated[bool, described("True if this deployment offers it.")]
 
 
 class Providers(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ routes = Routes("/platform/apps", tag="Platform")
 async def get_gas_spend(ports: Ports, query: GasSpendQuery) -> GasSpend:
     """Get the network fees of a tenant's wallets, in US dollars by the operator's price list.
 
-    An entry is a transaction that was signed to be broadcast, by when it was requested. What it cost is what a node
-    said when it was final. Without timestamps: the last 30 days.
+    An entry is a transaction that was signed to be broadcast, by when it was requested. Its cost is that which a
+    node reported when it was final. Without timestamps: the last 30 days.
     """
     return await gas_spend.report(ports, query)

@@ -204,8 +204,8 @@ async def deactivate_platform_user(
 ) -> Answered[PlatformUser]:
     """Deactivate a user: they sign in nowhere any more, and their sessions, devices and votes end at once.
 
-    What is a tenant's goes on: API keys, agents' tokens, signers. Freeze their own tenant, `personal-<userId>`, to stop
-    its wallets too. The last owner of another tenant is 409 `last_owner` unless `force` is true.
+    A tenant's credentials go on: API keys, agents' tokens, signers. Freeze their own tenant, `personal-<userId>`, to
+    stop its wallets too. The last owner of another tenant is 409 `last_owner` unless `force` is true.
     """
     return await lifecycle.deactivate(ports, caller, user_id, body)
 

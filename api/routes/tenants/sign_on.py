@@ -19,7 +19,7 @@ routes = Routes("/tenants/<tenant_id>/sign-on", tag="Sign-on")
 
 
 class SignOnTestBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which provider to try."""
+    """The provider to test."""
 
     provider: Annotated[ProviderId, described("`saml`, or the id of an OIDC provider; it may still be switched off.")]
 

@@ -32,7 +32,7 @@ async def put_sso_domain(
     """Add an e-mail domain, or change `ssoRequired` of one that is there.
 
     Publish `verificationToken` as a TXT record at `_service-sso.<domain>`, then verify the domain; leave the record
-    there, for it is looked at daily. When `ssoRequired` begins to count, sessions of members that it would refuse end.
+    there, for it is looked at daily. Once `ssoRequired` counts, sessions of members that it would refuse end.
     """
     return await domains.put(ports, caller, body)
 

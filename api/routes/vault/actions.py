@@ -54,7 +54,7 @@ async def transfer_funds(
 
     Needs a signer of the agent with the permission `transfer`, or the session of an owner or admin with a recent second
     factor, which is the way where the tenant takes no signers. A token needs a contract-allowlist that bounds amount
-    and recipients. A transfer is made once under its `referenceId`: sent again, it is answered as it is then. Where a
+    and recipients. A transfer is made once under its `referenceId`: sent again, it is answered as it is then. If a
     rate-limit rule was evaluated, the `RateLimit-*` headers of a success are that rule's.
     """
     return await transfers.transfer(ports, caller, agent, body)

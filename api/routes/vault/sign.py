@@ -91,7 +91,7 @@ async def sign_message(
 ) -> Answered[Decided[MessageSigned]]:
     """Sign a message as wallets do (personal_sign of EIP-191; on Solana the bytes), queue it, or refuse it.
 
-    A sign-in message must name this wallet. Where any rule but time windows and rate limits is enabled, a person
+    A sign-in message must name this wallet. If any rule but time windows and rate limits is enabled, a person
     approves every message that no message-allowlist lists. Hashes, and bytes that read as a transaction, are refused.
     """
     return await request.sign(ports, caller, agent, message_question(body), MessageSigned)

@@ -74,4 +74,4 @@ class AllowedChainsConfig(Config, frozen=True):
 class AllowedChainsRule(Rule, frozen=True, kw_only=True, tag="allowed-chains"):
     """On which chains orders may be signed. On any other chain an order is refused."""
 
-    config: Annotated[AllowedChainsConfig, described("What the rule says.")]
+    config: Annotated[AllowedChainsConfig, described("Settings of the rule.")]

@@ -84,13 +84,13 @@ class ApproverConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class ApprovalQuorumConfig(Config, frozen=True):
-    """How many, out of whom, for which orders."""
+    """The threshold, the approvers, and the orders that need them."""
 
     threshold: Annotated[
-        int, Meta(ge=1, le=MAX_APPROVERS), described("How many of the named people must vote for an order.")
+        int, Meta(ge=1, le=MAX_APPROVERS), described("Number of the named people who must vote for an order.")
     ]
     approvers: Annotated[
-        tuple[ApproverConfig, ...], Meta(min_length=1, max_length=MAX_APPROVERS), described("Who may vote.")
+        tuple[ApproverConfig, ...], Meta(min_length=1, max_length=MAX_APPROVERS), described("People who may vote.")
     ]
     above: Annotated[
         DecimalAmount | UnsetType | None,
@@ -115,8 +115,8 @@ class ApprovalQuorumConfig(Config, frozen=True):
 
 
 class ApprovalQuorumRule(Rule, frozen=True, kw_only=True, tag="approval-quorum"):
-    """How many named people must vote, each with their own key. Set by a person alone; only votes loosen it."""
+    """A quorum of named people who must vote, each with their own key. Set by a person alone; only votes loosen it."""
 
     hard: ClassVar[bool] = False
 
-    config: Annotated[ApprovalQuorumConfig, described("What the rule says.")]
+    config: Annotated[ApprovalQuorumConfig, described("Settings of the rule.")]

@@ -89,9 +89,9 @@ class ApprovedAddressesConfig(Config, frozen=True):
 
 
 class ApprovedAddressesRule(Rule, frozen=True, kw_only=True, tag="approved-addresses"):
-    """Who may receive, or who may not. An order that pays, empowers or calls anybody else is refused."""
+    """A list of allowed or of forbidden recipients. An order that pays, empowers or calls anybody else is refused."""
 
-    config: Annotated[ApprovedAddressesConfig, described("What the rule says.")]
+    config: Annotated[ApprovedAddressesConfig, described("Settings of the rule.")]
 
 
 def _parties(subject: Subject) -> list[str | None]:

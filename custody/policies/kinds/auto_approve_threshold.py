@@ -67,4 +67,4 @@ class AutoApproveThresholdRule(Rule, frozen=True, kw_only=True, tag="auto-approv
 
     hard: ClassVar[bool] = False
 
-    config: Annotated[AutoApproveThresholdConfig, described("What the rule says.")]
+    config: Annotated[AutoApproveThresholdConfig, described("Settings of the rule.")]

@@ -197,7 +197,7 @@ class ContractAllowlistConfig(Config, frozen=True):
     """One list."""
 
     contracts: Annotated[
-        list[EntryConfig], described("What may be called where. An empty list permits no call at all.")
+        list[EntryConfig], described("The permitted calls, by contract. An empty list permits no call at all.")
     ]
 
     def terms(self) -> ContractAllowlist:
@@ -220,9 +220,9 @@ class ContractAllowlistConfig(Config, frozen=True):
 
 
 class ContractAllowlistRule(Rule, frozen=True, kw_only=True, tag="contract-allowlist"):
-    """Which contract calls may be made, to whom and how much. Other calls are refused; a plain payment is no call."""
+    """Permitted contract calls, with recipients and amounts. Other calls are refused; a plain payment is no call."""
 
-    config: Annotated[ContractAllowlistConfig, described("What the rule says.")]
+    config: Annotated[ContractAllowlistConfig, described("Settings of the rule.")]
 
 
 def _signs(entry: Entry, effect: Effect, contract: str) -> bool:

@@ -26,7 +26,7 @@ Selector = Annotated[str, Meta(min_length=8, max_length=10, pattern=r"^(0x)?[0-9
 
 
 class ConstraintConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What a listed call may do. A call that does not say whom or how much it concerns keeps no such constraint."""
+    """Constraints on one listed call. A call whose recipient or amount is unknown fails a constraint on it."""
 
     recipient_allowlist: Annotated[list[str] | UnsetType | None, described("Only these may receive.")] = UNSET
     recipient_blocklist: Annotated[list[str] | UnsetType | None, described("These may not receive.")] = UNSET
@@ -65,7 +65,7 @@ class EntryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     unread: Annotated[
         Unread | UnsetType,
         described(
-            "What becomes of bytes that the service cannot read, in a call or document that is listed. `ask`: a person "
+            "Treatment of bytes that the service cannot read, in a call or document that is listed. `ask`: a person "
             "decides. `allow`: they pass, unless a rule limits this contract as an asset or names addresses.",
             default=DEFAULT_UNREAD,
         ),

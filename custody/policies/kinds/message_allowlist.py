@@ -138,11 +138,11 @@ class MessageAllowlistConfig(Config, frozen=True):
 
 
 class MessageAllowlistRule(Rule, frozen=True, kw_only=True, tag="message-allowlist"):
-    """Which messages are signed without a person: sign-ins to listed sites, and texts that fit a pattern."""
+    """Messages that are signed without a person: sign-ins to listed sites, and texts that fit a pattern."""
 
     hard: ClassVar[bool] = False
 
-    config: Annotated[MessageAllowlistConfig, described("What the rule says.")]
+    config: Annotated[MessageAllowlistConfig, described("Settings of the rule.")]
 
 
 def _sites(sent: Sequence[str], field: str) -> frozenset[str]:

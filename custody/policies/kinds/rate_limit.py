@@ -81,9 +81,9 @@ class RateLimitConfig(Config, frozen=True):
 
 
 class RateLimitRule(Rule, frozen=True, kw_only=True, tag="rate-limit"):
-    """How many orders may be signed or queued per hour and day. What is over is refused with 429 and Retry-After."""
+    """Limits on orders signed or queued per hour and day. Further orders are refused with 429 and Retry-After."""
 
-    config: Annotated[RateLimitConfig, described("What the rule says.")]
+    config: Annotated[RateLimitConfig, described("Settings of the rule.")]
 
 
 def _full(most: int | None, count: int) -> bool:

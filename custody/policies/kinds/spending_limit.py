@@ -165,11 +165,11 @@ class SpendingLimitConfig(Config, frozen=True):
 
 
 class SpendingLimitRule(Rule, frozen=True, kw_only=True, tag="spending-limit"):
-    """How much of one asset may move per transaction, day and week. An order above a limit is refused."""
+    """Limits on one asset per transaction, day and week. An order above a limit is refused."""
 
     keeps_limits: ClassVar[bool] = True
 
-    config: Annotated[SpendingLimitConfig, described("What the rule says.")]
+    config: Annotated[SpendingLimitConfig, described("Settings of the rule.")]
 
 
 def _exceeded(say: Callable[..., str], asset: str, amounts: tuple[int, int, int], window: str, per: str) -> str:

@@ -83,7 +83,7 @@ class TimeWindowConfig(Config, frozen=True):
 class TimeWindowRule(Rule, frozen=True, kw_only=True, tag="time-window"):
     """At which hours and on which days orders may be signed. Outside the window an order is refused."""
 
-    config: Annotated[TimeWindowConfig, described("What the rule says.")]
+    config: Annotated[TimeWindowConfig, described("Settings of the rule.")]
 
 
 def _open(span: Hours) -> list[int]:

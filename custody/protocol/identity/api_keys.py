@@ -16,7 +16,7 @@ OVERLAP_SECONDS = 86_400
 Overlap = Annotated[
     int,
     Meta(ge=0, le=MAX_OVERLAP_SECONDS),
-    described("How long the active key keeps working beside the new one; with 0 it ends at once.", unit="s"),
+    described("Overlap of the active key with the new one; with 0 it ends at once.", unit="s"),
 ]
 KeyName = Annotated[DisplayName | None, described("A name for people; null if it has none.")]
 
@@ -26,11 +26,11 @@ class ApiKey(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     id: Annotated[Id, described("The key's id, by which it is revoked.")]
     name: KeyName
-    prefix: Annotated[str, described("How the key begins; audit rows name it as `tenant-key:<prefix>`.")]
-    status: Annotated[Status, described("Whether it works; `retiring`: a newer key replaced it.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    retires_at: Annotated[Instant | None, described("When it stops working, if it retires.")]
-    last_used_at: Annotated[Instant | None, described("When it was last used, at most a minute behind.")]
+    prefix: Annotated[str, described("First letters of the key; audit rows name it as `tenant-key:<prefix>`.")]
+    status: Annotated[Status, described("State of the key; `retiring`: a newer key replaced it.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    retires_at: Annotated[Instant | None, described("End of its overlap, if it retires.")]
+    last_used_at: Annotated[Instant | None, described("Time of the last use, at most a minute behind.")]
 
 
 class NewApiKey(ApiKey, frozen=True, rename="camel", kw_only=True):

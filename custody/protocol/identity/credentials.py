@@ -33,10 +33,10 @@ class AppSecret(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A secret of an app client without its value, which is returned only at creation."""
 
     id: Annotated[Id, described("The secret's id.")]
-    prefix: Annotated[str, described("How the secret begins, to tell it from others.")]
-    status: Annotated[Status, described("Whether it works.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    retires_at: Annotated[Instant | None, described("When it stops working, if it retires.")]
+    prefix: Annotated[str, described("First letters of the secret, to tell it from others.")]
+    status: Annotated[Status, described("State of the credential.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    retires_at: Annotated[Instant | None, described("End of its overlap, if it retires.")]
     app_id: Annotated[str, described("The app client's public id, `<tenant>/<client>`.")]
 
 
@@ -53,10 +53,10 @@ class SigningKey(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A request-signing key without its secret, which is returned only at creation."""
 
     id: Annotated[Id, described("The key's id, for `X-Service-Signing-Key-Id`.")]
-    prefix: Annotated[str, described("How its secret begins, to tell it from others.")]
-    status: Annotated[Status, described("Whether it works.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    retires_at: Annotated[Instant | None, described("When it stops working, if it retires.")]
+    prefix: Annotated[str, described("First letters of its secret, to tell it from others.")]
+    status: Annotated[Status, described("State of the credential.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    retires_at: Annotated[Instant | None, described("End of its overlap, if it retires.")]
 
 
 class NewSigningKey(SigningKey, frozen=True, rename="camel", kw_only=True):

@@ -53,7 +53,7 @@ class Asker(msgspec.Struct, frozen=True):
 
 
 class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a device requests, and from which address."""
+    """A device's request, and the address that it came from."""
 
     user_code: Annotated[str, described("The code that the device shows.")]
     tenant: Annotated[Asker, described("The tenant that the device asks for.")]
@@ -61,16 +61,16 @@ class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     native_bundle_id: Annotated[str | None, described("The bundle id of the native application.")]
     native_package_name: Annotated[str | None, described("The package name of the native application.")]
     ip_address: Annotated[str | None, described("The address that the request came from.")]
-    user_agent: Annotated[str | None, described("What the client says of itself.")]
-    created_at: Annotated[Instant, described("When the device asked.")]
-    expires_at: Annotated[Instant, described("When it expires.")]
+    user_agent: Annotated[str | None, described("User agent that the client sent.")]
+    created_at: Annotated[Instant, described("Time of the device's request.")]
+    expires_at: Annotated[Instant, described("Time of expiry.")]
 
 
 class DeviceDecision(msgspec.Struct, frozen=True, rename="camel"):
     """The decision about a code."""
 
     user_code: Annotated[str, described("The code that the device shows.")]
-    status: Annotated[Literal["approved", "denied"], described("What was decided.")]
+    status: Annotated[Literal["approved", "denied"], described("The decision.")]
 
 
 @command("identity")

@@ -30,20 +30,20 @@ class SsoDomain(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An e-mail domain of a tenant."""
 
     domain: Annotated[str, described("The domain.")]
-    sso_required: Annotated[bool, described("Whether people with such an address are to sign on at the tenant's IdP.")]
+    sso_required: Annotated[bool, described("True to require sign-on at the tenant's IdP for such an address.")]
     counts: Annotated[
-        bool, described("Whether `ssoRequired` counts now: the domain is verified, and a provider is enabled.")
+        bool, described("True if `ssoRequired` counts now: the domain is verified, and a provider is enabled.")
     ]
     not_counting: Annotated[NotCounting | None, described("Why `ssoRequired` does not count; null if it does.")]
-    status: Annotated[DomainStatus, described("Whether the record was found.")]
-    verification_token: Annotated[str, described("What the TXT record must say.")]
+    status: Annotated[DomainStatus, described("State of the record.")]
+    verification_token: Annotated[str, described("Text of the TXT record.")]
     record: Annotated[DnsRecord, described("The record to publish, before you ask to verify it and ever after.")]
     verified_at: Annotated[Instant | None, described("Since when it is verified; null while it is pending.")]
-    last_checked_at: Annotated[Instant | None, described("When the name server last answered a question for it.")]
+    last_checked_at: Annotated[Instant | None, described("Time of the name server's last answer for it.")]
     missing_since: Annotated[
         Instant | None, described("Since when the record is missing; after seven days the domain is pending.")
     ]
-    created_at: Annotated[Instant, described("When it was added.")]
+    created_at: Annotated[Instant, described("Time of adding.")]
 
     @classmethod
     def of(  # noqa: PLR0913 - the row of a domain
@@ -89,12 +89,12 @@ class SeenDomain(msgspec.Struct, frozen=True):
 
 
 class Discovered(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Where people with an address in a domain sign on. It says nothing of whether there is such a person."""
+    """The sign-on for addresses in a domain. It says nothing of whether there is such a person."""
 
     domain: Annotated[str, described("The domain of the address.")]
     tenant_id: Annotated[str | None, described("The tenant that has verified the domain; null if none has.")]
-    sso_required: Annotated[bool, described("Whether its members with such an address must sign on, as of now.")]
-    available: Annotated[bool, described("Whether the tenant has an enabled identity provider.")]
+    sso_required: Annotated[bool, described("True if its members with such an address must sign on, as of now.")]
+    available: Annotated[bool, described("True if the tenant has an enabled identity provider.")]
     methods: Annotated[list[SignOnMethod], described("Its identity providers, and where to begin.")]
 
 

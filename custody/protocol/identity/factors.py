@@ -56,8 +56,8 @@ class NewPasskey(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     id: Annotated[Id, described("The passkey's id.")]
     name: Annotated[str, described("Its name.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    transports: Annotated[list[str], described("How it is reached, such as `internal` or `usb`.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    transports: Annotated[list[str], described("Transports of the authenticator, such as `internal` or `usb`.")]
     recovery_codes: Annotated[
         list[str] | None, described("Ten recovery codes, if there were none; each works once.")
     ] = None

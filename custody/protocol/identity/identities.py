@@ -34,10 +34,10 @@ class LinkedIdentity(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Something that a person signs in with."""
 
     id: Annotated[Id, described("The identity's id.")]
-    provider: Annotated[str, described("What kind it is, such as `email`, `wallet:ethereum` or `google`.")]
-    provider_account_id: Annotated[str, described("What the provider knows it by: an address, or an id.")]
-    verified: Annotated[bool, described("Whether the person has proven it; false: the operator named it.")]
-    created_at: Annotated[Instant, described("When it was linked.")]
+    provider: Annotated[str, described("Kind of identity, such as `email`, `wallet:ethereum` or `google`.")]
+    provider_account_id: Annotated[str, described("Name at the provider: an address, or an id.")]
+    verified: Annotated[bool, described("True if the person has proven it; false: the operator named it.")]
+    created_at: Annotated[Instant, described("Time of linking.")]
 
 
 class Linked(msgspec.Struct, frozen=True):

@@ -25,11 +25,11 @@ class Invitation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     tenant_id: Annotated[str, described("The tenant.")]
     email: Annotated[str, described("The invited address.")]
     role: Annotated[InvitedRole, described("The role that it gives.")]
-    status: Annotated[Status, described("What became of it.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    expires_at: Annotated[Instant, described("When it expires.")]
+    status: Annotated[Status, described("State of the invitation.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    expires_at: Annotated[Instant, described("Time of expiry.")]
     accepted_by: Annotated[Id | None, described("The user who accepted it.")] = None
-    ended_at: Annotated[Instant | None, described("When it was accepted, revoked or replaced.")] = None
+    ended_at: Annotated[Instant | None, described("Time when it was accepted, revoked or replaced.")] = None
 
 
 class MadeInvitation(msgspec.Struct, frozen=True):
@@ -55,8 +55,8 @@ class AcceptedInvitation(msgspec.Struct, frozen=True, rename="camel"):
 
     tenant_id: Annotated[str, described("The tenant.")]
     user_id: Annotated[Id, described("The user who joined.")]
-    role: Annotated[Role, described("What they may do.")]
-    accepted_at: Annotated[Instant, described("When they joined.")]
+    role: Annotated[Role, described("Role in the tenant.")]
+    accepted_at: Annotated[Instant, described("Time of joining.")]
 
 
 class Joined(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ class Profile(msgspec.Struct, frozen=True, rename="camel"):
     wallet_address: Annotated[str | None, described("The wallet that they signed in with.")]
     email_verified: Annotated[
         bool | None,
-        described("Whether the address was proven here; false where a provider shows it, null without one."),
+        described("True if the address was proven here; false if a provider supplied it, null without one."),
     ] = None
 
 
@@ -38,9 +38,9 @@ class SessionTenant(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class Mfa(msgspec.Struct, frozen=True, rename="camel"):
-    """When a second factor was last verified in this session, and which factors the person has."""
+    """The last verification of a second factor in this session, and the person's factors."""
 
-    verified_at: Annotated[Instant | None, described("When a second factor was last verified in this session.")]
+    verified_at: Annotated[Instant | None, described("Time of this session's last verification of a second factor.")]
     methods: Annotated[list[str], described("The factors that the person has.")]
 
 
@@ -50,10 +50,10 @@ class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
     token: Annotated[str, described("The access token, for `Authorization: Bearer`.")]
     refresh_token: Annotated[str, described("Gets the next tokens; it works once.")]
     expires_in: Annotated[int, described("Seconds until the access token expires.")]
-    user: Annotated[Profile, described("Who is signed in.")]
+    user: Annotated[Profile, described("The signed-in person.")]
     tenant: Annotated[SessionTenant, described("The tenant of the session.")]
     mfa: Annotated[Mfa, described("The state of the second factor.")]
-    provider: Annotated[str, described("How the person signed in.")]
+    provider: Annotated[str, described("Sign-in method of the person.")]
 
     def __repr__(self) -> str:
         return "SignedIn()"

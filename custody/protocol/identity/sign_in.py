@@ -17,7 +17,7 @@ class Nonce(msgspec.Struct, frozen=True, rename="camel"):
     """A nonce for one message."""
 
     nonce: Annotated[str, described("The nonce for the message; it works once.")]
-    expires_at: Annotated[Instant, described("When it expires.")]
+    expires_at: Annotated[Instant, described("Time of expiry.")]
 
     def __repr__(self) -> str:
         return "Nonce()"

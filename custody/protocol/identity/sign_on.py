@@ -67,10 +67,10 @@ class Check(msgspec.Struct, frozen=True, rename="camel"):
     """One thing that was looked at. None: not reached."""
 
     name: Annotated[str, described("The check.")]
-    title: Annotated[str, described("What it looks at, for people.")]
-    passed: Annotated[bool | None, described("Whether it passed; null: it was not reached.")]
-    expected: Annotated[str | None, described("What was expected, where it failed.")] = None
-    found: Annotated[str | None, described("What was found, where it failed.")] = None
+    title: Annotated[str, described("Subject of the check, for people.")]
+    passed: Annotated[bool | None, described("True if it passed; null: it was not reached.")]
+    expected: Annotated[str | None, described("Expected value, if it failed.")] = None
+    found: Annotated[str | None, described("Value found, if it failed.")] = None
 
 
 class Tried(msgspec.Struct, frozen=True, tag=True):
@@ -133,7 +133,7 @@ class BeginSignIn(Command[SignInBegun], frozen=True, kw_only=True):
 
 
 class SignOnTest(msgspec.Struct, frozen=True, rename="camel"):
-    """Where to try a provider."""
+    """The address for testing a provider."""
 
     url: Annotated[str, described("Open it in a browser; it works once. It ends on a page with every check.")]
     expires_at: Annotated[Instant, described("Until when it works.")]

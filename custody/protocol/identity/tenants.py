@@ -44,8 +44,8 @@ class Membership(msgspec.Struct, frozen=True, rename="camel"):
 
     tenant_id: Annotated[str, described("The tenant.")]
     user_id: Annotated[Id, described("The user.")]
-    role: Annotated[Role, described("What they may do.")]
-    created_at: Annotated[Instant, described("When they became a member.")]
+    role: Annotated[Role, described("Role in the tenant.")]
+    created_at: Annotated[Instant, described("Time of joining the tenant.")]
 
 
 class SavedMember(msgspec.Struct, frozen=True):

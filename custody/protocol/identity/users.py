@@ -21,7 +21,7 @@ class NamedUser(msgspec.Struct, frozen=True, rename="camel"):
     """The user, and whether they were made now."""
 
     user_id: Annotated[Id, described("The user.")]
-    is_new: Annotated[bool, described("Whether they were created now.")]
+    is_new: Annotated[bool, described("True if this call created the user.")]
     tenant_id: Annotated[str | None, described("The tenant, if one was named.")]
     wallet_external_id: Annotated[str | None, described("Their wallet's external id in it, if one was named.")]
 

@@ -19,7 +19,7 @@ RetryBackoffMs = Annotated[int, Meta(ge=1000, le=86_400_000)]
 SecretOverlap = Annotated[
     int,
     Meta(ge=0, le=MAX_OVERLAP_SECONDS),
-    described("How long the present secret signs beside the new one; with 0 every former one ends at once.", unit="s"),
+    described("Overlap of the present secret with the new one; with 0 every former one ends at once.", unit="s"),
 ]
 DeliveryStatus = Literal["pending", "processing", "delivered", "failed"]
 
@@ -29,14 +29,14 @@ class Webhook(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     id: Annotated[Id, described("The endpoint's id.")]
     tenant_id: Annotated[str, described("The tenant.")]
-    url: Annotated[str, described("Where events are sent.", format="uri")]
+    url: Annotated[str, described("Receiver of the events.", format="uri")]
     events: Annotated[list[str], described("The events that are sent.")]
-    enabled: Annotated[bool, described("Whether events are sent.")]
+    enabled: Annotated[bool, described("True if events are sent.")]
     disabled_reason: Annotated[str | None, described("Why the service disabled it by itself.")]
-    max_retries: Annotated[int, described("How often a failed delivery is tried again.")]
+    max_retries: Annotated[int, described("Number of retries of a failed delivery.")]
     retry_backoff_ms: Annotated[int, described("Milliseconds until the first retry.")]
     description: Annotated[str | None, described("Your own note.")]
-    created_at: Annotated[Instant, described("When it was created.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
 
 
 class NewWebhook(Webhook, frozen=True, rename="camel", kw_only=True):
@@ -54,7 +54,7 @@ class RolledWebhookSecret(msgspec.Struct, frozen=True, rename="camel", kw_only=T
     id: Annotated[Id, described("The endpoint's id.")]
     secret: Annotated[str, described("The secret that signs deliveries; it is returned only here.")]
     former_secrets_end: Annotated[
-        list[Instant], described("When former secrets stop signing beside it, the first to end first.")
+        list[Instant], described("Times when former secrets stop signing beside it, the first to end first.")
     ]
 
     def __repr__(self) -> str:
@@ -72,13 +72,13 @@ class Delivery(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     id: Annotated[Id, described("The delivery's id, sent as `webhook-id`.")]
     event_type: Annotated[str, described("The event.")]
-    status: Annotated[DeliveryStatus, described("How far it got.")]
-    attempts: Annotated[int, described("How often it was tried.")]
-    max_attempts: Annotated[int, described("How often it is tried at most.")]
-    next_retry_at: Annotated[Instant | None, described("When it is tried again.")]
-    has_error: Annotated[bool, described("Whether the last attempt failed.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    delivered_at: Annotated[Instant | None, described("When a receiver took it.")]
+    status: Annotated[DeliveryStatus, described("Present status.")]
+    attempts: Annotated[int, described("Number of attempts.")]
+    max_attempts: Annotated[int, described("Maximum number of attempts.")]
+    next_retry_at: Annotated[Instant | None, described("Time of the next attempt.")]
+    has_error: Annotated[bool, described("True if the last attempt failed.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    delivered_at: Annotated[Instant | None, described("Time when a receiver accepted it.")]
     replayed_from_delivery_id: Annotated[Id | UnsetType, described("The delivery that this one replays.")] = UNSET
 
 

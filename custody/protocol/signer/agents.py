@@ -47,13 +47,13 @@ class Agent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     id: Annotated[str, described("The agent's id, unique in the tenant.")]
     name: Annotated[str, described("A name for people.")]
-    display_name: Annotated[str | None, described("What people see it called, if that is not its name.")] = None
+    display_name: Annotated[str | None, described("Name that people see, if that is not its name.")] = None
     platform_id: Annotated[str | None, described("The agent's id on your own platform.")]
     tenant_id: Annotated[str, described("The tenant.")]
-    wallet_addresses: Annotated[WalletAddresses, described("Where it is paid.")]
-    wallet_address: Annotated[str, described("Where it is paid on EVM chains.")] = ""
-    created_at: Annotated[Instant, described("When it was created.")]
-    frozen_at: Annotated[Instant | None, described("When it was frozen; null while it is not.")] = None
+    wallet_addresses: Annotated[WalletAddresses, described("Address for payments.")]
+    wallet_address: Annotated[str, described("Address for payments on EVM chains.")] = ""
+    created_at: Annotated[Instant, described("Time of creation.")]
+    frozen_at: Annotated[Instant | None, described("Time of the freeze; null if it is not frozen.")] = None
     frozen_reason: Annotated[str | None, described("Why it was frozen.")] = None
     erc8004_token_id: Annotated[str | None, described("The agent's ERC-8004 identity token.")] = msgspec.field(
         name="erc8004TokenId", default=None
@@ -73,8 +73,8 @@ class AgentToken(msgspec.Struct, frozen=True, rename="camel"):
     token: Annotated[str, described("The token, for `Authorization: Bearer`.")]
     agent_id: Annotated[str, described("The agent.")]
     tenant_id: Annotated[str, described("The tenant.")]
-    scope: Annotated[str, described("What the token may do.")]
-    expires_in: Annotated[str, described("How long it is valid.")]
+    scope: Annotated[str, described("Scope of the token.")]
+    expires_in: Annotated[str, described("Lifetime of the token.")]
 
     def __repr__(self) -> str:
         return f"AgentToken({self.agent_id})"
@@ -94,26 +94,24 @@ class Revoked(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FrozenAgent(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether an agent is frozen, since when and why."""
+    """An agent's freeze: its state, time and reason."""
 
     agent_id: Annotated[str, described("The agent.")]
-    frozen: Annotated[bool, described("Whether it is frozen.")]
+    frozen: Annotated[bool, described("True if it is frozen.")]
     frozen_at: Annotated[Instant | None, described("Since when.")]
     reason: Annotated[str | None, described("Why.")]
 
 
 class FrozenTenant(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether a tenant is frozen, since when and why."""
+    """A tenant's freeze: its state, time and reason."""
 
     tenant_id: Annotated[str, described("The tenant.")]
-    frozen: Annotated[bool, described("Whether it is frozen.")]
+    frozen: Annotated[bool, described("True if it is frozen.")]
     frozen_at: Annotated[Instant | None, described("Since when.")]
     reason: Annotated[str | None, described("Why; the operator's reason where both froze it.")]
     frozen_by: Annotated[
         list[Literal["tenant", "operator"]],
-        described(
-            "Who froze it: the tenant's own people or key, the operator, or both. Each ends only their own freeze."
-        ),
+        described("Frozen by: the tenant's own people or key, the operator, or both. Each ends only their own freeze."),
     ]
 
 

@@ -24,9 +24,9 @@ class ApproverKey(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     fingerprint: Annotated[
         str, described("SHA-256 of the public key's SPKI, in hex. Compare it outside the service before you pin it.")
     ]
-    status: Annotated[Literal["active", "revoked"], described("Whether votes by it count.")]
-    created_at: Annotated[Instant, described("When it was registered.")]
-    revoked_at: Annotated[Instant | None, described("When it was revoked.")]
+    status: Annotated[Literal["active", "revoked"], described("State of the key; votes by a revoked one do not count.")]
+    created_at: Annotated[Instant, described("Time of registration.")]
+    revoked_at: Annotated[Instant | None, described("Time of revocation.")]
 
 
 @command("signer", proofs=SESSION, roles=READERS, mfa="approvals", audit=("approver_key.registered",))

@@ -25,19 +25,19 @@ PolicyIds = Annotated[list[PolicyId], Meta(max_length=50)]
 Members = Annotated[list[Uuid], Meta(max_length=MAX_MEMBERS)]
 Settable = Literal["active", "paused"]
 
-_TYPE = described("What the signer is. A `quorum_member` authorises only inside a key quorum.")
-_SUBJECT_TYPE = described("What stands behind the signer.")
-_SUBJECT = described("Who: the user's id, the wallet's, the key's, or a name of your own for `external`.")
-_KEY_TYPE = described("How it signs: `hmac` with a credential that the service makes, `p256` with its own key.")
+_TYPE = described("Type of the signer. A `quorum_member` authorises only inside a key quorum.")
+_SUBJECT_TYPE = described("Type of the signer's subject.")
+_SUBJECT = described("Id of the user, wallet or key; for `external`, a name of your own.")
+_KEY_TYPE = described("Key type: `hmac` with a credential that the service makes, `p256` with its own key.")
 _PUBLIC_KEY = described("The P-256 key: standard base64 of its SubjectPublicKeyInfo, the point uncompressed.")
 _ADDRESS = described("An address that belongs to the signer; shown, and judged by nobody.")
 _FAMILY = described("The family of chains of that address.")
 _LABEL = described("A name for people.")
-_PERMISSIONS = described("What it may authorise; an empty list authorises nothing.")
+_PERMISSIONS = described("Permissions; an empty list authorises nothing.")
 _POLICY_IDS = described("Rules of this agent that also bind what this signer authorises, even where they are disabled.")
 _METADATA = described("Anything of yours, at most 4 KiB.")
 _NAME = described("A name for people.")
-_THRESHOLD = described("How many of the members must agree.")
+_THRESHOLD = described("Number of members that must agree.")
 _MEMBERS = described("The signers that count.")
 _CHILDREN = described("Key quorums that count as one member each, once they are met by themselves.")
 _STATUS = described("`paused`: it authorises nothing until it is active again.")
@@ -64,7 +64,7 @@ class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
 
 class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What changes of a signer; what is left out stays. All but label, metadata and address need a second factor."""
+    """Changes of a signer; omitted fields stay. All but label, metadata and address need a second factor."""
 
     label: Annotated[DisplayName | UnsetType | None, _LABEL] = UNSET
     metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
@@ -97,11 +97,11 @@ class AgentSigner(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     permissions: Annotated[list[str], _PERMISSIONS]
     policy_ids: Annotated[list[str], _POLICY_IDS]
     metadata: Annotated[dict[str, Any], _METADATA]
-    has_credential: Annotated[bool, described("Whether it has a credential, which is shown only at creation.")]
+    has_credential: Annotated[bool, described("True if it has a credential, which is shown only at creation.")]
     status: Annotated[Standing, _STANDING]
-    created_at: Annotated[Instant, described("When it was created.")]
-    updated_at: Annotated[Instant, described("When it was last changed.")]
-    revoked_at: Annotated[Instant | None, described("When it was revoked.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    updated_at: Annotated[Instant, described("Time of the last change.")]
+    revoked_at: Annotated[Instant | None, described("Time of revocation.")]
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
@@ -132,7 +132,7 @@ class NewQuorum(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
 
 class QuorumChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What changes of a key quorum; what is left out stays. All but name and metadata need a second factor."""
+    """Changes of a key quorum; omitted fields stay. All but name and metadata need a second factor."""
 
     name: Annotated[DisplayName | UnsetType, _NAME] = UNSET
     metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
@@ -161,9 +161,9 @@ class KeyQuorum(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     permissions: Annotated[list[str], _PERMISSIONS]
     metadata: Annotated[dict[str, Any], _METADATA]
     status: Annotated[Standing, _STANDING]
-    created_at: Annotated[Instant, described("When it was created.")]
-    updated_at: Annotated[Instant, described("When it was last changed.")]
-    revoked_at: Annotated[Instant | None, described("When it was revoked.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    updated_at: Annotated[Instant, described("Time of the last change.")]
+    revoked_at: Annotated[Instant | None, described("Time of revocation.")]
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:

@@ -16,7 +16,7 @@ class FoundBitcoinAddress(msgspec.Struct, frozen=True, rename="camel"):
     wallet_scope: Annotated[
         str, described("The scope in its one spelling: `bitcoin:<network>:<type>:<account>:<change>:<index>`.")
     ]
-    address: Annotated[str, described("Where it is paid.")]
+    address: Annotated[str, described("Address for payments.")]
     address_type: Annotated[str, described("`p2wpkh`, `p2tr`, `p2sh-p2wpkh` or `p2pkh`.")]
     network: Annotated[str, described("`mainnet`, `testnet`, `signet` or `regtest`.")]
     public_key: Annotated[

@@ -14,7 +14,7 @@ _BASE64URL = r"^[A-Za-z0-9_-]+\Z"
 
 
 class ImportAad(msgspec.Struct, frozen=True, rename="camel"):
-    """What the session is bound to. The additional data of the encryption is `importSessionId` alone."""
+    """The data that the session is bound to. The additional data of the encryption is `importSessionId` alone."""
 
     import_session_id: Annotated[Id, described("The session.")]
     tenant_id: Annotated[str, described("The tenant.")]
@@ -37,16 +37,16 @@ class AnyImportSession(msgspec.Struct, frozen=True, rename="camel", kw_only=True
     import_session_id: Annotated[Id, described("The session.")]
     public_key: Annotated[str, described("The one-time X25519 key as SPKI, in base64url without padding.")]
     algorithm: Annotated[
-        Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("How to seal a key to it; docs/imports.md.")
+        Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("Algorithm that seals a key to it; docs/imports.md.")
     ]
-    expires_at: Annotated[Instant, described("When the session ends, ten minutes after it began.")]
+    expires_at: Annotated[Instant, described("End of the session, ten minutes after it began.")]
     attestation: Annotated[ImportAttestation, described("By which a client notices a public key that was swapped.")]
 
 
 class ImportSession(AnyImportSession, frozen=True, rename="camel", kw_only=True):
     """A session: one key may be sealed to its public key, once."""
 
-    aad: Annotated[ImportAad, described("What the session is bound to.")]
+    aad: Annotated[ImportAad, described("The data that the session is bound to.")]
 
 
 class SealedKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -65,10 +65,10 @@ class Refused(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
 
 
 class VoteGiven(msgspec.Struct, frozen=True, rename="camel"):
-    """Who voted, and when."""
+    """One voter, and the time of the vote."""
 
     user_id: Annotated[Id, described("The person.")]
-    voted_at: Annotated[Instant, described("When the vote was taken.")]
+    voted_at: Annotated[Instant, described("Time of the vote.")]
 
 
 class Voted(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -159,8 +159,8 @@ class Remaining(msgspec.Struct, frozen=True, rename="camel"):
     window: Annotated[Window, described("The span that the limit counts: rolling 24 hours, or rolling 7 days.")]
     asset: Annotated[str, described("The asset, such as `evm:native` or `evm:8453:0x...`.")]
     limit: Annotated[str, described("The limit in the smallest unit.")]
-    spent: Annotated[str, described("How much of it was spent.")]
-    remaining: Annotated[str, described("How much is left.")]
+    spent: Annotated[str, described("Amount spent of it.")]
+    remaining: Annotated[str, described("Amount left.")]
 
 
 class Foreseen(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ class BadCredentialId(Invalid):
 
 
 class TooManyAccounts(Conflict):
-    """This agent has addresses of as many accounts as it may have; use one of those, with another index."""
+    """The agent has reached its limit of Bitcoin accounts. Use an existing account with another address index."""
 
 
 class AuthorityTampered(Unavailable):
@@ -60,7 +60,7 @@ class AuthorityTampered(Unavailable):
 
 
 class AuthorizationStale(Conflict):
-    """Who authorised this order may no longer do so; deny it, and have the agent send it again."""
+    """The signer or quorum behind this order is no longer valid. Deny the order; the agent must send it again."""
 
 
 class AutomationDisabled(Forbidden):
@@ -350,7 +350,7 @@ class IntentChanged(Conflict):
 
 
 class OwnIntent(Forbidden):
-    """Who proposes an intent may not authorise it: another owner or admin must."""
+    """The proposer of an intent may not authorise it: another owner or admin must."""
 
 
 class PersonRequired(Forbidden):

@@ -23,9 +23,9 @@ class Secret(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     name: Annotated[str, described("Its name, unique in the tenant.")]
     description: Annotated[str | None, described("Your own note.")]
     version: Annotated[int, described("Rises with each new value.")]
-    expires_at: Annotated[Instant | None, described("When routes stop using it.")]
-    created_at: Annotated[Instant, described("When it was created.")]
-    rotated_at: Annotated[Instant | None, described("When its value was last replaced.")] = None
+    expires_at: Annotated[Instant | None, described("Time when routes stop using it.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    rotated_at: Annotated[Instant | None, described("Time of its value's last replacement.")] = None
 
 
 class RotatedSecret(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,7 +34,7 @@ class RotatedSecret(msgspec.Struct, frozen=True, rename="camel"):
     id: Annotated[Id, described("The secret's id.")]
     name: Annotated[str, described("Its name.")]
     version: Annotated[int, described("The version of the new value.")]
-    rotated_at: Annotated[Instant, described("When the value was replaced.")]
+    rotated_at: Annotated[Instant, described("Time of the replacement.")]
 
 
 class DeletedSecret(msgspec.Struct, frozen=True):
@@ -51,12 +51,12 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     host_pattern: Annotated[str, described("The hosts it matches.")]
     path_pattern: Annotated[str, described("The paths it matches.")]
     method: Annotated[str, described("The HTTP method it matches, or `*` for all.")]
-    inject_as: Annotated[str, described("Where the secret is put.")]
+    inject_as: Annotated[str, described("Place of the secret in the request.")]
     inject_key: Annotated[str, described("The name of the header, query parameter or body field.")]
     inject_format: Annotated[str, described("The inserted text, with `{value}` in it.")]
     priority: Annotated[int, described("Of several that match, the highest wins.")]
-    enabled: Annotated[bool, described("Whether it is used.")]
-    created_at: Annotated[Instant, described("When it was created.")]
+    enabled: Annotated[bool, described("True if the route is used.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
 
 
 class DeletedCredentialRoute(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from custody.protocol.signer.imports import AnyImportSession, Chain, SealedKey
 # No other agent may have an id that begins so.
 PREFIX = "user-wallet-"
 WalletIndex = Annotated[int, Meta(ge=0, le=255)]
-_INDEX = described("Which of the person's wallets, 0 to 255.")
+_INDEX = described("Index of the person's wallet, 0 to 255.")
 
 
 def agent_of(user: str, index: int) -> str:
@@ -27,8 +27,8 @@ class UserWallet(msgspec.Struct, frozen=True, rename="camel"):
 
     agent_id: Annotated[str, described("The agent that it is, for the routes of the vault.")]
     wallet_index: Annotated[WalletIndex, _INDEX]
-    wallet_addresses: Annotated[WalletAddresses, described("Where it is paid.")]
-    created_at: Annotated[Instant, described("When it was created.")]
+    wallet_addresses: Annotated[WalletAddresses, described("Address for payments.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
 
 
 class WalletMade(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class WalletMade(msgspec.Struct, frozen=True):
 
 
 class UserImportAad(msgspec.Struct, frozen=True, rename="camel"):
-    """What the session is bound to. The additional data of the encryption is `importSessionId` alone."""
+    """The data that the session is bound to. The additional data of the encryption is `importSessionId` alone."""
 
     import_session_id: Annotated[Id, described("The session.")]
     tenant_id: Annotated[str, described("The person's own tenant.")]
@@ -53,13 +53,13 @@ class UserImportAad(msgspec.Struct, frozen=True, rename="camel"):
 class UserImportSession(AnyImportSession, frozen=True, rename="camel", kw_only=True):
     """A session: one key may be sealed to its public key, once."""
 
-    aad: Annotated[UserImportAad, described("What the session is bound to.")]
+    aad: Annotated[UserImportAad, described("The data that the session is bound to.")]
 
 
 class SealedUserKey(SealedKey, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """A private key, sealed to the public key of a session; `walletIndex` as it was begun."""
 
-    wallet_index: Annotated[WalletIndex, described("Which of your wallets, 0 to 255; without it the first, 0.")] = 0
+    wallet_index: Annotated[WalletIndex, described("Index of your wallet, 0 to 255; by default the first, 0.")] = 0
 
     def __repr__(self) -> str:
         return "SealedUserKey()"
