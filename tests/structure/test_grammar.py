@@ -18,7 +18,7 @@ BOUNDS = {
     "proxy_addon": (43, 22),
     "console": (289, 131),
     "ops": (81, 29),
-    "tests": (475, 639),
+    "tests": (476, 639),
     "bench": (49, 51),
 }
 
