@@ -7,17 +7,15 @@ from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual import constants
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
-from textual.reactive import reactive
 from textual.worker import WorkerFailed
 
 from console import themes
+from console.application import Application
 from console.commands import Commands
 from console.dialogs.ask import Ask
 from console.dialogs.enrol import RecoveryCodes
-from console.entry.person import Person
 from console.entry.session_control import SessionControl
 from console.entry.settings import Settings
 from console.entry.tokens import TokenStore
@@ -44,7 +42,7 @@ PAUSE_SECONDS: Final = 0.6
 REST_SECONDS: Final = 0.15
 
 
-class Console(App[None]):
+class Console(Application):
     """The console of one profile."""
 
     MODES: ClassVar[dict[str, Any]] = {
@@ -69,12 +67,6 @@ class Console(App[None]):
         Binding("ctrl+o", "sign_out", "Sign out", show=False),
         Binding("q", "quit", "Quit"),
     ]
-    waiting: reactive[int | None] = reactive(None, repaint=False)
-    """How many approvals wait for somebody."""
-    queue_version: reactive[int] = reactive(0, repaint=False)
-    """Rises whenever the queue has changed, or what is known of the watch over it."""
-    away: reactive[str] = reactive("", repaint=False)
-    """A sentence about the service that cannot be reached; empty while it answers."""
 
     def __init__(
         self,
@@ -86,10 +78,6 @@ class Console(App[None]):
         rest: float = REST_SECONDS,
         every: float | None = None,
     ) -> None:
-        """`rest` is how long the cursor stays on a row before its details are asked for.
-
-        `every` is how often a visible screen loads again, in seconds; without it each screen has its own interval.
-        """
         super().__init__()
         self.settings = settings
         self.wait = wait
@@ -104,11 +92,11 @@ class Console(App[None]):
         self.client.say = lambda sentence: self.tell(sentence, "warning")
         if settings.signing_key and settings.tenant:
             self.client.signer = RequestSigner(settings.signing_key, settings.tenant)
-        self.person: Person | None = None
-        # Whose things the agents, transactions and policies screens show: chosen on one, kept on the others.
-        self.chosen_agent: str | None = None
+        self.person = self.chosen_agent = None
         self._clock = clock or self.client.now
-        self.queue_monitor = QueueMonitor(self)
+        self.queue_monitor = QueueMonitor(
+            self, self.client, self.now, changed=self._queue_changed, away=self.retry_in, ended=self.signed_out
+        )
         self.broken: list[BaseException] = []
         self._window = TerminalTitle(None)
         self._retry_at: datetime | None = None
@@ -123,12 +111,10 @@ class Console(App[None]):
         return TerminalDriver
 
     def now(self) -> datetime:
-        """The service's time."""
         return self._clock()
 
     @property
     def heading(self) -> str:
-        """The first line of every screen."""
         who = self.person.shown if self.person else "not signed in"
         # What is special comes first: the end does not fit into a narrow terminal.
         parts = ["Custody", "READ ONLY"] if self.settings.read_only else ["Custody"]
@@ -147,11 +133,10 @@ class Console(App[None]):
         await self.client.close()
 
     async def act[Result](self, request: Callable[[], Awaitable[Result]]) -> Result:
-        """Do something for the person; where a recent second factor is wanted, ask for it and do it then.
-
-        Call it from a worker. Raises what the request raises.
-        """
         return await self.session.act(request)
+
+    def enrol(self) -> None:
+        self.session.enrol()
 
     def action_sign_in(self) -> None:
         """Sign in as a person; a tenant key is left aside for this run."""
@@ -162,7 +147,6 @@ class Console(App[None]):
         self.session.sign_out()
 
     def tell(self, sentence: str, severity: Any = "information") -> None:
-        """Say something in passing; where a question stands, once that has gone."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, Ask):
                 screen.hold(sentence, severity)
@@ -188,11 +172,9 @@ class Console(App[None]):
         self.push_screen(Help())
 
     def show_approver_keys(self) -> None:
-        """The keys by which the person votes."""
         self.push_screen(ApproverKeys())
 
     def enrol_approver_key(self) -> None:
-        """The same, with making one begun."""
         keys = ApproverKeys()
         self.push_screen(keys)
         keys.call_after_refresh(keys.action_make)
@@ -201,20 +183,21 @@ class Console(App[None]):
         themes.turn(self)
 
     def retry_in(self, seconds: float) -> None:
-        """The service is asked again in so many seconds."""
         self._retry_at = self.now() + timedelta(seconds=seconds)
         self._count_down()
 
     def signed_out(self, failure: Failure) -> bool:
-        """Whether a failure means that one has to sign in again; then that is asked."""
         return self.session.ended(failure)
+
+    def _queue_changed(self, waiting: int | None) -> None:
+        self.waiting = waiting
+        self.queue_version += 1
 
     def _told_by_store(self, sentence: str) -> None:
         # From a thread, for a keyring may take its time.
         self.call_later(self.tell, sentence, "warning")
 
     def broke(self, problem: BaseException) -> str:
-        """Note a mistake in the console itself; gives what is said of it."""
         self.broken.append(problem)
         return broken(problem)
 
@@ -257,6 +240,5 @@ class Console(App[None]):
                 navigation.waiting = waiting
 
     def redraw_heading(self) -> None:
-        """After somebody signed in or out."""
         for heading in self.screen.query(Heading):
             heading.update(self.heading)

@@ -9,20 +9,18 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from console.application import Application
 from console.tasks import spawn, work
 from console.texts.plain import clipped
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
 from console.wire.failures import Failure
 from console.wire.shapes_known import KnownAgent, KnownApproval
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 # What is asked for when the palette opens; more than anybody reads.
 MOST_AGENTS: Final = 1_000
@@ -79,7 +77,7 @@ class Commands(Provider):
         for number, (place, name) in enumerate(PLACES, 1):
             yield Command(f"Go to {name}", f"Key {number}", partial(app.action_go, place))
         if app.person is not None and app.person.user is not None and not app.client.read_only:
-            yield Command("Set up an authenticator", "Set up an authenticator app as second factor", app.session.enrol)
+            yield Command("Set up an authenticator", "Set up an authenticator app as second factor", app.enrol)
             yield Command("Set up an approver key", "Make a key by which you vote on orders", app.enrol_approver_key)
         if app.person is not None and app.person.user is not None:
             yield Command(
@@ -120,11 +118,11 @@ class Commands(Provider):
         work(self._console, "find", find, self._console, place, key)
 
     @property
-    def _console(self) -> "Console":
-        return cast("Console", self.app)
+    def _console(self) -> Application:
+        return cast(Application, self.app)
 
 
-async def find(app: "Console", place: str, key: str) -> None:
+async def find(app: Application, place: str, key: str) -> None:
     """Go to a place and put the cursor of its list on a thing, once it is loaded."""
     if app.person is None:
         return

@@ -2,7 +2,7 @@
 
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import work
 from textual.app import ComposeResult
@@ -12,14 +12,12 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
+from console.application import Application
 from console.dialogs.closing import Closing
 from console.widgets.plain_text import PlainText
 from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall
 from console.wire.api_client import new_key
 from console.wire.failures import AnswerLost, Failure, Malformed
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 # After so long one may leave a question whose answer does not come.
 _PATIENCE_SECONDS: Final = 3.0
@@ -57,7 +55,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
     # In a low terminal the frame gives way, so that essentials, trouble and buttons are all seen.
     VERTICAL_BREAKPOINTS = [*HEIGHTS, (34, "-tall")]  # noqa: RUF012 - as Textual declares it
 
-    app: "Console"
+    app: Application
 
     def __init__(self) -> None:
         super().__init__()

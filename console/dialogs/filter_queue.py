@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,9 +13,6 @@ from console.queue.queue import Item
 from console.queue.queue_view import STATUS_WORDS, STATUSES, View
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,6 @@ class FilterQueue(ModalScreen[View | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f", "step_back", "Cancel"),
     ]
-    app: "Console"
 
     def __init__(self, view: View, items: Sequence[Item]) -> None:
         super().__init__()

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual.screen import Screen
 
+from console.application import Application
 from console.dialogs.enrol import Enrol, Enrolment, RecoveryCodes
 from console.dialogs.sign_out import SignOut
 from console.dialogs.step_up import StepUp
@@ -13,9 +14,6 @@ from console.entry.sign_in_flow import Way
 from console.screens.sign_in import SignIn
 from console.tasks import work
 from console.wire.failures import Failure, MfaRequired, SignedOut
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 # Signing in has a mode of its own: what one was doing, an open question with what was typed into it, waits untouched.
 SIGN_IN_MODE: Final = "door"
@@ -27,7 +25,7 @@ _READ_ONLY: Final = "You have none yet, and a read-only console cannot set one u
 class SessionControl:
     """Who is at the console: signs in, steps up, signs out."""
 
-    def __init__(self, app: "Console") -> None:
+    def __init__(self, app: Application) -> None:
         self._app = app
         self._signing_in = False
         self._asking = asyncio.Lock()

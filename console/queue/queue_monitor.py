@@ -1,18 +1,19 @@
 """Keeps the approvals queue current on every screen; rings the terminal bell and updates the count."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
 
+from textual.app import App
 from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from console.queue.queue import Item, Outcome, Queue
 from console.queue.watch import Watch
 from console.tasks import work
-
-if TYPE_CHECKING:
-    from console.app import Console
+from console.wire.api_client import ApiClient
+from console.wire.failures import Failure
 
 _BELL_SECONDS: Final = 1.0
 
@@ -20,8 +21,20 @@ _BELL_SECONDS: Final = 1.0
 class QueueMonitor:
     """One queue, one watch over it, one bell."""
 
-    def __init__(self, app: "Console") -> None:
+    def __init__(
+        self,
+        app: App[None],
+        client: ApiClient,
+        now: Callable[[], datetime],
+        *,
+        changed: Callable[[int | None], None],
+        away: Callable[[float], None],
+        ended: Callable[[Failure], object],
+    ) -> None:
+        """`changed` is told how many wait; `ended`, why nobody watches any more."""
         self._app = app
+        self._client, self._now = client, now
+        self._told, self._away, self._ended = changed, away, ended
         self._rang_at = float("-inf")
         self.restart()
 
@@ -29,7 +42,7 @@ class QueueMonitor:
         """Somebody else is here now: nothing of the queue that was seen before is kept."""
         self.stop()
         self.queue = Queue()
-        self.watch = Watch(self._app.client, self.queue, self._app.now, changed=self.changed, away=self._app.retry_in)
+        self.watch = Watch(self._client, self.queue, self._now, changed=self.changed, away=self._away)
 
     def start(self) -> None:
         """Watch, until the credential is no good any more."""
@@ -49,8 +62,7 @@ class QueueMonitor:
 
     def changed(self, came: Sequence[Item] = ()) -> None:
         """Something is otherwise; the bell rings for what came, but not like mad."""
-        self._app.waiting = self.queue.waiting
-        self._app.queue_version += 1
+        self._told(self.queue.waiting)
         if came and time.monotonic() - self._rang_at >= _BELL_SECONDS:
             self._rang_at = time.monotonic()
             self._app.bell()
@@ -61,4 +73,4 @@ class QueueMonitor:
             self.changed()
 
     async def _watch(self) -> None:
-        self._app.signed_out(await self.watch.run())
+        self._ended(await self.watch.run())

@@ -1,12 +1,13 @@
 """A person's own approver keys: what there is, making one, revoking one."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from console.application import Application
 from console.dialogs.approver_key import COMPARE, EnrolKey, RevokeKey, key_lines
 from console.dialogs.shown import Shown
 from console.tasks import work
@@ -15,9 +16,6 @@ from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Failure
 from console.wire.shapes_votes import ApproverKey
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 
 class ApproverKeys(ModalScreen[None]):
@@ -39,7 +37,7 @@ class ApproverKeys(ModalScreen[None]):
         Binding("escape,q", "dismiss", "Close"),
     ]
     AUTO_FOCUS = "Listing"
-    app: "Console"
+    app: Application
 
     def compose(self) -> ComposeResult:
         with Vertical():

@@ -1,7 +1,7 @@
 """What the keys do, what the words mean, and what the console never does. Keys come from the bindings themselves."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,9 +15,6 @@ from console.widgets.field_rows import FieldRows
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
 from console.widgets.plain_text import PlainText
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 WORDS = (
     ("pending", "waiting for a decision; not signed unless a person approves"),
@@ -66,7 +63,6 @@ class Help(ModalScreen[None]):
     Help VerticalScroll { scrollbar-size-vertical: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,f1,q", "dismiss", "Close", show=False)]
-    app: "Console"
 
     def compose(self) -> ComposeResult:
         with Vertical():

@@ -2,22 +2,20 @@
 
 import asyncio
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.worker import Worker
 
+from console.application import Application
 from console.tasks import work
 from console.widgets.banner import Banner
 from console.widgets.heading import Heading, Navigation
 from console.widgets.key_line import KeyLine
 from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall, fit
 from console.wire.failures import Away, Failure, Faulty, Malformed, TooFast
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 
 class Page(Screen[None]):
@@ -33,7 +31,7 @@ class Page(Screen[None]):
     # One begins at the list, never in a line for typing: there, keys would be letters.
     AUTO_FOCUS = "Listing"
     EVERY_SECONDS: ClassVar[float] = 10.0
-    app: "Console"
+    app: Application
 
     def compose(self) -> ComposeResult:
         yield Heading(self.app.heading, id="heading")

@@ -1,7 +1,7 @@
 """Signing in: with what is there, else by a code that one approves in a browser. RFC 8628."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from textual import work
 from textual.app import ComposeResult
@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input
 
+from console.application import Application
 from console.dialogs.closing import Closing
 from console.entry.device_flow import DeviceCode, Ended
 from console.entry.settings import is_loopback
@@ -19,9 +20,6 @@ from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
 from console.wire.api_client import ApiClient
 from console.wire.failures import Failure
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 # Beside a QR code the words keep so many cells; above and below it there are a heading and a footer.
 _WORDS_CELLS: Final = 44
@@ -65,7 +63,7 @@ class SignIn(Closing[SignedIn | None]):
     SignIn #words .-empty, SignIn #qr.-empty { display: none; }
     """
 
-    app: "Console"
+    app: Application
 
     def __init__(self, reason: str = "", *, ways: tuple[Way, ...], may_step_back: bool = False) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """The tenant's agents in a list that one searches and sorts, and a word when the cursor has come to rest."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,12 +11,10 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from console.agents.agent_order import ORDERS, found, ordered
+from console.application import Application
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.shapes import Agent
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 
 class AgentList(Vertical):
@@ -27,7 +25,7 @@ class AgentList(Vertical):
     AgentList Input { display: none; border: none; height: 1; padding: 0 1; background: $panel; }
     AgentList Input.-shown { display: block; }
     """
-    app: "Console"
+    app: Application
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave_search", "Back", show=False)]
 
     class Rested(Message):

@@ -1,15 +1,12 @@
 """What is wrong, in one or two lines under the navigation: nothing there is the best news."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from textual.reactive import reactive
 
+from console.application import Application
 from console.texts.moments import span
 from console.widgets.plain_text import PlainText
-
-if TYPE_CHECKING:
-    from console.app import Console
 
 # Younger than this nobody calls it old.
 _NEW = timedelta(seconds=2)
@@ -30,7 +27,7 @@ class Banner(PlainText):
     known_at: reactive[datetime | None] = reactive(None)
     """When what the screen shows was true."""
 
-    app: "Console"
+    app: Application
 
     def __init__(self) -> None:
         super().__init__("")

@@ -1,13 +1,13 @@
 """The queue as a list, with the line one searches in and the one that says what is seen."""
 
 from collections.abc import Set
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
+from console.application import Application
 from console.queue.history import History
 from console.queue.queue import Item
 from console.queue.queue_view import View
@@ -17,9 +17,6 @@ from console.widgets.queue_rows import QueueRows
 from console.widgets.queue_state import QueueState
 from console.widgets.search_line import SearchLine
 
-if TYPE_CHECKING:
-    from console.app import Console
-
 
 class QueueList(Vertical):
     """Shows what a view has of the queue, or of a history."""
@@ -28,7 +25,7 @@ class QueueList(Vertical):
     QueueList #why-not { height: auto; padding: 0 1; color: $text-warning; display: none; }
     QueueList #why-not.-shown { display: block; }
     """
-    app: "Console"
+    app: Application
 
     class Searched(Message):
         """Only what has this in it is to be seen."""

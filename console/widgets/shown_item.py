@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
+from console.application import Application
 from console.orders.order import Known, of_approval
 from console.orders.order_context import fetch_context
 from console.queue.context_cache import ContextCache
@@ -20,9 +20,6 @@ from console.widgets.order_pane import OrderPane
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Failure
 
-if TYPE_CHECKING:
-    from console.app import Console
-
 
 class ShownItem(Vertical):
     """What the item does, since when it waits and until when, or what became of it."""
@@ -32,7 +29,7 @@ class ShownItem(Vertical):
     ShownItem #shown-state.-over { background: $warning-muted; color: $text-warning; text-style: bold; }
     ShownItem OrderPane { height: 1fr; }
     """
-    app: "Console"
+    app: Application
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,9 +1,10 @@
 """The pane of one transaction: what it does, what became of it, and what is known around it once one rests there."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.timer import Timer
 
+from console.application import Application
 from console.orders.order import Known, of_transaction
 from console.orders.order_context import fetch_context
 from console.orders.outcome_lines import outcome_lines
@@ -12,14 +13,11 @@ from console.widgets.order_pane import OrderPane
 from console.wire.failures import Failure
 from console.wire.shapes import Transaction
 
-if TYPE_CHECKING:
-    from console.app import Console
-
 
 class TransactionPane(OrderPane):
     """Draws at once what the list knows, and asks for the rest when the cursor has come to rest."""
 
-    app: "Console"
+    app: Application
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
