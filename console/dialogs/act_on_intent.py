@@ -1,7 +1,7 @@
 """Authorising, rejecting, executing or canceling one intent."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 from textual.app import ComposeResult
 
@@ -31,15 +31,15 @@ _MEANS: Final[dict[Act, Line]] = {
 class ActOnIntent(Careful[Intent]):
     """Answers with the intent as it is then."""
 
-    LEAVING: ClassVar[str] = "The outcome is unknown; the list will show it."
+    LEAVING = "The outcome is unknown; the list will show it."
 
     def __init__(self, intent: Intent, lines: Sequence[Line], act: Act) -> None:
         super().__init__()
         self._intent, self._lines, self._act = intent, lines, act
-        self.TITLE_TEXT, self.CONFIRM = _ASKS[act]  # type: ignore[misc]
+        self.TITLE_TEXT, self.CONFIRM = _ASKS[act]
         # To refuse something costs nothing.
-        self.TO_THE_END = act in ("authorize", "execute")  # type: ignore[misc]
-        self.VARIANT = "primary" if self.TO_THE_END else "error"  # type: ignore[misc]
+        self.TO_THE_END = act in ("authorize", "execute")
+        self.VARIANT = "primary" if self.TO_THE_END else "error"
 
     @property
     def dangerous(self) -> bool:
@@ -59,4 +59,4 @@ class ActOnIntent(Careful[Intent]):
             body = {"digest": self._intent.digest}
             if reason := self.query_one(ReasonLine).reason:
                 body["reason"] = reason
-        return await self.app.act(lambda: self.app.client.send("POST", path, Intent, body, key=self.key))
+        return await self.send("POST", path, Intent, body)

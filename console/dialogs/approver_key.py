@@ -10,8 +10,9 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from console.approver.matter import base64url, fingerprint, grouped
-from console.approver.page import RP_ID, Page, Task, served
+from console.approver.page import RP_ID, Page, Task
 from console.dialogs.ask import Ask
+from console.dialogs.on_page import OnPage
 from console.texts.lines import Line
 from console.widgets.line_view import LineView
 from console.wire.failures import Failure
@@ -29,13 +30,12 @@ _OTHER: Final = (
 )
 
 
-class EnrolKey(Ask[ApproverKey]):
+class EnrolKey(OnPage[ApproverKey]):
     """Answers with the key once the service has it."""
 
     TITLE_TEXT = "Set up an approver key"
     CONFIRM = "Make a key"
     DEFAULT_CSS = "EnrolKey Input { margin-top: 1; background: $panel; }"
-    _address = ""
 
     def essentials(self) -> ComposeResult:
         yield LineView(
@@ -48,9 +48,6 @@ class EnrolKey(Ask[ApproverKey]):
 
     def fields(self) -> ComposeResult:
         yield Input("Approver key", placeholder="your name for it", max_length=_NAME_CHARACTERS, id="key-name")
-
-    def on_mount(self) -> None:
-        self.set_interval(0.5, self._tired)
 
     async def perform(self) -> ApproverKey:
         name = self.query_one("#key-name", Input).value.strip()
@@ -73,14 +70,7 @@ class EnrolKey(Ask[ApproverKey]):
             Line(f"Its name: {name}"),
             Line("The console shows the key's fingerprint afterwards. Compare it before a rule names it.", "warn"),
         ]
-        page = Page(task, "Set up an approver key", lines, "Make a key")
-        async with served(page):
-            self._address = page.address
-            self._tired()
-            try:
-                answer = await page.answer()
-            finally:
-                self._address = ""
+        answer = await self.answered(Page(task, "Set up an approver key", lines, "Make a key"))
         ours = fingerprint(_decoded(answer.public_key))
         if ours is None:
             raise Failure("The authenticator made a key of another kind than P-256. Use another authenticator.")
@@ -90,21 +80,10 @@ class EnrolKey(Ask[ApproverKey]):
             "credentialId": answer.credential_id,
             "publicKey": answer.public_key,
         }
-        made = await self.app.act(
-            lambda: self.app.client.send("POST", "/approver-keys", ApproverKey, body, key=self.key)
-        )
+        made = await self.send("POST", "/approver-keys", ApproverKey, body)
         if made.fingerprint != ours:
             raise Failure(_OTHER)
         return made
-
-    def _tired(self) -> None:
-        if self._address and self._busy:
-            self.tell(
-                "Open this page in a browser of this machine. It works once, for five minutes; Esc leaves.\n"
-                f"{self._address}"
-            )
-        elif self._busy:
-            super()._tired()
 
 
 class RevokeKey(Ask[ApproverKey]):
@@ -129,8 +108,7 @@ class RevokeKey(Ask[ApproverKey]):
         )
 
     async def perform(self) -> ApproverKey:
-        path = f"/approver-keys/{self._key.id}"
-        return await self.app.act(lambda: self.app.client.send("DELETE", path, ApproverKey, key=self.key))
+        return await self.send("DELETE", f"/approver-keys/{self._key.id}", ApproverKey)
 
 
 def key_lines(key: ApproverKey) -> list[Line]:

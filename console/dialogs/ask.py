@@ -39,11 +39,11 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
     happens twice when an answer is.
     """
 
-    TITLE_TEXT: ClassVar[str] = ""
-    CONFIRM: ClassVar[str] = "Confirm"
-    VARIANT: ClassVar[Any] = "primary"
+    TITLE_TEXT: str = ""
+    CONFIRM: str = "Confirm"
+    VARIANT: Any = "primary"
     # What is said to somebody who does not wait for the answer; nothing where nothing is changed.
-    LEAVING: ClassVar[str] = "The outcome is unknown."
+    LEAVING: str = "The outcome is unknown."
     BINDINGS: ClassVar[list[BindingType]] = [
         # Not before everybody else: in a field Enter comes after the letters that were typed before it, or what is
         # confirmed would lack the last of them.
@@ -88,6 +88,10 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
     @abstractmethod
     async def perform(self) -> Result:
         """Do it, and give what came of it; raise Failure to stay open with its sentence."""
+
+    async def send[Shape](self, method: str, path: str, shape: type[Shape], body: Any = None) -> Shape:
+        """Change something under this question's key, after a second factor where one is wanted."""
+        return await self.app.act(lambda: self.app.client.send(method, path, shape, body, key=self.key))
 
     def done(self, result: Result) -> None:
         """It happened: close with what came of it."""

@@ -54,10 +54,10 @@ class BatchDecision(Careful[frozenset[str]]):
         # When all that is known around them was there; None while it is asked for.
         self._looked_at: datetime | None = None
         self._sent: str | None = None
-        self.TITLE_TEXT = f"{way.capitalize()} these {len(items):,}?"  # type: ignore[misc]
-        self.CONFIRM = f"{way.capitalize()} {len(items):,}"  # type: ignore[misc]
-        self.VARIANT = "success" if way == "approve" else "error"  # type: ignore[misc]
-        self.TO_THE_END = way == "approve"  # type: ignore[misc]
+        self.TITLE_TEXT = f"{way.capitalize()} these {len(items):,}?"
+        self.CONFIRM = f"{way.capitalize()} {len(items):,}"
+        self.VARIANT = "success" if way == "approve" else "error"
+        self.TO_THE_END = way == "approve"
 
     def essentials(self) -> ComposeResult:
         yield LineView([Line(line, "warn") for line in batch.totals(self._items)], id="totals")

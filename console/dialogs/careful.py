@@ -30,9 +30,9 @@ class Careful[Result](Ask[Result]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "accept", "Confirm despite a warning", show=False)]
 
-    LEAVING: ClassVar[str] = "The outcome is unknown; the queue will show it."
+    LEAVING = "The outcome is unknown; the queue will show it."
     # Whether the end must have been on the screen; to refuse something costs nothing.
-    TO_THE_END: ClassVar[bool] = True
+    TO_THE_END: bool = True
 
     def __init__(self) -> None:
         super().__init__()

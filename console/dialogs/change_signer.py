@@ -1,6 +1,6 @@
 """Pausing, resuming and revoking an agent's signer or key quorum."""
 
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 from textual.app import ComposeResult
 
@@ -25,15 +25,15 @@ _MEANS: Final[dict[Act, list[Line]]] = {
 class ChangeSigner(Careful[Named]):
     """Answers with it as it is then."""
 
-    LEAVING: ClassVar[str] = "The outcome is unknown; the list will show it."
+    LEAVING = "The outcome is unknown; the list will show it."
 
     def __init__(self, one: Named, agent: Agent, act: Act) -> None:
         super().__init__()
         self._one, self._agent, self._act = one, agent, act
         what = "key quorum" if isinstance(one, KeyQuorum) else "signer"
-        self.TITLE_TEXT = f"{act.capitalize()} this {what}?"  # type: ignore[misc]
-        self.CONFIRM = act.capitalize()  # type: ignore[misc]
-        self.VARIANT = "warning" if act == "resume" else "error"  # type: ignore[misc]
+        self.TITLE_TEXT = f"{act.capitalize()} this {what}?"
+        self.CONFIRM = act.capitalize()
+        self.VARIANT = "warning" if act == "resume" else "error"
 
     def essentials(self) -> ComposeResult:
         one = self._one
@@ -55,6 +55,6 @@ class ChangeSigner(Careful[Named]):
         shape: type[Named] = KeyQuorum if isinstance(one, KeyQuorum) else Signer
         path = f"/agents/{self._agent.id}/{place}/{one.id}"
         if self._act == "revoke":
-            return await self.app.act(lambda: self.app.client.send("DELETE", path, shape, key=self.key))
+            return await self.send("DELETE", path, shape)
         body = {"status": "paused" if self._act == "pause" else "active"}
-        return await self.app.act(lambda: self.app.client.send("PATCH", path, shape, body, key=self.key))
+        return await self.send("PATCH", path, shape, body)

@@ -15,13 +15,19 @@ from console.texts.lines import Line
 from console.texts.moments import clock
 from console.widgets.line_view import LineView
 from console.widgets.plain_text import PlainText
+from console.widgets.reason_line import ReasonLine
 from console.wire.api_client import new_key
+from console.wire.shapes import Votes
 
 
-class Deciding[Result](Careful[Result]):
-    """Decides over the order that it shows, and over no other; once that is over, its button does nothing."""
+class Deciding(Careful[Outcome | Votes]):
+    """Decides over the order that it shows, and over no other; once that is over, its button does nothing.
+
+    Answers with what came of it: the outcome, or the votes so far where the item waits for more.
+    """
 
     WAY: Way
+    _sent: str | None = None
     DEFAULT_CSS = """
     Deciding #deadline { height: 1; color: $text-muted; }
     """
@@ -61,6 +67,45 @@ class Deciding[Result](Careful[Result]):
     def reason(self) -> str:
         """What the person says to it."""
         return ""
+
+    async def perform(self) -> Outcome | Votes:
+        monitor = self.app.queue_monitor
+        try:
+            found = await self.decide()
+        except Over as over:
+            self._over = over.sentence
+            if over.outcome:
+                monitor.has_ended(self.item.id, over.outcome)
+            raise
+        if isinstance(found, Outcome):
+            monitor.has_ended(self.item.id, found)
+        else:
+            # The item stays, with its new count.
+            monitor.watch.ring()
+        return found
+
+    async def decide(self) -> Outcome | Votes:
+        """Decide alone, in one request."""
+        if self._sent not in (None, self.reason):
+            # Another reason is another request; if the first one has arrived, this one is told so.
+            self.key = new_key()
+        self._sent = self.reason
+        try:
+            return await self.app.act(self._decide_as_read)
+        except Refused:
+            # That response is stored under its key: a new evaluation needs a new request.
+            self.key = new_key()
+            raise
+
+    def insist_on_reading(self, sentence: str) -> None:
+        """Raise NotRead where a warning has come that was not shown: a second factor may have taken minutes."""
+        if any(said.tone in ("warn", "bad") and said not in self._read for said in self.lines()):
+            raise NotRead(sentence)
+
+    async def _decide_as_read(self) -> Outcome:
+        if self.TO_THE_END:
+            self.insist_on_reading("Not decided.")
+        return await decide(self.app.client, self.item, self.WAY, self.key, self.reason)
 
     def _look(self) -> None:
         """What the time, or somebody else, has made of the item while the question stands."""
@@ -103,33 +148,29 @@ class Deciding[Result](Careful[Result]):
             self.finish()
 
 
-class DecidingAtOnce(Deciding[Outcome]):
-    """Decided by one person alone, in one request."""
+class Approve(Deciding):
+    """Signs the item, and sends it if its agent wanted that."""
 
-    _sent: str | None = None
+    TITLE_TEXT = "Approve this?"
+    CONFIRM = "Approve"
+    VARIANT = "success"
+    WAY = "approve"
 
-    async def perform(self) -> Outcome:
-        app = self.app
-        if self._sent not in (None, self.reason):
-            # Another reason is another request; if the first one has arrived, this one is told so.
-            self.key = new_key()
-        self._sent = self.reason
-        try:
-            outcome = await app.act(self._decide_as_read)
-        except Over as over:
-            self._over = over.sentence
-            if over.outcome:
-                app.queue_monitor.has_ended(self.item.id, over.outcome)
-            raise
-        except Refused:
-            # That response is stored under its key: a new evaluation needs a new request.
-            self.key = new_key()
-            raise
-        app.queue_monitor.has_ended(self.item.id, outcome)
-        return outcome
 
-    async def _decide_as_read(self) -> Outcome:
-        # Asked once more where a second factor was wanted first, and that may have taken minutes.
-        if self.TO_THE_END and any(said.tone in ("warn", "bad") and said not in self._read for said in self.lines()):
-            raise NotRead("Not decided.")
-        return await decide(self.app.client, self.item, self.WAY, self.key, self.reason)
+class Deny(Deciding):
+    """Denies the item, perhaps with a reason; what is denied can never be signed."""
+
+    TITLE_TEXT = "Deny this?"
+    CONFIRM = "Deny"
+    VARIANT = "error"
+    WAY = "deny"
+    TO_THE_END = False
+    AUTO_FOCUS = "ReasonLine"
+
+    def fields(self) -> ComposeResult:
+        yield from super().fields()
+        yield ReasonLine("Reason, shown to the agent's owner (optional)")
+
+    @property
+    def reason(self) -> str:
+        return self.query_one(ReasonLine).reason

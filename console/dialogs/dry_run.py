@@ -1,7 +1,7 @@
 """Trying out a typed-in order: what signing would come to now. Nothing is signed or written."""
 
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -78,7 +78,6 @@ class DryRun(Ask[list[Line]]):
     DryRun.-narrow.-answered #dry-answer { display: block; }
     DryRun.-narrow.-answered #dry-form { display: none; }
     """
-    VARIANT: ClassVar[str] = "primary"
 
     def __init__(self, agent: Agent) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Freezing an agent, or the whole tenant, and letting it go on."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.widgets import Input
@@ -48,7 +48,7 @@ class Freeze(Ask[Frozen]):
 
     async def perform(self) -> Frozen:
         path, body = f"/agents/{self._agent.id}/freeze", _typed_reason(self)
-        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, body, key=self.key))
+        return await self.send("POST", path, Frozen, body)
 
 
 class Unfreeze(Ask[Frozen]):
@@ -76,7 +76,7 @@ class Unfreeze(Ask[Frozen]):
 
     async def perform(self) -> Frozen:
         path = f"/agents/{self._agent.id}/unfreeze"
-        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, {}, key=self.key))
+        return await self.send("POST", path, Frozen)
 
 
 class FreezeTenant(Ask[Frozen]):
@@ -87,7 +87,7 @@ class FreezeTenant(Ask[Frozen]):
     CONFIRM = "Freeze everything"
     DEFAULT_CSS = "FreezeTenant Input { margin-top: 1; background: $panel; }"
     CSS = "FreezeTenant #question { padding: 0 2; }"
-    VARIANT: ClassVar[str] = "error"
+    VARIANT = "error"
 
     def __init__(self, tenant: Tenant, agents: int) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class FreezeTenant(Ask[Frozen]):
             line.focus()
             raise Failure("Type the tenant's id exactly as shown above; nothing was frozen.")
         path, body = f"/tenants/{self._tenant.id}/freeze", _typed_reason(self)
-        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, body, key=self.key))
+        return await self.send("POST", path, Frozen, body)
 
 
 class UnfreezeTenant(Ask[Frozen]):
@@ -123,7 +123,7 @@ class UnfreezeTenant(Ask[Frozen]):
 
     TITLE_TEXT = "Unfreeze the whole tenant?"
     CONFIRM = "Unfreeze"
-    VARIANT: ClassVar[str] = "warning"
+    VARIANT = "warning"
 
     def __init__(self, tenant: Tenant) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class UnfreezeTenant(Ask[Frozen]):
 
     async def perform(self) -> Frozen:
         path = f"/tenants/{self._tenant.id}/unfreeze"
-        return await self.app.act(lambda: self.app.client.send("POST", path, Frozen, {}, key=self.key))
+        return await self.send("POST", path, Frozen)
 
 
 def _who(agent: Agent) -> list[Line]:

@@ -47,7 +47,7 @@ class _SendAgain(Ask[Delivery]):
     async def perform(self) -> Delivery:
         path = f"/webhooks/deliveries/{self._delivery.id}/{self.ACT}"
         try:
-            return await self.app.act(lambda: self.app.client.send("POST", path, Delivery, key=self.key))
+            return await self.send("POST", path, Delivery)
         except Conflicted as refusal:
             raise Failure(MEANINGS.get(refusal.code, refusal.sentence)) from None
 

@@ -14,9 +14,9 @@ from console.approver.matter import (
     order_fields,
     same_digest,
 )
-from console.approver.page import RP_ID, Answer, Page, Task, served
-from console.dialogs.careful import NotRead
+from console.approver.page import RP_ID, Page, Task
 from console.dialogs.deciding import Deciding
+from console.dialogs.on_page import OnPage
 from console.orders.psbt_in_words import agrees
 from console.orders.votes import votes_in_words, votes_section, why_no_vote
 from console.queue.decisions import Over, send_vote
@@ -41,7 +41,7 @@ _NO_KEY: Final = (
 )
 
 
-class Vote(Deciding[Outcome | Votes]):
+class Vote(Deciding, OnPage[Outcome | Votes]):
     """Answers with what came of it: the outcome, or the votes so far where the item waits for more."""
 
     TITLE_TEXT = "Vote for this?"
@@ -49,7 +49,6 @@ class Vote(Deciding[Outcome | Votes]):
     VARIANT = "success"
     WAY = "approve"
     LEAVING = "If your key had answered already, your vote may still count; the queue will show it."
-    _address = ""
     # What the key answered, kept until the service said what became of it: sent again, it is the same vote.
     _evidence: dict[str, str] | None = None
 
@@ -57,38 +56,20 @@ class Vote(Deciding[Outcome | Votes]):
         me = self.app.person.user if self.app.person else None
         return [*super().lines(), Line(""), *votes_in_words(self.item.approval.votes, me)]
 
-    def on_mount(self) -> None:
-        self.set_interval(0.5, self._tired)
-
-    async def perform(self) -> Outcome | Votes:
-        found = await self._voted()
-        if isinstance(found, Outcome):
-            self.app.queue_monitor.has_ended(self.item.id, found)
-        else:
-            # The item stays, with its new count.
-            self.app.queue_monitor.watch.ring()
-        return found
-
-    async def _voted(self) -> Outcome | Votes:
+    async def decide(self) -> Outcome | Votes:
         try:
             if self._evidence is None:
                 self.key = new_key()
                 self._evidence = await self._asked_of_key()
             return await self.app.act(self._sent_as_read)
-        except (AnswerLost, Malformed):
-            raise
-        except Over as over:
-            self._over = over.sentence
-            if over.outcome:
-                self.app.queue_monitor.has_ended(self.item.id, over.outcome)
+        except (AnswerLost, Malformed, Over):
             raise
         except Failure:
             self._evidence = None
             raise
 
     async def _sent_as_read(self) -> Outcome | Votes:
-        if any(said.tone in ("warn", "bad") and said not in self._read for said in self.lines()):
-            raise NotRead("Not voted.")
+        self.insist_on_reading("Not voted.")
         return await send_vote(self.app.client, self.item, self._evidence or {}, self.key)
 
     async def _asked_of_key(self) -> dict[str, str]:
@@ -117,7 +98,7 @@ class Vote(Deciding[Outcome | Votes]):
         challenge = matter.challenge(secrets.token_bytes(NONCE_BYTES), int(until.timestamp()))  # noqa: TID251
         task = Task(does="vote", challenge=base64url(challenge), credentials=list(keys))
         lines = self._page_lines(person.shown, order_fields(exact.order))
-        answer = await self._answered(Page(task, "Vote for this order?", lines, "Vote with your key"))
+        answer = await self.answered(Page(task, "Vote for this order?", lines, "Vote with your key"))
         if answer.credential_id not in keys:
             raise Failure("A key answered that is not yours here. Nothing was sent.")
         return {
@@ -126,15 +107,6 @@ class Vote(Deciding[Outcome | Votes]):
             "clientDataJSON": answer.client_data,
             "signature": answer.signature,
         }
-
-    async def _answered(self, page: Page) -> Answer:
-        async with served(page):
-            self._address = page.address
-            self._tired()
-            try:
-                return await page.answer()
-            finally:
-                self._address = ""
 
     def _page_lines(self, who: str, fields: Mapping[str, Any]) -> list[Line]:
         approval = self.item.approval
@@ -151,15 +123,6 @@ class Vote(Deciding[Outcome | Votes]):
             Line(f"item     {approval.id}"),
             Line(f"digest   {grouped(approval.digest)}"),
         ]
-
-    def _tired(self) -> None:
-        if self._address and self._busy:
-            self.tell(
-                f"Open this page in a browser of this machine. It works once, for five minutes; Esc leaves.\n"
-                f"{self._address}"
-            )
-        elif self._busy:
-            super()._tired()
 
 
 def _is_shown(exact: ExactOrder, approval: Approval) -> bool:

@@ -9,9 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
-from console.dialogs.approve import Approve
 from console.dialogs.batch import BatchDecision
-from console.dialogs.deny import Deny
+from console.dialogs.deciding import Approve, Deny
 from console.dialogs.filter_queue import FilterQueue
 from console.dialogs.vote import Vote
 from console.orders.votes import counted, why_no_vote
@@ -138,7 +137,7 @@ class Approvals(Page):
             if why := why_no_vote(votes, self._me):
                 self.app.tell(why, "warning")
             else:
-                self.app.push_screen(Vote(item, known), self._voted)
+                self.app.push_screen(Vote(item, known), self._decided)
             return
         self.app.push_screen(Approve(item, known) if way == "approve" else Deny(item, known), self._decided)
 
@@ -160,17 +159,14 @@ class Approvals(Page):
             question = BatchDecision(way, waiting, self.shown.learn)
             self.app.push_screen(question, lambda left: None if left is None else self.queue.unmark(but=left))
 
-    def _voted(self, found: Outcome | Votes | None) -> None:
+    def _decided(self, found: Outcome | Votes | None) -> None:
+        if found is None:
+            return
+        self.queue.unmark()
         if isinstance(found, Outcome):
-            self._decided(found)
-        elif found is not None:
-            self.queue.unmark()
+            self.app.tell(found.briefly)
+        else:
             self.app.tell(f"Your vote was taken: {counted(found, self._me)}. The order is not signed yet.")
-
-    def _decided(self, outcome: Outcome | None) -> None:
-        if outcome is not None:
-            self.queue.unmark()
-            self.app.tell(outcome.briefly)
 
     def action_mark(self) -> None:
         self.queue.toggle_mark()

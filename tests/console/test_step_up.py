@@ -15,7 +15,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input
 
 from console.app import Console
-from console.dialogs.approve import Approve
+from console.dialogs.deciding import Approve
 from console.dialogs.ask import Ask
 from console.dialogs.batch import BatchDecision
 from console.dialogs.step_up import ways
