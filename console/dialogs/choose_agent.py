@@ -19,14 +19,6 @@ ALL = ""
 class ChooseAgent(ModalScreen[str | None]):
     """Answers the id of an agent, `ALL`, or None when one steps back. It changes nothing."""
 
-    DEFAULT_CSS = """
-    ChooseAgent { align: center middle; background: $background 60%; }
-    ChooseAgent > Vertical {
-        width: 90%; max-width: 96; height: 80%; padding: 1 2; background: $surface; border: tall $primary;
-    }
-    ChooseAgent #choose-title { text-style: bold; margin-bottom: 1; }
-    ChooseAgent #choose-keys { color: $text-muted; margin-top: 1; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "step_back", "Back"),
         Binding("slash", "search", "Search"),
@@ -41,7 +33,7 @@ class ChooseAgent(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield PlainText("Whose transactions?", id="choose-title")
+            yield PlainText("Whose transactions?", classes="over-title")
             yield AgentList(
                 [
                     Column("Agent", lambda agent: agent.name, 12, share=3),
@@ -49,7 +41,7 @@ class ChooseAgent(ModalScreen[str | None]):
                 ]
             )
             every = "  a all agents" if self._all_allowed else ""
-            yield PlainText(f"Enter chooses  / searches{every}  Esc goes back", id="choose-keys")
+            yield PlainText(f"Enter chooses  / searches{every}  Esc goes back", classes="over-keys")
 
     def on_mount(self) -> None:
         agents = self.query_one(AgentList)

@@ -31,14 +31,6 @@ class Choice:
 class FilterQueue(ModalScreen[View | None]):
     """Answers with another view, or None when one steps back."""
 
-    DEFAULT_CSS = """
-    FilterQueue { align: center middle; background: $background 60%; }
-    FilterQueue #choice {
-        width: 60; max-width: 90%; height: auto; max-height: 90%; padding: 1 2;
-        background: $surface; border: tall $primary;
-    }
-    FilterQueue Listing { height: auto; max-height: 16; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f", "step_back", "Cancel"),
     ]

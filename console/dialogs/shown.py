@@ -16,16 +16,6 @@ from console.widgets.plain_text import PlainText
 class Shown(ModalScreen[None]):
     """Text or fields, which scroll, until one goes back. It asks nothing."""
 
-    DEFAULT_CSS = """
-    Shown { align: center middle; background: $background 60%; }
-    Shown > Vertical {
-        width: 90%; max-width: 110; height: auto; max-height: 90%; padding: 1 2;
-        background: $surface; border: tall $primary;
-    }
-    Shown #shown-title { text-style: bold; margin-bottom: 1; }
-    Shown VerticalScroll { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
-    Shown #shown-close { color: $text-muted; margin-top: 1; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss", "Close")]
 
     def __init__(self, title: str, text: str | Sequence[Field]) -> None:
@@ -35,7 +25,7 @@ class Shown(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         title, text = self._shown
         with Vertical():
-            yield PlainText(title, id="shown-title")
+            yield PlainText(title, classes="over-title")
             with VerticalScroll():
                 yield PlainText(text) if isinstance(text, str) else FieldRows(text)
-            yield PlainText("Esc closes", id="shown-close")
+            yield PlainText("Esc closes", classes="over-keys")

@@ -29,15 +29,6 @@ class Accounts(Page):
         Binding("r", "look_again", "Reload"),
         Binding("escape", "leave", "Back"),
     ]
-    DEFAULT_CSS = """
-    Accounts #accounts { height: 1fr; }
-    Accounts .caption { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
-    Accounts Listing { width: 2fr; }
-    Accounts AgentPane { width: 4fr; border-left: solid $panel; }
-    Accounts.-narrow #accounts { layout: vertical; }
-    Accounts.-narrow Listing { width: 1fr; height: 2fr; }
-    Accounts.-narrow AgentPane { width: 1fr; height: 5fr; border-left: none; border-top: solid $panel; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +37,7 @@ class Accounts(Page):
 
     def body(self) -> ComposeResult:
         yield PlainText("", id="accounts-caption", classes="caption")
-        with Horizontal(id="accounts"):
+        with Horizontal(classes="beside"):
             yield Listing[DigitalAssetAccount](
                 [
                     Column("Account", name_of, 12, share=2),
@@ -82,10 +73,6 @@ class Accounts(Page):
         """Ask the nodes again, too."""
         self._balances.clear()
         self.reload()
-
-    def action_leave(self) -> None:
-        """Back to the agents."""
-        self.dismiss()
 
     async def _ask_nodes(self) -> None:
         if (one := self._list.row) is None:

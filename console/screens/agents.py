@@ -43,21 +43,13 @@ class Agents(ByAgent[AgentSummary]):
         Binding("s", "sort", "Sort"),
         Binding("r", "look_again", "Reload", show=False),
     ]
-    DEFAULT_CSS = """
-    Agents #agents { height: 1fr; }
-    Agents.-narrow #agents { layout: vertical; }
-    Agents AgentList { width: 2fr; }
-    Agents AgentPane { width: 3fr; border-left: solid $panel; }
-    Agents.-narrow AgentList { width: 1fr; height: 2fr; }
-    Agents.-narrow AgentPane { width: 1fr; height: 3fr; border-left: none; border-top: solid $panel; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
         self._states_shown = (False, False)
 
     def body(self) -> ComposeResult:
-        with Horizontal(id="agents"):
+        with Horizontal(classes="beside"):
             yield AgentList(
                 [
                     Column("Agent", lambda agent: agent.name, 12, share=3),

@@ -21,16 +21,6 @@ from console.wire.shapes_votes import ApproverKey
 class ApproverKeys(ModalScreen[None]):
     """A list over the place one is at."""
 
-    DEFAULT_CSS = """
-    ApproverKeys { align: center middle; background: $background 60%; }
-    ApproverKeys > Vertical {
-        width: 90%; max-width: 100; height: 80%; max-height: 24; padding: 1 2;
-        background: $surface; border: tall $primary;
-    }
-    ApproverKeys #keys-title { text-style: bold; margin-bottom: 1; }
-    ApproverKeys #keys-trouble { color: $text-warning; height: auto; }
-    ApproverKeys #keys-help { color: $text-muted; margin-top: 1; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "make", "New key"),
         Binding("x", "revoke", "Revoke"),
@@ -41,7 +31,7 @@ class ApproverKeys(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield PlainText("Your approver keys", id="keys-title")
+            yield PlainText("Your approver keys", classes="over-title")
             yield Listing[ApproverKey](
                 [
                     Column("Name", lambda one: one.name, 14, share=2),
@@ -55,7 +45,7 @@ class ApproverKeys(ModalScreen[None]):
             )
             yield PlainText("", id="keys-trouble")
             keys = "Enter shows the fingerprint  " + ("" if self.app.client.read_only else "n new  x revoke  ")
-            yield PlainText(f"{keys}Esc closes", id="keys-help")
+            yield PlainText(f"{keys}Esc closes", classes="over-keys")
 
     def on_screen_resume(self) -> None:
         work(self, "load", self._load)

@@ -33,16 +33,6 @@ class Audit(GuardedPage):
         Binding("slash", "filter", "Search", key_display="/"),
         Binding("r", "reload", "Reload"),
     ]
-    DEFAULT_CSS = """
-    Audit #both { height: 1fr; layout: vertical; }
-    Audit.-wide #both { layout: horizontal; }
-    Audit #caption { height: 1; padding: 0 1; color: $text-muted; }
-    Audit #row-pane { height: 10; padding: 0 1; background: $background; border-top: solid $panel; }
-    Audit #row-pane:focus { border-top: solid $primary; }
-    Audit.-wide #row-pane { height: 100%; width: 2fr; border-top: none; border-left: solid $panel; }
-    Audit.-wide #row-pane:focus { border-left: solid $primary; }
-    Audit.-wide #rows { width: 3fr; height: 100%; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +43,9 @@ class Audit(GuardedPage):
         self._more = False
 
     def inside(self) -> ComposeResult:
-        yield FilterLine("/ filters: action:tx.* actor:user:ID resource:agent:ID from:7d to:1d meta.kind:evm")
+        yield FilterLine(
+            "/ filters: action:tx.* actor:user:ID resource:agent:ID from:7d to:1d meta.kind:evm", self._fields
+        )
         yield PlainText("", id="caption")
         with Container(id="both"):
             yield Listing[AuditEvent](
@@ -115,13 +107,7 @@ class Audit(GuardedPage):
         self.query_one("#row-pane").focus()
 
     def on_filter_line_asked(self, event: FilterLine.Asked) -> None:
-        line = self.query_one(FilterLine)
-        try:
-            self._query = filters.read(event.line, self._fields())
-        except filters.BadFilter as problem:
-            line.trouble(problem.sentence)
-            return
-        line.trouble("")
+        self._query = event.query
         self._refused = False
         # What another search found must not be read as found by this one.
         self._rows, self._total, self._more = {}, 0, False
@@ -136,9 +122,6 @@ class Audit(GuardedPage):
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).enter()
-
-    def action_reload(self) -> None:
-        self.reload()
 
     async def _page(self, number: int) -> AuditPage:
         return await self.app.client.get("/audit/events", AuditPage, page=number, limit=PAGE, **self._query)
@@ -170,9 +153,7 @@ class Audit(GuardedPage):
         self.query_one("#caption", PlainText).update(count if self._rows else "")
 
     def _look_ahead(self, *_: Any) -> None:
-        listing = self._listing
-        seen = max(listing.position, round(listing.scroll_y) + listing.size.height)
-        if not self._more and len(self._rows) <= seen + AHEAD and 0 < len(self._rows) < self._total:
+        if not self._more and self._listing.ends_within(AHEAD) and 0 < len(self._rows) < self._total:
             self._more = True
             self.reload()
 

@@ -20,10 +20,6 @@ class GuardedPage(Page):
     # A list that is not seen must not get the keys.
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "show_factor", "Verify a second factor")]
-    DEFAULT_CSS = """
-    GuardedPage #guarded { height: 1fr; }
-    GuardedPage.-closed #guarded { display: none; }
-    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -53,27 +53,18 @@ NEVER = (
 class Help(ModalScreen[None]):
     """Scrolls; `?` and esc close it."""
 
-    DEFAULT_CSS = """
-    Help { align: center middle; background: $background 60%; }
-    Help > Vertical { width: 94%; max-width: 110; height: 92%; padding: 1 2; background: $surface;
-        border: tall $primary; }
-    Help #help-title { text-style: bold; margin-bottom: 1; }
-    Help #help-close { color: $text-muted; margin-top: 1; }
-    Help .help-heading { text-style: bold; color: $text-accent; margin-top: 1; }
-    Help VerticalScroll { scrollbar-size-vertical: 1; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,f1,q", "dismiss", "Close", show=False)]
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield PlainText("Help", id="help-title")
+            yield PlainText("Help", classes="over-title")
             with VerticalScroll():
                 for heading, fields in self._parts():
                     yield PlainText(heading, classes="help-heading")
                     yield FieldRows(fields)
                 yield PlainText("What the console never does", classes="help-heading")
                 yield PlainText("\n".join(NEVER))
-            yield PlainText("↑ ↓ scroll, Esc closes", id="help-close")
+            yield PlainText("↑ ↓ scroll, Esc closes", classes="over-keys")
 
     def _parts(self) -> Iterator[tuple[str, Sequence[Field]]]:
         # The place one comes from goes first: that is what one asks about.

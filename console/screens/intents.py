@@ -47,15 +47,6 @@ class Intents(Page):
         Binding("r", "reload", "Reload", show=False),
         Binding("escape", "leave", "Back"),
     ]
-    DEFAULT_CSS = """
-    Intents #intents { height: 1fr; }
-    Intents .caption { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
-    Intents Listing { width: 3fr; }
-    Intents AgentPane { width: 4fr; border-left: solid $panel; }
-    Intents.-narrow #intents { layout: vertical; }
-    Intents.-narrow Listing { width: 1fr; height: 2fr; }
-    Intents.-narrow AgentPane { width: 1fr; height: 5fr; border-left: none; border-top: solid $panel; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +57,7 @@ class Intents(Page):
 
     def body(self) -> ComposeResult:
         yield PlainText("", id="intents-caption", classes="caption")
-        with Horizontal(id="intents"):
+        with Horizontal(classes="beside"):
             yield Listing[Intent](
                 [
                     Column("What", type_of, 14, share=2),
@@ -157,13 +148,6 @@ class Intents(Page):
         """All of them, or only those that wait."""
         self._all = not self._all
         self.reload()
-
-    def action_reload(self) -> None:
-        self.reload()
-
-    def action_leave(self) -> None:
-        """Back to the approvals."""
-        self.dismiss()
 
     async def _read_rules(self) -> None:
         """The rules as they are now, of the agent whose rules the intent under the cursor changes."""

@@ -64,6 +64,13 @@ class Page(Screen[None]):
         """Load again; cancel a load in progress."""
         return work(self, "load", self._loaded)
 
+    def action_reload(self) -> None:
+        self.reload()
+
+    def action_leave(self) -> None:
+        """Back to the place that this one lies over."""
+        self.dismiss()
+
     def trouble(self, sentence: str) -> None:
         """Say what is wrong with this screen; nothing, when it is empty."""
         self.query_one(Banner).say(sentence)

@@ -41,21 +41,13 @@ class Policies(ByAgent[Rules]):
         Binding("s", "sort", "Sort"),
         Binding("r", "look_again", "Reload", show=False),
     ]
-    DEFAULT_CSS = """
-    Policies #policies { height: 1fr; }
-    Policies.-narrow #policies { layout: vertical; }
-    Policies AgentList { width: 2fr; }
-    Policies AgentPane { width: 5fr; border-left: solid $panel; }
-    Policies.-narrow AgentList { width: 1fr; height: 2fr; }
-    Policies.-narrow AgentPane { width: 1fr; height: 5fr; border-left: none; border-top: solid $panel; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
         self._raw = False
 
     def body(self) -> ComposeResult:
-        with Horizontal(id="policies"):
+        with Horizontal(classes="beside"):
             yield AgentList(
                 [
                     Column("Agent", lambda agent: agent.name, 12, share=3),

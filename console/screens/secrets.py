@@ -26,11 +26,6 @@ class Secrets(Page):
         Binding("x", "explain", "Explain a request"),
         Binding("r", "reload", "Reload"),
     ]
-    DEFAULT_CSS = """
-    Secrets .caption { height: auto; padding: 0 1; color: $text-muted; }
-    Secrets #secrets { height: 2fr; }
-    Secrets #routes { height: 3fr; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,9 +75,6 @@ class Secrets(Page):
             self.app.push_screen(Shown("Secret", self._secret_text(event.row)))
         else:
             self.app.push_screen(Shown("Credential route", self._route_text(event.row)))
-
-    def action_reload(self) -> None:
-        self.reload()
 
     def action_explain(self) -> None:
         """Ask; what was typed the last time stands there again."""

@@ -52,16 +52,6 @@ class SignIn(Closing[SignedIn | None]):
         # While letters go into the field, q does.
         Binding("ctrl+q", "leave", "Quit"),
     ]
-    DEFAULT_CSS = """
-    SignIn #door { align: center middle; height: 1fr; }
-    SignIn #words { width: 1fr; max-width: 72; height: auto; max-height: 100%; padding: 0 2; }
-    SignIn #words PlainText { height: auto; margin-bottom: 1; }
-    SignIn #words #lead, SignIn #words #address { text-style: bold; }
-    SignIn #words #reason, SignIn #words #trouble { color: $text-warning; }
-    SignIn #words #code { width: auto; padding: 0 2; border: heavy $primary; text-style: bold; }
-    SignIn #words #small, SignIn #words #until { color: $text-muted; }
-    SignIn #words .-empty, SignIn #qr.-empty { display: none; }
-    """
 
     app: Application
 

@@ -32,9 +32,6 @@ class Signers(GuardedPage):
         Binding("r", "reload", "Reload"),
         Binding("escape", "leave", "Back"),
     ]
-    DEFAULT_CSS = """
-    Signers .caption { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
-    """
 
     def __init__(self, agent: Agent) -> None:
         super().__init__()
@@ -91,13 +88,6 @@ class Signers(GuardedPage):
         """Ask about the one under the cursor."""
         if (one := self._list.row) is not None:
             self.app.push_screen(ChangeSigner(one, self._agent, act), self._changed)
-
-    def action_reload(self) -> None:
-        self.reload()
-
-    def action_leave(self) -> None:
-        """Back to the agents."""
-        self.dismiss()
 
     def _changed(self, one: Named | None) -> None:
         if one is not None:

@@ -15,7 +15,6 @@ from console.orders.outcome_lines import state
 from console.orders.transaction_filters import HINT, fields
 from console.orders.words import summary
 from console.screens.page import Page
-from console.texts import filters
 from console.texts.chains import chain_of
 from console.texts.moments import ago, moment
 from console.texts.plain import short
@@ -42,17 +41,6 @@ class Transactions(Page):
         Binding("r", "look_again", "Reload"),
         Binding("escape", "back", "Back", show=False),
     ]
-    DEFAULT_CSS = """
-    Transactions #both { height: 1fr; layout: vertical; }
-    Transactions.-wide #both { layout: horizontal; }
-    Transactions #caption { height: 1; padding: 0 1; color: $text-muted; }
-    Transactions TransactionPane { display: none; height: 1fr; }
-    Transactions.-wide TransactionPane { display: block; width: 1fr; border-left: solid $panel; }
-    Transactions.-wide TransactionPane:focus { border-left: solid $primary; }
-    Transactions.-wide #transactions { width: 1fr; height: 100%; }
-    Transactions.-narrow.-open TransactionPane { display: block; }
-    Transactions.-narrow.-open #transactions { display: none; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +49,7 @@ class Transactions(Page):
         self._more = False
 
     def body(self) -> ComposeResult:
-        yield FilterLine(HINT)
+        yield FilterLine(HINT, lambda: fields(self.app.now))
         yield PlainText("", id="caption")
         with Container(id="both"):
             yield Listing[Transaction](
@@ -123,13 +111,7 @@ class Transactions(Page):
         self.query_one(TransactionPane).focus()
 
     def on_filter_line_asked(self, event: FilterLine.Asked) -> None:
-        line = self.query_one(FilterLine)
-        try:
-            self._query = filters.read(event.line, fields(self.app.now))
-        except filters.BadFilter as problem:
-            line.trouble(problem.sentence)
-            return
-        line.trouble("")
+        self._query = event.query
         self._start_anew()
 
     def on_filter_line_left(self) -> None:
@@ -187,9 +169,7 @@ class Transactions(Page):
         self.query_one("#caption", PlainText).update(f"{count} {whose}, newest first")
 
     def _look_ahead(self, *_: Any) -> None:
-        listing = self._listing
-        seen = max(listing.position, round(listing.scroll_y) + listing.size.height)
-        if not self._more and len(listing.rows) <= seen + AHEAD and self._merged.next():
+        if not self._more and self._listing.ends_within(AHEAD) and self._merged.next():
             self._more = True
             self.reload()
 

@@ -54,10 +54,6 @@ class Webhooks(GuardedPage):
         Binding("slash", "filter", "Filter", key_display="/"),
         Binding("r", "reload", "Reload"),
     ]
-    DEFAULT_CSS = """
-    Webhooks #endpoints { height: auto; max-height: 30%; }
-    Webhooks .caption { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +78,7 @@ class Webhooks(GuardedPage):
             id="endpoints",
         )
         yield PlainText("", id="caption", classes="caption")
-        yield FilterLine("/ filters: status:failed event:tx.signed error:yes")
+        yield FilterLine("/ filters: status:failed event:tx.signed error:yes", lambda: FIELDS)
         yield Listing[Delivery](
             [
                 Column("Event", lambda one: one.event_type, 16, 1),
@@ -161,13 +157,7 @@ class Webhooks(GuardedPage):
             self.app.push_screen(Shown("Delivery", text))
 
     def on_filter_line_asked(self, event: FilterLine.Asked) -> None:
-        line = self.query_one(FilterLine)
-        try:
-            self._query = filters.read(event.line, FIELDS)
-        except filters.BadFilter as problem:
-            line.trouble(problem.sentence)
-            return
-        line.trouble("")
+        self._query = event.query
         self._refused = False
         self._start_anew()
         self._deliveries.focus()
@@ -178,9 +168,6 @@ class Webhooks(GuardedPage):
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).enter()
-
-    def action_reload(self) -> None:
-        self.reload()
 
     async def action_send_again(self, act: str) -> None:
         delivery, endpoint = self._deliveries.row, self._endpoint

@@ -1,16 +1,19 @@
 """A line in which one types what to show; what is wrong with it is said below it, and what was typed stays."""
 
+from collections.abc import Callable, Mapping
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from console.texts import filters
 from console.widgets.plain_text import PlainText
 
 
 class FilterLine(Vertical):
-    """Enter asks, Esc goes back to the list; `Asked` carries the line."""
+    """Enter asks, Esc goes back to the list; `fields` are those that may be typed."""
 
     DEFAULT_CSS = """
     FilterLine { height: auto; background: $surface; }
@@ -23,18 +26,18 @@ class FilterLine(Vertical):
     BINDINGS = [Binding("escape", "leave", "Back to the list", show=False)]  # noqa: RUF012 - as Textual declares it
 
     class Asked(Message):
-        """Show what this line says."""
+        """Show what this line says: `query` has it in the API's words."""
 
-        def __init__(self, line: str) -> None:
-            self.line = line
+        def __init__(self, query: dict[str, str]) -> None:
+            self.query = query
             super().__init__()
 
     class Left(Message):
         """Back to the list, with nothing changed."""
 
-    def __init__(self, hint: str) -> None:
+    def __init__(self, hint: str, fields: Callable[[], Mapping[str, filters.Reader]]) -> None:
         super().__init__()
-        self._hint = hint
+        self._hint, self._fields = hint, fields
 
     def compose(self) -> ComposeResult:
         # Returning to the line continues with its text.
@@ -54,7 +57,13 @@ class FilterLine(Vertical):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Asked(event.value))
+        try:
+            query = filters.read(event.value, self._fields())
+        except filters.BadFilter as problem:
+            self.trouble(problem.sentence)
+        else:
+            self.trouble("")
+            self.post_message(self.Asked(query))
 
     def action_leave(self) -> None:
         self.post_message(self.Left())

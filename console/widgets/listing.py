@@ -123,6 +123,10 @@ class Listing[Row](ScrollView, can_focus=True):
         """How many rows came in above the first line one sees, and were not seen since."""
         return len(self._came_above)
 
+    def ends_within(self, rows: int) -> bool:
+        """Whether at most so many rows follow on the last one that is seen, or on the cursor."""
+        return len(self.rows) <= max(self._cursor, self._top + self.size.height) + rows
+
     def show(self, rows: Sequence[Row], *, news: bool = False) -> None:
         """Show these rows. The cursor stays on its thing, and that on its line of the screen.
 
