@@ -149,7 +149,7 @@ def _limits(agent: Agent, seen: AgentSummary) -> list[Line]:
 
 
 def _recent(one: RecentTransaction, now: datetime) -> list[Line]:
-    word = "waits for a person" if one.status == "pending_approval" else state(one.status, one.status_detail)[0]
+    word = "waits for a person" if one.status == "pending_approval" else state(one.status, None)[0]
     chain = CHAINS.get(one.chain_id or 0)
     amount = coins(one.value, chain.coin if chain else EVM) if one.value is not None else "no native value"
     where = f" on {chain_name(one.chain_id)}" if one.chain_id is not None else ""

@@ -14,7 +14,6 @@ class RecentTransaction(msgspec.Struct, frozen=True, rename="camel"):
     to_address: str | None = None
     value: str | None = None
     chain_id: int | None = None
-    status_detail: str | None = None
 
 
 class AgentDashboard(Dashboard, frozen=True, rename="camel", kw_only=True):
