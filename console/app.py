@@ -16,9 +16,7 @@ from console.application import Application
 from console.commands import Commands
 from console.dialogs.ask import Ask
 from console.dialogs.enrol import RecoveryCodes
-from console.entry.session_control import SessionControl
 from console.entry.settings import Settings
-from console.entry.tokens import TokenStore
 from console.queue.queue_monitor import QueueMonitor
 from console.screens.agents import Agents
 from console.screens.approvals import Approvals
@@ -29,12 +27,14 @@ from console.screens.policies import Policies
 from console.screens.secrets import Secrets
 from console.screens.transactions import Transactions
 from console.screens.webhooks import Webhooks
+from console.session_control import SessionControl
 from console.terminal_title import TerminalTitle
 from console.widgets.banner import Banner, with_next_try
 from console.widgets.heading import PLACES, Heading, Navigation, Place
 from console.wire.api_client import ApiClient
 from console.wire.failures import Away, Failure, broken
 from console.wire.signing import RequestSigner
+from console.wire.tokens import TokenStore
 
 # So long something to be decided stands on the screen before a key decides: nobody reads faster.
 PAUSE_SECONDS: Final = 0.6

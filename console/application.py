@@ -10,10 +10,10 @@ from textual.reactive import reactive
 
 from console.entry.person import Person
 from console.entry.settings import Settings
-from console.entry.tokens import TokenStore
 from console.queue.queue_monitor import QueueMonitor
 from console.wire.api_client import ApiClient
 from console.wire.failures import Failure
+from console.wire.tokens import TokenStore
 
 
 class Application(App[None]):

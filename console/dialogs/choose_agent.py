@@ -20,7 +20,7 @@ class ChooseAgent(ModalScreen[str | None]):
     """Answers the id of an agent, `ALL`, or None when one steps back. It changes nothing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "step_back", "Back"),
+        Binding("escape", "dismiss", "Back"),
         Binding("slash", "search", "Search"),
         Binding("a", "all", "All agents"),
     ]
@@ -60,6 +60,3 @@ class ChooseAgent(ModalScreen[str | None]):
     def action_all(self) -> None:
         if self._all_allowed:
             self.dismiss(ALL)
-
-    def action_step_back(self) -> None:
-        self.dismiss(None)

@@ -31,9 +31,7 @@ class Choice:
 class FilterQueue(ModalScreen[View | None]):
     """Answers with another view, or None when one steps back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f", "step_back", "Cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f", "dismiss", "Cancel")]
 
     def __init__(self, view: View, items: Sequence[Item]) -> None:
         super().__init__()
@@ -57,9 +55,6 @@ class FilterQueue(ModalScreen[View | None]):
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         event.stop()
         self.dismiss(event.row.view)
-
-    def action_step_back(self) -> None:
-        self.dismiss(None)
 
 
 def choices(view: View, items: Sequence[Item]) -> list[Choice]:

@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from console.entry.tokens import Tokens
 from console.wire.api_client import ApiClient, SignedIn
 from console.wire.failures import Answered, Away, TooFast
+from console.wire.tokens import Tokens
 
 _GRANT_TYPE: Final = "urn:ietf:params:oauth:grant-type:device_code"
 # What is said to last longer, or to be waited for longer, is cut to these: no service means more.

@@ -6,7 +6,6 @@ taken from the arguments, which every user of the machine can read.
 """
 
 import argparse
-import ipaddress
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ from urllib.parse import urlsplit
 
 import platformdirs
 
-from console.entry import private_file
+from console import private_file
+from console.wire.connections import is_loopback
 from console.wire.signing import SigningKey
 
 LOCAL: Final = "http://127.0.0.1:3200"
@@ -101,15 +101,6 @@ def load(arguments: Sequence[str], environment: Mapping[str, str], folder: Path 
         web=given.web,
         port=given.port,
     )
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address stays on this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _spoken(environment: Mapping[str, str]) -> dict[str, str]:

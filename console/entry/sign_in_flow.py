@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from console.entry.credentials import Credential, Session, TenantKey
 from console.entry.device_flow import Asking, DeviceCode, new_code
 from console.entry.person import Person, find_person, find_tenant
 from console.entry.settings import Settings
-from console.entry.tokens import Tokens, TokenStore
 from console.wire.api_client import ApiClient
+from console.wire.credentials import Credential, Session, TenantKey
 from console.wire.failures import Answered, Away, Failure, SignedOut, TooFast
+from console.wire.tokens import Tokens, TokenStore
 
 # The tenant key, or the tokens that were kept.
 Way = Literal["key", "kept"]

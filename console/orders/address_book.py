@@ -5,9 +5,9 @@ import time
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from console.entry.credentials import Credential
 from console.texts.amounts import quoted
 from console.wire.api_client import ApiClient
+from console.wire.credentials import Credential
 from console.wire.shapes import Agent, PolicyRule
 
 KEPT_SECONDS: Final = 60.0

@@ -5,10 +5,10 @@ from typing import Final
 from console.orders.order import Known, Order
 from console.orders.phrases import unlimited
 from console.texts.amounts import amount_of, coins, in_coins, whole
+from console.texts.bars import bar, percent
 from console.texts.chains import EVM, coin_chain, native_coin
 from console.texts.lines import Line
 from console.texts.plain import clipped
-from console.widgets.bars import bar, percent
 from console.wire.shapes import Budget, Effect
 
 _NATIVE: Final = "evm:native"

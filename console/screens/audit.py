@@ -93,11 +93,6 @@ class Audit(GuardedPage):
             self._total = older.pagination.total
             self._show()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "filter" and self.has_class("-closed"):
-            return False
-        return super().check_action(action, parameters)
-
     def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
         self.query_one("#row", PlainText).update(in_full(event.row) if event.row else "")
         self.query_one("#row-pane", VerticalScroll).scroll_home(animate=False)

@@ -62,6 +62,8 @@ class GuardedPage(Page):
         self._refresh_keys()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "filter" and self.has_class("-closed"):
+            return False
         return self._factor_wanted if action == "show_factor" else super().check_action(action, parameters)
 
     def action_show_factor(self) -> None:

@@ -137,8 +137,6 @@ class Webhooks(GuardedPage):
             self.app.client.read_only or self.has_class("-closed") or not self._deliveries.rows
         ):
             return False
-        if action == "filter" and self.has_class("-closed"):
-            return False
         return super().check_action(action, parameters)
 
     def on_listing_highlighted(self, event: Listing.Highlighted) -> None:

@@ -5,11 +5,10 @@ So a symbol is always a quotation, and the amount that counts stands beside it.
 """
 
 import re
-from typing import Final
+from typing import Final, Protocol
 
 from console.texts.chains import COINS, Coin, native_coin
 from console.texts.plain import ELLIPSIS, clipped
-from console.wire.shapes import TokenFunds
 
 # A number of a document that is written as a string.
 _WRITTEN: Final = re.compile(r"[0-9]{1,78}\Z|0x[0-9a-fA-F]{1,64}\Z")
@@ -22,6 +21,15 @@ UNLIMITED: Final = 2**128
 # In a list: more digits before the point than these are counted; of those behind it so many stay.
 _MOST_WHOLE: Final = 15
 _SHOWN_BEHIND: Final = 6
+
+
+class Token(Protocol):
+    """What a token says of itself."""
+
+    @property
+    def symbol(self) -> str | None: ...
+    @property
+    def decimals(self) -> int | None: ...
 
 
 def whole(text: object) -> int | None:
@@ -78,7 +86,7 @@ def in_coins(amount: int, coin: Coin) -> str:
     return f"{shown} {symbol}"
 
 
-def tokens(text: object, token: TokenFunds | None) -> str:
+def tokens(text: object, token: Token | None) -> str:
     """An amount of a token: with its decimals as it tells them, else raw."""
     amount = whole(text)
     if amount is None:
@@ -89,19 +97,19 @@ def tokens(text: object, token: TokenFunds | None) -> str:
     return f"{human(amount, decimals)} ({amount:,} raw units)"
 
 
-def amount_of(text: object, asset: str, chain_id: int | None, token: TokenFunds | None) -> str:
+def amount_of(text: object, asset: str, chain_id: int | None, token: Token | None) -> str:
     """An amount of an asset as the API names it, coin or token."""
     coin = native_coin(asset, chain_id)
     return coins(text, coin) if coin else tokens(text, token)
 
 
-def told_decimals(token: TokenFunds | None) -> int | None:
+def told_decimals(token: Token | None) -> int | None:
     """The decimals that a token tells; None where it tells none, or nonsense."""
     decimals = token.decimals if token else None
     return decimals if decimals is not None and 0 <= decimals <= _MOST_DECIMALS else None
 
 
-def self_called(token: TokenFunds | None) -> str:
+def self_called(token: Token | None) -> str:
     """What a token calls itself, as the quotation it is; empty where it says nothing.
 
     Letters that are not plain are written out by their numbers: a Cyrillic letter would look like the Latin one.

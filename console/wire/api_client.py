@@ -14,15 +14,14 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from console.entry.credentials import Credential, Session
-from console.entry.settings import is_loopback
-from console.entry.tokens import Tokens
 from console.texts.moments import local_now
 from console.wire.answers import FURTHEST_CLOCK, Answer, ahead_of, cursor_of, data_of, is_least, total_of, typed
-from console.wire.connections import Connections
+from console.wire.connections import Connections, is_loopback
+from console.wire.credentials import Credential, Session
 from console.wire.event_stream import Event, EventReader
 from console.wire.failures import AnswerLost, Away, Malformed, Patience, ReadOnly, SignedOut
 from console.wire.signing import RequestSigner
+from console.wire.tokens import Tokens
 
 __all__ = ["ApiClient", "Event", "Page", "SignedIn", "new_key"]
 

@@ -5,8 +5,10 @@ socket. So connecting is never cut off, and a connection that nobody waits for a
 """
 
 import asyncio
+import ipaddress
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpcore
 
@@ -56,3 +58,12 @@ async def _closed(connecting: asyncio.Future[httpcore.AsyncNetworkStream]) -> No
     except (httpcore.NetworkError, httpcore.TimeoutException):
         return
     await stream.aclose()
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address stays on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -6,8 +6,8 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from console.entry.tokens import Tokens, TokenStore
 from console.texts.moments import local_now
+from console.wire.tokens import Tokens, TokenStore
 from tests.fixtures.consoles import PATIENCE_SECONDS, Driven
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service

@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 from textual.command import CommandList
 
 from console.commands import find
-from console.entry.session_control import SIGN_IN_MODE
 from console.screens.agents import Agents
+from console.session_control import SIGN_IN_MODE
 from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import Driven, driven
 from tests.fixtures.server import Service

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from console.entry.credentials import Session, TenantKey
-from console.entry.tokens import Tokens, TokenStore
 from console.texts.moments import local_now
 from console.wire import failures
 from console.wire.api_client import MAX_ANSWER_BYTES, ApiClient
+from console.wire.credentials import Session, TenantKey
 from console.wire.failures import AnswerLost, Away, Failure, Malformed, Patience
+from console.wire.tokens import Tokens, TokenStore
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
 

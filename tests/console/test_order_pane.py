@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from console.entry.credentials import TenantKey
 from console.orders.order import of_transaction
 from console.orders.order_context import fetch_context
 from console.texts.lines import Line
@@ -21,6 +20,7 @@ from console.texts.moments import clock, moment
 from console.widgets.line_view import LineView, wrapped
 from console.widgets.order_pane import OrderPane
 from console.wire.api_client import ApiClient
+from console.wire.credentials import TenantKey
 from console.wire.shapes import Transaction
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven

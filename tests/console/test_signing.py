@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from console.entry.credentials import TenantKey
 from console.entry.settings import load
 from console.wire.api_client import ApiClient
+from console.wire.credentials import TenantKey
 from console.wire.failures import Unproven
 from console.wire.signing import RequestSigner, SigningKey
 from tests.fixtures.callers import Tenant

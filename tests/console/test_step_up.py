@@ -15,9 +15,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input
 
 from console.app import Console
-from console.dialogs.deciding import Approve
 from console.dialogs.ask import Ask
 from console.dialogs.batch import BatchDecision
+from console.dialogs.deciding import Approve
 from console.dialogs.step_up import ways
 from console.orders.order import Known
 from console.widgets.plain_text import PlainText

@@ -13,11 +13,11 @@ import asyncpg
 import keyring
 import pytest
 
-from console.entry.credentials import Session
-from console.entry.tokens import Tokens, TokenStore
 from console.texts.moments import local_now
 from console.wire.api_client import ApiClient
+from console.wire.credentials import Session
 from console.wire.failures import AnswerLost, Away, SignedOut
+from console.wire.tokens import Tokens, TokenStore
 from tests.console.entering import kept
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service

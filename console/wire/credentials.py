@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
-from console.entry.tokens import Tokens, TokenStore
 from console.tasks import spawn
 from console.texts.moments import local_now
 from console.wire.failures import AnswerLost, Failure, Malformed, SignedOut
+from console.wire.tokens import Tokens, TokenStore
 
 Refresh = Callable[[str], Awaitable[Tokens]]
 # Before its end by so much a token is renewed: longer than a request takes.

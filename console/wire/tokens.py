@@ -21,7 +21,7 @@ import keyring.backends.null
 import keyring.errors
 import msgspec
 
-from console.entry import private_file
+from console import private_file
 from console.texts.plain import plain
 from console.wire.failures import Away, Failure
 
