@@ -157,7 +157,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the program runs right now."""
+        """True if the program runs right now."""
         return self.process is not None and self.process.poll() is None
 
     def _launch(self) -> None:

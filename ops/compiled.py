@@ -15,7 +15,7 @@ _LINES = 3
 
 
 def cut_short(log: Path) -> bool:
-    """Whether a process' last words are those of an import of such a file."""
+    """Say whether a process' last words are those of an import of such a file."""
     said = tail(log, _LINES)
     return any(words in said for words in _SAID)
 

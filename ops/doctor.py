@@ -62,7 +62,7 @@ def _say(finding: Finding) -> bool:
 
 
 def nothing_runs(settings: Settings) -> bool:
-    """Whether there is nothing to ask: no supervisor, no api at its port, and no database of the operator's own."""
+    """Say whether there is nothing to ask: no supervisor, no api at its port, and no database of the operator's own."""
     if settings.database_url is not None or running.find(settings.home) is not None:
         return False
     return api_port(settings).found.endswith("; no process listens there")
@@ -151,7 +151,7 @@ def compiled_code(settings: Settings) -> Finding:
 
 
 def room(folder: Path, free: int, total: int) -> Finding:
-    """Whether so many free bytes of so many are enough to go on."""
+    """Say whether so many free bytes of so many are enough to go on."""
     found = f"{free / 2**30:.1f} GiB free of {total / 2**30:.1f} at {folder}"
     if free < min(_ROOM_BYTES, _ROOM_SHARE * total):
         return Finding("disk", found, "free some space: nothing is signed without room to record it")

@@ -31,7 +31,7 @@ def warning(program: str, environment: Mapping[str, str]) -> str | None:
 
 
 def uses_the_proxy(major: int, minor: int) -> bool:
-    """Whether `fetch`, `http` and `https` of a version go through the proxy that the environment names."""
+    """Say whether `fetch`, `http` and `https` of a version go through the proxy that the environment names."""
     return (major, minor) >= (24, 5) or (major == 22 and minor >= 21)
 
 

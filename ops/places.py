@@ -183,12 +183,12 @@ def _identity_key_folder(home: Home) -> None:
 
 
 def enterable(path: Path) -> bool:
-    """Whether a user without rights of its own can reach this folder: every folder on the way lets others pass."""
+    """Say whether a user without rights of its own can reach this folder: every folder on the way lets others pass."""
     return all(part.stat().st_mode & 0o001 for part in (path, *path.parents))
 
 
 def readable(file: Path) -> bool:
-    """Whether such a user can read this file or enter this folder."""
+    """Say whether such a user can read this file or enter this folder."""
     needed = 0o005 if file.is_dir() else 0o004
     return file.stat().st_mode & needed == needed and enterable(file.resolve().parent)
 

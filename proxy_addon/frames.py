@@ -68,7 +68,7 @@ class MaskedFrames:
 
     @property
     def unread(self) -> bool:
-        """Whether the last go left frames for the next; `feed(b"")` reads on."""
+        """True if the last go left frames for the next; `feed(b"")` reads on."""
         return bool(self._unread)
 
     def feed(self, data: bytes) -> bytes:

@@ -97,7 +97,7 @@ def without_token(query: str | None, token: str) -> bytes | None:
 
 
 def holds_token(path: str, token: str) -> bool:
-    """Whether a path, as it is or with its escapes decoded once, has the agent's token in it."""
+    """Say whether a path, as it is or with its escapes decoded once, has the agent's token in it."""
     return token in path or ("%" in path and token in unquote(path))
 
 

@@ -82,11 +82,11 @@ class Credential:
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over, by this process' clock."""
+        """True if its time is over, by this process' clock."""
         return self.expires_at is not None and self.expires_at <= clock.now()
 
     def covers(self, target: Target, method: str) -> bool:
-        """Whether the route *as the signer sealed it* says so: a changed row in the database decides nothing."""
+        """Say whether the route *as the signer sealed it* says so: a changed row in the database decides nothing."""
         fields = self.fields
         return (
             fields.enabled

@@ -107,7 +107,7 @@ class Reading(msgspec.Struct, frozen=True):
         return "Reading()"
 
     def is_hinted_at(self, data: bytes) -> bool:
-        """Whether the text may have an occurrence that only a reader sees."""
+        """Say whether the text may have an occurrence that only a reader sees."""
         return self.anchor in data and any(mark in data and hint.search(data) for mark, hint in self.hints)
 
 

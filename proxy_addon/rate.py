@@ -29,7 +29,7 @@ class Windows:
         return max(1, int((self._window + 1) * self._seconds - now))
 
     def used_up(self, name: tuple[str, str]) -> bool:
-        """Whether one more hit would be too many."""
+        """Say whether one more hit would be too many."""
         self._turn()
         return bool(self._most) and self._hits.get(name, 0) >= self._most
 

@@ -50,7 +50,7 @@ class Refusals:
         return False
 
     def many(self, agent: Agent) -> bool:
-        """Whether an agent was refused more often than is told one by one."""
+        """Say whether an agent was refused more often than is told one by one."""
         return self._of_agent.used_up(agent)
 
     def due(self, *, all_of_them: bool = False) -> list[Number]:

@@ -1,4 +1,4 @@
-"""Where a request comes from: the address in front of our own proxies, and the network that counts as one client."""
+"""The origin of a request: the address in front of our own proxies, and the network that counts as one client."""
 
 import functools
 import ipaddress

@@ -1,4 +1,4 @@
-"""What the return type of a handler says of the contract, and the response that its answer becomes."""
+"""The contract of a handler's return type, and the response that its answer becomes."""
 
 import typing
 from collections.abc import Iterator
@@ -121,7 +121,7 @@ def response_of(answer: object, *, status: int, raw: bool, public_url: str, offs
 
 
 def cookie_name(name: str, *, secure: bool) -> str:
-    """What a browser calls one of our cookies. The prefix keeps out what another host of the same site sets."""
+    """Name one of our cookies as browsers know it. The prefix keeps out what another host of the same site sets."""
     return f"__Host-{name}" if secure else name
 
 

@@ -1,4 +1,4 @@
-"""Who else agreed to an order: a signer or a key quorum of the agent, read from the headers of its request.
+"""The signer or key quorum of the agent that agreed to an order, read from the headers of its request.
 
 docs/signers.md. Only the form is looked at here; the signer judges it, from the raw body.
 """
@@ -41,14 +41,14 @@ class _Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
 
 def takes_one(endpoint: Endpoint) -> bool:
-    """Whether a route takes a signer or a key quorum beside its caller."""
+    """Say whether a route takes a signer or a key quorum beside its caller."""
     return endpoint.who.asks is not None and declaration_of(endpoint.who.asks).authorized
 
 
 def shown_in(
     request: Request, endpoint: Endpoint, caller: Caller, timestamp: str | None, expires_at: str | None
 ) -> Authorization | None:
-    """What authorises the request besides its caller, or None; raises what is wrong with its form."""
+    """Read the authorization besides the caller, or None; raise an error if its form is wrong."""
     given = [name for name in (_ID, _SECRET, _QUORUM, _SIGNATURES) if name in request.headers]
     if not given:
         return None

@@ -69,7 +69,7 @@ class MalformedRequest(Invalid):
 
 
 def announced(request: Request, most: int) -> int:
-    """How long the body may become, by what the request says of it."""
+    """Bound the length of the body by what the request says of it."""
     # The server's own types do not know what it keeps in these fields.
     stream: Any = request.stream
     if stream is None or not stream.request_body:

@@ -14,7 +14,7 @@ _PAGE: Final = pages.page("sign-on")
 
 
 def asks_for_page(request: Request) -> bool:
-    """Whether the caller is a browser that shows what it gets. Programs name JSON, or anything at all."""
+    """Say whether the caller is a browser that shows what it gets. Programs name JSON, or anything at all."""
     return "text/html" in request.headers.get("accept", "").lower()
 
 

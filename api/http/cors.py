@@ -125,7 +125,7 @@ def readable(response: HTTPResponse, request: Request) -> None:
 
 
 def is_preflight(request: Request) -> bool:
-    """Whether a browser asks before it sends what a page wants to send."""
+    """Say whether a browser asks before it sends what a page wants to send."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
 
 
@@ -139,7 +139,7 @@ class Preflights:
             self._headers.setdefault(endpoint.path, set()).update(_sendable(endpoint))
 
     def answer(self, request: Request) -> HTTPResponse | None:
-        """What a page may send there; None where there is nothing."""
+        """Answer a preflight with what a page may send there; None if nothing."""
         paths = self._methods.paths_at(request.path)
         if not paths:
             return None

@@ -1,4 +1,4 @@
-"""Who is calling: from one credential in the headers to a caller.
+"""Authentication: from one credential in the headers to a caller.
 
 What is found here serves reading and early refusal. Everything that acts is proven again by the signer.
 """

@@ -124,7 +124,7 @@ class Options(TypedDict, total=False):
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
-    """What a route says of itself."""
+    """The declaration of a route."""
 
     who: Who
     # Of a success whose kind has no status of its own.
@@ -190,7 +190,7 @@ class Endpoint(Declared, frozen=True, kw_only=True):
 
     @property
     def reads_body(self) -> bool:
-        """Whether a body is looked at: of a change always, so that nothing that is said is lost without a word.
+        """True if a body is read: always for a change, so that no field sent is dropped silently.
 
         A retired route says so whatever comes with the request.
         """
@@ -198,7 +198,7 @@ class Endpoint(Declared, frozen=True, kw_only=True):
 
     @property
     def by_offset(self) -> bool:
-        """Whether it answers pages that only an offset names."""
+        """True if it answers pages that only an offset names."""
         fields = getattr(self.query, "__struct_fields__", ())
         return "offset" in fields and "cursor" not in fields
 

@@ -1,4 +1,4 @@
-"""What a browser sees at `/`: where to go from here. Programs get there what they get at any path without a route."""
+"""The page at `/` for browsers: where to go from here. Programs get there what they get at any path without a route."""
 
 import html
 

@@ -1,4 +1,4 @@
-"""What is held in memory for callers who are slow to take or to send: a share for each, and a bound for all.
+"""Memory held for callers that are slow to send or to receive: a share for each, and a bound for all.
 
 Short bodies and answers are not counted: there is always room for them.
 """
@@ -31,7 +31,7 @@ class TooMuchHeld(TooMany):
 
 
 class Held:
-    """How many bytes of long bodies and answers are held, and for whom."""
+    """The bytes of long bodies and answers that are held, by holder."""
 
     def __init__(self) -> None:
         self._all = 0
@@ -46,7 +46,7 @@ class Held:
             raise TooMuchHeld
 
     def expected(self, name: str, route: str) -> int:
-        """How long the longest answer was that a read of this route made for somebody; 0 where all were short."""
+        """Return the length of a holder's longest answer to a read of this route; 0 if all were short."""
         return self._long.get((name, route), 0)
 
     def answered(self, name: str, route: str, size: int) -> None:

@@ -100,7 +100,7 @@ def count(counts: Counts, endpoint: Endpoint, request: Request, response: HTTPRe
 
 
 def counted(endpoint: Endpoint, status: int, code: str | None, *, replayed: bool, stored: bool) -> list[Counter]:
-    """What one answer to a request with a key counts as.
+    """Choose the counters of one answer to a request with a key.
 
     `code` is that of an error, `stored` says that a refusal was written down (a policy's, with its transaction).
     """

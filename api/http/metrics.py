@@ -45,7 +45,7 @@ _INCIDENTS: dict[WorkerName, tuple[str, ...]] = {
 
 
 class WorkerFigures(Collector):
-    """What the workers last said of themselves; they have no listener of their own."""
+    """The last figures from the workers; they have no listener of their own."""
 
     def __init__(self) -> None:
         self._said: dict[WorkerName, Health] = {}
@@ -82,7 +82,7 @@ class WorkerFigures(Collector):
 
 
 class DiskFigures(Collector):
-    """How much room the disk of a folder has: a full one stops signing."""
+    """The free space on a folder's disk: a full one stops signing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Which form of an answer a caller prefers, where a route has several: `format` says it, else the header Accept."""
+"""The form of an answer that a caller prefers, where a route has several: `format` says it, else the header Accept."""
 
 from api.http.endpoint import Endpoint
 

@@ -132,7 +132,7 @@ def documents(endpoints: list[Endpoint], public_url: str) -> dict[str, dict[str,
 
 
 def events_document() -> dict[str, Any]:
-    """What receivers of webhooks are sent. Apart: some generators write it over the routes of the same group."""
+    """The contract of webhook events. Apart: some generators write it over the routes of the same group."""
     schemas = Schemas([], PAYLOADS)
     return {
         "openapi": "3.1.0",
@@ -354,7 +354,7 @@ def _answer(endpoint: Endpoint, status: int, kind: Any, schemas: Schemas) -> dic
 
 
 def _name_of(endpoint: Endpoint, kind: Any) -> str:
-    """What the data of an answer is called: as its type, or where that has no name, as the operation."""
+    """Name the data of an answer after its type or, if that has no name, after the operation."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return kind.__name__
     parts = typing.get_args(kind)

@@ -1,4 +1,4 @@
-"""What the router does not know of its own paths: the methods of one, and which hides behind another."""
+"""The facts of paths that the router lacks: the methods of one, and which hides behind another."""
 
 import re
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def shadowed(table: Iterable[Endpoint]) -> list[tuple[Endpoint, str, dict[str, s
 
 
 def fits(name: str, value: str) -> bool:
-    """Whether a text can be what a path parameter stands for: `batch` is an agent's id, `routes` no secret's."""
+    """Say whether a text can be what a path parameter stands for: `batch` is an agent's id, `routes` no secret's."""
     try:
         msgspec.convert(value, PATH_SHAPES[name])
     except msgspec.ValidationError:

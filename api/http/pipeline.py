@@ -1,4 +1,4 @@
-"""How a request is handled, top to bottom, one call per step. There is no other middleware."""
+"""The handling of a request, top to bottom, one call per step. There is no other middleware."""
 
 import re
 import time
@@ -231,12 +231,12 @@ class Pipeline:
         return response
 
     def address(self, request: Request) -> str:
-        """Where a request comes from."""
+        """Return the address that a request comes from."""
         return addresses.client_of(request.ip or "", request.headers.getall("x-forwarded-for", []), self._trusted)
 
 
 def holder_of(caller: Caller | None, address: str) -> str:
-    """Whose share of memory a request takes: its tenant's, the operator's, or that of where a stranger comes from."""
+    """Name the share of memory that a request takes: its tenant's, the operator's, or a stranger's network's."""
     if isinstance(caller, TenantCaller | AgentCaller):
         return f"tenant {caller.tenant}"
     return "platform" if caller is not None else f"address {addresses.counted_as(address)}"

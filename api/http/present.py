@@ -37,7 +37,7 @@ def sentence_of(shape: Any, name: str, value: object, otherwise: str) -> str:
 
 
 def _must(kind: Any) -> str | None:
-    """What a kind says that its values must be, at whatever depth of its annotations."""
+    """Find the sentence on what values of a kind must be, at any depth of its annotations."""
     said = (part.extra or {} for part in _parts(kind) if isinstance(part, msgspec.Meta))
     return next((extra["must"] for extra in said if "must" in extra), None)
 

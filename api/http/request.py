@@ -1,4 +1,4 @@
-"""What the server makes of a request's head, before any route: what HTTP forbids is refused, with the envelope."""
+"""The server's reading of a request's head, before any route: what HTTP forbids is refused, with the envelope."""
 
 import re
 from typing import Any

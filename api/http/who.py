@@ -1,4 +1,4 @@
-"""Who may call a route, as a value beside its path: read by the credentials step, OpenAPI and the table's tests."""
+"""The callers of a route, as a value beside its path: read by the credentials step, OpenAPI and the table's tests."""
 
 from typing import Any, Literal
 

@@ -113,7 +113,7 @@ def _between(old: int, low: int, high: int, *, whole: bool) -> Iterator[Range]:
 
 
 def goes_on(old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]) -> bool:
-    """Whether the proof shows that the new tree begins with all leaves of the old one. Raises BadProof."""
+    """Say whether the proof shows that the new tree begins with all leaves of the old one. Raises BadProof."""
     rest = iter(proof)
 
     def walk(low: int, high: int, *, whole: bool) -> tuple[bytes, bytes]:

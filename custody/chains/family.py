@@ -55,7 +55,7 @@ class Family(ABC):
 
     @abstractmethod
     def is_address(self, text: str) -> bool:
-        """Whether a text looks like an address of this family, and of no other."""
+        """Say whether a text looks like an address of this family, and of no other."""
 
     def parse_address(self, text: str) -> str:
         """An address that looks right in its one spelling; raises Invalid where it is wrong all the same."""

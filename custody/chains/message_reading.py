@@ -88,7 +88,7 @@ def _text(content: bytes) -> str | None:
 
 
 def _is_transaction(content: bytes) -> bool:
-    """Whether the bytes are one list in RLP as a transaction or an authorization is, of whatever type."""
+    """Say whether the bytes are one list in RLP as a transaction or an authorization is, of whatever type."""
     if content[0] < _TYPE_BYTES and content[1:2] >= b"\xc0":
         return _items(content, 1) == 1
     begin = 1 + max(0, content[0] - 0xF7)

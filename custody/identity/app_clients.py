@@ -80,7 +80,7 @@ def check(client: AppClient) -> AppClient:
 
 
 def is_origin(text: str) -> bool:
-    """Whether a text is an origin as browsers send it and as app clients list it."""
+    """Say whether a text is an origin as browsers send it and as app clients list it."""
     try:
         _check_origin(text)
     except _Complaint:

@@ -52,7 +52,7 @@ def max_age(policy: MfaPolicy, action: Action) -> int:
 
 
 def is_fresh(policy: MfaPolicy, action: Action, mfa_at: int | None, now: int) -> bool:
-    """Whether a factor shown at `mfa_at` (Unix seconds) is recent enough now; a time yet to come never is."""
+    """Say whether a factor shown at `mfa_at` (Unix seconds) is recent enough now; a time yet to come never is."""
     if not policy.require_for.get(action, True):
         return True
     return mfa_at is not None and 0 <= now - mfa_at <= max_age(policy, action)

@@ -48,5 +48,5 @@ class Element(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 def has_text(element: Element) -> bool:
-    """Whether there is more than white space between an element's children."""
+    """Say whether there is more than white space between an element's children."""
     return any(isinstance(child, str) and child.strip(" \t\r\n") for child in element.children)

@@ -18,5 +18,5 @@ def uuid_of(*parts: str) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether this is a UUID, as we write them."""
+    """Say whether this is a UUID, as we write them."""
     return _UUID.fullmatch(text) is not None

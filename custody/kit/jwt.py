@@ -156,7 +156,7 @@ def _public(jwks: Sequence[dict[str, str]]) -> dict[str, bytes]:
 
 
 def _is_canonical(token: str) -> bool:
-    """Whether it is the one spelling of its token: the library takes padding too, and bits that no byte holds."""
+    """Say whether it is the one spelling of its token: the library takes padding too, and bits that no byte holds."""
     if not _SPELLING.fullmatch(token):
         return False
     # What is before the last dot is signed as it is spelled.

@@ -45,7 +45,7 @@ def place(url: str) -> str:
 
 
 def loopback_allowed(public_url: str) -> bool:
-    """Whether this deployment is itself reached on loopback, so that others may be there too."""
+    """Say whether this deployment is itself reached on loopback, so that others may be there too."""
     try:
         return _is_local(read_url(public_url))
     except NotWebUrl:

@@ -42,7 +42,7 @@ class WebUrl(msgspec.Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Whether the host is this very machine by name: localhost, anything below it, 127.0.0.1, [::1]."""
+        """True if the host is this very machine by name: localhost, anything below it, 127.0.0.1, [::1]."""
         return self.host in ("localhost", "127.0.0.1", "[::1]") or self.host.endswith(".localhost")
 
 

@@ -121,7 +121,7 @@ class Mail:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, whatever a name server says."""
+    """Say whether a host is this machine, whatever a name server says."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

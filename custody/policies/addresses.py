@@ -1,4 +1,4 @@
-"""Which chain family an address in a rule belongs to, and its one spelling.
+"""The chain family of an address in a rule, and its one spelling.
 
 An address nobody can place is refused when the rule is set: it would match nothing, and a whitelist with a typing
 mistake is noticed then instead of at the first payment.

@@ -73,7 +73,7 @@ def told(amount: int, asset: str, units: Units = NO_UNITS, chain_id: int | None 
 
 
 def unit_of(asset: str, units: Units, chain_id: int | None) -> Unit | None:
-    """How amounts of an asset are written, if this deployment knows it."""
+    """Find the unit that amounts of an asset are written in, if this deployment knows it."""
     if asset == BITCOIN:
         return _BTC
     if asset in NATIVES or asset == SOLANA_RENT:

@@ -1,4 +1,4 @@
-"""Which effects of an order some rule can judge; the others go to a person."""
+"""The effects of an order that some rule can judge; the others go to a person."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ WITHIN = "around the calls within"
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """What the enabled rules of a set cover together."""
+    """The sum of what the enabled rules of a set cover."""
 
     assets: frozenset[str]
     calls: tuple[Calls, ...]
@@ -32,7 +32,7 @@ class Coverage(msgspec.Struct, frozen=True):
 
 
 def coverage(rules: Sequence[ParsedRule]) -> Coverage:
-    """What the enabled rules of a set cover."""
+    """Sum up what the enabled rules of a set cover."""
     assets: frozenset[str] = frozenset()
     calls: tuple[Calls, ...] = ()
     recipients = False

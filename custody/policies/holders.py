@@ -1,4 +1,4 @@
-"""Who holds what an order pays into an account of somebody's, as a list of addresses can tell."""
+"""The holder of what an order pays into another's account, as far as a list of addresses can tell."""
 
 from collections.abc import Set as AbstractSet
 

@@ -158,7 +158,7 @@ def _asked(
 def _judge_unlisted_message(
     enabled: Sequence[ParsedRule], subject: Subject, facts: Facts
 ) -> list[tuple[Result, Decision]]:
-    """What a message is good for only its reader knows, so no setting lets it pass where anything is limited."""
+    """Ask a person: only a message's reader knows its use, so no setting lets it pass where anything is limited."""
     if subject.message is None or not subject.effects or all(rule.type in _LIMIT_NO_MESSAGE for rule in enabled):
         return []
     outcome: Decision = "refuse" if facts.uncovered == "refuse" else "queue"

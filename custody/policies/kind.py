@@ -1,4 +1,4 @@
-"""What a type of rule answers. Each type is one file in `kinds/` with three structs: rule, config and terms.
+"""The face of a type of rule. Each type is one file in `kinds/` with three structs: rule, config and terms.
 
 The rule and its config are what callers send, and the contract is made from them. The terms are the config as it is
 judged: nothing else of a type is known to the judge, the coverage, the budgets, the replay or the comparison of sets.
@@ -69,7 +69,7 @@ class Messages(Protocol):
 
 
 class Covers(msgspec.Struct, frozen=True):
-    """What a rule can judge. Once some rule limits spend, what no enabled rule covers goes to a person.
+    """The effects that a rule can judge. Once some rule limits spend, what no enabled rule covers goes to a person.
 
     `recipients` says that a rule judges whom an order pays or empowers.
     """
@@ -99,7 +99,7 @@ class Terms(msgspec.Struct, frozen=True):
         """Say whether every order that passes these terms also passes the old ones, whatever the facts."""
 
     def covers(self) -> Covers:
-        """What this rule can judge."""
+        """Declare the effects that this rule can judge."""
         return NOTHING_COVERED
 
     def limits(self, family: Family) -> Sequence[Limit]:
@@ -111,11 +111,11 @@ class Terms(msgspec.Struct, frozen=True):
         return NOTHING_WANTED
 
     def room(self, facts: Facts) -> Room | None:
-        """When an order that failed may pass unchanged; None if it is refused for more than being early."""
+        """Find when an order that failed may pass unchanged; None if it is refused for more than being early."""
         return None
 
     def left(self, facts: Facts) -> Left | None:
-        """What is left, after an order that passed, of the narrowest window that counts orders; None without one."""
+        """Find what an order that passed leaves of the narrowest window that counts orders; None without one."""
         return None
 
     def holds(self, tighter: Self) -> bool:
@@ -124,7 +124,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What callers send of one type. A field that was not sent is UNSET, so what is stored is what was sent."""
+    """One type's config, as sent. A field that was not sent is UNSET, so what is stored is what was sent."""
 
     @abstractmethod
     def terms(self) -> Terms:
@@ -161,7 +161,7 @@ def type_of(rule: type[Rule]) -> str:
 
 
 def given[T](sent: T | UnsetType, otherwise: T) -> T:
-    """What was sent, or the default of the field; where null may be sent, it is the default."""
+    """Return what was sent, or the default of the field; where null may be sent, it is the default."""
     return otherwise if sent is UNSET else sent
 
 

@@ -1,4 +1,4 @@
-"""What an order moves, per asset, as limits and thresholds count it."""
+"""The sums that an order moves, per asset, as limits and thresholds count them."""
 
 from collections.abc import Mapping
 
@@ -60,7 +60,7 @@ def moved(subject: Subject) -> dict[str, int]:
 
 
 def charged(totals: dict[str, int], floor: Mapping[str, int]) -> dict[str, int]:
-    """What counts as spend once signed: per asset the larger of this order and the slot it takes over."""
+    """Count the spend once signed: per asset the larger of this order and the slot it takes over."""
     if not floor:
         return totals
     charges = {asset: amount for asset, amount in floor.items() if amount}

@@ -17,7 +17,7 @@ def enabled_quorums(rules: Sequence[ParsedRule]) -> tuple[ApprovalQuorum, ...]:
 
 
 def standing(rules: Sequence[ParsedRule], votes: Set[tuple[str, str]]) -> tuple[int, int]:
-    """How many votes there are and how many are needed, by the enabled quorum that lacks the most."""
+    """Count the votes and those needed, by the enabled quorum that lacks the most."""
     quorums = enabled_quorums(rules)
     counts = [(len(quorum.voters(votes)), quorum.threshold) for quorum in quorums]
     return max(counts, key=lambda count: count[1] - count[0], default=(0, 0))

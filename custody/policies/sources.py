@@ -1,4 +1,4 @@
-"""Who set a rule: the tenant, or the agent's own token or an app client, which may tighten and so add rules.
+"""The source of a rule: the tenant, or the agent's own token or an app client, which may tighten and so add rules.
 
 An approver who reads "on the approved list" must not be shown a list that nobody of the tenant wrote. So a rule stays
 the tenant's only where every entry in it was the tenant's: unchanged, or an approved list that only lost addresses.

@@ -38,14 +38,14 @@ decode_results = msgspec.json.Decoder(list[Result]).decode
 
 
 class Room(msgspec.Struct, frozen=True):
-    """When a window that is full has room for one more order, in seconds from now, and how many it admits."""
+    """The seconds until a full window has room for one more order, and the orders that it admits."""
 
     seconds: int
     limit: int
 
 
 class Left(msgspec.Struct, frozen=True):
-    """What is left of a window once an order counts, and the seconds until its oldest order leaves it."""
+    """The rest of a window once an order counts, and the seconds until its oldest order leaves it."""
 
     limit: int
     remaining: int
@@ -53,7 +53,7 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Spend(msgspec.Struct, frozen=True):
-    """What was signed of one asset in the rolling 24 hours and 7 days; the hour at the edge counts in full."""
+    """The spend of one asset in the rolling 24 hours and 7 days; the hour at the edge counts in full."""
 
     day: int
     week: int

@@ -45,5 +45,5 @@ def ordered(events: Iterable[str] | None) -> list[str] | None:
 
 
 def subscribed(events: list[str] | None, event: str) -> bool:
-    """Whether an endpoint with these events takes this one; None: every one there is, later ones too."""
+    """Say whether an endpoint with these events takes this one; None: every one there is, later ones too."""
     return event != TEST and (events is None or event in events)

@@ -240,7 +240,7 @@ class Proofs:
         return await (self.app_client(proof) if proof.kind == "app_client" else self.tenant(proof))
 
     def is_member(self, tenant: str, user: str, role: Role, since: datetime, mac: bytes) -> bool:
-        """Whether a membership is one that identity wrote."""
+        """Say whether a membership is one that identity wrote."""
         try:
             self._sealer.check_mac(mac, MEMBERSHIP_MAC, tenant, membership_content(tenant, user, role, since))
         except Tampered:

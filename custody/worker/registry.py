@@ -28,7 +28,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scoped(self) -> bool:
-        """Whether its rows are a tenant's, and seen in their scope only."""
+        """True if its rows are a tenant's, and seen in their scope only."""
         return self.keys[0][0] == "tenant_id"
 
 

@@ -14,7 +14,7 @@ class Room:
         self._short = True
 
     async def there(self, pool: Pool) -> bool:
-        """Whether there is room; costs nothing unless there was none."""
+        """Say whether there is room; costs nothing unless there was none."""
         if self._short:
             self._short = not await pool.fetchval("SELECT room_to_write()")
         return not self._short

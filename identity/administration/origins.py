@@ -23,19 +23,19 @@ _LISTING = "SELECT * FROM clients_of_origin($1, $2, $3)"
 
 
 async def look_up(identity: Identity, message: LookUpOrigin, _call: Call[None]) -> OriginStanding:
-    """Whether a client that identity wrote lists the origin."""
+    """Say whether a client that identity wrote lists the origin."""
     rows = await identity.pool.fetch(_LISTING, message.origin, message.tenant, MOST)
     return OriginStanding(any(lists(identity, row, message.origin) for row in rows))
 
 
 async def is_page_of(identity: Identity, page: Page, tenant: str) -> bool:
-    """Whether an app client of the tenant, enabled now and written by identity, lists a page's origin."""
+    """Say whether an app client of the tenant, enabled now and written by identity, lists a page's origin."""
     rows = await identity.pool.fetch(_LISTING, page.origin, tenant, MOST)
     return any(row["client_id"] == page.client and lists(identity, row, page.origin) for row in rows)
 
 
 def lists(identity: Identity, row: Any, origin: str) -> bool:
-    """Whether an enabled client's row is ours and lists the origin."""
+    """Say whether an enabled client's row is ours and lists the origin."""
     tenant, client, document = row["tenant_id"], row["client_id"], row["document"]
     try:
         identity.sealer.check_mac(row["mac"], APP_CLIENT_MAC, tenant, fields(tenant, client, document, "enabled"))

@@ -232,7 +232,7 @@ async def _let_in(connection: Any, identity: Identity, session: Session, tenant:
 
 
 def _signed_on(bound: Bound | None, amr: tuple[str, ...], tenant: str) -> bool:
-    """Whether the tenant's own sign-on began a session, or one that let in this device."""
+    """Say whether the tenant's own sign-on began a session, or one that let in this device."""
     return bound is not None and bound.tenant == tenant and not {"saml", "oidc"}.isdisjoint(amr)
 
 

@@ -14,10 +14,10 @@ _ANY = (
 
 
 async def has_without(connection: Any, user: str, identity: str) -> bool:
-    """Whether a way of the person's own is left without this identity; a tenant's sign-on is none."""
+    """Say whether a way of the person's own is left without this identity; a tenant's sign-on is none."""
     return bool(await connection.fetchval(_OWN, user, identity))
 
 
 async def has_any(connection: Any, user: str) -> bool:
-    """Whether any way is left, a tenant's sign-on too."""
+    """Say whether any way is left, a tenant's sign-on too."""
     return bool(await connection.fetchval(_ANY, user))

@@ -50,7 +50,7 @@ def context_of(row: Row) -> Context:
 
 
 def _fits(value: bytes, row: Row, context: Context) -> bool:
-    """Whether a key is the one of the id beside it."""
+    """Say whether a key is the one of the id beside it."""
     if context.owner_kind != "session_key":
         return True
     return kid_of(public_of(Ed25519PrivateKey.from_private_bytes(value))) == str(row["owner"])

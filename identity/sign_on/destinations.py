@@ -41,7 +41,7 @@ async def demand(connection: Any, identity: Identity, message: BeginSignIn) -> N
 
 
 def is_own(identity: Identity, address: str) -> bool:
-    """Whether an address is one of the service's own pages."""
+    """Say whether an address is one of the service's own pages."""
     return address in [f"{identity.public_url}{page}" for page in OWN_PAGES]
 
 

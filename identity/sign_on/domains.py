@@ -66,7 +66,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def forced(self) -> bool:
-        """Whether it makes people sign on, where there is a provider for them."""
+        """True if it makes people sign on, where there is a provider for them."""
         return self.sso_required and self.verified_at is not None
 
 
@@ -113,7 +113,7 @@ async def find(connection: Any, identity: Identity, tenant: str, domain: str) ->
 
 
 async def is_verified(connection: Any, identity: Identity, tenant: str, domain: str) -> bool:
-    """Whether a tenant has proven a domain, written as `domains.check` gives it."""
+    """Say whether a tenant has proven a domain, written as `domains.check` gives it."""
     found = await find(connection, identity, tenant, domain)
     return found is not None and found.verified_at is not None
 
@@ -171,7 +171,7 @@ async def _forced(connection: Any, identity: Identity, tenant: str) -> Sequence[
 
 
 def _demands(identity: Identity, row: Any) -> bool:
-    """Whether an address of a person is proven, and its domain demands sign-on."""
+    """Say whether an address of a person is proven, and its domain demands sign-on."""
     address = known({**row, "tenant_id": row["identity_tenant"]})
     identity.sealer.check_mac(row["identity_mac"], IDENTITY_MAC, PLATFORM, address.content)
     return opened(identity, row).forced and address.verified

@@ -69,7 +69,7 @@ class Proven(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_tenant(self) -> bool:
-        """Whether a tenant's own provider proved it."""
+        """True if a tenant's own provider proved it."""
         return self.kind in _AMR
 
     def __repr__(self) -> str:

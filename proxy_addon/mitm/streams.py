@@ -347,7 +347,7 @@ class Stream(HttpStream):
         )
 
     def _agent_left(self) -> bool:
-        """Whether the agent went away while a hook was waiting; then the event that says so comes next."""
+        """Say whether the agent went away while a hook was waiting; then the event that says so comes next."""
         return any(
             isinstance(event, RequestProtocolError) and event.code == ErrorCode.CLIENT_DISCONNECTED
             for event in self._paused_event_queue

@@ -31,7 +31,7 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_newest(self) -> bool:
-        """Whether no replacement exists."""
+        """True if no replacement exists."""
         return not self.slot or self.slot[0].id == self.id
 
 

@@ -57,5 +57,5 @@ async def vouch(ports: Ports, tenant: str, unknown: Sequence[ClaimedAddresses]) 
 
 
 async def _still_there(ports: Ports, tenant: str, agents: list[str]) -> bool:
-    """Whether one of them exists: one that was deleted meanwhile has no keys either, and is no forgery."""
+    """Say whether one of them exists: one that was deleted meanwhile has no keys either, and is no forgery."""
     return any([await store.exists(ports.pool, AgentRef(tenant, agent)) for agent in agents])

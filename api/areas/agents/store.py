@@ -36,7 +36,7 @@ async def named(pool: Pool, tenant: str, agents: list[str]) -> dict[str, Agent]:
 
 
 async def exists(pool: Pool, ref: AgentRef) -> bool:
-    """Whether there is such an agent."""
+    """Say whether there is such an agent."""
     return await pool.fetchrow("SELECT * FROM agent_get($1, $2)", ref.tenant, ref.agent) is not None
 
 

@@ -43,7 +43,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     @property
     def everything(self) -> bool:
-        """Whether no row is left out."""
+        """True if no row is left out."""
         given = msgspec.structs.asdict(self.filter)
         return not any(given[name] for name in AuditFilter.__struct_fields__)
 

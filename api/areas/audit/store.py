@@ -217,7 +217,7 @@ async def newest_seq(connection: Connection, tenant: str) -> int:
 
 
 async def waits(connection: Connection, tenant: str, seq: int) -> bool:
-    """Whether a row up to this one is not sealed yet."""
+    """Say whether a row up to this one is not sealed yet."""
     return await connection.fetchval(  # type: ignore[no-any-return]
         "SELECT EXISTS (SELECT FROM audit_unsealed WHERE tenant_id = $1 AND seq <= $2)", tenant, seq
     )

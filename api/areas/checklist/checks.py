@@ -36,7 +36,7 @@ _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 def mfa_policy(facts: Facts) -> Item:
-    """Whether second factors are asked for, and recent."""
+    """Check whether second factors are asked for, and recent."""
     policy = facts.judging.mfa
     off = sorted(action for action, needed in policy.require_for.items() if not needed)
     longest = max([policy.max_age_seconds, *policy.max_age_for.values()])
@@ -52,14 +52,14 @@ def mfa_policy(facts: Facts) -> Item:
 
 
 def owners(facts: Facts) -> Item:
-    """Whether somebody is responsible."""
+    """Check whether somebody is responsible."""
     found = f"{_counted(facts.owners, 'owner')}, {_counted(facts.admins, 'admin')}."
     cure = "Have the operator name an owner: POST /platform/tenants/:id/members."
     return _item("owners", "Owners", "pass" if facts.owners else "warning", found, cure)
 
 
 def second_factors(facts: Facts) -> Item:
-    """Whether everybody who may administer could show a second factor."""
+    """Check whether everybody who may administer could show a second factor."""
     without = facts.admins_without_factor
     found = f"{without} of {facts.owners + facts.admins} owners and admins have no second factor."
     cure = "Have each of them enrol one: a passkey, or an authenticator under /auth/mfa/totp."
@@ -67,7 +67,7 @@ def second_factors(facts: Facts) -> Item:
 
 
 def request_signing_keys(facts: Facts) -> Item:
-    """Whether requests can be signed, with a key that is not old."""
+    """Check whether requests can be signed, with a key that is not old."""
     made = facts.newest_signing_key
     cure = "Make a new one: POST /tenants/:id/request-signing-keys. The current key keeps working for seven days."
     if made is None:
@@ -77,7 +77,7 @@ def request_signing_keys(facts: Facts) -> Item:
 
 
 def hardening(facts: Facts) -> Item:
-    """Whether the deployment insists on times and signatures of requests."""
+    """Check whether the deployment insists on times and signatures of requests."""
     switches = {
         "SERVICE_REQUIRE_REQUEST_EXPIRY": facts.deployment.require_request_expiry,
         "SERVICE_REQUIRE_AUTH_SIGNATURE": facts.deployment.require_auth_signature,
@@ -93,7 +93,7 @@ def hardening(facts: Facts) -> Item:
 
 
 def empty_policy(facts: Facts) -> Item:
-    """Whether an agent without rules signs everything."""
+    """Check whether an agent without rules signs everything."""
     allows = facts.deployment.empty_policy == "allow"
     found = f"An agent without a hard rule signs {'everything' if allows else 'nothing'}."
     cure = "Have the operator set SERVICE_EMPTY_POLICY=deny."
@@ -101,7 +101,7 @@ def empty_policy(facts: Facts) -> Item:
 
 
 def agents_without_rules(facts: Facts) -> Item:
-    """Whether there are such agents."""
+    """Check whether there are such agents."""
     count = facts.agents_without_hard_rule
     found = f"{_counted(count, 'agent')} without an enabled hard rule."
     cure = "Give each of them a spending limit or another hard rule: PUT /agents/:agentId/policies."
@@ -110,7 +110,7 @@ def agents_without_rules(facts: Facts) -> Item:
 
 
 def app_client_origins(facts: Facts) -> Item:
-    """Whether a production client lists addresses that are not https."""
+    """Check whether a production client lists addresses that are not https."""
     plain = sorted(
         client.id
         for client in facts.app_clients
@@ -124,7 +124,7 @@ def app_client_origins(facts: Facts) -> Item:
 
 
 def app_secrets(facts: Facts) -> Item:
-    """Whether an app client's secret is old."""
+    """Check whether an app client's secret is old."""
     cure = "Rotate it: POST /tenants/:id/app-clients/:clientId/secrets. The old secret keeps working for 24 hours."
     made = facts.oldest_app_secret
     if made is None:
@@ -134,7 +134,7 @@ def app_secrets(facts: Facts) -> Item:
 
 
 def approvals_expire(facts: Facts) -> Item:
-    """Whether what nobody decides on ends by itself."""
+    """Check whether what nobody decides on ends by itself."""
     seconds = facts.judging.auto_expire_seconds
     found = f"An approval waits for {seconds} seconds." if seconds else "Approvals never expire."
     cure = "Set approvalConfig.autoExpireSeconds in PUT /tenants/:id/config."
@@ -142,7 +142,7 @@ def approvals_expire(facts: Facts) -> Item:
 
 
 def uncovered_effects(facts: Facts) -> Item:
-    """Whether what no rule can judge is signed all the same."""
+    """Check whether what no rule can judge is signed all the same."""
     word = facts.judging.uncovered_effects
     told = {"queue": "waits for a person", "allow": "is signed", "refuse": "is refused"}[word]
     cure = "Set approvalConfig.uncoveredEffects to queue or refuse in PUT /tenants/:id/config."
@@ -151,7 +151,7 @@ def uncovered_effects(facts: Facts) -> Item:
 
 
 def tenant_key(facts: Facts) -> Item:
-    """Whether the tenant's active API key is old."""
+    """Check whether the tenant's active API key is old."""
     cure = "Replace it: POST /tenants/:id/api-keys. The current key keeps working for 24 hours."
     made = facts.oldest_tenant_key
     if made is None:
@@ -161,7 +161,7 @@ def tenant_key(facts: Facts) -> Item:
 
 
 def approver_keys(facts: Facts) -> Item:
-    """Whether votes are given by keys that any program on an approver's machine may ask."""
+    """Check whether votes are given by keys that any program on an approver's machine may ask."""
     count = facts.loose_approver_keys
     found = (
         f"Rules approval-quorum name {_counted(count, 'key')} of localhost, which any program on the approver's "
@@ -174,7 +174,7 @@ def approver_keys(facts: Facts) -> Item:
 
 
 def sso_domain_records(facts: Facts) -> Item:
-    """Whether the record of a domain is missing."""
+    """Check whether the record of a domain is missing."""
     missing = [
         f"{one.domain} (since {clock.iso(one.missing_since)})"
         for one in facts.sso_domains
@@ -186,7 +186,7 @@ def sso_domain_records(facts: Facts) -> Item:
 
 
 def forced_sign_on(facts: Facts) -> Item:
-    """Whether sign-on is asked for, and does not count."""
+    """Check whether sign-on is asked for, and does not count."""
     demanding = [one for one in facts.sso_domains if one.sso_required]
     idle = [
         f"{one.domain} ({_NOT_COUNTING[why]})"
@@ -201,7 +201,7 @@ def forced_sign_on(facts: Facts) -> Item:
 
 
 def public_url(facts: Facts) -> Item:
-    """Whether people and programs come over https."""
+    """Check whether people and programs come over https."""
     parts = urlsplit(facts.deployment.public_url)
     status: Status = "pass"
     if parts.scheme != "https":
@@ -211,7 +211,7 @@ def public_url(facts: Facts) -> Item:
 
 
 def secret_routes(facts: Facts) -> Item:
-    """Whether credential routes may send secrets to very many hosts."""
+    """Check whether credential routes may send secrets to very many hosts."""
     broad = facts.deployment.allow_broad_routes
     found = f"Credential routes for whole top-level domains are {'allowed' if broad else 'refused'}."
     cure = "Have the operator unset SERVICE_ALLOW_BROAD_SECRET_ROUTES."
@@ -219,7 +219,7 @@ def secret_routes(facts: Facts) -> Item:
 
 
 def platform_scopes(facts: Facts) -> Item:
-    """Whether a platform key does only what its scopes say."""
+    """Check whether a platform key does only what its scopes say."""
     scoped = facts.deployment.scoped_platform_keys
     found = f"Scopes of platform keys are {'enforced' if scoped else 'ignored: each key may do everything'}."
     cure = "Have the operator set SERVICE_SCOPED_PLATFORM_KEYS=true."
@@ -252,7 +252,7 @@ CHECKS: Final[tuple[Callable[[Facts], Item], ...]] = (
 
 
 def _age(made: datetime, facts: Facts, most_days: int) -> tuple[Status, str]:
-    """Whether something is too old, and how old it is."""
+    """Check whether something is too old, and how old it is."""
     age = facts.now - made
     return "warning" if age > timedelta(days=most_days) else "pass", f"{_counted(age.days, 'day')} old"
 

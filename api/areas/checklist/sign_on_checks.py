@@ -11,7 +11,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def idp_certificates(facts: Facts) -> Item:
-    """Whether the certificates of the SAML provider go on for a while."""
+    """Check whether the certificates of the SAML provider go on for a while."""
     label, cure = "Certificates of the identity provider", "Add the next certificate: PUT /tenants/:id/saml-sso."
     if facts.saml is None or not facts.saml.enabled:
         return _item("idp-certificates", label, "pass", "No SAML provider is enabled.", cure)
@@ -24,7 +24,7 @@ def idp_certificates(facts: Facts) -> Item:
 
 
 def idp_newcomers(facts: Facts) -> Item:
-    """Whether the identity provider alone makes administrators."""
+    """Check whether the identity provider alone makes administrators."""
     label = "Administrators by groups of the identity provider"
     saml = facts.saml
     made = (
@@ -43,7 +43,7 @@ def idp_newcomers(facts: Facts) -> Item:
 
 
 def idp_keys(facts: Facts) -> Item:
-    """Whether the keys of the OIDC providers are fresh."""
+    """Check whether the keys of the OIDC providers are fresh."""
     late = sorted(name for name, fetched in facts.oidc_keys.items() if fetched is None or facts.now - fetched > _DAY)
     found = (
         f"Keys older than a day, or never fetched: {', '.join(late)}."

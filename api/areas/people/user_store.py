@@ -79,7 +79,7 @@ async def team(pool: Pool, tenant: str, external_id: str | None, limit: int, off
 
 
 async def has_tenant(pool: Pool, tenant: str) -> bool:
-    """Whether there is such a tenant."""
+    """Say whether there is such a tenant."""
     return bool(await pool.fetchval(_HAS_TENANT, tenant))
 
 

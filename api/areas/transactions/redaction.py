@@ -17,7 +17,7 @@ from custody.transactions.types import ListedTransaction, Transaction, Transacti
 
 
 def sees_signatures(caller: Caller) -> bool:
-    """Whether the caller is the agent itself, or may sign or approve."""
+    """Say whether the caller is the agent itself, or may sign or approve."""
     if isinstance(caller, SessionCaller):
         return caller.role in ADMINS
     # An app client is a tenant caller too, and no decider.
@@ -48,5 +48,5 @@ def _without[T: Transaction | ListedTransaction](one: T) -> T:
 
 
 def hash_is_secret(kind: str, status: str, *, broadcast: bool) -> bool:
-    """Whether a transaction's hash would let somebody send it."""
+    """Say whether a transaction's hash would let somebody send it."""
     return of_kind(kind).hash_is_signature and status == "signed" and not broadcast

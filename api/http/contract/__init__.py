@@ -1,1 +1,1 @@
-"""What the contract says, part by part; `api/http/openapi.py` puts it together."""
+"""The contract, part by part; `api/http/openapi.py` puts it together."""

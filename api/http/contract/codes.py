@@ -146,7 +146,7 @@ def _by_status(problems: Iterable[type[CustodyError]]) -> dict[int, dict[str, st
 
 @functools.cache
 def _known(problem: type[CustodyError]) -> tuple[int, str, str]:
-    """What an error says of itself: most of them are those of nearly every route."""
+    """The status, code and meaning of an error: most errors are those of nearly every route."""
     known = problem()
     return errors.status_of(known), known.code, known.message
 
@@ -160,7 +160,7 @@ COMMON: dict[int, dict[str, str]] = {
 
 
 def codes_of(endpoint: Endpoint) -> dict[int, dict[str, str]]:
-    """What each code means, by status."""
+    """The meanings of an endpoint's codes, by status."""
     found = _by_status(_problems(endpoint)) | _INTERNAL
     for status, answer in endpoint.returns.items():
         for code in _own_codes(answer):

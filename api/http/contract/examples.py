@@ -68,7 +68,7 @@ BODIES: dict[str, Any] = {
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What the file holds: bodies by operation, answers by operation and status, refusals by status and code."""
+    """The content of the file: bodies by operation, answers by operation and status, refusals by status and code."""
 
     bodies: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {}

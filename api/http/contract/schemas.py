@@ -134,7 +134,7 @@ def structs_in(types: Iterable[Any]) -> list[type[msgspec.Struct]]:
 
 
 def said_of(struct: type[msgspec.Struct]) -> InContract:
-    """What a struct says of itself in the contract."""
+    """The declaration of a struct for the contract."""
     said = getattr(struct, "contract", None)
     return said if isinstance(said, InContract) else InContract()
 

@@ -1,4 +1,4 @@
-"""What the contract says in sentences: how the API is used as a whole, and what its groups are."""
+"""The prose of the contract: how the API is used as a whole, and what its groups are."""
 
 DESCRIPTION = """\
 Custody lets agents spend money and call APIs without holding a key. It holds their wallets, signs only what their

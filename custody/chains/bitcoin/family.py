@@ -23,7 +23,7 @@ class Bitcoin(SigningFamily):
     order_kinds = ("bitcoin",)
 
     def is_address(self, text: str) -> bool:
-        """Whether it looks like segwit, or is base58 with a checksum that holds."""
+        """Say whether it looks like segwit, or is base58 with a checksum that holds."""
         if _SEGWIT.match(text.lower()):
             return text in (text.lower(), text.upper())
         raw = base58.decode(text)

@@ -64,12 +64,12 @@ def kind_of(script: bytes) -> ScriptKind | None:
 
 
 def is_witness(script: bytes) -> bool:
-    """Whether it is a version and a witness program (BIP-141), of any version."""
+    """Say whether it is a version and a witness program (BIP-141), of any version."""
     return 4 <= len(script) <= 42 and script[1] == len(script) - 2 and (not script[0] or 0x51 <= script[0] <= 0x60)
 
 
 def pushes_alone(script: bytes) -> bool:
-    """Whether a script that begins with OP_RETURN goes on with whole pushes and nothing else."""
+    """Say whether a script that begins with OP_RETURN goes on with whole pushes and nothing else."""
     at = 1
     while at < len(script):
         code = script[at]

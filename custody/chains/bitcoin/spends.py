@@ -190,7 +190,7 @@ def _none_to_sign(own: tuple[OwnInput, ...], keys: _Keys) -> PsbtNoOwnInput:
 
 
 def _is_spendable(one: PsbtInput, key: OwnKey, address_type: AddressType, place: int) -> bool:
-    """Whether an own input asks for nothing but its key's signature; PsbtNoOwnInput where it asks for more."""
+    """Say whether an own input asks for nothing but its key's signature; PsbtNoOwnInput where it asks for more."""
     redeem = redeem_script_of(key.public_key) if address_type == "p2sh-p2wpkh" else None
     if one.redeem_script not in (None, redeem) or one.witness_script is not None:
         raise PsbtNoOwnInput(

@@ -43,7 +43,7 @@ class Evm(WalletFamily):
     )
 
     def is_address(self, text: str) -> bool:
-        """Whether it begins like one; length and checksum are checked by `parse_address`."""
+        """Say whether it begins like one; length and checksum are checked by `parse_address`."""
         return text.startswith(("0x", "0X"))
 
     def parse_address(self, text: str) -> str:

@@ -41,7 +41,7 @@ class Solana(WalletFamily):
     hash_is_signature = True
 
     def is_address(self, text: str) -> bool:
-        """Whether it is 32 bytes in base58."""
+        """Say whether it is 32 bytes in base58."""
         raw = base58.decode(text)
         return raw is not None and len(raw) == _BYTES
 

@@ -56,7 +56,7 @@ class SolanaTransaction(msgspec.Struct, frozen=True):
         return self.message.account_keys[: self.message.header.num_required_signatures]
 
     def renewable(self, ours: Pubkey) -> bool:
-        """Whether a new blockhash spoils nobody else's signature: nobody else signs, or has signed yet."""
+        """Say whether a new blockhash spoils nobody else's signature: nobody else signs, or has signed yet."""
         return all(
             signer == ours or made == UNSIGNED for signer, made in zip(self.signers, self.signatures, strict=True)
         )

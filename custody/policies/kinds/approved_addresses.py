@@ -63,7 +63,7 @@ class ApprovedAddresses(Terms, frozen=True):
         return all(narrow.listed[family] <= wide.listed[family] for family in narrow.listed)
 
     def covers(self) -> Covers:
-        """Whom an order pays or empowers."""
+        """Cover the recipients that an order pays or empowers."""
         return Covers(recipients=True)
 
     def holds(self, tighter: Self) -> bool:

@@ -73,7 +73,7 @@ class EntryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 
 class Constraint(msgspec.Struct, frozen=True):
-    """What a listed call may do; None does not restrict, an empty allowlist permits nobody."""
+    """Limits on a listed call; None does not restrict, an empty allowlist permits nobody."""
 
     recipients: frozenset[str] | None = None
     no_recipients: frozenset[str] | None = None
@@ -105,7 +105,7 @@ class Constraint(msgspec.Struct, frozen=True):
         return self.recipients is not None or bool(self.no_recipients)
 
     def why(self, call: Call, told: Told) -> str:
-        """What a call that is not kept breaks, and what would pass; `told` writes an amount of an asset."""
+        """Say which limit a call breaks, and what would pass; `told` writes an amount of an asset."""
         field = self.broken(call)
         if field == "maxNativeValueWei":
             sent, most = told(call.native_value, EVM_NATIVE), told(self.max_native or 0, EVM_NATIVE)

@@ -38,7 +38,7 @@ class RateLimit(Terms, frozen=True):
         return Wants(rates=True)
 
     def room(self, facts: Facts) -> Room | None:
-        """When enough orders have left each full window; the window that has room last says it."""
+        """Find when enough orders have left each full window; the window that has room last decides."""
         full = [
             Room(_wait(counted, count - most + 1, stays, facts.now), most)
             for most, count, counted, stays in self._windows(facts)

@@ -100,7 +100,7 @@ class SpendingLimit(Terms, frozen=True):
         return (*found, Limit("day", SOLANA_RENT, self.rent_per_day, self.alert_percents))
 
     def wants(self) -> Wants:
-        """What was spent of the asset."""
+        """Ask for what was spent of the asset."""
         return Wants(spend=self._assets())
 
     def _assets(self) -> frozenset[str]:

@@ -77,7 +77,7 @@ class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
     @property
     def of_authority(self) -> bool:
-        """Whether it changes what the signer may authorise."""
+        """True if it changes what the signer may authorise."""
         return any(one is not UNSET for one in (self.permissions, self.policy_ids, self.status, self.signer_type))
 
 
@@ -144,7 +144,7 @@ class QuorumChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
     @property
     def of_authority(self) -> bool:
-        """Whether it changes what the quorum may authorise."""
+        """True if it changes what the quorum may authorise."""
         judged = (self.threshold, self.member_signer_ids, self.member_quorum_ids, self.permissions, self.status)
         return any(one is not UNSET for one in judged)
 
