@@ -234,7 +234,7 @@ def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
 
 
 def _keep_on(app: Sanic[Any, Any], ports: Ports, settings: Settings) -> None:
-    """What goes on beside the requests."""
+    """Run the tasks beside the requests."""
     _keep_figures(app, ports, settings)
     _keep_counts(app, ports)
     _keep_listening(app, ports, settings)

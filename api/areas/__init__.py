@@ -1,1 +1,1 @@
-"""What the api alone runs, an area a folder: use cases, stores and the types of bodies and answers."""
+"""The areas that the api alone runs, one a folder: use cases, stores and the types of bodies and answers."""

@@ -1,4 +1,4 @@
-"""What all agents of a tenant asked for."""
+"""The orders of all agents of a tenant."""
 
 from api.areas.transactions import history
 from api.areas.transactions.history import BadPart

@@ -1,1 +1,1 @@
-"""What may be said to the signer, and the client that says it. The normative page is docs/protocol-signer.md."""
+"""The commands to the signer, and the client that sends them. The normative page is docs/protocol-signer.md."""

@@ -1,4 +1,4 @@
-"""What a command to a worker is, and the one place where it says who may send it and what comes of it.
+"""A command to a worker, and the one place where it says who may send it and what comes of it.
 
 A command is a message with a declaration above it. Derived from the declarations: which messages a socket decodes and
 from which process, who is admitted, what a client may repeat, which audit rows may be written, and the page
@@ -37,7 +37,7 @@ class Command(msgspec.Struct, Generic[R], frozen=True, forbid_unknown_fields=Tru
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """What is declared of one command."""
+    """The declaration of one command."""
 
     # On more than one: what every worker answers for itself.
     workers: frozenset[WorkerName]
@@ -106,7 +106,7 @@ def command[C: type[Command[Any]]](  # noqa: PLR0913 - this is the declaration i
 
 
 def declaration_of(kind: type[Command[Any]]) -> Declaration:
-    """What a command declares."""
+    """Find the declaration of a command."""
     return _DECLARED[kind]
 
 

@@ -1,4 +1,4 @@
-"""What every worker answers for itself."""
+"""The commands that every worker answers for itself."""
 
 import msgspec
 
@@ -28,7 +28,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Resealed(msgspec.Struct, frozen=True, tag=True):
-    """What a batch of a rotation came to, and the table and place of the next one; no table: it was the last."""
+    """The result of one batch of a rotation, and the table and place of the next one; no table: it was the last."""
 
     table: str | None
     after: list[str] | None

@@ -1,4 +1,4 @@
-"""What travels around a command: the greeting, the request, and its reply. Normative text: docs/protocol-signer.md.
+"""The frames around a command: the greeting, the request, and its reply. Normative text: docs/protocol-signer.md.
 
 Strict: an unknown field, message or version is refused.
 """
@@ -36,7 +36,7 @@ class Request[C](msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Failed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What did not happen, as one of a few kinds, with a sentence for people and a code for programs."""
+    """A failure, as one of a few kinds, with a sentence for people and a code for programs."""
 
     kind: Kind
     code: str

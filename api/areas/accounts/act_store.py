@@ -23,7 +23,7 @@ _TRIES: Final = 3
 
 
 class Done[T](msgspec.Struct, frozen=True):
-    """What an act came to, and what the audit trail is told of it."""
+    """The outcome of an act, and its audit row."""
 
     answer: T
     action: str
@@ -52,7 +52,7 @@ async def once[T](
 
 
 async def earlier[T](pool: Pool, caller: TenantCaller, shape: type[T]) -> Answered[T] | None:
-    """What a request with this key was answered before, if there was one; IdempotencyMismatch if it was another."""
+    """Find the earlier answer to a request with this key; IdempotencyMismatch if that was another request."""
     if (key := caller.idempotency) is None:
         return None
     async with pool.acquire() as connection:

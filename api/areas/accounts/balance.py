@@ -1,4 +1,4 @@
-"""What the wallets of an account hold: every wallet on every chain at once, so none waits for another one's node."""
+"""The holdings of an account's wallets: every wallet on every chain at once, so none waits for another one's node."""
 
 import asyncio
 from collections.abc import Sequence

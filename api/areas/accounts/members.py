@@ -1,4 +1,4 @@
-"""Which wallets an account is to have, and who is assigned to it: read from what a caller sent, and checked."""
+"""The wallets and assignments of an account: read from what a caller sent, and checked."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Assignments(msgspec.Struct, frozen=True):
-    """Who is assigned to an account, as columns; UNSET where nothing was sent."""
+    """The assignments of an account, as columns; UNSET where nothing was sent."""
 
     owner_user_ids: Any = UNSET
     additional_signer_ids: Any = UNSET
@@ -103,7 +103,7 @@ def members(found: Sequence[Wanted], standings: Mapping[str, Standing], *, plann
 
 
 def assignments(body: AccountChangeBody) -> Assignments:
-    """Who a body assigns, each once; BadAssignment."""
+    """Read the assignments of a body, each once; BadAssignment."""
     return Assignments(
         _assigned("ownerUserIds", body.owner_user_ids, body.owner_user_ids_),
         _assigned("additionalSignerIds", body.additional_signer_ids, body.additional_signer_ids_),
@@ -136,7 +136,7 @@ async def check_assigned(scope: Scope, agents: Sequence[str], signers: Sequence[
 
 
 def checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """What a caller keeps with a row, or what is wrong with it."""
+    """Return a caller's metadata, or raise what is wrong with it."""
     if "authorization" in metadata:
         raise MetadataReserved(fields=["metadata.authorization"])
     if len(msgspec.json.encode(metadata)) > MAX_METADATA_BYTES:

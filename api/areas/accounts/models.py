@@ -31,7 +31,7 @@ class Account(Model):
     members: fields.ReverseRelation["Membership"]
 
     class Meta:
-        """Where its rows are, and their order."""
+        """The table of its rows, and their order."""
 
         table = "accounts"
         ordering = ("-created_at", "id")
@@ -51,7 +51,7 @@ class Membership(Model):
     created_at = fields.DatetimeField()
 
     class Meta:
-        """Where its rows are, and their order."""
+        """The table of its rows, and their order."""
 
         table = "account_wallets"
         ordering = ("place",)
@@ -72,7 +72,7 @@ class Aggregation(Model):
     updated_at = fields.DatetimeField()
 
     class Meta:
-        """Where its rows are, and their order."""
+        """The table of its rows, and their order."""
 
         table = "account_aggregations"
         ordering = ("-created_at", "id")

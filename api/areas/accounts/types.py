@@ -176,14 +176,14 @@ class NewAggregationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class AccountQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which page of a list."""
+    """The page of a list that is asked for."""
 
     limit: Annotated[int, Meta(ge=1, le=100), described("Maximum number of items.")] = 50
     offset: Annotated[Offset, described("Number of items to skip.")] = 0
 
 
 class BalanceQuery(msgspec.Struct, frozen=True, rename="camel"):
-    """Which chain, every configured one if none is named; and which tokens, addresses with commas between."""
+    """The chain, every configured one if none is named; and the tokens, addresses with commas between."""
 
     chain_id: Annotated[ChainId | None, described("The chain; without it every configured one that has a node.")] = None
     tokens: Annotated[
@@ -323,7 +323,7 @@ class AccountList(msgspec.Struct, frozen=True):
 
     @property
     def page_of(self) -> tuple[int, int]:
-        """How many rows are here, and how many there are."""
+        """Return the number of rows here, and of all rows."""
         return len(self.accounts), self.total
 
 
@@ -365,7 +365,7 @@ class AggregationList(msgspec.Struct, frozen=True):
 
     @property
     def page_of(self) -> tuple[int, int]:
-        """How many rows are here, and how many there are."""
+        """Return the number of rows here, and of all rows."""
         return len(self.aggregations), self.total
 
 

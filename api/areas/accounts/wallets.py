@@ -1,4 +1,4 @@
-"""What the wallets of an account are and can do, from rows of agents. No I/O."""
+"""Kinds and capabilities of an account's wallets, from rows of agents. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -133,7 +133,7 @@ def owner_of(agent: str) -> str | None:
 
 
 def capabilities_of(wallets: Sequence[AccountWallet]) -> list[str]:
-    """What any of the wallets can do."""
+    """List the capabilities of any of the wallets."""
     return [one for one in CAPABILITIES if any(one in wallet.capabilities for wallet in wallets)]
 
 

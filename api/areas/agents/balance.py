@@ -15,7 +15,7 @@ from custody.protocol.signer.refusals import UnknownChain
 
 
 class ChainQuery(msgspec.Struct, frozen=True, rename="camel"):
-    """Which chain; the server's active one if none is named."""
+    """The chain; the server's active one if none is named."""
 
     chain_id: Annotated[ChainId | None, described("The chain; without it the active one of the deployment.")] = None
 

@@ -34,7 +34,7 @@ class AgentChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 
 class AgentQuery(Page, frozen=True, kw_only=True, rename="camel"):
-    """Which of the tenant's agents."""
+    """The tenant's agents to list."""
 
     platform_id: Annotated[
         DisplayName | None,

@@ -1,4 +1,4 @@
-"""What a search for audit rows may ask for, beyond what the shapes of its parameters say. Pure."""
+"""The limits of a search for audit rows, beyond the shapes of its parameters. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Path(msgspec.Struct, frozen=True):
 
     @property
     def needle(self) -> str:
-        """What the metadata's own text must contain if the value does stand there; cheap to look for first."""
+        """The text that the metadata must contain if the value does stand there; cheap to look for first."""
         return msgspec.json.encode(self.text)[1:-1].decode()
 
 

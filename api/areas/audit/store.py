@@ -76,7 +76,7 @@ class Sealed(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Which of the rows: at most `limit`, and what fits into a page or a file; behind some, or with a lower seq."""
+    """A part of the rows: at most `limit`, and what fits into a page or a file; behind some, or with a lower seq."""
 
     offset: int
     limit: int
@@ -92,7 +92,7 @@ class Rows[T](msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """How many rows were counted, whether that is all, and whether of the whole log instead of what is below."""
+    """A count of rows, whether that is all, and whether of the whole log instead of what is below."""
 
     rows: int
     exact: bool
@@ -113,7 +113,7 @@ class TooWide(Exception):
 
 
 async def first_seq(connection: Connection, tenant: str) -> int:
-    """Where the rows of this tenant begin, if there was another under its id."""
+    """Find where the rows of this tenant begin, if there was another under its id."""
     return await connection.fetchval(_BEGAN, tenant) or 0
 
 
@@ -140,7 +140,7 @@ async def page(connection: Connection, tenant: str, wanted: Wanted, part: Part) 
 
 
 async def count(connection: Connection, tenant: str, wanted: Wanted, most: int, *, below: int | None = None) -> Counted:
-    """How many rows there are, counting no further than `most`; all rows of a tenant are known without counting."""
+    """Count the rows, no further than `most`; all rows of a tenant are known without counting."""
     if wanted.everything and (known := await _count_all(connection, tenant)) is not None:
         return Counted(known, exact=True, everything=True)
     found = await _visible(connection, tenant, wanted)
@@ -206,7 +206,7 @@ async def checkpoints(connection: Connection, tenant: str, above: int, limit: in
 
 
 async def count_checkpoints(connection: Connection, tenant: str, above: int, bound: Bound) -> Total:
-    """How many of them there are."""
+    """Count them."""
     counted = bound.query("FROM audit_checkpoints WHERE tenant_id = $1 AND size > $2")
     return bound.total(await connection.fetchval(counted, tenant, above))
 
@@ -333,7 +333,7 @@ class _Statement:
         )
 
     def rows(self, wanted: Wanted, most: int) -> str:
-        """What to select the newest `most` from; with metadata they are looked for in as many as we read."""
+        """Name the source of the newest `most`; with metadata they are looked for in as many as we read."""
         newest = self.newest(MOST_READ if wanted.paths else most)
         return f"({newest}) a WHERE true{self.says(wanted)}"
 

@@ -17,7 +17,7 @@ _Cursor = Annotated[str, Meta(min_length=1, max_length=18, pattern=r"^(0|[1-9][0
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which rows; all that is given must hold. `metadata.<path>` is compared as text."""
+    """The rows to find; all that is given must hold. `metadata.<path>` is compared as text."""
 
     action: Annotated[_Action | None, described("Exactly this action, such as `tx.signed`.")] = None
     action_prefix: Annotated[_Action | None, described("Actions that begin so, such as `tx.`.")] = None
@@ -33,7 +33,7 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AuditQuery(AuditFilter, frozen=True, kw_only=True, rename="camel"):
-    """Which rows, and which page of them."""
+    """The rows to find, and the page of them."""
 
     page: Annotated[int, Meta(ge=1, le=5000), described("Number of the page, from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=200), described("Number of rows on a page.")] = 50
@@ -41,7 +41,7 @@ class AuditQuery(AuditFilter, frozen=True, kw_only=True, rename="camel"):
 
 
 class AuditExportQuery(AuditFilter, frozen=True, kw_only=True, rename="camel"):
-    """Which rows, in which form, and where to go on. `since`: the size of a checkpoint that one already has."""
+    """Rows to export, their form, and the place to go on. `since`: the size of a checkpoint that one already has."""
 
     format: Annotated[Literal["csv", "ndjson"], described("The form of the file.")] = "ndjson"
     cursor: Annotated[_Cursor | None, described("`X-Next-Cursor` of the part before.")] = None

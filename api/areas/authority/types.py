@@ -1,4 +1,4 @@
-"""What callers ask of lists of signers and key quorums."""
+"""The queries of lists of signers and key quorums."""
 
 from typing import Annotated
 

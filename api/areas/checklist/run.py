@@ -15,7 +15,7 @@ async def run(ports: Ports, tenant: str) -> Checklist:
 
 
 def told(tenant: str, facts: Facts) -> Checklist:
-    """What the facts come to."""
+    """Sum up the facts."""
     items = [check(facts) for check in CHECKS]
     found = Counter(item.status for item in items)
     summary = Summary(found["pass"], found["warning"], found["fail"])

@@ -46,7 +46,7 @@ SELECT (SELECT c.judging FROM tenant_config c WHERE c.tenant_id = $1) AS judging
 
 
 async def facts(pool: Pool, tenant: str, deployment: Deployment) -> Facts:
-    """What the checklist looks at, in one statement."""
+    """Read the facts of the checklist, in one statement."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(_FACTS, tenant, _SOFT)
     return Facts(

@@ -1,4 +1,4 @@
-"""What the checklist looks at, and what it says."""
+"""The facts that the checklist looks at, and its answer."""
 
 from collections.abc import Mapping
 from datetime import datetime

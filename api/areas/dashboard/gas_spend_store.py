@@ -45,7 +45,7 @@ _HAS_TENANT = "SELECT EXISTS (SELECT FROM tenants WHERE id = $1)"
 
 
 class Range(msgspec.Struct, frozen=True):
-    """Which orders count; `wallets` None: of every agent."""
+    """The orders that count; `wallets` None: of every agent."""
 
     begin: datetime
     end: datetime
@@ -60,7 +60,7 @@ class Wallets(msgspec.Struct, frozen=True):
 
 
 async def wallets(pool: Pool, tenant: str, ids: Sequence[str], external_ids: Sequence[str]) -> Wallets | None:
-    """What the ids mean in a tenant; None if there is no such tenant."""
+    """Find the wallets that the ids mean in a tenant; None if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         if not await connection.fetchval(_HAS_TENANT, tenant):
             return None

@@ -1,4 +1,4 @@
-"""What the wallets of a tenant paid to networks, as the operator asks for it."""
+"""The fees that a tenant's wallets paid to networks, as the operator asks for them."""
 
 from typing import Annotated, Literal
 
@@ -42,7 +42,7 @@ class WalletAmbiguous(Conflict):
 
 
 class GasSpendQuery(Page, frozen=True, kw_only=True):
-    """Whose fees, and when; limit and offset are for the entries, and the totals are of all of them."""
+    """The wallets and the time of the fees; limit and offset are for the entries, and the totals are of all of them."""
 
     tenant_id: Annotated[TenantId, described("The tenant.")]
     wallet_ids: Annotated[
@@ -98,5 +98,5 @@ class GasSpend(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     @property
     def page_of(self) -> tuple[int, int]:
-        """How many rows are here, and how many there are."""
+        """Return the number of rows here, and of all rows."""
         return len(self.entries), self.count

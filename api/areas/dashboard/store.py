@@ -44,7 +44,7 @@ SELECT count(*) FROM approvals
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What one look at an agent finds; `budgets` has the spend of a day and of a week by asset."""
+    """The findings of one look at an agent; `budgets` has the spend of a day and of a week by asset."""
 
     spent: list[Any]
     budgets: dict[str, tuple[int, int]]

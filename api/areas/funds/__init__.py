@@ -1,1 +1,1 @@
-"""What a wallet holds: native coins and tokens, and what they are worth by the operator's own list of prices."""
+"""The holdings of a wallet: native coins and tokens, and their worth by the operator's own list of prices."""

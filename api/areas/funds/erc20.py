@@ -32,7 +32,7 @@ def token_address(text: str) -> str:
 
 
 async def held(rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str]) -> list[Held]:
-    """What an address holds of each token, in the order of the tokens."""
+    """Read an address' balance of each token, in the order of the tokens."""
     gate = asyncio.Semaphore(_AT_ONCE)
     return await asyncio.gather(*(_held(rpc, chain, owner, token, gate) for token in tokens))
 

@@ -1,4 +1,4 @@
-"""What an agent holds on one chain, as far as nodes tell. Decision 0032.
+"""The holdings of an agent on one chain, as far as nodes tell. Decision 0032.
 
 Best effort: what no node tells is null with a note beside it, and the rest is answered all the same.
 """
@@ -52,7 +52,7 @@ class TokenReader(Protocol):
         """The address of a token in its one spelling, or BadToken."""
 
     async def held(self, rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str], /) -> list[Held]:
-        """What a wallet holds of the tokens named, or of all it has where a node can tell."""
+        """Read a wallet's balances of the tokens named, or of all that a node can tell."""
 
 
 # Which tokens a wallet of a family holds; none where a family has no tokens.
@@ -60,7 +60,7 @@ TOKENS: Final[Mapping[str, TokenReader]] = {"evm": erc20, "solana": spl}
 
 
 class Holdings(msgspec.Struct, frozen=True):
-    """What an address holds on one chain, as far as nodes tell."""
+    """The holdings of an address on one chain, as far as nodes tell."""
 
     native: Held
     tokens: list[Held]
@@ -120,7 +120,7 @@ async def _found(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
 
 
 async def holdings(ports: Ports, tenant: str, chain: Chain, address: str, named: Sequence[str]) -> Holdings:
-    """What an address holds on a chain: the coin, and the tokens named, or all it has where a node can tell."""
+    """Read an address' holdings on a chain: the coin, and the tokens named, or all that a node can tell."""
     tokens = TOKENS.get(chain.family)
     native, held, notes = Held(""), [Held(token) for token in named], []
     share = await ports.node_shares.of(ports.pool, tenant)

@@ -1,4 +1,4 @@
-"""What a Solana wallet holds of SPL tokens, summed over its accounts of each mint.
+"""The holdings of a Solana wallet in SPL tokens, summed over its accounts of each mint.
 
 A mint has no symbol of its own; what calls itself one is somebody's page, so the symbol is unknown.
 """
@@ -59,7 +59,7 @@ def token_address(text: str) -> str:
 
 
 async def held(rpc: Rpc, chain: Chain, owner: str, mints: Sequence[str]) -> list[Held]:
-    """What a wallet holds: of the mints named, or of all it has; raises RpcUnavailable when no node answers."""
+    """Read a wallet's balances of the mints named, or of all; raises RpcUnavailable when no node answers."""
     filters = [{"mint": mint} for mint in mints] or [{"programId": program} for program in PROGRAMS]
     answers = await rpc.batch(
         chain.rpc_urls, [("getTokenAccountsByOwner", [owner, wanted, _PARSED]) for wanted in filters]

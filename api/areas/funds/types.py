@@ -21,7 +21,7 @@ class TooManyTokens(Invalid):
 
 
 class FundsQuery(msgspec.Struct, frozen=True, rename="camel"):
-    """Which chain, the server's active one if none is named; and which tokens, addresses with commas between."""
+    """The chain, the server's active one if none is named; and the tokens, addresses with commas between."""
 
     chain_id: Annotated[ChainId | None, described("The chain; without it the active one of the deployment.")] = None
     tokens: Annotated[

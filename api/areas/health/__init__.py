@@ -1,1 +1,1 @@
-"""Whether everything that is needed to sign is there."""
+"""Readiness: everything that is needed to sign is there."""

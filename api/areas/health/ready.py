@@ -1,4 +1,4 @@
-"""What `/ready` looks at: each part with its own answer, so that an operator sees which one is missing."""
+"""The probes of `/ready`: each part with its own answer, so that an operator sees which one is missing."""
 
 import asyncio
 from typing import Annotated, Any, Literal
@@ -71,7 +71,7 @@ async def _database(ports: Ports) -> tuple[bool, bool]:
 
 
 async def _jobs(ports: Ports) -> dict[str, dict[str, str | None]]:
-    """When each job last ended well: told, never judged, for what matters less than signing must not stop it."""
+    """Report when each job last ended well, and never judge: a job matters less than signing and must not stop it."""
     try:
         ended = await in_time(store.jobs(ports.pool), _SECONDS)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):

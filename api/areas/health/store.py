@@ -12,6 +12,6 @@ async def schema_version(pool: Pool) -> tuple[str, str]:
 
 
 async def jobs(pool: Pool) -> dict[str, dt.datetime | None]:
-    """When each job last ended well."""
+    """Read when each job last ended well."""
     rows = await pool.fetch("SELECT name, last_success_at FROM jobs ORDER BY name")
     return {row["name"]: row["last_success_at"] for row in rows}

@@ -1,4 +1,4 @@
-"""What clients send to import a private key."""
+"""The bodies that import a private key."""
 
 from typing import Annotated
 

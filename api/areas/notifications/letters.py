@@ -1,4 +1,4 @@
-"""What is mailed beside codes: plain text, and the same as simple HTML.
+"""The mails beside codes: plain text, and the same as simple HTML.
 
 A name that somebody chose is quoted on a line of its own: it may hold anything but control characters, an address to
 click on too, and must not read as one of our sentences.

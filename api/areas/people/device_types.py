@@ -1,4 +1,4 @@
-"""What devices send and get, in the words of RFC 8628: the one place where names have underscores."""
+"""The bodies and answers of devices, in the words of RFC 8628: the one place where names have underscores."""
 
 from typing import Annotated, ClassVar, Literal
 

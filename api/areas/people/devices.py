@@ -94,7 +94,7 @@ def _native(headers: NativeHeaders, body: DeviceCodeBody | DeviceTokenBody) -> t
 
 
 def _one(left: str | None, right: str | None) -> str | None:
-    """What was said in one of two places; it may be said in both if it is the same."""
+    """Take a value from one of two places; it may stand in both if it is the same."""
     if left is not None and right is not None and left != right:
         raise InvalidRequest("The request names it in two places with different values.")
     return left if left is not None else right

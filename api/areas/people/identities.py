@@ -1,4 +1,4 @@
-"""What a person signs in with: linked by what they prove."""
+"""The identities of a person: linked by what they prove."""
 
 import msgspec
 

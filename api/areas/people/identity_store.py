@@ -23,7 +23,7 @@ class _Judging(msgspec.Struct, frozen=True):
 
 
 async def all_of(pool: Pool, user: str, page: Page) -> Listed[LinkedIdentity]:
-    """What a person signs in with, beside passkeys, the newest first."""
+    """List a person's identities, beside passkeys, the newest first."""
     rows = await pool.fetch("SELECT * FROM user_identities($1)", user)
     return cut([_identity(row) for row in rows], page)
 

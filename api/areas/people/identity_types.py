@@ -1,4 +1,4 @@
-"""What people sign in with, and a tenant's wallet policy, as callers send and see them."""
+"""People's identities, and a tenant's wallet policy, as callers send and see them."""
 
 from typing import Annotated, Literal
 
@@ -93,7 +93,7 @@ class WalletViolations(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def page_of(self) -> tuple[int, int]:
-        """How many rows are here, and how many there are."""
+        """Return the number of rows here, and of all rows."""
         return len(self.violations), self.total
 
 

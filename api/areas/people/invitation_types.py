@@ -48,7 +48,7 @@ class InvitationList(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def page_of(self) -> tuple[int, int]:
-        """How many rows are here, and how many there are."""
+        """Return the number of rows here, and of all rows."""
         return len(self.invitations), self.total
 
 

@@ -25,7 +25,7 @@ _parts = msgspec.json.Decoder(list[str]).decode
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """Who is meant; `head` only of an account at a tenant's own provider."""
+    """The person who is meant; `head` only of an account at a tenant's own provider."""
 
     by: By
     value: str
@@ -51,7 +51,7 @@ def wallet(kind: str | None, subject: str | None) -> tuple[str | None, WalletCha
 
 
 def of_account(provider: str, account: str, tenant: str | None) -> Selector:
-    """Who has an account at a provider; OneIdentity where that means nobody in particular."""
+    """Select the person with an account at a provider; OneIdentity where that means nobody in particular."""
     if provider in _BY_PROVIDER:
         return Selector(_BY_PROVIDER[provider], account)
     name, _, ident = provider.partition(":")

@@ -45,7 +45,7 @@ _SELECTORS: Final = (
 
 
 async def by_any(ports: Ports, query: LookupQuery) -> FoundUser:
-    """Whom exactly one selector means; OneIdentity without one, or with two."""
+    """Find the person whom exactly one selector means; OneIdentity without one, or with two."""
     given = [name for name in _SELECTORS if getattr(query, name) is not None]
     if (query.provider is None) != (query.provider_account_id is None):
         missing = "provider" if query.provider is None else "providerAccountId"
@@ -56,27 +56,27 @@ async def by_any(ports: Ports, query: LookupQuery) -> FoundUser:
 
 
 async def by_email(ports: Ports, body: ByEmailBody) -> FoundUser:
-    """Who signs in with an address."""
+    """Find the person who signs in with an address."""
     return await _found(ports, body.tenant_id, _email(body.email))
 
 
 async def by_phone(ports: Ports, body: ByPhoneBody) -> FoundUser:
-    """Whose second factor is a number."""
+    """Find the person whose second factor is a number."""
     return await _found(ports, body.tenant_id, _phone(body.phone))
 
 
 async def by_wallet(ports: Ports, body: ByWalletBody) -> FoundUser:
-    """Who signs in with a wallet."""
+    """Find the person who signs in with a wallet."""
     return await _found(ports, body.tenant_id, _wallet(body.wallet_address))
 
 
 async def by_smart_wallet(ports: Ports, body: BySmartWalletBody) -> FoundUser:
-    """Who signs in with a contract wallet."""
+    """Find the person who signs in with a contract wallet."""
     return await _found(ports, body.tenant_id, _contract(body.smart_wallet_id))
 
 
 async def by_external_id(ports: Ports, body: ExternalIdBody) -> FoundUser:
-    """Whose wallet has an external id in a tenant."""
+    """Find the person whose wallet has an external id in a tenant."""
     return await _found(ports, body.tenant_id, Selector("external_id", external_id(body.needed)))
 
 

@@ -14,7 +14,7 @@ class SessionRevoked(Unauthenticated):
 
 
 async def current(ports: Ports, caller: SessionCaller) -> CurrentSession:
-    """Who is signed in, where, and where else."""
+    """Show the signed-in person, this session, and the others."""
     memberships = await store.memberships(ports.pool, caller.user, caller.tenant)
     here = next((one for one in memberships if one.tenant_id == caller.tenant), None)
     if here is None:

@@ -26,7 +26,7 @@ class _Judging(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What a session may still do: the role of this moment, the tenant's policy, the factors there are.
+    """The present rights of a session: the role of this moment, the tenant's policy, the factors there are.
 
     `mfa_counts_from` is the earliest moment (Unix seconds) at which a factor counts that was shown; None: none does.
     """

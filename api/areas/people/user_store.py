@@ -36,7 +36,7 @@ _pairs = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
 
 async def find(pool: Pool, tenant: str | None, selector: Selector) -> list[PlatformUser]:
-    """Whom a selector means: nobody, one person, or two where it is ambiguous."""
+    """Find the people whom a selector means: nobody, one person, or two where it is ambiguous."""
     rows = await pool.fetch(_FIND, tenant, selector.by, selector.value, selector.head)
     return [_person(row, PlatformUser) for row in rows]
 

@@ -163,7 +163,7 @@ class BySmartWalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class LookupQuery(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Who is meant, in exactly one way; with a tenant only one of its members."""
+    """The person who is meant, in exactly one way; with a tenant only one of its members."""
 
     email: Annotated[EmailText | None, described("The address that they sign in with.")] = None
     phone: Annotated[PhoneText | None, described("The number (E.164) of their second factor.")] = None
@@ -186,7 +186,7 @@ class LookupQuery(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class TenantUsersQuery(Page, frozen=True, rename="camel", kw_only=True):
-    """Which members; without an external id all of them."""
+    """The members to list; without an external id all of them."""
 
     wallet_external_id: Annotated[
         ExternalIdWords | None, described("Only the member whose wallet has this external id in the tenant.")
@@ -290,7 +290,7 @@ class ForceBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UsersQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which users, and how many of them."""
+    """The users to list, and their number."""
 
     search: Annotated[
         Annotated[str, Meta(min_length=2, max_length=254)] | None,

@@ -1,4 +1,4 @@
-"""Which credential route a request would fall to, and why, by the rules that the proxy itself uses."""
+"""The credential route that a request would fall to, and the reason, by the rules that the proxy itself uses."""
 
 import asyncio
 

@@ -54,7 +54,7 @@ def _fields(body: NewCredentialRouteBody) -> RouteFields:
 
 
 def _changes(body: CredentialRouteChangeBody) -> dict[str, Any]:
-    """What is to change as it will be stored, or InvalidRoute for a field that is wrong in any route.
+    """Return the changes as they will be stored, or raise InvalidRoute for a field that is wrong in any route.
 
     What the operator forbids and what does not fit together only the signer can say: it knows what stands already.
     """

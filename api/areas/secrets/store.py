@@ -34,7 +34,7 @@ _fields = msgspec.json.Decoder(credentials.RouteFields).decode
 
 
 class Candidates(msgspec.Struct, frozen=True):
-    """What decides over an agent's request: whether it may ask at all, and the routes in the order of their trial."""
+    """The basis to decide an agent's request: whether it may ask at all, and the routes in the order of their trial."""
 
     agent_frozen: bool
     tenant_frozen: bool
@@ -94,7 +94,7 @@ async def route(pool: Pool, tenant: str, route_id: str) -> CredentialRoute:
 
 
 async def candidates(pool: Pool, ref: AgentRef) -> Candidates:
-    """What the proxy knows when this agent asks; AgentAbsent if there is none."""
+    """Read what the proxy knows when this agent asks; AgentAbsent if there is none."""
     async with tenant_scope(pool, ref.tenant) as connection:
         standing = await connection.fetchrow(_STANDING, ref.tenant, ref.agent)
         if standing is None:

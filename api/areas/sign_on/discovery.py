@@ -1,4 +1,4 @@
-"""What an issuer says of itself (OpenID Connect Discovery 1.0), asked once, when an administrator saves a provider.
+"""An issuer's own metadata (OpenID Connect Discovery 1.0), asked once, when an administrator saves a provider.
 
 What was left out is filled from it, and what was given must agree; afterwards nothing changes by itself but the keys.
 """

@@ -45,7 +45,7 @@ async def put(ports: Ports, caller: SessionCaller, body: OidcProvidersBody) -> A
 
 
 def _check_before(providers: Sequence[OidcProviderBody], public_url: str) -> None:
-    """What can be said without asking anybody."""
+    """Check what can be checked without asking anybody."""
     seen: set[str] = set()
     for index, provider in enumerate(providers):
         try:

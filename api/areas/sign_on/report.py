@@ -1,4 +1,4 @@
-"""What an administrator's try came to, as a page for the browser in which it ended."""
+"""The result of an administrator's test, as a page for the browser in which it ended."""
 
 import html
 from collections.abc import Iterator

@@ -49,7 +49,7 @@ async def came_back(ports: Ports, origin: Origin, tenant: str, cookies: SamlCook
 
 
 async def metadata(ports: Ports, tenant: str) -> Document:
-    """What a tenant's identity provider is told of this service; of any tenant, for it tells nothing of one."""
+    """Describe this service for a tenant's identity provider; of any tenant, for it tells nothing of one."""
     public_url = ports.deployment.public_url
     text = service_provider(entity_id(public_url, tenant), acs_url(public_url, tenant))
     return Document(text, METADATA, name="custody-metadata.xml")

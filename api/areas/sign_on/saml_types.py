@@ -1,4 +1,4 @@
-"""What a tenant's administrators see of its SAML provider, and the form that the provider's page sends."""
+"""A tenant's SAML provider as its administrators see it, and the form that the provider's page sends."""
 
 from typing import Annotated
 

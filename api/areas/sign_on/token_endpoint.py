@@ -20,7 +20,7 @@ _DEPLOYMENT = "platform"
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What the provider said of the person, or why it said nothing."""
+    """The provider's statement on the person, or why it made none."""
 
     id_token: str | None = None
     profile: str | None = None

@@ -1,4 +1,4 @@
-"""What browsers and clients send on their way through an identity provider."""
+"""The queries and bodies of browsers and clients on their way through an identity provider."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ class ProviderUnknown(NotFound):
 
 
 class FlowCookies(msgspec.Struct, frozen=True, rename={"flow": "custody-flow"}):
-    """Which browser this is, for the few minutes of a sign-in."""
+    """The cookies that mark this browser for the few minutes of a sign-in."""
 
     flow: Annotated[str, described("Set by the route where the sign-in began.")] = ""
 
@@ -49,7 +49,7 @@ class SamlCookies(msgspec.Struct, frozen=True, rename={"flow": "custody-saml"}):
 
 
 class SignOnQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the browser goes afterwards, and the challenge of the client's verifier (RFC 7636)."""
+    """The address that the browser goes to afterwards, and the challenge of the client's verifier (RFC 7636)."""
 
     redirect_uri: Annotated[Text, described("Address for the code, from the list of the app client.")] = ""
     code_challenge: Annotated[Text, described("SHA-256 of the verifier in base64url, 43 characters.")] = ""
@@ -86,7 +86,7 @@ class OAuthQuery(OidcQuery, frozen=True, kw_only=True):
 
 
 class CallbackQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What the identity provider sends back by way of the browser."""
+    """The identity provider's answer by way of the browser."""
 
     state: Annotated[Text, described("The state with which the browser left.")] = ""
     code: Annotated[Text, described("The provider's code.")] = ""

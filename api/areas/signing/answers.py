@@ -1,4 +1,4 @@
-"""What a signing route answers for an order of its kind: fields of `Released` in `api/areas/signing/types.py`."""
+"""The answer of a signing route for an order of its kind: fields of `Released` in `api/areas/signing/types.py`."""
 
 from typing import Annotated
 

@@ -15,7 +15,7 @@ from custody.protocol.signer.bitcoin import FindBitcoinAddress, FoundBitcoinAddr
 
 
 class AddressQuery(msgspec.Struct, frozen=True, rename="camel"):
-    """Which address is asked for."""
+    """The address that is asked for."""
 
     wallet_scope: Annotated[WalletScopeText, described("`bitcoin:<network>:<type>:<account>:<change>:<index>`.")]
 

@@ -167,7 +167,7 @@ def _stays(stays: IntentStays) -> Executed:
 
 
 async def _prepared(ports: Ports, tenant: str, intent: Intent) -> Preparation:
-    """What a node suggests for what is about to be signed; nothing for what is not."""
+    """Ask a node about what is about to be signed; nothing for what is not."""
     if intent.status != "authorized" or intent.intent_type not in payloads.SIGNING:
         return Preparation()
     order = payloads.read(intent.intent_type, intent.payload)

@@ -1,4 +1,4 @@
-"""What a node is asked before the signer: never trusted, and never needed to refuse or queue."""
+"""The questions to a node before the signer's turn: never trusted, and never needed to refuse or queue."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class RpcUnavailable(UpstreamFailed):
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a node said, or why it gave no reason; the signer decides whether that matters."""
+    """A node's suggestion, or why there is none; the signer decides whether that matters."""
 
     prepared: Prepared | None = None
     problem: CustodyError | None = None
 
 
 async def prepare(ports: Ports, tenant: str, order: Asked, sender: Callable[[str], Awaitable[str]]) -> Preparation:
-    """What a node of the order's chain suggests; `sender` finds the address of the wallet of a family."""
+    """Ask a node of the order's chain; `sender` finds the address of the wallet of a family."""
     if isinstance(order, TransferOrder):
         order = transfers.transaction(order)
     batch: tuple[EvmOrder, ...] = ()

@@ -1,4 +1,4 @@
-"""What is asked about an order before it is signed, where callers write it otherwise than it is judged."""
+"""Questions about an order before it is signed, where callers write it otherwise than it is judged."""
 
 from typing import Annotated
 
@@ -39,7 +39,7 @@ QuestionBody = EvmQuestion | TypedDataSimulation | SolanaQuestion | TransferQues
 
 
 def question_of(body: QuestionBody) -> Question:
-    """What is asked, as it is judged."""
+    """Build the question as it is judged."""
     if isinstance(body, MessageSimulation):
         return message_question(body.request)
     return TypedDataQuestion(body.request.order()) if isinstance(body, TypedDataSimulation) else body

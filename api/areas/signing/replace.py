@@ -29,7 +29,7 @@ async def replace(
 
 
 async def _prepare(ports: Ports, ref: AgentRef, stuck: Transaction, fees: ReplacementFees) -> Preparation:
-    """What a node suggests now; what cannot be replaced at all is the signer's to say."""
+    """Ask a node now; the signer says what cannot be replaced at all."""
     if stuck.kind != "evm" or stuck.status not in ("signed", "broadcast"):
         return Preparation()
 

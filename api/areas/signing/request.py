@@ -40,7 +40,7 @@ async def sign[T](
 
 
 async def prepared(ports: Ports, ref: AgentRef, order: Asked) -> Preparation:
-    """What a node says of an order of this agent."""
+    """Ask a node about an order of this agent."""
 
     async def sender(family: str) -> str:
         try:

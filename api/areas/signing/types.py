@@ -1,4 +1,4 @@
-"""What signing routes answer; the bodies of 202 and 403 are alike on all of them."""
+"""The answers of signing routes; the bodies of 202 and 403 are alike on all of them."""
 
 from typing import Annotated, Literal
 

@@ -1,1 +1,1 @@
-"""What would become of an order, and what would have become of past ones under other rules."""
+"""The outcome of an order if it were signed, and of past ones under other rules."""

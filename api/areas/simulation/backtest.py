@@ -1,4 +1,4 @@
-"""Which past requests other rules would have decided otherwise. Decision 0030.
+"""Past requests that other rules would have decided otherwise. Decision 0030.
 
 Only what was asked is known: what an agent would have asked had it been refused, or a person decided, is not.
 """

@@ -24,7 +24,7 @@ from custody.policies.types import Decision
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What the database has of one request."""
+    """One request as the database has it."""
 
     id: str
     kind: str

@@ -1,4 +1,4 @@
-"""What a transfer would come to and cost now, for a person to look at. Nothing is written and nothing is reserved."""
+"""The effects and cost of a transfer now, for a person to look at. Nothing is written and nothing is reserved."""
 
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal

@@ -52,7 +52,7 @@ class Ledger:
         self._hours[hour_of(at)] += 1
 
     def floor(self, past: Past) -> dict[str, int]:
-        """What the slot that this order takes over counts already."""
+        """Count what the slot that this order takes over spends already."""
         slot = self._slots.get(past.replaces or "", {})
         return {asset: amount for asset, (amount, _) in slot.items()}
 
@@ -69,11 +69,11 @@ class Ledger:
         self._slots[past.id] = slot
 
     def spent_in(self, asset: str, hour: int) -> int:
-        """What one hour counts."""
+        """Sum up what one hour counts."""
         return self.spend.get(asset, _NONE)[hour]
 
     def spent(self, asset: str, past: Past, at: datetime) -> Spend:
-        """What counts in both windows, without the slot that this order takes over."""
+        """Sum up what counts in both windows, without the slot that this order takes over."""
         hour = hour_of(at)
         buckets = self.spend.get(asset)
         if buckets is None:

@@ -1,4 +1,4 @@
-"""What signing an order would come to right now: a node and the signer are asked as for signing."""
+"""The outcome of signing an order right now: a node and the signer are asked as for signing."""
 
 from api.areas.signing.prepare import Preparation
 from api.areas.signing.request import prepared
@@ -34,7 +34,7 @@ def _needed(said: Foreseen, preparation: Preparation) -> list[Need]:
 
 
 def _missing(preparation: Preparation) -> Need | None:
-    """What a node told us, or that none did."""
+    """Name what is lacking, by a node's answer or by the lack of one."""
     if isinstance(preparation.problem, InsufficientFunds):
         return "funds"
     return None if preparation.problem is None or isinstance(preparation.problem, NotExecutable) else "rpc"

@@ -1,4 +1,4 @@
-"""What is asked and answered before anything is done."""
+"""Questions and answers before anything is done."""
 
 from typing import Annotated, Any, Literal
 

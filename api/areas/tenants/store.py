@@ -102,7 +102,7 @@ async def app_clients(pool: Pool, tenant: str, page: Page) -> Listed[StoredAppCl
 
 
 async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Listed[AppSecret]:
-    """What is told of an app client's secrets, the newest first; AppClientAbsent if there is no such client."""
+    """List an app client's secrets, the newest first; AppClientAbsent if there is no such client."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_SECRETS, tenant, client, page.limit, page.offset)
         total = await _total(connection, page, _OF_CLIENT, tenant, client)
@@ -112,7 +112,7 @@ async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Liste
 
 
 async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed[SigningKey]:
-    """What is told of a tenant's request-signing keys, the newest first."""
+    """List a tenant's request-signing keys, the newest first."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_KEYS, tenant, page.limit, page.offset)
         total = await _total(connection, page, "FROM signing_keys WHERE tenant_id = $1", tenant)
@@ -120,7 +120,7 @@ async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed[SigningKey
 
 
 async def api_keys(pool: Pool, tenant: str, page: Page) -> Listed[ApiKey]:
-    """What is told of a tenant's API keys, the newest first; TenantAbsent if there is no such tenant."""
+    """List a tenant's API keys, the newest first; TenantAbsent if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_API_KEYS, tenant, page.limit, page.offset)
         total = await _total(connection, page, "FROM tenant_keys WHERE tenant_id = $1", tenant)
@@ -204,7 +204,7 @@ async def platform_stats(pool: Pool) -> Stats:
 
 
 async def usage(pool: Pool, tenant: str) -> Any:
-    """What a tenant has and wrote of each quota; TenantAbsent if there is no such tenant."""
+    """Read a tenant's use of each quota; TenantAbsent if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         if not await connection.fetchval(_HAS_TENANT, tenant):
             raise TenantAbsent

@@ -1,4 +1,4 @@
-"""What a tenant has and wrote, beside what it may. docs/limits.md."""
+"""The use of a tenant's quotas, beside their limits. docs/limits.md."""
 
 import datetime as dt
 from typing import Annotated, Any
@@ -43,7 +43,7 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def usage(ports: Ports, tenant: str) -> Usage:
-    """What there is of each quota; TenantAbsent if there is no such tenant."""
+    """Report each quota and its use; TenantAbsent if there is no such tenant."""
     row = await store.usage(ports.pool, tenant)
     used = {**row, "event_streams": ports.notifier.waiting(tenant)}
     tomorrow = dt.datetime.combine(row["day"] + dt.timedelta(days=1), dt.time(), dt.UTC)

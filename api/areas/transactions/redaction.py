@@ -1,4 +1,4 @@
-"""Who sees what can be sent: a signature is as good as the act itself to anyone who holds it.
+"""The callers that see what can be sent: a signature is as good as the act itself to anyone who holds it.
 
 Seen by the agent that asked, and by those who may sign or approve: the tenant's key, its owners and admins. Nobody else
 who reads, integrations included, finds signed bytes or a signature in a record.

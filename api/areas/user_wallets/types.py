@@ -1,4 +1,4 @@
-"""What people send about their own wallets."""
+"""The queries and bodies about people's own wallets."""
 
 from typing import Annotated, Any, Literal
 
@@ -21,13 +21,13 @@ class UserWalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class UserWalletQuery(msgspec.Struct, frozen=True, rename="camel"):
-    """Which wallet is meant."""
+    """The wallet that is meant."""
 
     wallet_index: Annotated[WalletIndex, _INDEX] = 0
 
 
 class UserSignerQuery(UserWalletQuery, frozen=True, rename="camel"):
-    """Which signers of which wallet; without a status revoked ones too."""
+    """The signers to list, of one wallet; without a status revoked ones too."""
 
     status: Annotated[Standing | None, described("Only those with this status.")] = None
 

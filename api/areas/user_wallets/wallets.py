@@ -1,4 +1,4 @@
-"""What people do with their own wallets; the signer looks once more at whose they are."""
+"""Acts of people on their own wallets; the signer looks once more at whose they are."""
 
 from collections.abc import Awaitable
 

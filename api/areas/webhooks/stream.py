@@ -76,7 +76,7 @@ class _Reader:
         self._checked = time.monotonic()
 
     async def chunks(self, still: Still, *, reset: bool) -> AsyncIterator[bytes]:
-        """What is sent, until they may not listen any more or the service stops; `still` raises when they may not."""
+        """Send events until the caller may listen no more or the service stops; `still` raises when they may not."""
         try:
             # The place at once, and be it 0: who is cut off before the first event comes back with it, and either
             # misses nothing or hears a reset.

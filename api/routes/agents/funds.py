@@ -1,4 +1,4 @@
-"""What an agent holds: its account and its tokens."""
+"""The holdings of an agent: its account and its tokens."""
 
 from api.areas.funds import read as use_cases
 from api.areas.funds.types import AgentAccount, AgentTokens, BadToken, FundsQuery, TooManyTokens

@@ -1,4 +1,4 @@
-"""Where people sign on, by their address."""
+"""The sign-on of people, by their address."""
 
 from api.http.endpoint import Routes
 from api.http.who import asking

@@ -1,4 +1,4 @@
-"""What a person signs in with, beside passkeys."""
+"""The identities of a person, beside passkeys."""
 
 from api.areas.people import identities, identity_store
 from api.areas.people.contract_wallets import ContractsBusy

@@ -1,4 +1,4 @@
-"""Which ways of signing in are on."""
+"""The ways of signing in that are on."""
 
 from typing import Annotated, Literal
 

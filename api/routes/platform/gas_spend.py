@@ -1,4 +1,4 @@
-"""What the wallets of a tenant paid to networks."""
+"""The fees that a tenant's wallets paid to networks."""
 
 from api.areas.dashboard import gas_spend
 from api.areas.dashboard.gas_spend_types import (

@@ -1,4 +1,4 @@
-"""What a tenant's admins look at: the security checklist, figures of idempotency keys."""
+"""Pages for a tenant's admins: the security checklist, figures of idempotency keys."""
 
 from api.areas.checklist.run import run
 from api.areas.checklist.types import Checklist

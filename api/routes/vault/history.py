@@ -1,4 +1,4 @@
-"""What an agent asked for, and what became of it."""
+"""The orders of an agent, and their outcomes."""
 
 from api.areas.transactions import history
 from api.areas.transactions.redaction import shown_to

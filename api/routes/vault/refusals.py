@@ -1,4 +1,4 @@
-"""What orders may be refused with, by what is asked of the signer and by what is signed."""
+"""The refusals of orders, by what is asked of the signer and by what is signed."""
 
 from custody.chains.bitcoin.refusals import (
     BadWalletScope,

@@ -1,4 +1,4 @@
-"""What signing would come to."""
+"""The simulation of signing."""
 
 from api.areas.signing.questions import QuestionBody, question_of
 from api.areas.simulation.simulate import simulate

@@ -16,7 +16,7 @@ Status = Literal["active", "retiring", "revoked"]
 
 
 class AppClientTimes(msgspec.Struct, frozen=True):
-    """When an app client was made and last changed."""
+    """The times of an app client's creation and last change."""
 
     id: str
     created_at: str
@@ -109,7 +109,7 @@ class PlatformKeys(msgspec.Struct, frozen=True):
 
 
 class EndedForRotation(msgspec.Struct, frozen=True, tag=True):
-    """How many rows ended by table, because only a version before this one had made them."""
+    """The number of ended rows by table, because only a version before this one had made them."""
 
     version: int
     ended: dict[str, int]

@@ -83,7 +83,7 @@ class SavedSsoDomain(msgspec.Struct, frozen=True):
 
 
 class SeenDomain(msgspec.Struct, frozen=True):
-    """What a domain is after a look at its record."""
+    """The state of a domain after a look at its record."""
 
     status: DomainStatus
 

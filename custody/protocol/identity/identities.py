@@ -1,4 +1,4 @@
-"""What a person signs in with: linking and unlinking, by themselves or by a tenant's wallet policy."""
+"""The identities of a person: linking and unlinking, by themselves or by a tenant's wallet policy."""
 
 from typing import Annotated, Literal
 
@@ -17,7 +17,7 @@ WALLETS = {"wallet": "wallet:ethereum", "solana": "wallet:solana", "contract": "
 
 
 def named(kind: str, subject: str) -> tuple[str, str]:
-    """How answers name an identity: its provider, and what that knows it by."""
+    """Name an identity as answers do: its provider, and what that knows it by."""
     if kind in ("oidc", "saml"):
         # Of a tenant: tenant, provider, issuer, account; or tenant, issuer, format, account.
         _, provider, _, account = msgspec.json.decode(subject, type=tuple[str, str, str, str])
@@ -41,7 +41,7 @@ class LinkedIdentity(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Linked(msgspec.Struct, frozen=True):
-    """What is linked now, and whether it was not before."""
+    """The identity that is linked now, and whether it was not before."""
 
     identity: LinkedIdentity
     added: bool
@@ -105,7 +105,7 @@ Refusal = Literal[
 
 
 class WalletOutcome(msgspec.Struct, frozen=True):
-    """What became of one wallet: it was unlinked at a moment, or `code` says why not."""
+    """The outcome for one wallet: it was unlinked at a moment, or `code` says why not."""
 
     user: str
     account: str
@@ -116,7 +116,7 @@ class WalletOutcome(msgspec.Struct, frozen=True):
 
 
 class WalletOutcomes(msgspec.Struct, frozen=True):
-    """What became of each, in the order in which they were named."""
+    """The outcome for each, in the order in which they were named."""
 
     tenant: str
     outcomes: list[WalletOutcome]

@@ -60,7 +60,7 @@ class AcceptedInvitation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """Who joined, and the owners to be told of it; none at a repetition."""
+    """The person who joined, and the owners to be told of it; none at a repetition."""
 
     accepted: AcceptedInvitation
     email: str

@@ -32,7 +32,7 @@ class StoredOidcProviders(msgspec.Struct, frozen=True):
 
 
 class KeptKeys(msgspec.Struct, frozen=True):
-    """What became of a key set: None where it was taken, else why not, in a word. The former set then stays."""
+    """The outcome for a key set: None where it was taken, else why not, in a word. The former set then stays."""
 
     problem: str | None
 

@@ -13,14 +13,14 @@ OriginText = Annotated[str, Meta(min_length=8, max_length=512)]
 
 
 class OriginStanding(msgspec.Struct, frozen=True):
-    """What a page on an origin may do."""
+    """The rights of a page on an origin."""
 
     listed: Annotated[bool, described("Whether an enabled app client lists the origin.")]
 
 
 @command("identity", repeatable=True)
 class LookUpOrigin(Command[OriginStanding], frozen=True):
-    """Whether an enabled app client lists an origin, exactly: one of the tenant's, or of any tenant's."""
+    """Ask whether an enabled app client lists an origin, exactly: one of the tenant's, or of any tenant's."""
 
     origin: OriginText
     tenant: TenantId | None = None

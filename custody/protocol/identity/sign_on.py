@@ -27,7 +27,7 @@ BEGAN = ("session.began", "tenant.created", "membership.added", "membership.chan
 
 
 class SignInBegun(msgspec.Struct, frozen=True):
-    """Where the browser goes: to the identity provider."""
+    """The address that the browser goes to: the identity provider's."""
 
     url: str
 
@@ -36,7 +36,7 @@ class SignInBegun(msgspec.Struct, frozen=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """How the api exchanges the provider's code, once.
+    """The means to exchange the provider's code, once.
 
     `secret_env` names the variable of a tenant's client secret; None: a public client, or one of the deployment's own
     providers. `profile_url`: there is no ID token, the profile is asked for.
@@ -55,7 +55,7 @@ class Opened(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class SentBack(msgspec.Struct, frozen=True, tag=True):
-    """Where the browser goes: back to the client, with a code or with the error."""
+    """The way back of the browser: to the client, with a code or with the error."""
 
     location: str
 
@@ -74,7 +74,7 @@ class Check(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Tried(msgspec.Struct, frozen=True, tag=True):
-    """What an administrator's try came to: no session, but every check, and what arrived."""
+    """The result of an administrator's test: no session, but every check, and what arrived."""
 
     provider: str
     ok: bool

@@ -34,7 +34,7 @@ class StoredConfig(msgspec.Struct, frozen=True):
 
 
 class SavedConfig(msgspec.Struct, frozen=True):
-    """What is stored now; None where it is too long to be kept for a repetition."""
+    """The stored config now; None where it is too long to be kept for a repetition."""
 
     stored: StoredConfig | None
 

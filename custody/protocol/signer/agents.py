@@ -206,7 +206,7 @@ class ClaimedAddresses(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @command("signer", repeatable=True)
 class HaveKeys(Command[list[str]], frozen=True):
-    """Whether the keys of these agents have these addresses; for what is shown to people."""
+    """Ask whether the keys of these agents have these addresses; for what is shown to people."""
 
     tenant: TenantId
     claimed: Annotated[list[ClaimedAddresses], Meta(max_length=MAX_ADDRESSES)]

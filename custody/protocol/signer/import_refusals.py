@@ -1,4 +1,4 @@
-"""What the signer refuses of private keys that come from elsewhere, as its caller is told."""
+"""The signer's refusals of private keys that come from elsewhere, as its caller is told."""
 
 from custody.kit.errors import Conflict, Forbidden, Invalid
 

@@ -32,7 +32,7 @@ class ImportAttestation(msgspec.Struct, frozen=True):
 
 
 class AnyImportSession(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is told of every session: one key may be sealed to its public key, once."""
+    """The public part of every session: one key may be sealed to its public key, once."""
 
     import_session_id: Annotated[Id, described("The session.")]
     public_key: Annotated[str, described("The one-time X25519 key as SPKI, in base64url without padding.")]

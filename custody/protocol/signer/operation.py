@@ -1,4 +1,4 @@
-"""What the scheduler and the operator keep going."""
+"""The commands of the scheduler and the operator."""
 
 from typing import Annotated, Literal
 
@@ -26,7 +26,7 @@ class DeleteTenant(Command[DeletedTenant], frozen=True):
 
 
 class LogsSealed(msgspec.Struct, frozen=True):
-    """How many rows were sealed and how many wait still, and how many logs are sealed no more."""
+    """The number of rows that were sealed and that wait still, and of logs that are sealed no more."""
 
     sealed: int
     waiting: int
@@ -108,7 +108,7 @@ class RotateKeys(Command[Rotation], frozen=True):
 
 
 class RestoreAccepted(msgspec.Struct, frozen=True):
-    """How many agents' rules or signers were newer before, and of these and of the audit logs up to 50 by name.
+    """The number of agents with newer rules or signers before, and of these and of the audit logs up to 50 by name.
 
     `logs` go on from the restored state; `refused` and `stopped` ones do not.
     """
@@ -145,7 +145,7 @@ class RefusedLog(msgspec.Struct, frozen=True):
 
 
 class LogsMended(msgspec.Struct, frozen=True):
-    """What became of each log."""
+    """The outcome for each log."""
 
     mended: list[MendedLog]
     refused: list[RefusedLog]

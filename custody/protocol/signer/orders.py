@@ -14,7 +14,7 @@ from custody.protocol.command import AGENT, DECIDER, SESSION, TENANT, Command, c
 
 
 class PsbtReleased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is told of a signed PSBT beside its bytes; `final` is the whole transaction, where it could be finished."""
+    """The facts of a signed PSBT beside its bytes; `final` is the whole transaction, where it could be finished."""
 
     scope: str
     address: str
@@ -235,7 +235,7 @@ class Deny(Command[OrderDenied], frozen=True):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """What became of a state: its new word, or `unchanged`."""
+    """The outcome for a state: its new word, or `unchanged`."""
 
     result: str
 

@@ -44,7 +44,7 @@ class ReplacePolicies(Command[list[PolicyRule]], frozen=True):
 
 
 class PoliciesVoted(msgspec.Struct, frozen=True):
-    """Where a vote on looser policies leads: `policies` is the set in force, once there were enough."""
+    """The outcome of a vote on looser policies: `policies` is the set in force, once there were enough."""
 
     have: int
     need: int
