@@ -16,9 +16,9 @@ BOUNDS = {
     "identity": (76, 47),
     "scheduler": (16, 14),
     "proxy_addon": (35, 22),
-    "console": (289, 131),
+    "console": (296, 128),
     "ops": (74, 29),
-    "tests": (476, 639),
+    "tests": (478, 641),
     "bench": (49, 51),
 }
 
