@@ -1,1 +1,1 @@
-"""What a person must decide."""
+"""Orders that a person must decide."""

@@ -75,7 +75,7 @@ _BEHIND = "p.requested_at <= ${at} AND (p.requested_at < ${at} OR p.id > ${id})"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What was asked for by a pending item, so that it can be prepared afresh."""
+    """The request of a pending item, so that it can be prepared afresh."""
 
     agent: AgentRef
     kind: str

@@ -23,11 +23,11 @@ MAX_NOTE = 4096
 
 
 class BadCheckpoint(Exception):
-    """What should be a checkpoint is none, or is signed by none of these keys."""
+    """A text that is no checkpoint, or is signed by none of these keys."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """What a log says of itself: how long it is, and the root over all its leaves."""
+    """The statement of a log on itself: how long it is, and the root over all its leaves."""
 
     origin: str
     size: int
@@ -35,7 +35,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What is signed."""
+        """Write the text that is signed."""
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
 
 
@@ -58,7 +58,7 @@ def read(note: str) -> Checkpoint:
 
 
 def opened(note: str, keys: Iterable[bytes]) -> Checkpoint:
-    """What a note says that one of these public keys signed. Raises BadCheckpoint; unknown signatures are ignored."""
+    """Read a note that one of these public keys signed. Raises BadCheckpoint; unknown signatures are ignored."""
     checkpoint, signatures = _parts(note)
     for key in keys:
         for signature in signatures:

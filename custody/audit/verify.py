@@ -23,7 +23,7 @@ class Unprovable(Exception):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """What an export was found to be. `signed` is false where no key was given to check the signature with.
+    """The findings on an export. `signed` is false where no key was given to check the signature with.
 
     `raw`: indexes of rows with columns outside their bounds; `unshown`: those of them whose hash stands in the log, and
     whose columns are not the ones that it was made from.

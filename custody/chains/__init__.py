@@ -1,1 +1,1 @@
-"""What each chain family means: building, decoding, fees, and the JSON-RPC clients."""
+"""The work of each chain family: building, decoding, fees, and the JSON-RPC clients."""

@@ -1,4 +1,4 @@
-"""What a chain family says of itself: names, addresses, assets, chains. No I/O, no keys."""
+"""The declaration of a chain family: names, addresses, assets, chains. No I/O, no keys."""
 
 import re
 from abc import ABC, abstractmethod

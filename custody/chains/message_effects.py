@@ -18,7 +18,7 @@ def read_order(order: MessageOrder) -> Message:
 
 
 def subject_of(order: MessageOrder, message: Message, address: str, chain_id: int | None, caip2: str | None) -> Subject:
-    """What a rule judges; MessageNotOurs for a sign-in by another address.
+    """Build the subject that a rule judges; MessageNotOurs for a sign-in by another address.
 
     The chain is that of the sign-in message. A signature of any other message is good on every chain, whatever its
     order says.

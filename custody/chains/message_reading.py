@@ -96,7 +96,7 @@ def _is_transaction(content: bytes) -> bool:
 
 
 def _items(content: bytes, at: int) -> int | None:
-    """How many items of RLP stand from here to the end, or None where the last does not end there."""
+    """Count the items of RLP from here to the end, or None where the last does not end there."""
     count = 0
     while at < len(content):
         first, offset = content[at], 0xC0 if content[at] >= 0xC0 else 0x80
@@ -110,7 +110,7 @@ def _items(content: bytes, at: int) -> int | None:
 
 
 def _is_solana(content: bytes) -> bool:
-    """Whether Solana's own reader finds a transaction or a message of one; it takes what stands behind it as well."""
+    """Say whether Solana's own reader finds a transaction or a message of one; it takes trailing bytes as well."""
     for reader in (from_bytes_versioned, VersionedTransaction.from_bytes, Transaction.from_bytes):
         try:
             reader(content)

@@ -1,4 +1,4 @@
-"""What tenants may ask of the operator's nodes, which all of them share and which often cost money. Decision 0106."""
+"""The share of tenants in the operator's nodes, which all of them use and which often cost money. Decision 0106."""
 
 import asyncio
 import math
@@ -35,7 +35,7 @@ class NodeCallsSpent(TooMany):
 
 
 class NodeShare:
-    """What one person's tenants, or one tenant that an operator made, may ask."""
+    """The share of one person's tenants, or of one tenant that an operator made."""
 
     def __init__(self, count: Callable[[str, int], tuple[int, float]], most: int) -> None:
         self._count, self._most = count, most

@@ -1,4 +1,4 @@
-"""What is asked of a family's nodes, for the api and the scheduler; the signer imports none of it.
+"""The questions to a family's nodes, for the api and the scheduler; the signer imports none of it.
 
 Each family's module `custody/chains/<family>/rpc.py` has these functions. Nothing a node says is trusted.
 """
@@ -19,7 +19,7 @@ class Nodes(Protocol):
     NEEDS_SENDER: bool
 
     async def prepare(self, rpc: Rpc, chain: Chain, sender: str, order: Any, /) -> Any:
-        """What a node suggests for an order; raises NotExecutable if it would fail."""
+        """Ask a node for its suggestion for an order; raises NotExecutable if it would fail."""
 
     async def broadcast(self, rpc: Rpc, chain: Chain, raw: bytes, tx_hash: str, /) -> None:
         """Send signed bytes; raises BroadcastRefused when no node has them afterwards."""
@@ -32,7 +32,7 @@ NODES: Final[Mapping[str, Nodes]] = {"evm": evm, "solana": solana}
 
 
 def nodes_of(chain: Chain) -> Nodes:
-    """How the nodes of a chain are asked; RpcUnavailable for a family that is signed for and has none."""
+    """Find the client of a chain's nodes; RpcUnavailable for a family that is signed for and has none."""
     if (nodes := NODES.get(chain.family)) is None:
         raise RpcUnavailable("No node can be asked for this chain.")
     return nodes

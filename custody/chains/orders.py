@@ -1,4 +1,4 @@
-"""What an agent asks to have signed, and what a node was asked beforehand.
+"""The orders of an agent, and what a node was asked beforehand.
 
 A new kind adds its order and its question, which `Question` lists; `ORDERS` follows from that list.
 """
@@ -60,7 +60,7 @@ class EvmReplacement(EvmOrder, frozen=True, forbid_unknown_fields=True, rename="
 
 
 class WalletAction(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a wallet action does, in the caller's terms: the transaction that it becomes may name only a contract.
+    """The act of a wallet, in the caller's terms: the transaction that it becomes may name only a contract.
 
     `throttled`: a rate limit refused it, so its reference is free for the same action to be asked for again. A batch of
     calls has no one recipient and amount; its row is there only if it was refused.
@@ -296,7 +296,7 @@ Question = (
 
 
 class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="evm"):
-    """What a node suggested for an EVM order. Untrusted: the signer caps every figure.
+    """A node's suggestion for an EVM order. Untrusted: the signer caps every figure.
 
     `base_fee` None means the chain has no EIP-1559 blocks; then `max_fee` is the legacy gas price.
     """
@@ -309,7 +309,7 @@ class EvmPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
 
 class CallsPrepared(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="calls"):
-    """What a node suggested for a batch: its first nonce and its fees, and each call's gas where it could be told."""
+    """A node's suggestion for a batch: its first nonce and its fees, and each call's gas where it could be told."""
 
     first: EvmPrepared
     gas_limits: list[int | None]
@@ -335,7 +335,7 @@ ORDERS: Final[dict[str, type[Order]]] = {
 
 
 class _Names(msgspec.Struct):
-    """Which of the kinds of EVM order a stored text is."""
+    """The field that tells which kind of EVM order a stored text is."""
 
     replaces: str | None = None
     action: dict[str, Any] | None = None

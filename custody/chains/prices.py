@@ -35,7 +35,7 @@ class Prices:
 
 
 def worth(price: Decimal | None, amount: int | None, decimals: int | None) -> Decimal | None:
-    """What an amount of the smallest unit is worth, exactly; None where something is unknown."""
+    """Compute what an amount of the smallest unit is worth, exactly; None where something is unknown."""
     if price is None or amount is None or decimals is None:
         return None
     return _EXACT.multiply(price, Decimal(amount).scaleb(-decimals, context=_EXACT))

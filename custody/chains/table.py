@@ -51,7 +51,7 @@ class ChainTable:
 
 
 def _units(chains: Mapping[int, Chain]) -> Units:
-    """How amounts of the coins and tokens of these chains are written."""
+    """Collect the units of the coins and tokens of these chains."""
     coins = {chain.id: Unit(chain.symbol, chain.decimals, FAMILIES[chain.family].unit) for chain in chains.values()}
     tokens: dict[str, Unit] = {}
     for chain in chains.values():
@@ -111,7 +111,7 @@ def _rows(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def _bounds_from_file(rows: Any) -> dict[str, Bounds]:
-    """What holds for fees and outputs of Bitcoin networks: `[[bitcoin]]`, each with its `network`."""
+    """Read the bounds on fees and outputs of Bitcoin networks: `[[bitcoin]]`, each with its `network`."""
     found = {}
     for row in rows:
         name, bounds = row.get("network"), {key: value for key, value in row.items() if key != "network"}

@@ -1,4 +1,4 @@
-"""What an order does, in words every chain shares.
+"""The effects of an order, in words every chain shares.
 
 An effect is decoded from the bytes that will be signed, never from what the caller says they do (promise P6).
 """
@@ -76,7 +76,7 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What a rule judges: the effects of one order and where it would happen.
+    """The subject of a rule: the effects of one order and where it would happen.
 
     `destination` is the address the bytes go to (the contract, for a call); `chain_id` is None for typed data
     whose domain names no chain; `caip2` names the chain family even then as well as it is known. `bounded`: it is

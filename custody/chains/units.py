@@ -24,7 +24,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """How amounts of an asset are written; `small` is what its smallest unit is called, if it is called anything."""
+    """The unit of an asset's amounts; `small` is the name of its smallest unit, if it has one."""
 
     symbol: str
     decimals: int

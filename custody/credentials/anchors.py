@@ -15,7 +15,7 @@ Where = Literal["whole", "start", "end", "within"]
 
 
 class _Shape(NamedTuple):
-    """Which part an anchor is in, where in it, and how long it is, where that matters."""
+    """The part that an anchor is in, its place there, and its length, where that matters."""
 
     place: int
     where: Where

@@ -1,4 +1,4 @@
-"""Which credential route a request falls to.
+"""The credential route that a request falls to.
 
 Guarantees: highest priority first, then the oldest; only enabled routes; the same answer as asking every route in
 that order. Made once for a tenant's routes, then asked for every request, so nothing is asked that an index can tell.

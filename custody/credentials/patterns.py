@@ -24,7 +24,7 @@ class InvalidPattern(Invalid):
 
 
 class HostPattern(msgspec.Struct, frozen=True):
-    """Which hosts a route is for.
+    """The hosts that a route is for.
 
     `name` is set where the pattern is one host, `tail` where it is `*.tail` (empty for a lone star); else only
     `labels` say what it matches, after any number of labels if it is `open`.
@@ -55,7 +55,7 @@ class HostPattern(msgspec.Struct, frozen=True):
 
 
 class PathPattern(msgspec.Struct, frozen=True):
-    """Which paths a route is for.
+    """The paths that a route is for.
 
     `name` is set where the pattern is one path, `under` where it is everything at and below that; else only
     `segments` say what it matches, and whether what is below matches as well is `open`.

@@ -1,4 +1,4 @@
-"""What a credential route may say, and which values it can carry."""
+"""The rules for a credential route, and for the values that it can carry."""
 
 import re
 from collections.abc import Callable

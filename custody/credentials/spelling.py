@@ -1,4 +1,4 @@
-"""How hosts and paths are spelled, in requests and in patterns alike.
+"""The spelling of hosts and paths, in requests and in patterns alike.
 
 Whatever two programs could read in two ways is refused, so that the path a route was chosen by is the path that the
 upstream sees: an encoded slash, a dot segment, an address in one of its many notations.

@@ -1,4 +1,4 @@
-"""Where a request wants to go, read strictly."""
+"""The target of a request, read strictly."""
 
 import re
 

@@ -20,7 +20,7 @@ Priority = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
 
 
 class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What a tenant decides of a route; under the signer's MAC, because it decides where a secret goes."""
+    """The fields of a route that a tenant decides; under the signer's MAC, because it decides where a secret goes."""
 
     host_pattern: HostPatternText
     path_pattern: PathPatternText = "/*"

@@ -46,7 +46,7 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signature(self) -> str:
-        """What makes it this function and no other: while it stays, `CREATE OR REPLACE` is enough."""
+        """Return what makes it this function and no other: while it stays, `CREATE OR REPLACE` is enough."""
         return signature_of(self.sql)
 
 

@@ -1,1 +1,1 @@
-"""What became of `Idempotency-Key`s: figures of each tenant."""
+"""The outcomes of `Idempotency-Key`s: figures of each tenant."""

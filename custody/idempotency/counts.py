@@ -28,7 +28,7 @@ _MOST_TENANTS = 10_000
 
 
 class Counts:
-    """What this process has counted and not yet written."""
+    """The counts of this process that are not yet written."""
 
     def __init__(self) -> None:
         self._tenants: dict[str, Tally[str]] = {}

@@ -12,7 +12,7 @@ _NAMES = Counters.__struct_fields__
 
 
 async def get(pool: Pool, tenant: str) -> IdempotencyMetrics:
-    """What was counted for a tenant since its first request with a key."""
+    """Read the counts of a tenant since its first request with a key."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow("SELECT * FROM idempotency_counts WHERE tenant_id = $1", tenant)
     now = clock.iso(clock.now())

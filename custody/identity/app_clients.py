@@ -89,7 +89,7 @@ def is_origin(text: str) -> bool:
 
 
 def _first(entries: Sequence[str], check_one: Callable[[str], None]) -> str | None:
-    """What is wrong with the first entry that is, or None."""
+    """Find what is wrong with the first bad entry, or None."""
     if len(entries) > MAX_ENTRIES:
         return f": at most {MAX_ENTRIES} entries."
     seen = set()

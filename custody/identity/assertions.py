@@ -55,7 +55,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Matter(msgspec.Struct, frozen=True):
-    """What is voted on.
+    """The matter that is voted on.
 
     An order: its approval, its transaction, its digest. A set of policies: the agent, the version that it replaces,
     the hash of the set.
@@ -69,7 +69,7 @@ class Matter(msgspec.Struct, frozen=True):
 
 
 class Vote(msgspec.Struct, frozen=True):
-    """What a valid assertion says beside yes: when the vote ends (Unix seconds), and the authenticator's counter."""
+    """The rest of a valid assertion beside yes: when the vote ends (Unix seconds), and the authenticator's counter."""
 
     until: int
     count: int

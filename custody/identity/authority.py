@@ -1,4 +1,4 @@
-"""Who else must agree: signers and key quorums of an agent, and whether what was shown is enough. Pure.
+"""The others who must agree: signers and key quorums of an agent, and whether what was shown is enough. Pure.
 
 Normative: docs/signers.md. Rows are read by `authority_read`; their seal is `signer/authority_seals.py`.
 """
@@ -78,7 +78,7 @@ class Signer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quorum(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of which signers and member quorums must agree."""
+    """The threshold of signers and member quorums that must agree."""
 
     id: str
     threshold: int

@@ -68,7 +68,7 @@ def check(text: str) -> str:
 
 
 def record_name(domain: str) -> str:
-    """Where the TXT record stands."""
+    """Name where the TXT record stands."""
     return f"{RECORD_LABEL}.{domain}"
 
 

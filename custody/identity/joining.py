@@ -1,4 +1,4 @@
-"""Who joins a tenant, and with what: `authAbuseConfig.invitations` and `authAbuseConfig.wallet`."""
+"""The rules for joining a tenant: `authAbuseConfig.invitations` and `authAbuseConfig.wallet`."""
 
 from typing import Annotated
 

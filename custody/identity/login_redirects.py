@@ -1,4 +1,4 @@
-"""Where the operator lets people go who sign in at a provider without naming a tenant."""
+"""The addresses that people may go to who sign in at a provider without naming a tenant."""
 
 from collections.abc import Mapping
 from typing import Final

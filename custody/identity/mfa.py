@@ -1,4 +1,4 @@
-"""How recent a second factor must be, by a tenant's policy."""
+"""The maximum age of a second factor, by a tenant's policy."""
 
 from typing import Annotated, Literal
 

@@ -71,7 +71,7 @@ class OidcProvider(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 
 class ProviderProblem(Exception):
-    """What is wrong with one field of a provider."""
+    """A problem with one field of a provider."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -155,7 +155,7 @@ def check_variable(name: str, tenant: str) -> None:
 
 
 def variable_prefix(tenant: str) -> str:
-    """How the variables of a tenant's secrets begin."""
+    """Name the prefix of the variables of a tenant's secrets."""
     return f"{SECRET_PREFIX}{_NOT_IN_KEY.sub('_', tenant.upper())}_"
 
 
@@ -171,5 +171,5 @@ def with_ours(scopes: Sequence[str]) -> tuple[str, ...]:
 
 
 def callback_url(public_url: str, tenant: str, provider: str) -> str:
-    """Where the provider sends people back to: an address for each tenant's provider alone."""
+    """Build the address that the provider sends people back to: one for each tenant's provider alone."""
     return f"{public_url}/auth/oidc/{tenant}~{provider}/callback"

@@ -1,4 +1,4 @@
-"""What an operator says of a person: the id of their wallet in the operator's own system, and metadata. Pure."""
+"""The operator's data on a person: the id of their wallet in the operator's own system, and metadata. Pure."""
 
 import re
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Whether the signers who were shown are enough for a key quorum, and which quorums may be kept. Pure.
+"""The judgement whether the signers shown are enough for a key quorum, and which quorums may be kept. Pure.
 
 Guarantees: one subject and one public key count once in the whole tree, a member quorum counts once and only when its
 own members are enough, and a tree with a cycle or more than three levels agrees to nothing. A yes is always right.
@@ -48,7 +48,7 @@ def agreed(authority: Authority, quorum_id: str, shown: Collection[str], permiss
 
 
 def uncounted(authority: Authority, quorum_id: str, shown: Collection[str], permissions: Set[str]) -> dict[str, str]:
-    """Who of those shown, and which member quorums, do not count, each with the reason; for where too few agreed."""
+    """List those shown, and the member quorums, that do not count, each with the reason; for where too few agreed."""
     tree = _tree(authority.quorums, quorum_id)
     why: dict[str, str] = {}
     used: dict[_Mark, str] = {}
@@ -102,7 +102,7 @@ def _levels(quorums: Mapping[str, Quorum], quorum_id: str, known: dict[str, int]
 
 
 def _cyclic_or_deep(quorums: Mapping[str, Quorum], quorum_id: str, above: tuple[str, ...]) -> Invalid:
-    """Which of the two a path that is too long is: a cycle further down is told as such."""
+    """Tell which of the two a path that is too long is: a cycle further down is told as such."""
     seen: set[str] = set()
     ahead = [quorum_id]
     while ahead:
@@ -122,7 +122,7 @@ def _may(one: Signer | Quorum, permissions: Set[str]) -> bool:
 def _met(
     quorum: Quorum, living: Mapping[str, Quorum], counted: Mapping[str, Signer], used: frozenset[_Mark]
 ) -> frozenset[_Mark] | None:
-    """What is used up once this quorum is met, or None.
+    """Find what is used up once this quorum is met, or None.
 
     No more is used than the threshold needs, so that what is left counts elsewhere in the tree.
     """

@@ -1,4 +1,4 @@
-"""What a member of a tenant may be."""
+"""The roles of a tenant's members."""
 
 from custody.kit.shapes import Role
 

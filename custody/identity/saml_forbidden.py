@@ -1,4 +1,4 @@
-"""What may stand nowhere in a SAML response, however deep: places to hide, and what could be taken for another."""
+"""Parts forbidden anywhere in a SAML response, however deep: places to hide, and what could be taken for another."""
 
 import re
 from collections.abc import Iterator

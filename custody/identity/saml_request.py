@@ -26,7 +26,7 @@ def entity_id(public_url: str, tenant: str) -> str:
 
 
 def acs_url(public_url: str, tenant: str) -> str:
-    """Where a tenant's identity provider sends its answers (assertion consumer service)."""
+    """Build the address for the identity provider's answers (assertion consumer service)."""
     return f"{public_url}/auth/saml/{tenant}/acs"
 
 
@@ -43,7 +43,7 @@ def authn_request(request_id: str, *, issuer: str, acs: str, destination: str, n
 
 
 def redirect_url(destination: str, request: str, relay_state: str) -> str:
-    """Where the browser goes: the request deflated into a query, behind the one that the address has already."""
+    """Build the browser's address: the request deflated into a query, behind the one that the address has already."""
     if "#" in destination or not _RELAY_STATE.match(relay_state):
         raise ValueError("an address with a fragment, or a RelayState that is not 1 to 80 characters of base64url")
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)

@@ -44,7 +44,7 @@ _BLANKS = str.maketrans("", "", " \t\r\n")
 
 
 class _Signed:
-    """What is judged, by which check, so that each refusal says which signature it is about."""
+    """The signed part to judge, and the check, so that each refusal says which signature it is about."""
 
     def __init__(self, parent: Element, signature: Element, check: str) -> None:
         self.parent, self.signature, self.check = parent, signature, check

@@ -1,4 +1,4 @@
-"""What a platform key may be limited to."""
+"""The scopes that a platform key may be limited to."""
 
 TENANT_READ = "platform:tenant:read"
 TENANT_WRITE = "platform:tenant:write"

@@ -1,4 +1,4 @@
-"""What a tenant's users see: its theme, policy templates, presets of credential routes.
+"""The part that a tenant's users see: its theme, policy templates, presets of credential routes.
 
 A theme ends up in the style sheet and the page of a stranger's browser, so each value is one that can be nothing else.
 """

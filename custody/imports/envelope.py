@@ -41,7 +41,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """What a session is bound to; of a person's own wallet also who they are, its index, and their app client."""
+    """The binding of a session; of a person's own wallet also who they are, its index, and their app client."""
 
     session: str
     tenant: str
@@ -53,7 +53,7 @@ class Bound(msgspec.Struct, frozen=True):
 
     @property
     def info(self) -> bytes:
-        """What HKDF is told. Ids may have colons, so two bounds may give one text: the session keeps them apart."""
+        """Build HKDF's info. Ids may have colons, so two bounds may give one text: the session keeps them apart."""
         if self.user is None:
             return f"service:vault-import:v1:{self.tenant}:{self.agent}:{self.chain}:{self.session}".encode()
         return (
@@ -69,7 +69,7 @@ def new_key() -> tuple[bytes, str]:
 
 
 def opened(envelope: Envelope, private: bytes, bound: Bound) -> bytes:
-    """What the envelope has in it; EnvelopeRefused for one that was not sealed to this key for this session."""
+    """Open an envelope; EnvelopeRefused for one that was not sealed to this key for this session."""
     spki = _decoded(envelope.ephemeral_public_key, len(_SPKI) + _KEY_BYTES)
     iv, tag = _decoded(envelope.iv, _IV_BYTES), _decoded(envelope.tag, _TAG_BYTES)
     ciphertext = _decoded(envelope.ciphertext)

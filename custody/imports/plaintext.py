@@ -1,4 +1,4 @@
-"""What an opened envelope holds: a private key as wallets export it. Errors name forms, and nothing of it. Pure.
+"""The content of an opened envelope: a private key as wallets export it. Errors name forms, and nothing of it. Pure.
 
 No text has two readings: hex has 64 or 128 digits, base58 of 32 bytes at most 44, and of 64 bytes as many as hex only
 where all are zero.

@@ -15,7 +15,7 @@ MAX_LISTED_BYTES: Final = 2_048
 
 
 class IntentQuery(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which intents."""
+    """The intents to list."""
 
     status: Annotated[IntentStatus | None, described("Only intents in this state.")] = None
     intent_type: Annotated[IntentType | None, described("Only intents of this type.")] = None
@@ -68,5 +68,5 @@ class IntentList(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def page_of(self) -> tuple[int, int]:
-        """How many rows are here, and how many there are."""
+        """Return the number of rows here, and of all rows."""
         return len(self.intents), self.total

@@ -1,4 +1,4 @@
-"""What an intent does, by its type, read strictly by the structs of the routes that would do it at once. Pure.
+"""The payload of an intent, by its type, read strictly by the structs of the routes that would do it at once. Pure.
 
 The canonical text is what an approver's digest is over and what is carried out: fields that were left out stay out, and
 whatever a later default might change (a rule's id, the active chain) is written down when the intent is made.
@@ -97,7 +97,7 @@ class RuleCreate(_Payload, frozen=True, kw_only=True):
 
 
 class RulePatch(_Payload, frozen=True, kw_only=True):
-    """What changes of a rule; fields of `config` replace those of the same name."""
+    """Changes of a rule; fields of `config` replace those of the same name."""
 
     enabled: Annotated[bool | UnsetType, described("True if the rule is evaluated.")] = UNSET
     config: Annotated[dict[str, Any] | UnsetType, described("Fields of the config, by name.")] = UNSET
@@ -222,7 +222,7 @@ def text_of(kind: str, payload: Payload) -> str:
 
 
 def digest_of(kind: str, text: str) -> bytes:
-    """What who authorises confirms, and what is carried out."""
+    """Hash a payload: the digest is what its authoriser confirms, and what is carried out."""
     return hashlib.sha256(b"custody-intent-v1:" + kind.encode() + b":" + text.encode()).digest()
 
 

@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _Order(msgspec.Struct, frozen=True):
-    """How far a transaction has come."""
+    """The state of a transaction, and its hash."""
 
     status: str
     tx_hash: str | None

@@ -1,4 +1,4 @@
-"""What the SQL functions take of every act, as the composite types of custody/database/types/.
+"""The arguments of SQL functions for every act, as the composite types of custody/database/types/.
 
 A driver passes composites by position: the fields stand in the order of the SQL types, which
 tests/stores/test_composites.py compares.
@@ -17,7 +17,7 @@ class Credential(NamedTuple):
 
 
 class Act(NamedTuple):
-    """What an act leaves behind: the answer under its idempotency key, and its audit row."""
+    """The traces of an act: the answer under its idempotency key, and its audit row."""
 
     principal: str
     route: str | None

@@ -1,4 +1,4 @@
-"""Which addresses may be dialled when somebody else names where to.
+"""The addresses that may be dialled when somebody else names them.
 
 Guarantees: only global unicast addresses, and what the caller admits of loopback and private ones; an address that
 carries another one inside (mapped, translated, tunnelled) is refused without looking at what it carries; a metadata

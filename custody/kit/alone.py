@@ -11,7 +11,7 @@ class ReadingAlready(TooMany):
 
 
 class Alone:
-    """Which tenants read now, in this process."""
+    """The tenants that read now, in this process."""
 
     def __init__(self) -> None:
         self._reading: set[str] = set()

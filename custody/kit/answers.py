@@ -11,7 +11,7 @@ from custody.kit import clock
 
 
 class Answered[T](msgspec.Struct, frozen=True):
-    """What a command came to; `replayed` when an earlier request with the same Idempotency-Key got it already."""
+    """The outcome of a command; `replayed` when an earlier request with the same Idempotency-Key got it already."""
 
     answer: T
     replayed: bool = False

@@ -1,4 +1,4 @@
-"""Who asks. A caller is proven at the edge of the api and again, from the same credential, by the signer."""
+"""The caller. A caller is proven at the edge of the api and again, from the same credential, by the signer."""
 
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a request came from, for the audit trail; the api's word."""
+    """The origin of a request, for the audit trail; the api's word."""
 
     request_id: str
     ip: str | None = None
@@ -35,7 +35,7 @@ class IdempotencyKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ShownSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was shown for one signer of an agent: a signature, as in its header, or the credential itself."""
+    """The proof shown for one signer of an agent: a signature, as in its header, or the credential itself."""
 
     signer: Uuid
     signature: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
@@ -46,7 +46,7 @@ class ShownSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Authorization(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Who else agreed to a request, and the request as it was signed: the worker reads the order from these bytes.
+    """Others who agreed to a request, and the request as it was signed: the worker reads the order from these bytes.
 
     `path` is as sent, with its query; the times and the key are as in their headers.
     """
@@ -65,7 +65,7 @@ class Authorization(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """What every caller has in common."""
+    """The common part of every caller."""
 
     proof: Proof
     origin: Origin

@@ -1,4 +1,4 @@
-"""Where a walk through a list goes on: the place of the last row that was given, as a text that callers pass back.
+"""The place where a walk through a list goes on: that of the last row that was given, as a text that callers pass back.
 
 A cursor holds a place and nothing secret, so it needs no signature: who changes one stands somewhere else in the same
 list, which is theirs to read anyway. It is bound to the tenant, the list and the filters, because with others the place
@@ -122,7 +122,7 @@ def written(of: Walk, place: Place) -> str:
 
 
 def begun(of: Walk, query: Any) -> Place | None:
-    """Where the page that is asked for begins, if a cursor says so. Raises BadCursor, OtherCursor, CursorAndPage."""
+    """Find where the requested page begins, if a cursor says so. Raises BadCursor, OtherCursor, CursorAndPage."""
     if query.cursor is None:
         return None
     if getattr(query, "offset", 0) or getattr(query, "page", 1) != 1:

@@ -1,4 +1,4 @@
-"""What the operator has set for every tenant, as far as it is told to them."""
+"""The operator's settings for every tenant, as far as tenants may know them."""
 
 from typing import Literal
 

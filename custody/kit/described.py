@@ -1,4 +1,4 @@
-"""What a field means, for the contract: said beside the field, for readers of the code and of the API."""
+"""The meaning of a field, for the contract: said beside the field, for readers of the code and of the API."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta
 def described(
     text: str, *, unit: str | None = None, default: object = UNSET, format: str | None = None, such: str | None = None
 ) -> Meta:
-    """What a field means; the default is that of a field not sent, the format one of JSON Schema's names.
+    """Describe a field; the default is that of a field not sent, the format one of JSON Schema's names.
 
     `such` is a value as one would send it, for amounts that are unlike others of their unit.
     """
@@ -19,7 +19,7 @@ def described(
 
 
 class InContract(msgspec.Struct, frozen=True):
-    """What a struct says of itself in the contract, as `contract: ClassVar`, beyond what its decoder asks.
+    """The declaration of a struct for the contract, as `contract: ClassVar`, beyond what its decoder asks.
 
     `needed`: fields that a sentence asks for, not the decoder. `same`: fields that are others by another name, with the
     name that is taught. `one_of`: the structs that callers choose from.

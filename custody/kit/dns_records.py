@@ -1,4 +1,4 @@
-"""What the DNS says at a name, told apart: values, their absence, an alias, and no answer at all.
+"""The answers of the DNS for a name, told apart: values, their absence, an alias, and no answer at all.
 
 The name server is believed as the system's resolver is: an attacker between it and this process can lie.
 """

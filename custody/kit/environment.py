@@ -81,17 +81,17 @@ def home(environment: Environment) -> Path:
 
 
 def sign_socket(environment: Environment) -> Path:
-    """Where the signer listens for api and scheduler."""
+    """Find where the signer listens for api and scheduler."""
     return path(environment, "SERVICE_SIGN_SOCKET", home(environment) / "run" / "sign.sock")
 
 
 def identity_socket(environment: Environment) -> Path:
-    """Where identity listens for api and scheduler."""
+    """Find where identity listens for api and scheduler."""
     return path(environment, "SERVICE_IDENTITY_SOCKET", home(environment) / "run-identity" / "identity.sock")
 
 
 def identity_key_file(environment: Environment) -> Path:
-    """Where the signer leaves identity's key."""
+    """Find where the signer leaves identity's key."""
     return path(environment, "SERVICE_IDENTITY_KEY_FILE", home(environment) / "identity-key" / "identity.key")
 
 
@@ -107,7 +107,7 @@ def peer_uids(environment: Environment) -> dict[str, int]:
 
 
 def reveal_socket(environment: Environment) -> Path:
-    """Where the signer listens for the proxy."""
+    """Find where the signer listens for the proxy."""
     return path(environment, "SERVICE_REVEAL_SOCKET", sign_socket(environment).with_name("reveal.sock"))
 
 

@@ -17,7 +17,7 @@ Lack = Literal["share", "room"]
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """How many places there are, and how many of them one and one group may have. The last `reserve` are for groups
+    """The number of places, and the most for one and for one group. The last `reserve` are for groups
     that have no more than `few` then."""
 
     places: int

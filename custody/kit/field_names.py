@@ -1,4 +1,4 @@
-"""What viem, ethers, web3.py, nodes and wallets call the fields that are sent here, by the struct that has them.
+"""The names that viem, ethers, web3.py, nodes and wallets give to the fields sent here, by the struct that has them.
 
 No sentence tells a caller to drop a field: without it something else could be signed. It names the field that means the
 same, or says why there is none.

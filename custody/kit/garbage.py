@@ -1,4 +1,4 @@
-"""How often a process looks for garbage: objects that refer to each other and to which nothing else refers.
+"""The intervals of garbage collection: objects that refer to each other and to which nothing else refers.
 
 Nearly all that a request makes is freed as soon as it is let go of, so the usual search, after every 700 objects more,
 finds nothing and goes through the same living ones again.

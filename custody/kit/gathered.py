@@ -23,7 +23,7 @@ type Read[Value] = Callable[[str, list[str]], Awaitable[Mapping[str, Value]]]
 
 
 class _Lane[Value](msgspec.Struct):
-    """What one tenant has asked for and is not being read yet, and how many statements of it are under way."""
+    """The reads of one tenant that wait, and the number of its statements that are under way."""
 
     waiting: _Waiting[Value]
     under_way: int = 0

@@ -50,12 +50,12 @@ def read_instant(text: str) -> datetime | None:
 
 
 def first_moment(name: str, text: str | None) -> datetime | None:
-    """Where a search begins, or BadTime with the parameter's name."""
+    """Find where a search begins, or BadTime with the parameter's name."""
     return None if text is None else _read(name, text)[0]
 
 
 def last_moment(name: str, text: str | None) -> datetime | None:
-    """Where a search ends, this moment included: a day ends with its last one, and so does a millisecond.
+    """Find where a search ends, this moment included: a day ends with its last one, and so does a millisecond.
 
     Answers show milliseconds, so the time that a row shows finds the row.
     """

@@ -40,7 +40,7 @@ def _whole(node: Any) -> Any:
 
 
 def look_through(content: bytes) -> None:
-    """What the typed decoder lets pass: a key given twice, numbers and nesting that the signer's frames cannot hold."""
+    """Refuse what the decoder lets pass: a key twice, numbers and nesting that the signer's frames cannot hold."""
     document = msgspec.json.decode(content)
     try:
         msgspec.msgpack.encode(document)

@@ -35,7 +35,7 @@ class UnknownKey(BadToken):
 
 
 class AgentClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an agent token says. `inc` is the agent's incarnation, so a re-created agent never revives old tokens."""
+    """Claims of an agent token. `inc` is the agent's incarnation, so a re-created agent never revives old tokens."""
 
     iss: str
     sub: str
@@ -49,7 +49,7 @@ class AgentClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a person's access token says: signed in to tenant `tid` as `role`, a second factor shown at `mfa_at`.
+    """The claims of a person's access token: signed in to tenant `tid` as `role`, a second factor shown at `mfa_at`.
 
     `page` is the app client at whose page it began, `bound` that single sign-on began it: such a session stays in its
     tenant.
@@ -99,7 +99,7 @@ class TokenKeys:
         return cls(_public(agents), issuer, _public(sessions))
 
     def knows_key_of(self, token: str) -> bool:
-        """Whether the key that a token names is one of these; of one that cannot be read, yes: no other key helps."""
+        """Say whether the key that a token names is one of these; if unreadable, yes: no other key helps."""
         try:
             return str(jwt.get_unverified_header(token).get("kid")) in self._keys
         except (jwt.PyJWTError, ValueError, RecursionError):
@@ -147,7 +147,7 @@ class TokenKeys:
 
 
 def expiry_of(token: str) -> datetime:
-    """When a token ends; only for one that was verified before."""
+    """Read when a token ends; only for one that was verified before."""
     return clock.of_unix(int(jwt.decode(token, options={"verify_signature": False})["exp"]))
 
 

@@ -1,4 +1,4 @@
-"""Who made a tenant: a person with many of them has no more of what tenants share than others."""
+"""The maker of a tenant: a person with many of them has no more of what tenants share than others."""
 
 from typing import Final
 

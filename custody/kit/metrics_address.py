@@ -1,4 +1,4 @@
-"""Where the processes offer their metrics, without what serves them: health checks and the operator's command ask."""
+"""The addresses of processes' metrics, without what serves them: health checks and the operator's command ask."""
 
 from collections.abc import Mapping
 from ipaddress import ip_address
@@ -20,6 +20,6 @@ def host(environment: Mapping[str, str]) -> str:
 
 
 def local_url(listening: str, port: int) -> str:
-    """How this machine reaches what listens there."""
+    """Build the URL by which this machine reaches what listens there."""
     found = "127.0.0.1" if listening in {"0.0.0.0", "::"} else listening  # noqa: S104 - compared, not bound
     return f"http://{f'[{found}]' if ':' in found else found}:{port}"

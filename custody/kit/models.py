@@ -24,7 +24,7 @@ _BEGIN = "SELECT set_config('custody.tenant', $1, true), service_now() AS now"
 
 
 class OutsideAnyScope(AsyncpgDBClient):
-    """What a model finds where no tenant's scope is open: no connection at all."""
+    """The connection of a model outside any tenant's scope: none at all."""
 
     async def create_connection(self, with_db: bool) -> NoReturn:
         """Refuse: the library would open a pool of its own."""

@@ -1,4 +1,4 @@
-"""Which name server the operator names, without the library that asks it: the operator's command looks at it too."""
+"""The name server that the operator names, without the library that asks it: the operator's command looks at it too."""
 
 from ipaddress import ip_address
 from typing import Final

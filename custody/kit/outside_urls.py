@@ -1,4 +1,4 @@
-"""Whether we may go to an address that somebody else names, as far as the address alone tells.
+"""The check whether we may go to an address that somebody else names, as far as the address alone tells.
 
 What its name resolves to is looked at for each connection, for it may change (`custody/kit/outside.py`); here is
 refused what is wrong in any case.
@@ -12,7 +12,7 @@ _INSIDE = ("local", "internal", "localdomain", "lan", "home.arpa")
 
 
 class NotOutside(Exception):
-    """What is wrong with an address, in a sentence; the address is never repeated, for it may carry a password."""
+    """A problem with an address, in a sentence; the address is never repeated, for it may carry a password."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)

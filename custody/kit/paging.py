@@ -41,7 +41,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Total(msgspec.Struct, frozen=True):
-    """How many rows a list has; an estimate is the least there are."""
+    """The number of rows in a list; an estimate is the least there are."""
 
     rows: int
     is_estimate: bool = False
@@ -71,7 +71,7 @@ def offset_headers(offset: int, shown: int, total: int) -> dict[str, str]:
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """How far the rows of a list are counted for one page."""
+    """The bound to which the rows of a list are counted for one page."""
 
     most: int
 
@@ -80,7 +80,7 @@ class Bound(msgspec.Struct, frozen=True):
         return f"SELECT count(*) FROM (SELECT {rows_of} LIMIT {self.most + 1:d}) c"  # noqa: S608 - texts of stores
 
     def total(self, counted: int) -> Total:
-        """What the counted rows say."""
+        """Read the total from the counted rows."""
         return Total(min(counted, self.most), counted > self.most)
 
 
@@ -99,7 +99,7 @@ class Listed[T](msgspec.Struct, frozen=True):
 
     @property
     def page_of(self) -> tuple[int, int]:
-        """How many rows are here, and how many there are."""
+        """Return the number of rows here, and of all rows."""
         return len(self.rows), self.total
 
 

@@ -1,4 +1,4 @@
-"""Which pooler stands before Postgres, if any, and whether it keeps the statements that we prepare for each connection.
+"""The pooler before Postgres, if any, and whether it keeps the statements that we prepare for each connection.
 
 A pooler in transaction mode gives every transaction another connection of the server. One that does not prepare our
 statements there too makes requests fail at random, so no process starts behind it.

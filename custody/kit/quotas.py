@@ -1,4 +1,4 @@
-"""How much one tenant, and one person, may have: the operator's figures, and what is answered beyond them.
+"""The limits of one tenant, and of one person: the operator's figures, and what is answered beyond them.
 
 Defaults are such that a small team never meets them; they are there so that nobody fills the disk of all.
 """
@@ -18,7 +18,7 @@ Figure = Annotated[int, Meta(ge=0, le=HIGHEST)]
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one tenant may have; 0: as much as it likes. The names are those of the variables, in lower case."""
+    """The limits of one tenant; 0: as much as it likes. The names are those of the variables, in lower case."""
 
     # Ten times what a large team has; an agent with its keys and its row of the audit log takes 3 KiB.
     agents: Figure = 1_000
@@ -39,7 +39,7 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class People(msgspec.Struct, frozen=True, kw_only=True):
-    """What one person may have; 0: as much as they like."""
+    """The limits of one person; 0: as much as they like."""
 
     # Beside their personal one: signing up is free, and what a tenant keeps is kept for good.
     tenants_per_person: Figure = 20
@@ -55,7 +55,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     apart: Mapping[str, Quotas] = {}
 
     def of(self, tenant: str) -> Quotas:
-        """What this tenant may have."""
+        """Find the quotas of this tenant."""
         return self.apart.get(tenant, self.everybody)
 
 

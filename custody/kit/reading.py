@@ -1,4 +1,4 @@
-"""Who may search now: few at once, one of each tenant, each for a bounded time.
+"""The turns to search: few at once, one of each tenant, each for a bounded time.
 
 A search may read all rows of a tenant and holds a connection meanwhile. However much one tenant searches, others read
 and sign as before.

@@ -26,7 +26,7 @@ _THREADS = ThreadPoolExecutor(max_workers=MAX_LOOKUPS, thread_name_prefix="resol
 
 
 async def system_lookup(host: str, port: int) -> list[str]:
-    """What the system's resolver says."""
+    """Ask the system's resolver."""
     found = await asyncio.get_running_loop().run_in_executor(_THREADS, _resolve, host, port)
     return list(dict.fromkeys(found))
 
@@ -76,7 +76,7 @@ class FairResolver:
 
 
 class _Turns:
-    """Who may look now, and who waits; the next one is of the group that has the fewest under way."""
+    """The turns to look, and the line of those who wait; the next one is of the group that has the fewest under way."""
 
     def __init__(self) -> None:
         self._slots = FairSlots(
@@ -123,7 +123,7 @@ class _Turns:
         return False
 
     def _put_behind(self, who: Who) -> None:
-        """Who had a turn is the last of its group to have another; who waits no more is forgotten."""
+        """Make who had a turn the last of its group to have another; forget who waits no more."""
         group = self._waiting[who[0]]
         if turns := group.pop(who):
             group[who] = turns
@@ -132,7 +132,7 @@ class _Turns:
 
 
 class _Names:
-    """What names led to lately. Each group remembers for itself, or one could make the others forget."""
+    """The addresses that names led to lately. Each group remembers for itself, or one could make the others forget."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

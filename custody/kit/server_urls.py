@@ -18,7 +18,7 @@ def read(source: Mapping[str, str], name: str, schemes: tuple[str, ...]) -> str:
 
 
 def rate_limit_store(source: Mapping[str, str]) -> str:
-    """Where requests are counted: `memory`, or the address of a store."""
+    """Read where requests are counted: `memory`, or the address of a store."""
     value = source.get(_STORE, "").strip() or "memory"
     if value != "memory" and not _is_server(value, _STORES):
         raise BadSetting(_STORE, "must be memory, redis://host:6379 or valkey://host:6379")

@@ -1,4 +1,4 @@
-"""How long each stage of a request took, for the one line that is logged about it."""
+"""The duration of each stage of a request, for the one line that is logged about it."""
 
 import time
 from contextvars import ContextVar

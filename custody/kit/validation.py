@@ -85,7 +85,7 @@ PATTERNS: Final[dict[str, tuple[str, bool]]] = {
 
 
 class _Place(NamedTuple):
-    """What may stand somewhere: the type, the unit of an amount, what its declaration says it must be, an example."""
+    """A value that may stand somewhere: its type, the unit of an amount, what it must be, an example."""
 
     node: inspect.Type
     unit: str = ""
@@ -94,7 +94,7 @@ class _Place(NamedTuple):
 
 
 class Wrong(msgspec.Struct, frozen=True):
-    """Where a mistake is, what is said of it, and the fields to name; `sentence` is both."""
+    """The place of a mistake, the words on it, and the fields to name; `sentence` is both."""
 
     place: str
     says: str
@@ -120,12 +120,12 @@ def explain(problem: msgspec.ValidationError, shape: Any) -> Wrong:
 
 
 def must_be(shape: Any) -> str:
-    """What a value of this type must be."""
+    """Say what a value of this type must be."""
     return f"must be {wanted(_at(shape, ''), '')}"
 
 
 def wanted(nodes: Sequence[_Place], said: str) -> str:
-    """What would pass in place of a value that the decoder refused with `said`."""
+    """Say what would pass in place of a value that the decoder refused with `said`."""
     literals: list[str] = []
     phrases: list[str] = []
     for one in nodes:
@@ -164,7 +164,7 @@ def _misfit(missing: bool, name: str, place: str, path: str, shape: Any) -> Wron
 
 
 def _meant(shape: Any, path: str, plain: str) -> str:
-    """What another program's field is called here, or why it is none, in each of the structs that may stand here."""
+    """Say what another program's field is called here, or why it is none, in each struct that may stand here."""
     structs = [one.node for one in _at(shape, path) if isinstance(one.node, inspect.StructType)]
     found = [_NAMES[one.cls.__name__][plain] for one in structs if plain in _NAMES.get(one.cls.__name__, {})]
     return "; or ".join(dict.fromkeys(map(str, found)))
@@ -193,7 +193,7 @@ def _info(shape: Any) -> inspect.Type:
 
 
 def _at(shape: Any, path: str) -> list[_Place]:
-    """What may stand at a path; nothing where the path leads out of what is declared."""
+    """Find what may stand at a path; nothing where the path leads out of what is declared."""
     nodes = list(_flat(_Place(_info(shape))))
     for name, index in _STEP.findall(path):
         nodes = [flat for one in nodes for inner in _inner(one.node, name, index) for flat in _flat(_Place(inner))]
@@ -266,7 +266,7 @@ type _Sized = inspect.StrType | inspect.ListType | inspect.VarTupleType | inspec
 
 
 def _size(node: _Sized, word: str, what: str) -> str:
-    """How long it may be, if that is bounded."""
+    """Say how long it may be, if that is bounded."""
     least, most = node.min_length or 0, node.max_length
     word = word if word.startswith(",") else f" {word}"
     if most is None:

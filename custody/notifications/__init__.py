@@ -1,1 +1,1 @@
-"""What reaches a person outside of HTTP: mail and text messages."""
+"""Messages to a person outside of HTTP: mail and text messages."""

@@ -33,7 +33,7 @@ class OtherRecipient(Exception):
 
 
 class Letter(msgspec.Struct, frozen=True):
-    """What a mail says. The subject is ours alone: what others named themselves stands in the text, never in a header.
+    """A mail's text. The subject is ours alone: what others named themselves stands in the text, never in a header.
 
     `page`: the same as HTML, in which everything that others wrote is escaped.
     """

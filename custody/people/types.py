@@ -55,7 +55,7 @@ class WalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class PageHeaders(msgspec.Struct, frozen=True, rename="pascal"):
-    """Where a browser says that a request comes from."""
+    """The headers in which a browser says where a request comes from."""
 
     origin: Annotated[
         str, Meta(max_length=512), described("The page's origin; with `clientId` it is that of the message.")

@@ -70,7 +70,7 @@ async def providers(pool: Pool, tenant: str) -> list[StoredProvider]:
 
 
 async def admitting(pool: Pool, keys: Sequence[str]) -> int:
-    """How many tenants have one of these keys, counted up to two."""
+    """Count the tenants that have one of these keys, up to two."""
     return int(await pool.fetchval(_ADMITTING, keys))
 
 

@@ -26,7 +26,7 @@ async def saml(pool: Pool, tenant: str) -> StoredSaml | None:
 
 
 async def last_test(pool: Pool, tenant: str, provider: str) -> LastTest | None:
-    """What the last try of one of the tenant's providers came to."""
+    """Read the result of the last test of one of the tenant's providers."""
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(
             "SELECT report, ended_at FROM sign_on_tests WHERE tenant_id = $1 AND provider = $2", tenant, provider

@@ -1,4 +1,4 @@
-"""What a configuration may show people."""
+"""The rules for what a configuration may show people."""
 
 import msgspec
 

@@ -146,7 +146,7 @@ class AuthAbuseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ShownConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What people see of a tenant, and what they may begin with; nothing of it decides anything."""
+    """The public part of a tenant, and what people may begin with; nothing of it decides anything."""
 
     display_name: Annotated[DisplayName | None, described("The tenant's name as people see it.")] = None
     policy_exposure: Annotated[

@@ -1,1 +1,1 @@
-"""What was asked, decided and signed."""
+"""Orders that were asked for, decided and signed."""

@@ -1,4 +1,4 @@
-"""How long the scheduler waits before it asks a node about a transaction again. The database is given these numbers."""
+"""The waits of the scheduler before it asks a node about a transaction again. The database is given these numbers."""
 
 from typing import Final, NamedTuple
 

@@ -101,7 +101,7 @@ class HistoryQuery(Page, frozen=True, kw_only=True):
 
 
 class TransactionFilter(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Which transactions; `from` and `to` are times or dates, both inclusive."""
+    """The transactions to find; `from` and `to` are times or dates, both inclusive."""
 
     status: Annotated[Status | None, described("Only those in this state.")] = None
     chain_id: Annotated[ChainId | None, described("Only those on this chain.")] = None

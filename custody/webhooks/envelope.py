@@ -1,4 +1,4 @@
-"""What a receiver is sent, and what the stream of events carries: of one event always the same bytes."""
+"""The envelope for a receiver and for the stream of events: of one event always the same bytes."""
 
 from typing import Annotated
 

@@ -23,7 +23,7 @@ MAX_EFFECTS_BYTES = 8192
 
 
 class OrderEvent(Payload, frozen=True, kw_only=True):
-    """What every event of an order says of it; `clipped(...)` gives the last two fields."""
+    """The fields of every event of an order; `clipped(...)` gives the last two fields."""
 
     tx_id: Annotated[Id, described("The transaction.")]
     kind: Annotated[Kind, described("Kind of order.")]
@@ -137,7 +137,7 @@ class PolicyViolation(Payload, frozen=True, kw_only=True):
 
 
 class IntentEvent(Payload, frozen=True, kw_only=True):
-    """What every event of an intent says of it: its id and state, and nothing of what it does."""
+    """The fields of every event of an intent: its id and state, and nothing of what it does."""
 
     intent_id: Annotated[Id, described("The intent.")]
     intent_type: Annotated[IntentType, described("What kind of intent it is.")]

@@ -1,4 +1,4 @@
-"""What payloads of events have in common, and those of people, which identity emits: it knows nothing of orders."""
+"""The common part of events' payloads, and those of people, which identity emits: it knows nothing of orders."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,7 +11,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What every payload is. `event` is the name under which it is sent."""
+    """The base of every payload. `event` is the name under which it is sent."""
 
     event: ClassVar[str]
 

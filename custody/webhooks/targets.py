@@ -1,4 +1,4 @@
-"""Where a webhook may go, as far as its address alone tells."""
+"""The permitted targets of webhooks, as far as an address alone tells."""
 
 from custody.kit import outside_urls
 from custody.kit.errors import Invalid

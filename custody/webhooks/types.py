@@ -69,7 +69,7 @@ class WebhookChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class DeliveryFilter(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """Which deliveries."""
+    """The deliveries to find."""
 
     status: Annotated[DeliveryStatus | None, described("Only those in this state.")] = None
     event_type: Annotated[EventName | None, described("Only those of this event.")] = None
@@ -85,7 +85,7 @@ class DeliveryQuery(DeliveryFilter, frozen=True, rename="camel", kw_only=True):
 
 
 class ExportQuery(DeliveryFilter, frozen=True, rename="camel", kw_only=True):
-    """What is exported."""
+    """The part to export."""
 
     limit: Annotated[int, Meta(ge=1, le=10_000), described("Maximum number of items.")] = 10_000
     offset: Annotated[Offset, described("Number of items to skip.")] = 0

@@ -1,1 +1,1 @@
-"""What every worker stands on: its socket, its proofs, its sealed values, and how an act begins and ends."""
+"""The base of every worker: its socket, its proofs, its sealed values, and how an act begins and ends."""

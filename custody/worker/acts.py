@@ -1,4 +1,4 @@
-"""How an act of administration begins and ends: its turn, the credential looked at again, its log, its answer kept."""
+"""The frame of an act of administration: its turn, the credential looked at again, its log, its answer kept."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

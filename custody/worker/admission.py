@@ -1,4 +1,4 @@
-"""Whether a caller may send a command, by what the command declares."""
+"""The check whether a caller may send a command, by its declaration."""
 
 from custody.protocol.command import AGENT, PLATFORM_KEY, SESSION, Declaration
 from custody.protocol.refusals import NotForPages, SessionBound

@@ -1,4 +1,4 @@
-"""Which function carries out which command; a worker that lacks one, or has two, does not start."""
+"""The function that carries out each command; a worker that lacks one, or has two, does not start."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any

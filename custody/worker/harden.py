@@ -1,4 +1,4 @@
-"""What the process gives up before it reads a key (promise P5): core files, being traced, gaining privileges."""
+"""The rights given up before a key is read (promise P5): core files, being traced, gaining privileges."""
 
 import ctypes
 import resource

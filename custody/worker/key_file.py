@@ -25,7 +25,7 @@ class WrongKeyFile(KeyFileProblem):
 
 
 class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a worker's key lies, and what a sentence about it says."""
+    """The place of a worker's key, and the words for it in messages."""
 
     path: Path
     # "master key" and "signer", or "identity key" and "identity".

@@ -44,7 +44,7 @@ class Keys:
 
     @property
     def path(self) -> Path:
-        """Where the file lies."""
+        """Name where the file lies."""
         return self._file.path
 
     async def refresh(self) -> None:

@@ -1,4 +1,4 @@
-"""How a worker lives and ends."""
+"""The life of a worker, and its end."""
 
 import asyncio
 import os

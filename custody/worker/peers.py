@@ -1,4 +1,4 @@
-"""Which process may connect to which socket, and what it may send there."""
+"""The processes that may connect to each socket, and what they may send there."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who asks, derived from the credential itself and from nothing the api says."""
+"""The proof of the caller, derived from the credential itself and from nothing the api says."""
 
 from datetime import datetime
 
@@ -120,7 +120,7 @@ Proven = ProvenAgent | ProvenTenant | ProvenPlatform
 
 
 def membership_content(tenant: str, user: str, role: Role, since: datetime) -> bytes:
-    """What the MAC of a membership is of; who was removed and comes back has another `since`."""
+    """Build what a membership's MAC is of; who was removed and comes back has another `since`."""
     return fields(tenant, user, role, clock.unix_microseconds(since))
 
 

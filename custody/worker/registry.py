@@ -1,4 +1,4 @@
-"""What is sealed or under a MAC, row by row, and how a row is made again under another version of the key.
+"""The rows that are sealed or under a MAC, and how one is made again under another version of the key.
 
 Each worker lists its own kinds in its `rotation/registry.py`. A value whose old seal does not hold is never given a new
 one. The contents are those of docs/sealed-blob.md.
@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """What one table holds that the master key vouches for, row by row."""
+    """One table's content that the master key vouches for, row by row."""
 
     table: str
     what: str
@@ -78,7 +78,7 @@ class Sealed(Kind, frozen=True, kw_only=True):
 
 
 class Ends(msgspec.Struct, frozen=True, kw_only=True):
-    """What cannot be made again, because a part of it is with a person, or ends too soon to be worth it."""
+    """A kind that cannot be made again: a part of it is with a person, or it ends too soon to be worth it."""
 
     purpose: str
     what: str

@@ -1,4 +1,4 @@
-"""Whether the database takes rows. A full disk is noticed by the write that failed on it. Promise P3."""
+"""The check whether the database takes rows. A full disk is noticed by the write that failed on it. Promise P3."""
 
 from custody.kit.db import Pool
 

@@ -30,7 +30,7 @@ class Tampered(Exception):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What a blob belongs to. Everything in it is bound to the ciphertext."""
+    """The context that a blob belongs to. Everything in it is bound to the ciphertext."""
 
     tenant: str
     owner_kind: str

@@ -1,4 +1,4 @@
-"""What every worker reads from its environment, once."""
+"""The settings that every worker reads from its environment, once."""
 
 from collections.abc import Mapping
 from pathlib import Path

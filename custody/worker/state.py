@@ -1,4 +1,4 @@
-"""What every worker consists of; each adds what is its own."""
+"""The parts of every worker; each adds what is its own."""
 
 import asyncio
 from collections import Counter

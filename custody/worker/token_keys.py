@@ -28,7 +28,7 @@ LOOK_SECONDS = 1.0
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the keys of one use lie."""
+    """The place where the keys of one use lie."""
 
     use: Literal["agent", "session"]
     table: str
@@ -39,7 +39,7 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     lock: int
 
     def context(self, kid: str) -> Context:
-        """What its private half is sealed to."""
+        """Build the context that its private half is sealed to."""
         return Context(PLATFORM, self.owner_kind, kid, self.purpose)
 
 
@@ -179,7 +179,7 @@ async def _vouched(pool: Pool, macs: Sealer, store: Store) -> dict[str, bytes]:
 
 
 def content_of(use: str, kid: str, public: bytes) -> bytes:
-    """What the MAC of a public key is of."""
+    """Build what the MAC of a public key is of."""
     return fields(use, kid, public)
 
 

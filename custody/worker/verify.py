@@ -25,7 +25,7 @@ _SAY_SECONDS = 5.0
 
 
 class Held(msgspec.Struct, frozen=True):
-    """How much of each kind of thing holds, and how much does not."""
+    """The number of rows of each kind that hold, and that do not."""
 
     held: dict[str, int]
     broken: dict[str, int]

@@ -32,7 +32,7 @@ class NothingToGoOnWith(Invalid):
 
 
 class Walked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch came to; `after` is where the next one begins, None when the table ended."""
+    """The outcome of a batch; `after` is where the next one begins, None when the table ended."""
 
     seen: int
     done: int
@@ -41,7 +41,7 @@ class Walked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def versions(connection: Any, table: str) -> dict[int, int]:
-    """How many living rows of a table each version made."""
+    """Count the living rows of a table that each version made."""
     return {row["version"]: row["count"] for row in await connection.fetch(_VERSIONS, table)}
 
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 # Docstrings that begin with a relative clause, and functions named by a bare participle. Neither figure may rise.
 BOUNDS = {
     "api": (1, 116),
-    "custody": (226, 142),
+    "custody": (3, 142),
     "signer": (147, 85),
     "identity": (76, 47),
     "scheduler": (16, 14),

@@ -1,4 +1,4 @@
-"""What a PSBT does, in the words that every chain shares."""
+"""The effects of a PSBT, in the words that every chain shares."""
 
 from custody.chains.bitcoin.scripts import kind_of
 from custody.chains.bitcoin.types import Payment, Spend
@@ -10,7 +10,7 @@ DATA = "data"
 
 
 def subject_of(spend: Spend, own_address: str) -> Subject:
-    """What the policies judge: every payment, the whole fee, and whether others pay beside this wallet.
+    """Build the subject that policies judge: every payment, the whole fee, and whether others pay beside this wallet.
 
     The fee is spend too, since a PSBT's outflow is known only with it. Where others pay, nobody can say whose money a
     payment is: all of it counts, and with a limit or threshold a person decides.
@@ -33,7 +33,7 @@ def subject_of(spend: Spend, own_address: str) -> Subject:
 
 
 def _label(payment: Payment) -> str | None:
-    """What an output without an address is: data, or the kind of bare keys that it pays."""
+    """Name what an output without an address is: data, or the kind of bare keys that it pays."""
     kind = kind_of(payment.script)
     return None if payment.address is not None else DATA if kind == "op_return" else kind
 

@@ -1,4 +1,4 @@
-"""What a finished PSBT comes to, read from its bytes alone (BIP-174, the extractor)."""
+"""The transaction of a finished PSBT, read from its bytes alone (BIP-174, the extractor)."""
 
 from collections.abc import Sequence
 

@@ -35,7 +35,7 @@ def root_of(seed: bytes) -> Root:
 
 
 def fingerprint(root: Root) -> bytes:
-    """What hints in a PSBT name a root by: 4 bytes."""
+    """Name a root as the hints in a PSBT do: 4 bytes."""
     return hash160(root.key.public_key.format())[:4]
 
 

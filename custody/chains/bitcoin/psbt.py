@@ -112,7 +112,7 @@ class _Reader:
         return self.take(self.size())
 
     def many(self) -> int:
-        """How many of something follow, each of which is walked."""
+        """Read how many of something follow, each of which is walked."""
         count = self.size()
         self.budget[0] -= count
         if self.budget[0] < 0:
@@ -178,7 +178,7 @@ def write(psbt: Psbt) -> bytes:
 
 
 def _mistaken(text: str | bytes) -> str | None:
-    """What to say of a PSBT or transaction in hex, and of a PSBT that was encoded twice; None of any other text."""
+    """Explain a PSBT or transaction in hex, and a PSBT that was encoded twice; None for any other text."""
     if text[:6] == b"cHNidP":
         return "this is a PSBT that was encoded in base64 twice; decode it once."
     try:

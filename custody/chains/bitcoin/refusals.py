@@ -1,4 +1,4 @@
-"""What a PSBT is refused with. Each message names the input or output, and what would pass."""
+"""The refusals of a PSBT. Each message names the input or output, and what would pass."""
 
 from custody.kit.errors import Invalid
 

@@ -1,4 +1,4 @@
-"""What nodes relay: the fee, the kinds and amounts of outputs, and the size, by Bitcoin Core's arithmetic.
+"""The rules of relay by nodes: the fee, the kinds and amounts of outputs, and the size, by Bitcoin Core's arithmetic.
 
 All of it is counted by the smallest size that the transaction can have, so what is refused no such node would relay.
 """
@@ -83,7 +83,7 @@ def check_fee(spend: Spend, bounds: Bounds) -> None:
 
 
 def _sigops(spend: Spend) -> int:
-    """How many checks of signatures count, at least: of others' inputs nothing is known, so nothing is counted."""
+    """Count the checks of signatures, at least: of others' inputs nothing is known, so nothing is counted."""
     checked = sum(_SIGOPS.get(kind_of(output.script) or "", 0) for output in spend.psbt.transaction.outputs)
     own = len(spend.own) if spend.scope.address_type in ("p2wpkh", "p2sh-p2wpkh") else 0
     return checked + own

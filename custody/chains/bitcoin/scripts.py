@@ -29,12 +29,12 @@ def script_of(address_type: AddressType, public_key: bytes) -> bytes:
 
 
 def redeem_script_of(public_key: bytes) -> bytes:
-    """What a p2sh-p2wpkh script is the hash of."""
+    """Build the script that a p2sh-p2wpkh script is the hash of."""
     return b"\x00\x14" + hash160(public_key)
 
 
 def taproot_tweak(public_key: bytes) -> bytes:
-    """What the internal key is tweaked by (BIP-341), without a tree of scripts."""
+    """Compute the tweak of the internal key (BIP-341), without a tree of scripts."""
     return tagged("TapTweak", public_key[1:])
 
 
@@ -45,7 +45,7 @@ def output_key(public_key: bytes) -> bytes:
 
 
 def kind_of(script: bytes) -> ScriptKind | None:
-    """What a script is; None of those that are not relayed, or not known."""
+    """Find the kind of a script; None for one that is not relayed, or not known."""
     if len(script) == 25 and script[:3] == b"\x76\xa9\x14" and script[-2:] == b"\x88\xac":
         return "p2pkh"
     if len(script) == 23 and script[:2] == b"\xa9\x14" and script[-1] == 0x87:

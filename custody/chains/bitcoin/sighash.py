@@ -1,4 +1,4 @@
-"""What each signature is made over: legacy, BIP-143 and BIP-341, always of the whole transaction."""
+"""The digest that each signature is made over: legacy, BIP-143 and BIP-341, always of the whole transaction."""
 
 import struct
 from typing import Final
@@ -28,7 +28,7 @@ class Digests:
         self._version, self._lock_time = struct.pack("<i", transaction.version), _word(transaction.lock_time)
 
     def of(self, position: int, key: OwnKey, sighash: int) -> bytes:
-        """What an own input signs: by the kind of the coin that it spends."""
+        """Compute what an own input signs, by the kind of the coin that it spends."""
         coin = self._spend.coins[position]
         kind = kind_of(coin.script)
         if kind == "p2tr":

@@ -73,7 +73,7 @@ def _sighash(said: PsbtInput, *, taproot: bool) -> int:
 
 
 def _suffix(sighash: int) -> bytes:
-    """What follows a signature: DEFAULT is not written out."""
+    """Return the byte after a signature; none for DEFAULT."""
     return bytes((sighash,)) if sighash != SIGHASH_DEFAULT else b""
 
 

@@ -1,4 +1,4 @@
-"""What a PSBT does, proven before anything is signed: its coins, who owns them, what is paid, what comes back, the fee.
+"""The effects of a PSBT, proven before a signature: coins, their owners, payments, what comes back, the fee.
 
 A coin's amount and script are believed only as the transaction that made it has them: told one lie in each of two
 sessions, a signer that takes a PSBT's word signs both halves of a transaction that gives the difference to a miner.
@@ -47,7 +47,7 @@ _SIGNED_WEIGHT: Final[dict[AddressType, int]] = {
 
 
 def prove(psbt: Psbt, scope: WalletScope, account: Account, bounds: Bounds | None) -> Spend:
-    """What a PSBT does to the wallet that a scope is of; without bounds, of one that was signed already.
+    """Prove what a PSBT does to the wallet of a scope; without bounds, for one that was signed already.
 
     Raises PsbtUnprovenInput, PsbtSighash, PsbtNoOwnInput, PsbtNonstandardOutput, PsbtFee or FeeAboveCap.
     """
@@ -135,7 +135,7 @@ def _coins(psbt: Psbt, keys: _Keys) -> tuple[TxOut, ...]:
 
 
 def _coin(psbt: Psbt, place: int, one: PsbtInput) -> TxOut:
-    """What an input spends, as far as the PSBT shows it."""
+    """Find the coin that an input spends, as far as the PSBT shows it."""
     outpoint = psbt.transaction.inputs[place].outpoint
     if one.previous is None:
         if one.witness_utxo is None:

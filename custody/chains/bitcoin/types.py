@@ -116,7 +116,7 @@ type Pairs = tuple[tuple[bytes, bytes], ...]
 
 
 class PsbtInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a PSBT says of one input; `pairs` has every field as it came, those not named here too.
+    """The fields of one input in a PSBT; `pairs` has every field as it came, those not named here too.
 
     `previous` has the id of the transaction that made the coin, computed from its bytes, and of its outputs the one
     that the outpoint names, None where there is none.
@@ -140,7 +140,7 @@ class PsbtInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PsbtOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a PSBT says of one output; derivations of either kind are hints."""
+    """The fields of one output in a PSBT; derivations of either kind are hints."""
 
     pairs: Pairs
     derivations: tuple[Derivation, ...] = ()
@@ -182,7 +182,7 @@ class Payment(msgspec.Struct, frozen=True):
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
-    """What a PSBT does, proven: the coins of every input, who owns them, what is paid, what comes back, the fee.
+    """The proven effects of a PSBT: the coins of every input, who owns them, what is paid, what comes back, the fee.
 
     `foreign` are the inputs of others. `fee` is never negative; `weight` is the smallest that the whole transaction
     can have once signed. `outflow` is what counts as spend: all payments and the whole fee.

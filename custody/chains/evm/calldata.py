@@ -1,4 +1,4 @@
-"""What a contract call does, read from its bytes.
+"""The effects of a contract call, read from its bytes.
 
 Promise P6: judged on what the bytes do at most. What is read is counted; what is not read, or stands behind what was
 read, is an `unread` effect of its own, which says where it is and how much. Router calls, wrapping, ownership and
@@ -108,7 +108,7 @@ def _coins(site: Site, value: int) -> tuple[Effect, ...]:
 
 
 def _besides(site: Site, call: Call, arguments: abi.Arguments) -> tuple[Effect, ...]:
-    """What is unread of a call whose arguments were read: a contract may take it into account all the same."""
+    """The unread rest of a call whose arguments were read: a contract may take it into account all the same."""
     behind = (_rest(site, call, BEHIND, arguments.behind),) if arguments.behind else ()
     return (*behind, _rest(site, call, PADDING)) if arguments.dirty else behind
 

@@ -1,4 +1,4 @@
-"""What an EVM node is asked before and after signing.
+"""The questions to an EVM node before and after signing.
 
 Nothing here is trusted: the signer caps every figure, and an order is judged without them.
 """
@@ -38,7 +38,7 @@ class EstimateFailed(NotExecutable):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """Where a transaction was mined, and whether it did what it should."""
+    """The block that a transaction was mined in, and whether it did what it should."""
 
     block_number: int
     block_hash: str
@@ -113,7 +113,7 @@ def _gas_of(chain: Chain, order: EvmOrder, estimate: Any) -> int | None:
 
 
 def _prepared(nonce: int, gas: int, max_fee: int, priority_fee: int, *, legacy: bool) -> EvmPrepared:
-    """What the signer gets to see: a frame holds 64-bit numbers, and every larger one is beyond any cap anyhow."""
+    """Cut to what the signer gets to see: a frame holds 64-bit numbers, and larger ones are beyond any cap anyhow."""
     return EvmPrepared(
         pending_nonce=min(nonce, _LARGEST),
         gas_limit=min(gas, _LARGEST),

@@ -21,7 +21,7 @@ type Reading = tuple[tuple[Effect, ...], Call] | None
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where a call happens, and who we are there."""
+    """The place of a call, and who we are there."""
 
     chain_id: int
     contract: str

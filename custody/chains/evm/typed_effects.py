@@ -1,4 +1,4 @@
-"""What a signature over an EIP-712 document lets others do with our money.
+"""The rights over our money that a signature on an EIP-712 document gives to others.
 
 A document is recognised by its whole type string, never by its name alone, among the kinds of `typed_kinds.py`. What
 moves value in a way we read exactly becomes that effect. What is known to move value or power, but is not read, is
@@ -36,7 +36,7 @@ _WITNESSED = {
 
 
 def subject_of(document: Document, sender: str) -> Subject:
-    """What a rule judges about a document that we are asked to sign."""
+    """Build the subject that rules judge of a document that we are asked to sign."""
     chain_id = document.chain_id
     effects, calls = _judged(document, parse_address(sender))
     return Subject(
@@ -52,7 +52,7 @@ def subject_of(document: Document, sender: str) -> Subject:
 
 
 def _judged(document: Document, us: str) -> Called:
-    """What the signed document allows others to do, and what it calls; `us` in lower case."""
+    """List what the signed document allows others to do, and what it calls; `us` in lower case."""
     spelled = document.schema.encode_type(document.primary_type)
     if spelled in HARMLESS:
         return (), ()

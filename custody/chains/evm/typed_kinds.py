@@ -64,14 +64,14 @@ _GATEWAY = "GatewayWalletBatched"
 
 
 def spend(document: Document, us: str, to: str, amount: int, token: str | None = None) -> Effect:
-    """What others may take: an amount of a token, by default of the contract that the document is for."""
+    """Spend what others may take: an amount of a token, by default of the contract that the document is for."""
     asset = f"evm:{document.chain_id}:{token or document.verifying_contract}"
     label = document.primary_type
     return Effect("transfer", asset, amount, us, to, unlimited=amount >= UNLIMITED, label=label)
 
 
 def approve(document: Document, us: str, spender: str, amount: int, token: str | None = None) -> Effect:
-    """What others may take later. An approval of nothing can only take back what one gave before."""
+    """Approve what others may take later. An approval of nothing can only take back what one gave before."""
     asset = f"evm:{document.chain_id}:{token or document.verifying_contract}"
     unlimited = amount >= UNLIMITED
     label, revokes = document.primary_type, not amount
@@ -79,7 +79,7 @@ def approve(document: Document, us: str, spender: str, amount: int, token: str |
 
 
 def unread(document: Document, us: str, to: str | None = None, *, unknown: bool = False, label: str = "") -> Effect:
-    """What nobody reads: it may touch everything."""
+    """Mark what nobody reads: it may touch everything."""
     label = label or document.primary_type
     return Effect("unread", None, 0, us, to or document.verifying_contract, unknown=unknown, label=label)
 
@@ -138,7 +138,7 @@ def permit2_witness(document: Document, message: Message, us: str) -> Effects | 
 
 
 def _others(document: Document, us: str, paid: list[Message]) -> Effects:
-    """Whom an order pays beside us: who fills it pays them out of what we give, how much nobody can tell beforehand."""
+    """List those whom an order pays beside us: its filler pays them out of what we give, in amounts unknown before."""
     names = dict.fromkeys(each["recipient"] for each in paid if each["recipient"] != us)
     return tuple(unread(document, us, name, label=OTHERS) for name in names)
 
@@ -254,7 +254,7 @@ def _called(document: Document, to: str, value: int, data: bytes, sender: str) -
 
 
 def _destined(document: Document, message: Message, us: str) -> Effects | None:
-    """What is at the exchange has no name among our assets, so no limit can count it; but who gets it can be told."""
+    """Name the recipient of what is at the exchange: that has no name among our assets, so no limit can count it."""
     try:
         return (unread(document, us, parse_address(message["destination"])),)
     except BadAddress:

@@ -40,7 +40,7 @@ def hash_struct(schema: Schema, name: str, value: Mapping[str, Value], hashes: d
 
 
 def hashed(schema: Schema, kind: Kind, value: Any) -> Any:
-    """What of a value that fits is hashed, spelled as it was given."""
+    """Reduce a value that fits to what is hashed, spelled as it was given."""
     if kind.sizes:
         return [hashed(schema, kind.item, item) for item in value]
     fields = schema.structs.get(kind.base)

@@ -1,4 +1,4 @@
-"""Whose a token account is: an owner, a mint and a program have exactly one associated account."""
+"""The owner of a token account: an owner, a mint and a program have exactly one associated account."""
 
 from collections.abc import Iterable
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""What a Solana transaction does to a wallet, and whether that is what its caller says.
+"""The effects of a Solana transaction on a wallet, and whether they are what its caller says.
 
 Promise: every lamport and token that the wallet's signature moves is in an effect; a message with anything we cannot
 read is refused as a whole.

@@ -66,7 +66,7 @@ class Closing(msgspec.Struct, frozen=True):
 
 
 class ComputeSetting(msgspec.Struct, frozen=True):
-    """What the transaction asks of the compute budget; of these only the limit and the price of units cost."""
+    """A setting of the compute budget; of these only the limit and the price of units cost."""
 
     tag: int
     figure: int

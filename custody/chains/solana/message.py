@@ -63,7 +63,7 @@ class SolanaTransaction(msgspec.Struct, frozen=True):
 
 
 def _unread(raw: bytes, otherwise: str) -> str:
-    """What to say of bytes that are no transaction: libraries serialize the message alone, too."""
+    """Explain bytes that are no transaction: libraries serialize the message alone, too."""
     try:
         if to_bytes_versioned(from_bytes_versioned(raw)) != raw:
             return otherwise

@@ -1,4 +1,4 @@
-"""What a Solana node is asked before and after signing."""
+"""The questions to a Solana node before and after signing."""
 
 import base64
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ NEEDS_SENDER = False
 
 
 class SignatureStatus(msgspec.Struct, frozen=True):
-    """How far the cluster is with a transaction; `failed` means that it was executed and took only the fee."""
+    """The progress of the cluster with a transaction; `failed` means that it was executed and took only the fee."""
 
     slot: int
     level: Literal["processed", "confirmed", "finalized"]
@@ -91,7 +91,7 @@ async def status(rpc: Rpc, chain: Chain, signature: str) -> SignatureStatus | No
 
 
 async def statuses(rpc: Rpc, chain: Chain, signatures: Sequence[str]) -> list[SignatureStatus | RpcUnavailable | None]:
-    """How far each transaction is; None for one that the node has never seen, an error for nonsense about one."""
+    """Read how far each transaction is; None for one that the node has never seen, an error for nonsense about one."""
     answer = await rpc.call(chain.rpc_urls, "getSignatureStatuses", [list(signatures), _IN_HISTORY])
     found = _value(answer, list[Any])
     if len(found) != len(signatures):
@@ -111,7 +111,7 @@ def _status(found: Any) -> SignatureStatus | RpcUnavailable | None:
 
 
 async def fees(rpc: Rpc, chain: Chain, signatures: Sequence[str]) -> list[int | None]:
-    """What each finalized transaction cost its payer in lamports; None where the node does not say."""
+    """Read the fee of each finalized transaction in lamports; None where the node does not say."""
     if not signatures:
         return []
     options = {"commitment": "finalized", "encoding": "base64", "maxSupportedTransactionVersion": 0}
