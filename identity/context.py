@@ -1,4 +1,4 @@
-"""What a running identity process consists of."""
+"""The parts of a running identity process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What identity reads from its environment, once."""
+"""The settings that identity reads from its environment, once."""
 
 import os
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def oauth_key_sets(self) -> dict[str, str]:
-        """Where the keys are of each provider that gives ID tokens and at which there is a client."""
+        """Find where the keys are of each provider that gives ID tokens and at which there is a client."""
         known = ((name, self.oauth_endpoints[name].jwks_url) for name in self.oauth_clients)
         return {name: address for name, address in known if address is not None}
 

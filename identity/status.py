@@ -1,4 +1,4 @@
-"""What identity says of itself: its public keys, and how it is."""
+"""The report of identity on itself: its public keys, and its health."""
 
 from custody.protocol.common import Health, KeySet, PublicKeys, Status
 from custody.protocol.frames import VERSION

@@ -1,4 +1,4 @@
-"""Who somebody is who only reads: the api has no key to check a MAC with, and must not believe a planted row."""
+"""The proof of a caller who only reads: the api has no key to check a MAC with, and must not believe a planted row."""
 
 from custody.protocol.identity.tenants import (
     Vouch,

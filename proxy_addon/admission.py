@@ -1,4 +1,4 @@
-"""Whether a request may go out, and what of it goes out. It knows nothing of mitmproxy.
+"""The decision whether a request may go out, and what of it goes out. It knows nothing of mitmproxy.
 
 The order is the safety: the token is taken and stripped before anything can fail; then who asks, then where to, then
 which route, then the secret. Whatever raises on the way is a refusal; nothing falls through to plain forwarding.
@@ -136,7 +136,7 @@ class Admission:
         return refuse.FROZEN if standing.frozen else None
 
     async def _refused(self, problem: Refused | CustodyError, exchange: Exchange) -> Refused:
-        """What the agent is told; one that does not stop asking is told a while later, and so asks less often."""
+        """Write what the agent is told; one that does not stop asking is told a while later, and so asks less often."""
         claims = exchange.claims
         if claims is not None and self._trail.refusals.many((claims.tid, claims.sub)):
             await asyncio.sleep(REFUSED_SECONDS)
@@ -285,7 +285,7 @@ def _told(problem: CustodyError, exchange: Exchange) -> Refusal:
 
 
 def _check_head(arrived: Arrived) -> None:
-    """What two readers could read in two ways is refused."""
+    """Refuse what two readers could read in two ways."""
     if not _METHOD.fullmatch(arrived.method) or arrived.method in ("CONNECT", "TRACE"):
         raise Invalid("This method is not forwarded.", code="method_not_forwarded")
     hosts = [value for name, value in arrived.headers if name.lower() == b"host"]

@@ -1,4 +1,4 @@
-"""Whose the open connections are, and which of them ends when there are too many. Pure.
+"""The owners of the open connections, and which of them ends when there are too many. Pure.
 
 A *stranger* has shown no good token yet. Tenants together never have all places, so that there is room for strangers,
 among whom is every agent that comes next; and strangers end each other rather than anybody that we know.

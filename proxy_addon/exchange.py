@@ -37,14 +37,14 @@ class Ticket:
 
     @property
     def purpose(self) -> tuple[object, ...]:
-        """What a connection opened with it is for: whose it is, on which route, and where it leads."""
+        """The use of a connection opened with it: its owner, its route, and where it leads."""
         claims = self.exchange.claims
         who = (claims.tid, claims.sub, claims.inc) if claims is not None else None
         return who, self.exchange.route_id, self.host, self.port
 
 
 class Exchange:
-    """What is known of a request while it runs. Written by admission and by the stream, read by the audit."""
+    """The facts of a request while it runs. Written by admission and by the stream, read by the audit."""
 
     __slots__ = (
         "abandoned",
@@ -132,7 +132,7 @@ class Exchange:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """The seconds that it has taken so far."""
         return time.monotonic() - self.began
 
     def allow(self, seconds: float) -> None:

@@ -165,5 +165,5 @@ class MaskedFrames:
 
 
 def _header_size(header: bytes) -> int:
-    """How long the header is, as far as it can be told."""
+    """Read how long the header is, as far as it can be told."""
     return 2 + _EXTENDED.get(header[1] & _LENGTH, 0) if len(header) > 1 else 2

@@ -76,7 +76,7 @@ class TooManyPairs(Invalid):
 
 
 def formatted(fields: RouteFields, value: str) -> str:
-    """What is injected: the route's format with the value in its place."""
+    """Build what is injected: the route's format with the value in its place."""
     return fields.inject_format.replace(VALUE, value, 1)
 
 
@@ -123,7 +123,7 @@ def into_body(content_type: str | None, content_encoding: str | None, body: byte
 
 
 def outgoing_headers(headers: Headers, *, token: str | None, websocket: bool) -> Headers:
-    """What of an agent's headers goes upstream: nothing between it and us, nothing that misleads, and no token.
+    """Choose the agent's headers for upstream: nothing between it and us, nothing that misleads, and no token.
 
     Clients put what they take for an API key into headers of many names, and into the base64 of Basic, so the token is
     looked for in all of them, at any place in a base64 text too.
@@ -146,7 +146,7 @@ def outgoing_headers(headers: Headers, *, token: str | None, websocket: bool) ->
 
 
 def returning_headers(headers: Headers, *, websocket: bool) -> Headers:
-    """What of an upstream's headers goes to the agent.
+    """Choose what of an upstream's headers goes to the agent.
 
     `Alt-Svc` would lead it around the proxy, and with `X-Service-` begin the names by which it tells us from upstreams.
     """

@@ -1,4 +1,4 @@
-"""What the proxy knows of agents, routes and secrets, and how old that may be.
+"""The proxy's knowledge of agents, routes and secrets, and its greatest age.
 
 Everything is read when it is first needed. A notification of the database drops what changed at once; should one be
 lost, no answer is used longer than FRESH_SECONDS, so that a revoked token, a changed route or a rotated secret takes
@@ -52,7 +52,7 @@ class StoreAway(Unavailable):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Which tokens of an agent are good, and the version of its tenant's routes and secrets."""
+    """The valid tokens of an agent, and the version of its tenant's routes and secrets."""
 
     incarnation: str
     token_epoch: int
@@ -118,7 +118,7 @@ class LookupCache:
         self._changes: Counter[str] = Counter()
 
     async def standing(self, tenant: str, agent: str) -> Standing | None:
-        """How an agent stands right now; None when there is none."""
+        """Find how an agent stands right now; None when there is none."""
         key, now = (tenant, agent), time.monotonic()
         found = self._standings.entry(key)
         if found is not None and now - found.at < FRESH_SECONDS:

@@ -112,7 +112,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Needles(msgspec.Struct, frozen=True):
-    """What to look for: forms as they are, longest first, and readings. `longest` is the most bytes that a form has."""
+    """Needles to look for: forms as they are, longest first, and readings. `longest`: the most bytes of a form."""
 
     literals: tuple[bytes, ...] = ()
     readings: tuple[Reading, ...] = ()
@@ -134,7 +134,7 @@ NOTHING: Final = Needles()
 
 
 def needles(value: str) -> Needles:
-    """What to look for. White space around the value is left out, so no line end is ever held back.
+    """Build what to look for. White space around the value is left out, so no line end is ever held back.
 
     All of them together have at most about twenty times the bytes of the value, and of a large one none.
     """
@@ -175,7 +175,7 @@ def mask_header(name: bytes, value: bytes, needles: Needles) -> tuple[bytes, byt
 
 
 def unreadable(content_type: str | None) -> bool:
-    """Whether a body of this type is written in units other than bytes of ASCII, so that no needle is found in it."""
+    """Say whether a body of this type is written in units other than bytes of ASCII, so no needle is found in it."""
     return content_type is not None and _UNREADABLE.search(content_type) is not None
 
 
@@ -219,7 +219,7 @@ class Masker:
         return shown
 
     def _undecided(self, data: bytes, fresh: int) -> int:
-        """How many bytes wait once so many fresh ones are here: all that is held is of the kind that waits.
+        """Count the bytes that wait once so many fresh ones are here: all that is held is of the kind that waits.
 
         The end of a line that may be one of base64 waits with it, whatever the lines say.
         """
@@ -237,7 +237,7 @@ def _kind_of(needles: Needles) -> int:
 
 
 def _spans(data: bytes, needles: Needles, fresh: int = 0) -> list[tuple[int, int]]:
-    """Where the occurrences are that end behind `fresh`. Those of one needle that touch are mostly one span."""
+    """Find the occurrences that end behind `fresh`. Those of one needle that touch are mostly one span."""
     found: list[tuple[int, int]] = []
     for needle in needles.literals:
         size = len(needle)
@@ -257,7 +257,7 @@ def _spans(data: bytes, needles: Needles, fresh: int = 0) -> list[tuple[int, int
 
 
 def _may_end(window: bytes, reading: Reading) -> bool:
-    """Whether an occurrence may end in the last bytes of a window: its beginning is there only to be read rightly."""
+    """Say whether an occurrence may end in a window's last bytes: its beginning is there only to be read rightly."""
     # A run of backslashes is read in pairs from its first one, which may lie before the window.
     sure = window.lstrip(b"\\")
     if len(window) - len(sure) >= _LINE:
@@ -275,7 +275,7 @@ def _read(data: bytes, reading: Reading) -> tuple[list[bytes], list[bytes]]:
 
 
 def _spans_read(data: bytes, reading: Reading) -> Iterator[tuple[int, int]]:
-    """Where the occurrences are in the text as it came, that are found in the text as it is read."""
+    """Find, in the text as it came, the occurrences that are found in the text as it is read."""
     parts, said = _read(data, reading)
     text = b"".join(said)
     found = [
@@ -311,7 +311,7 @@ def _spans_of(data: bytes, needle: bytes, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _run_end(data: bytes, unit: bytes, end: int) -> int:
-    """Where the repetitions of the unit that begin at `end` are over."""
+    """Find where the repetitions of the unit that begin at `end` are over."""
     block = unit
     while data.startswith(block, end):
         end += len(block)
@@ -352,7 +352,7 @@ def base64_forms(raw: bytes) -> Iterator[bytes]:
 
 
 def _decoded(text: str) -> Iterator[bytes]:
-    """What a value says that is itself base64, such as that of Basic: the text, and what follows its first colon."""
+    """Decode a value that is itself base64, such as that of Basic: the text, and what follows its first colon."""
     encoded = text.removeprefix("Basic ")
     if len(encoded) < _BASE64_SHORTEST:
         return

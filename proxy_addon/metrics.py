@@ -1,4 +1,4 @@
-"""What the proxy counts. Labels never hold an agent or a tenant; figures per agent come from the audit rows."""
+"""The counters of the proxy. Labels never hold an agent or a tenant; figures per agent come from the audit rows."""
 
 import functools
 

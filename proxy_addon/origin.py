@@ -49,7 +49,7 @@ _HTTP_PORT: Final = 80
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where an upstream stands at the gateway: `prefix` is `/alias` or `/proxy/host`, as the agent wrote it.
+    """The place of an upstream at the gateway: `prefix` is `/alias` or `/proxy/host`, as the agent wrote it.
 
     `proxies` are the hosts by which the agent may know the proxy itself.
     """

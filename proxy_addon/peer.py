@@ -7,7 +7,7 @@ Agent = tuple[str, str]
 
 
 class Peer:
-    """Where it comes from, whose it is, and the tunnel it opened; `end` ends it."""
+    """The origin of a connection, its owner, and the tunnel it opened; `end` ends it."""
 
     __slots__ = ("address", "agents", "busy", "end", "requests", "token", "tunnel", "until")
 

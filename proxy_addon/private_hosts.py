@@ -1,4 +1,4 @@
-"""Which hosts the operator lets have a private address."""
+"""The hosts that the operator lets have a private address."""
 
 from collections.abc import Sequence
 

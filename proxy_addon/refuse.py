@@ -21,7 +21,7 @@ ERROR: Final = b"X-Service-Error"
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """What an agent gets instead of the upstream's answer. The sentence never holds what the upstream said."""
+    """The answer to an agent instead of the upstream's. The sentence never holds what the upstream said."""
 
     status: int
     code: str

@@ -1,4 +1,4 @@
-"""What the scheduler reads from its environment, once."""
+"""The settings that the scheduler reads from its environment, once."""
 
 import os
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ async def put(identity: Identity, message: PutConfig, call: Call[ProvenTenant]) 
 
 
 async def judging_of(connection: Any, identity: Identity, tenant: str) -> Judging:
-    """What a tenant is judged by, read in the transaction that acts, which goes on in that tenant."""
+    """Read what a tenant is judged by, in the transaction that acts, which goes on in that tenant."""
     row = await connection.fetchrow(_READ, tenant)
     return identity.judging.open(tenant, row["version"], row["judging"], row["mac"])
 
@@ -73,7 +73,7 @@ async def _clients(
 
 
 def _after(caller: ProvenTenant, before: Judging, said: dict[str, Any]) -> Judging:
-    """What is judged by from now on."""
+    """Compute what is judged by from now on."""
     kept = {part: msgspec.to_builtins(getattr(before, part)) for part in _OF_PEOPLE if part not in said}
     try:
         after = msgspec.convert(said | kept, Judging)
@@ -88,7 +88,7 @@ def _after(caller: ProvenTenant, before: Judging, said: dict[str, Any]) -> Judgi
 def _changed_by(
     stored: dict[str, AppClient], named: list[AppClient] | None, before: Judging, after: Judging
 ) -> list[str]:
-    """Which of the two parts that only a person may change are not as they were."""
+    """List those of the two parts only a person may change that are not as they were."""
     moved = any(getattr(before, part) != getattr(after, part) for part in _OF_PEOPLE)
     changed = ["authAbuseConfig"] if moved else []
     if named is not None and {client.id: client for client in named} != stored:
@@ -121,7 +121,7 @@ def _insist_on_person(caller: ProvenTenant, present: MfaPolicy, changed: list[st
 
 
 def _difference(before: Judging, after: Judging) -> dict[str, dict[str, Any]]:
-    """What is judged by otherwise from now on, as it was and as it is."""
+    """Compare what is judged by from now on, as it was and as it is."""
     old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
     names = [name for name in new if new[name] != old[name]]
     if not names:

@@ -1,4 +1,4 @@
-"""What a person does to deliveries: try one again now, send its event once more, send a test.
+"""The acts of a person on deliveries: try one again now, send its event once more, send a test.
 
 What becomes of a delivery by itself is the scheduler's; here a row is only made due, or made. Nothing is sent to an
 address that the event was not meant for.

@@ -1,4 +1,4 @@
-"""Which origins app clients list: a page there may read what the api answers.
+"""The origins that app clients list: a page there may read what the api answers.
 
 The row says it under its MAC, so that a role of the database that was taken over adds no origin.
 """

@@ -50,7 +50,7 @@ async def check(identity: Identity, message: CheckRequestSignature, call: Call[P
 
 
 def _first_of(message: CheckRequestSignature, call: Call[Proven]) -> bytes:
-    """Whose request it is: who asks is not signed, and idempotency knows a key of another caller as another one."""
+    """Name the caller: who asks is not signed, and idempotency knows a key of another caller as another one."""
     return sha256(fields(call.caller.principal, message.idempotency_key))
 
 

@@ -1,4 +1,4 @@
-"""What a passkey signs: made here, for one purpose, person and session, for five minutes, and for once.
+"""The challenge that a passkey signs: made here, for one purpose, person and session, for five minutes, and for once.
 
 A challenge says under a MAC what it was made for and until when; its row only remembers that it was not used yet. So
 anyone who writes the database can not make one, nor wake one that has ended.

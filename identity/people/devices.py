@@ -91,7 +91,7 @@ class _Code(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asker(self) -> tuple[str | None, str | None, str | None]:
-        """What every poll must say again."""
+        """The texts that every poll must repeat."""
         return self.client, self.native_kind, self.native_id
 
 
@@ -125,7 +125,7 @@ async def poll(identity: Identity, message: PollDeviceCode, call: Call[None]) ->
 
 
 async def look(identity: Identity, message: LookAtDevice, call: Call[ProvenSession]) -> DeviceRequest:
-    """What a device asks for, for a member of the tenant that it asks for."""
+    """Show a device's request to a member of the tenant that it asks for."""
     await attempts.count(identity, _guesses(call), GUESSES, GUESS_SECONDS)
     async with identity.pool.acquire() as connection, connection.transaction():
         row, code, to = await _undecided(connection, identity, message.user_code, call)

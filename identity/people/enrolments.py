@@ -32,7 +32,7 @@ Kind = Literal["totp", "sms"]
 
 
 class Enrolment(msgspec.Struct, frozen=True):
-    """What was begun: a telephone number, or a sealed seed."""
+    """An enrolment that was begun: a telephone number, or a sealed seed."""
 
     subject: str = ""
     blob: bytes = b""
@@ -51,7 +51,7 @@ async def begin(connection: Any, identity: Identity, user: str, kind: Kind, begu
 
 
 async def find(connection: Any, identity: Identity, user: str, kind: Kind) -> Enrolment:
-    """What a person began and may still confirm."""
+    """Find what a person began and may still confirm."""
     row = await connection.fetchrow(_FIND, user, kind)
     if row is None:
         raise EnrolmentAbsent

@@ -1,4 +1,4 @@
-"""What all second factors have in common: who has one changes them only with one, and never twice at once.
+"""The common part of all second factors: who has one changes them only with one, and never twice at once.
 
 Everything that changes or uses a person's factors locks the person's row first, so that of two at once the second one
 sees what the first one did: a factor that was added, a code that was used, a last factor that went.
@@ -109,7 +109,7 @@ async def forget(connection: Any, kind: str, user: str) -> None:
 
 
 async def find(connection: Any, identity: Identity, user: str, kind: str) -> str | None:
-    """What a person's factor is of (of an authenticator an empty text); None without one, Tampered if not ours."""
+    """Find what a person's factor is of (of an authenticator an empty text); None without one, Tampered if not ours."""
     row = await connection.fetchrow(_FIND, user, kind)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""What a person signs in with, linked and unlinked by themselves. Nothing is linked because two addresses are equal."""
+"""The identities of a person, linked and unlinked by themselves. Nothing is linked because two addresses are equal."""
 
 from typing import Any
 

@@ -162,7 +162,7 @@ async def accept(identity: Identity, message: AcceptInvitation, call: Call[Prove
 
 
 def content_of(row: Any) -> bytes:
-    """What the MAC is of: whom it lets in, as what, until when, and what became of it."""
+    """Build what the MAC is of: whom it lets in, as what, until when, and what became of it."""
     return fields(
         row["tenant_id"],
         str(row["id"]),

@@ -1,4 +1,4 @@
-"""Who a person is: found by what was proven, made at the first sign-in together with a tenant of their own."""
+"""The person: found by what was proven, made at the first sign-in together with a tenant of their own."""
 
 from datetime import datetime
 from typing import Any
@@ -63,7 +63,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def content(self) -> bytes:
-        """What the MAC is of. What most identities are stands in none, so that those of before keep theirs."""
+        """Build what the MAC is of. What most identities are stands in none, so that those of before keep theirs."""
         return fields(
             self.kind,
             self.subject,
@@ -160,7 +160,7 @@ async def _block(connection: Any, identity: Identity, user: str, tenant: str, *,
 
 
 async def membership(connection: Any, identity: Identity, user: str, tenant: str) -> Membership:
-    """What a person is in one tenant; NotAMember, whether there is such a tenant or not."""
+    """Find what a person is in one tenant; NotAMember, whether there is such a tenant or not."""
     row = await connection.fetchrow("SELECT * FROM membership_of($1, $2)", user, tenant)
     if row is None:
         raise NotAMember
@@ -192,7 +192,7 @@ def personal(user: str) -> str:
 
 
 def membership_mac(identity: Identity, tenant: str, user: str, role: Role, since: datetime) -> bytes:
-    """What makes a membership ours."""
+    """Compute the MAC that makes a membership ours."""
     return identity.sealer.mac(MEMBERSHIP_MAC, tenant, membership_content(tenant, user, role, since))
 
 

@@ -50,7 +50,7 @@ _SIGNS_IN = "SELECT EXISTS (SELECT FROM identities WHERE user_id = $1)"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the operator says of a person, checked and in its one spelling."""
+    """The operator's data on a person, checked and in its one spelling."""
 
     email: str | None
     email_verified: bool
@@ -59,7 +59,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, message: CreateUser | ConnectOrCreateUser) -> "Wanted":
-        """What a message says, or what is wrong with it."""
+        """Read a message, or raise what is wrong with it."""
         return cls(
             email=normalised_email(message.email) if message.email is not None else None,
             email_verified=message.email_verified,
@@ -69,7 +69,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def external_id_content(tenant: str, external: str, user: str) -> bytes:
-    """What the MAC of an external id is of."""
+    """Build what the MAC of an external id is of."""
     return fields(tenant, external, user)
 
 
@@ -185,7 +185,7 @@ async def _owner_of(connection: Any, identity: Identity, tenant: str, external: 
 async def _assign(
     connection: Any, identity: Identity, call: Call[ProvenPlatform], tenant: str, user: str, external: str
 ) -> bool:
-    """Whether the id was given to the user now: True, or False if it was theirs; it never moves and never changes."""
+    """Give the user the id: True if it is new, False if it was theirs; it never moves and never changes."""
     for row in await connection.fetch(_EXTERNAL_IDS, tenant, external, user):
         _check(identity, row)
         if str(row["user_id"]) != user:

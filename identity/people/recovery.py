@@ -46,7 +46,7 @@ async def renew(identity: Identity, message: NewRecoveryCodes, call: Call[Proven
 
 
 async def beside(connection: Any, identity: Identity, user: str) -> list[str] | None:
-    """What a session's answer shows once beside a new factor: codes, unless the person has some that are not used."""
+    """Make what is shown once beside a new factor: codes, unless the person has some that are not used."""
     if await connection.fetchval(_ANY_LEFT, user):
         return None
     return await _make(connection, identity, user)

@@ -224,7 +224,7 @@ async def step(connection: Any, identity: Identity, session: Session, to: Member
 
 
 async def _let_in(connection: Any, identity: Identity, session: Session, tenant: str) -> Membership:
-    """What the person is in a tenant in which a session goes on; SsoRequired if that takes the tenant's own sign-on."""
+    """Find the person's role in a session's next tenant; SsoRequired if that takes the tenant's own sign-on."""
     to = await persons.membership(connection, identity, session.user, tenant)
     if not _signed_on(session.bound, session.amr, tenant):
         await demand_sign_on(connection, identity, session.user, tenant, to.role)
@@ -310,7 +310,7 @@ def read(row: Any) -> Session:
 
 
 def content_of(session: Session) -> bytes:
-    """What the MAC is of. What most sessions are not stands in none, so that those of before keep theirs."""
+    """Build what the MAC is of. What most sessions are not stands in none, so that those of before keep theirs."""
     moment = int(session.mfa_at.timestamp() * 1000) if session.mfa_at else 0
     page = (session.page.client, session.page.origin, session.tenant) if session.page else ()
     bound = ("bound", session.bound.tenant, clock.unix_microseconds(session.bound.until)) if session.bound else ()

@@ -80,7 +80,7 @@ async def proven(identity: Identity, shown: WalletProof) -> Proven:
 
 
 async def _proven(identity: Identity, said: SiweMessage, shown: SignInWithWallet | WalletProof) -> Proven:
-    """Whose the signature is.
+    """Find whose the signature is.
 
     A contract wallet has no key to recover; that its contract agreed is the api's word, so what signs in that way is
     another identity than a wallet that signed itself, and no such word ever opens that one's account.
@@ -135,7 +135,7 @@ def _signed_by_solana(address: str, shown: SignInWithWallet | WalletProof) -> bo
 
 
 async def _refusal(identity: Identity, nonce: bytes) -> Unauthenticated:
-    """What to answer to a signature that is not the wallet's own: ContractNeeded once for a nonce that lives.
+    """Choose the answer to a signature that is not the wallet's own: ContractNeeded once for a nonce that lives.
 
     The api asks a node then; so nobody has it ask more often than they get nonces.
     """

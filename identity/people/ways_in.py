@@ -1,4 +1,4 @@
-"""Whether a person could still sign in: nobody may lose the last way in by mistake, or by somebody else's act."""
+"""The check that a person can still sign in: nobody may lose the last way in by mistake, or by somebody else's act."""
 
 from typing import Any
 

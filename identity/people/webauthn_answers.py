@@ -1,4 +1,4 @@
-"""What a passkey answered, read strictly and checked by the library for WebAuthn level 2.
+"""The answers of passkeys, read strictly and checked by the library for WebAuthn level 2.
 
 Everything here was written by a stranger. It is bounded and decoded before the library sees it, and whatever the
 library stumbles over is an answer that does not hold. Attestation is not asked for: which device a person owns is
@@ -71,7 +71,7 @@ _STUMBLES = (
 
 
 class Site(msgspec.Struct, frozen=True):
-    """What a passkey belongs to: a host, and the origins of its pages."""
+    """The site that a passkey belongs to: a host, and the origins of its pages."""
 
     rp_id: str
     origins: list[str]
@@ -87,7 +87,7 @@ class Registered(msgspec.Struct, frozen=True):
 
 
 class Asserted(msgspec.Struct, frozen=True):
-    """What a passkey's signature said."""
+    """The content of a passkey's signature."""
 
     sign_count: int
     user_verified: bool
@@ -173,7 +173,7 @@ class Assertion:
         self._credential = AuthenticationCredential(answer.id, self.credential_id, response)
 
     def check(self, site: Site, challenge: bytes, public_key: bytes) -> Asserted:
-        """What was signed, or PasskeyInvalid. The sign count is the caller's to judge."""
+        """Return what was signed, or raise PasskeyInvalid. The sign count is the caller's to judge."""
         try:
             verified = verify_authentication_response(
                 credential=self._credential,
@@ -202,7 +202,7 @@ def site_of(public_url: str) -> Site:
 def registration_options(
     site: Site, challenge: bytes, user: bytes, user_name: str, known: list[bytes]
 ) -> dict[str, Any]:
-    """What a browser's `navigator.credentials.create` takes; no passkey that is `known` is made twice."""
+    """Build what a browser's `navigator.credentials.create` takes; no passkey that is `known` is made twice."""
     options = generate_registration_options(
         rp_id=site.rp_id,
         rp_name=NAME,
@@ -220,7 +220,7 @@ def registration_options(
 
 
 def assertion_options(site: Site, challenge: bytes, allowed: list[bytes], *, verify_user: bool) -> dict[str, Any]:
-    """What a browser's `navigator.credentials.get` takes; with none `allowed`, the person chooses who they are."""
+    """Build what a browser's `navigator.credentials.get` takes; with none `allowed`, the person chooses an account."""
     required, preferred = UserVerificationRequirement.REQUIRED, UserVerificationRequirement.PREFERRED
     options = generate_authentication_options(
         rp_id=site.rp_id,

@@ -43,7 +43,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {
 
 
 def context_of(row: Row) -> Context:
-    """Where a sealed value belongs; Tampered for one that belongs nowhere."""
+    """Find where a sealed value belongs; Tampered for one that belongs nowhere."""
     if row["purpose"] not in PURPOSES.get(row["owner_kind"], ()):
         raise Tampered
     return Context(row["tenant_id"], row["owner_kind"], row["owner"], row["purpose"])

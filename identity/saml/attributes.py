@@ -1,4 +1,4 @@
-"""What an assertion says of a person: their attributes, their groups, and the one e-mail address, if it is one."""
+"""An assertion's statements on a person: attributes, groups, and the one e-mail address, if it is one."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -30,7 +30,7 @@ type Attributes = Mapping[str, tuple[str, ...]]
 
 
 class NameId(msgspec.Struct, frozen=True):
-    """How the identity provider names the person."""
+    """The name that the identity provider gives to the person."""
 
     value: str
     format: str

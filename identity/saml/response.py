@@ -45,7 +45,7 @@ def decode_response(text: str) -> bytes:
 
 
 def read_response(content: bytes, expected: Expected) -> Assertion:
-    """What an answer says, or SamlRefused with the first of CHECKS that it fails."""
+    """Return what an answer says, or raise SamlRefused with the first of CHECKS that it fails."""
     response = _read(content)
     check_response(response)
     check_status(response)

@@ -1,4 +1,4 @@
-"""Whether an assertion is good now: its age, its bounds, and the end of the session that it speaks of."""
+"""The check whether an assertion is good now: its age, its bounds, and the end of the session that it speaks of."""
 
 from datetime import datetime, timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""What an answer of a SAML identity provider is held against, and what it says once it is checked."""
+"""The expectations of a SAML answer, and its content once it is checked."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer is held against: the tenant's configuration, the request of this sign-in, and the time."""
+    """The expectations of an answer: the tenant's configuration, the request of this sign-in, and the time."""
 
     idp_entity_id: str
     sp_entity_id: str
@@ -20,7 +20,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assertion(msgspec.Struct, frozen=True, kw_only=True):
-    """What the identity provider says, checked. `email` is as it arrived; if it is None, `email_missing` says why."""
+    """The checked statement of the provider. `email` is as it arrived; if it is None, `email_missing` says why."""
 
     assertion_id: str
     name_id: str

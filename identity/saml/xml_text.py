@@ -41,7 +41,7 @@ def decoded(content: bytes) -> str:
 
 
 def after_declaration(text: str) -> int:
-    """Where the document begins, behind its XML declaration if it has one."""
+    """Find where the document begins, behind its XML declaration if it has one."""
     if not text.startswith("<?xml"):
         return 0
     match = _DECLARATION.match(text)

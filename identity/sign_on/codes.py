@@ -45,7 +45,7 @@ _AGAIN = (
 
 
 class _Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What a code stands for."""
+    """The content that a code stands for."""
 
     proven: Proven
     redirect_uri: str

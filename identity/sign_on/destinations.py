@@ -1,4 +1,4 @@
-"""Where a browser may go after it was at a provider: addresses from lists under MACs, and the service's own pages.
+"""The permitted ways of a browser after a provider: addresses from lists under MACs, and the service's own pages.
 
 The address decides who gets the code, so it is matched here and never believed of the api.
 """

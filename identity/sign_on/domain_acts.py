@@ -151,7 +151,7 @@ async def seen(identity: Identity, message: DomainSeen, call: Call[None]) -> See
 
 
 async def discover(identity: Identity, message: DiscoverSignOn, _call: Call[None]) -> Discovered:
-    """Where people with an address sign on: one query of its domain, and none of the person."""
+    """Find where people with an address sign on: one query of its domain, and none of the person."""
     domain = domains.domain_of(normalised_email(message.email))
     row = await identity.pool.fetchrow(_OWNER, domain)
     if row is None:
@@ -230,7 +230,7 @@ async def _back(connection: Any, identity: Identity, before: Domain, now: dateti
 
 
 def _is_looked_after(domain: Domain, now: datetime) -> bool:
-    """Whether its record is looked for daily: it is verified, or was so until the record went missing not long ago."""
+    """Say whether its record is looked for daily: it is verified, or was so until the record went missing lately."""
     if domain.verified_at is not None:
         return True
     return domain.missing_since is not None and now - domain.missing_since < FORGOTTEN_AFTER

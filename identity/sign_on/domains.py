@@ -52,7 +52,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def content(self) -> bytes:
-        """What the MAC is of."""
+        """Build what the MAC is of."""
         moments = (self.verified_at, self.missing_since, self.created_at)
         required = "required" if self.sso_required else "optional"
         return fields(
@@ -77,7 +77,7 @@ class Providers(msgspec.Struct, frozen=True):
     oidc: list[str]
 
     def methods(self, identity: Identity, tenant: str) -> list[SignOnMethod]:
-        """Where its people begin."""
+        """List where its people begin."""
         return domains.methods(identity.public_url, tenant, saml=self.saml, oidc=self.oidc)
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""How a browser's way through a provider ends: back at the client with a code or an error, or with an admin's report.
+"""The end of a browser's way through a provider: back at the client with a code or an error, or with an admin's report.
 
 Whatever is wrong with the provider's answer is told to the client in a word and to the tenant's administrators in
 full, in an audit row. Nothing of what arrived goes to the client.

@@ -69,7 +69,7 @@ class IdTokenRefused(Exception):
 
     @property
     def sentence(self) -> str:
-        """What the code means."""
+        """Say what the code means."""
         return REFUSALS[self.code]
 
 
@@ -78,7 +78,7 @@ class KeyUnknown(Exception):
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What we asked for, of whom, and the moment of judging."""
+    """The expectations of a token: its issuer, its nonce, and the moment of judging."""
 
     issuer: str
     client_id: str
@@ -91,14 +91,14 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IdClaims(msgspec.Struct, frozen=True, kw_only=True):
-    """What a token proves: the subject at its issuer. The rest is as the issuer says it, in any type."""
+    """The claims that a token proves: the subject at its issuer. The rest is as the issuer says it, in any type."""
 
     issuer: str
     subject: str
     said: dict[str, Any]
 
     def text(self, name: str) -> str | None:
-        """What the issuer says under a name, if it is a short text in one line."""
+        """Read what the issuer says under a name, if it is a short text in one line."""
         found = self.said.get(name)
         return found if isinstance(found, str) and _LINE.match(found) else None
 
@@ -107,7 +107,7 @@ class IdClaims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(token: str, expected: Expected, keys: KeySet) -> IdClaims:
-    """What the token proves. IdTokenRefused, or KeyUnknown where another set of keys could help."""
+    """Return what the token proves. IdTokenRefused, or KeyUnknown where another set of keys could help."""
     if len(token) > MAX_TOKEN:
         raise IdTokenRefused("id_token_too_large")
     if not _SPELLING.match(token):

@@ -65,7 +65,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def content(self) -> bytes:
-        """What its MAC is over."""
+        """Build what its MAC is over."""
         moments = (self.fetched_at, self.replaced_at)
         said = ("" if moment is None else clock.unix_microseconds(moment) for moment in moments)
         return fields(self.tenant, self.provider, self.jwks_uri, self.keys or "", self.previous or "", *said)
@@ -175,7 +175,7 @@ async def forget(connection: Any, tenant: str, providers: Sequence[str]) -> None
 
 
 async def _present(connection: Any, identity: Identity, tenant: str, provider: str) -> Kept | None:
-    """What is kept, locked; of a tenant's provider with the address in its document, whatever the row says."""
+    """Read what is kept, locked; of a tenant's provider with the address in its document, whatever the row says."""
     row = await connection.fetchrow(_LOCK, tenant, provider)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Who somebody is whom an identity provider has proven, and what becomes of them here.
+"""The person whom an identity provider has proven, and what becomes of them here.
 
 Google, Discord and X prove an account and nothing else: a new account is a new person, whatever address it brings. A
 tenant's own provider speaks for that tenant alone: it opens accounts of its members and new ones, never anybody
@@ -50,7 +50,7 @@ _AUDIT = "SELECT audit_append('user', $1, $2, 'user', $3, $4, $5)"
 
 
 class Proven(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider has proven. `subject` is what stays the same, never an address or a handle.
+    """The proof of a provider. `subject` is what stays the same, never an address or a handle.
 
     Of a tenant's provider: `email` is in a domain that the tenant has proven, `role` what its groups say, `newcomers`
     whether it lets in people whom nobody invited, `until` when it wants the session over.
@@ -77,7 +77,7 @@ class Proven(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Comes(msgspec.Struct, frozen=True):
-    """Who it is: somebody known, or (None) a new person; `linked`: by their address, for the first time."""
+    """The person: somebody known, or (None) a new person; `linked`: by their address, for the first time."""
 
     user: str | None
     linked: bool = False

@@ -19,7 +19,7 @@ SAML = "saml"
 
 
 class Begins(msgspec.Struct, frozen=True):
-    """Where a browser begins with a provider, and what its configuration is now."""
+    """The start of a browser with a provider, and the configuration of now."""
 
     kind: SignOnKind
     address: str
@@ -27,7 +27,7 @@ class Begins(msgspec.Struct, frozen=True):
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """How a browser gets there, how its code is exchanged, and by what its answer is judged.
+    """The way of a browser there, the exchange of its code, and the judgement of its answer.
 
     `keys_of`: under which tenant its keys are kept. `configured` changes with everything that is judged by.
     """
@@ -50,7 +50,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
     def opened(self, verifier: str) -> Opened:
-        """What the api needs for the exchange of the code."""
+        """Return what the api needs for the exchange of the code."""
         return Opened(
             token_url=self.token_url,
             client_id=self.client_id,
@@ -110,7 +110,7 @@ async def of_tenant(connection: Any, identity: Identity, tenant: str, provider: 
 
 
 async def begins(connection: Any, identity: Identity, tenant: str, provider: str) -> Begins:
-    """Where browsers begin with one of a tenant's providers, SAML among them; ProviderAbsent if there is none."""
+    """Find where browsers begin with one of a tenant's providers, SAML among them; ProviderAbsent if there is none."""
     if provider != SAML:
         found = await of_tenant(connection, identity, tenant, provider)
         return Begins("oidc", f"{identity.public_url}/auth/oidc/{tenant}~{provider}/authorize", found.configured)
@@ -132,5 +132,5 @@ def with_query(address: str, given: dict[str, str]) -> str:
 
 
 def digest(*documents: Any) -> str:
-    """What changes with the configuration that a sign-in began with."""
+    """Compute what changes with the configuration that a sign-in began with."""
     return sha256(msgspec.json.encode(documents, order="sorted")).hex()

@@ -63,7 +63,7 @@ class Under(msgspec.Struct, frozen=True):
     version: bytes
 
     def secret(self, identity: Identity, purpose: Purpose) -> str:
-        """What was made from the state for one purpose: 43 characters that nobody else can tell."""
+        """Derive a secret from the state for one purpose: 43 characters that nobody else can tell."""
         return _secret(identity, self.version, self.state, purpose)
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ async def end(connection: Any, state: str) -> None:
 
 
 def ends_at() -> int:
-    """When a request that begins now is over, in Unix seconds."""
+    """Compute when a request that begins now is over, in Unix seconds."""
     return int(clock.now().timestamp()) + SECONDS
 
 

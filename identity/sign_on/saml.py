@@ -55,7 +55,7 @@ class EmailMissing(SamlRefused):
 
 
 def address(identity: Identity, config: SamlConfig, under: Under) -> str:
-    """Where a browser takes a request to the identity provider."""
+    """Build where a browser takes a request to the identity provider."""
     tenant = under.request.tenant or ""
     asked = authn_request(
         request_id_of(identity, under),

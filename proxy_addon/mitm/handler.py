@@ -61,7 +61,7 @@ HELD = Bounds(MAX_HELD, MAX_HELD_OF_AGENT, MAX_HELD_OF_TENANT, reserve=HELD_KEPT
 
 
 class ConnectionServices(msgspec.Struct, frozen=True):
-    """What all connections of a process share. `ended` hears of each exchange once, `gone` of each connection."""
+    """The services shared by a process' connections. `ended` hears of each exchange once, `gone` of each connection."""
 
     options: Any
     hooks: Hooks
@@ -432,7 +432,7 @@ class Handler(server.LiveConnectionHandler):
 
     @property
     def runs_long_for(self) -> AgentClaims | None:
-        """Whose request has been on its way to an upstream for a while, if one has."""
+        """Say whose request has been on its way to an upstream for a while, if one has."""
         exchange = self.exchange
         if exchange is None or exchange.ticket is None or exchange.seconds < _LONG_SECONDS:
             return None
@@ -479,7 +479,7 @@ class _NoWatchdog:
 
 
 def next_layer(handler: Handler, wish: layer.NextLayer) -> None:
-    """What comes inside a tunnel: TLS with our certificate, then HTTP. Raw bytes are never forwarded."""
+    """Choose what comes inside a tunnel: TLS with our certificate, then HTTP. Raw bytes are never forwarded."""
     data: bytes = wish.data_client()  # type: ignore[no-untyped-call]
     looks_like_tls = data[:1] == b"\x16" and (len(data) < 3 or starts_like_tls_record(data))
     if data[:1] == b"\x16" and not looks_like_tls:

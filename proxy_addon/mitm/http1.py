@@ -286,7 +286,7 @@ def _read_body(side: Http1Connection, event: events.Event) -> Commands:
 
 
 def _plain(reader: Any, buffer: ReceiveBuffer, *, closed: bool) -> tuple[bytes, bool]:
-    """What there is of a body with a length, or up to the connection's end, and whether that is all of it."""
+    """Return what there is of a body with a length, or up to the connection's end, and whether that is all of it."""
     found = reader.read_eof() if closed else reader(buffer)
     data = b""
     if isinstance(found, h11.Data):

@@ -61,7 +61,7 @@ _MAX_IDLE_UPSTREAMS = 8
 
 
 class AgentConnection(Protocol):
-    """What an exchange needs of the connection that its agent opened."""
+    """The part that an exchange needs of the connection that its agent opened."""
 
     limits: Limits
     peer: Peer
@@ -110,7 +110,7 @@ class Upstream(Server):
     uses = 0
 
     def fits(self, ticket: Ticket) -> bool:
-        """Whether another exchange may have it: same agent, route and name, for some upstreams sign in connections."""
+        """Say whether another exchange may have it: same agent, route and name; some upstreams sign in connections."""
         own = self.ticket
         return own is not None and own.purpose == ticket.purpose
 

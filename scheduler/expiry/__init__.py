@@ -1,1 +1,1 @@
-"""What ends by itself: approvals that nobody decided, and rows that nobody needs any more."""
+"""The ends without a caller: approvals that nobody decided, and rows that nobody needs any more."""

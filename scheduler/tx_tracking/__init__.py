@@ -1,1 +1,1 @@
-"""What became of what was sent: confirmed, reverted, replaced, expired; sent again when nodes forgot it."""
+"""The outcomes of what was sent: confirmed, reverted, replaced, expired; sent again when nodes forgot it."""

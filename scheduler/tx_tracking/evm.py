@@ -17,7 +17,7 @@ from scheduler.tx_tracking.types import Followed, Verdict
 
 
 async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Verdict]:
-    """What became of each; raises RpcUnavailable when the node cannot be asked at all."""
+    """Find what became of each; raises RpcUnavailable when the node cannot be asked at all."""
     hashes = _once(hash_ for one in followed for hash_ in _hashes(one))
     final_height, receipts = await _receipts(rpc, chain, hashes)
     unmined = [one for one in followed if all(receipts.get(hash_, ...) is None for hash_ in _hashes(one))]
@@ -47,7 +47,7 @@ async def _receipts(rpc: Rpc, chain: Chain, hashes: list[str]) -> tuple[int, dic
 
 
 async def _used(rpc: Rpc, chain: Chain, addresses: list[str], final_height: int) -> dict[str, int]:
-    """How many nonces the chain had used at final depth; without those that could not be had."""
+    """Read how many nonces the chain had used at final depth; without those that could not be had."""
     if final_height < 0:
         return {}
     at = hex(final_height)

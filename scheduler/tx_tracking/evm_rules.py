@@ -1,4 +1,4 @@
-"""What a node's answers say about one EVM transaction. Pure.
+"""The judgement of a node's answers on one EVM transaction. Pure.
 
 Final is only what lies so deep that the chain does not take it back: a receipt whose block is still the chain's at that
 height, or a nonce that the chain had used by then although no transaction of this
@@ -19,7 +19,7 @@ OPEN = ("signed", "broadcast")
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node said. `receipts`: by hash, without those that could not be had; `blocks`: the chain's hash by height.
+    """A node's answers. `receipts`: by hash, without those that could not be had; `blocks`: the chain's hash by height.
 
     `used`: by address, how many nonces the chain had used at final depth; `known`: by hash.
     """
@@ -32,7 +32,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verdict(followed: Followed, answers: Answers) -> Verdict:
-    """What is certain about a transaction, and about those that share its nonce."""
+    """Judge what is certain about a transaction, and about those that share its nonce."""
     members = followed.slot or (Member(followed.id, followed.hash, followed.status),)
     if any(member.hash not in answers.receipts for member in members):
         return NOTHING

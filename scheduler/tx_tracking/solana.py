@@ -22,7 +22,7 @@ FEE_SECONDS = 3.0
 
 
 async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Verdict]:
-    """What became of each; raises RpcUnavailable when the node cannot be asked at all."""
+    """Find what became of each; raises RpcUnavailable when the node cannot be asked at all."""
     found = await solana_rpc.statuses(rpc, chain, [one.hash for one in followed])
     old = [one for one, status in zip(followed, found, strict=True) if status is None and _may_expire(one)]
     expired = await _expired(rpc, chain, old)
@@ -36,7 +36,7 @@ async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Ver
 async def _fees(
     rpc: Rpc, chain: Chain, followed: Sequence[Followed], found: Sequence[SignatureStatus | RpcUnavailable | None]
 ) -> dict[str, int]:
-    """What those that are final cost, where the node tells in time; that they are final is told all the same."""
+    """Read what those that are final cost, where the node tells in time; that they are final is told all the same."""
     final = [
         one
         for one, status in zip(followed, found, strict=True)

@@ -36,7 +36,7 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one transaction, with where it is to be seen."""
+    """The outcome of one transaction, and where it is to be seen."""
 
     id: str
     word: Word
@@ -48,7 +48,7 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What a look came to: news, or that no node has the bytes any more."""
+    """The result of a look: news, or that no node has the bytes any more."""
 
     news: tuple[News, ...] = ()
     forgotten: bool = False

@@ -62,7 +62,7 @@ Outcome = Literal["delivered", "failed", "gone", "unsent"]
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How one attempt ended. `wait` is in seconds, for another one if there is to be one."""
+    """The end of one attempt. `wait` is in seconds, for another one if there is to be one."""
 
     tenant: str
     id: str
@@ -76,7 +76,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class _Lane:
-    """What is under way to one endpoint, and how much may be."""
+    """The attempts under way to one endpoint, and their bound."""
 
     def __init__(self, receiver: Receiver, now: float) -> None:
         self.receiver = receiver

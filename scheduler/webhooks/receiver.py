@@ -19,7 +19,7 @@ _SECONDS = re.compile(rb"[0-9]{1,9}\Z")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came of a post: a status, or the problem instead of one. `retry_after` is what the receiver asks for."""
+    """The result of a post: a status, or the problem instead of one. `retry_after` is what the receiver asks for."""
 
     status: int | None = None
     problem: Problem | None = None
