@@ -42,7 +42,7 @@ class KeyVersion(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a backup is, beside it as JSON."""
+    """The description of a backup, beside it as JSON."""
 
     format: int
     made_at: str
@@ -169,7 +169,7 @@ def first_error(complaint: bytes) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a backup says of itself, its dump found to be the one it speaks of."""
+    """Read a backup's description, its dump found to be the one it speaks of."""
     try:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a reader is told to run: a checkout has a Makefile and scripts, an installed wheel has neither."""
+"""The commands that a reader is told to run: a checkout has a Makefile and scripts, an installed wheel has neither."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which processes there are, what each may know, and how a dead one comes back."""
+"""The processes, what each may know, and how a dead one comes back."""
 
 import asyncio
 import os
@@ -67,7 +67,7 @@ def environment_for(process: str, environment: Mapping[str, str]) -> dict[str, s
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a SERVICE_ variable is secret or leads to a secret, so that only the processes named for it get it."""
+    """Say whether a SERVICE_ variable is secret or leads to a secret, so that only processes named for it get it."""
     provider = name.startswith("SERVICE_") and name.endswith(("_CLIENT_ID", "_CLIENT_SECRET"))
     return provider or name in _RESERVED or name.startswith(tuple(_RESERVED_PREFIXES))
 
@@ -100,7 +100,7 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class Backoff(msgspec.Struct, frozen=True):
-    """How long to wait before a program is started again: the first time not at all, then twice as long each time.
+    """The wait before a program is started again: the first time none, then twice as long each time.
 
     `mending_seconds`: how long where it ended over a setting or a file, which somebody has to mend first.
     """
@@ -231,5 +231,5 @@ async def ended(process: subprocess.Popen[bytes]) -> int:
 
 
 def ending(code: int) -> str:
-    """What a child ended with, in words: a signal by its name, or its exit status."""
+    """Say in words what a child ended with: a signal by its name, or its exit status."""
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"

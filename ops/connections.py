@@ -1,4 +1,4 @@
-"""How many database connections each role may hold: what its processes open, and room for their successors.
+"""The number of database connections that each role may hold: what its processes open, and room for their successors.
 
 Without a limit a process that was taken over can hold every connection of the server, and nothing is signed.
 """

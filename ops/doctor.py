@@ -123,7 +123,7 @@ def master_key(settings: Settings) -> Finding:
 
 
 def copies(settings: Settings) -> Finding:
-    """How old what must be kept apart is; that there is a copy, nobody here can see."""
+    """Check how old what must be kept apart is; that there is a copy, nobody here can see."""
     subject, file = "copies", settings.master_key_file
     if not file.exists():
         return Finding(subject, "there is no master key to copy yet")
@@ -200,7 +200,7 @@ def shared_counts(settings: Settings) -> Finding:
 
 
 def _crowded(subject: str, settings: Settings) -> Finding | None:
-    """What its figures say of a proxy that does not answer; a thread of its own gives them. None: there is none."""
+    """Read the figures of a proxy that does not answer; a thread of its own gives them. None: there is none."""
     listening = {name: (host, port) for name, host, port in settings.metrics_ports}
     url = metrics_address.local_url(*listening["SERVICE_METRICS_PORT_PROXY"])
     try:
@@ -243,7 +243,7 @@ def proxy_authority(settings: Settings) -> Finding:
 
 
 async def of_the_database(settings: Settings) -> list[Finding]:
-    """What only a database that answers and is up to date can tell."""
+    """Check what only a database that answers and is up to date can tell."""
     try:
         url = _owner_url(settings)
         if url is None or await missing(url, names(MIGRATIONS), read()):
@@ -327,7 +327,7 @@ async def _listens(subject: str, path: Path, settings: Settings) -> Finding:
 
 
 class _Envelope(msgspec.Struct):
-    """What every response of the api looks like from outside."""
+    """The shape of every response of the api, from outside."""
 
     ok: bool | None = None
     data: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""What `custody doctor` asks about the sealed logs: whether one is not what the signer remembers, or lacks rows."""
+"""The checks of `custody doctor` on the sealed logs: whether one is not what the signer remembers, or lacks rows."""
 
 import asyncpg
 

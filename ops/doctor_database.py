@@ -1,4 +1,4 @@
-"""What `custody doctor` asks of the database itself: what it promises about a commit, its clock, and the way to it."""
+"""Checks of `custody doctor` on the database: what it promises about a commit, its clock, and the way to it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -44,7 +44,7 @@ async def durability(connection: asyncpg.Connection) -> Finding:
 
 
 async def replicas(connection: asyncpg.Connection) -> Finding:
-    """Where there are replicas, a commit waits for one."""
+    """Check that a commit waits for a replica, where there are any."""
     count, named = await connection.fetchrow(
         "SELECT (SELECT count(*) FROM pg_stat_replication), current_setting('synchronous_standby_names') <> ''"
     )

@@ -1,4 +1,4 @@
-"""What `custody doctor` asks about quotas: which tenants are near one, before they meet it."""
+"""The checks of `custody doctor` on quotas: which tenants are near one, before they meet it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `custody doctor` asks about sign-on: secrets that tenants name, and keys of their identity providers."""
+"""The checks of `custody doctor` on sign-on: secrets that tenants name, and keys of their identity providers."""
 
 import asyncpg
 import msgspec

@@ -1,4 +1,4 @@
-"""What `custody doctor` finds of other deployments on this host: under the same uids they are one to the kernel."""
+"""The check of `custody doctor` for other deployments on this host: under the same uids they are one to the kernel."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ _NAMED = 3
 
 
 def neighbours(settings: Settings) -> Finding:
-    """Which processes of the host run under this deployment's uids and are not its own. No failure: it can be meant."""
+    """List processes of the host under this deployment's uids that are not its own. No failure: it can be meant."""
     subject, base = "uids", settings.uid_base
     own = f"{base} to {max(places.uids(base).values())}"
     supervisor = running.find(settings.home)

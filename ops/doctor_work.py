@@ -1,4 +1,4 @@
-"""What `custody doctor` asks about the work behind the answer: jobs, webhooks, audit log, transactions on their way.
+"""The checks of `custody doctor` on the work behind the answer: jobs, webhooks, audit log, transactions on their way.
 
 It looks as the owner, across tenants, and says counts and ids, never what anybody ordered.
 """
@@ -88,7 +88,7 @@ async def sealing(connection: asyncpg.Connection) -> Finding:
 
 
 async def transactions(connection: asyncpg.Connection) -> Finding:
-    """What is to be sent was sent, and what was sent came to its end."""
+    """Check that what is to be sent was sent, and what was sent came to its end."""
     unsent, unfinished, chains = await connection.fetchrow(
         "SELECT count(*) FILTER (WHERE status = 'signed' AND broadcast AND signed_at < service_now() - $1::interval),"
         " count(*) FILTER (WHERE status = 'broadcast' AND signed_at < service_now() - $2::interval),"

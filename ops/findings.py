@@ -1,10 +1,10 @@
-"""What a check of `custody doctor` gives back."""
+"""The result of a check of `custody doctor`."""
 
 import msgspec
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What one check found; a cure is there exactly when something is wrong."""
+    """The finding of one check; a cure is there exactly when something is wrong."""
 
     subject: str
     found: str

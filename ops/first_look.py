@@ -1,4 +1,4 @@
-"""What a first start asks of this machine, looked at before anything is installed or written: ports and room.
+"""The needs of a first start on this machine, checked before anything is installed or written: ports and room.
 
 `scripts/set-up --for-run` runs this file with whatever Python it found, so it needs the standard library alone.
 """
@@ -87,7 +87,7 @@ def _listeners(environment: Mapping[str, str]) -> list[tuple[str, str, int]]:
 
 
 def main(environment: Mapping[str, str], here: Path) -> list[str]:
-    """What stands in the way of an installation in this folder and a start after it."""
+    """List what stands in the way of an installation in this folder and a start after it."""
     home = here / (environment.get("SERVICE_HOME", "").strip() or ".custody")
     found = [sentence for sentence, _ in taken(_listeners(environment))]
     rooms = [no_room(here, _PACKAGES_BYTES, "what is installed")]

@@ -1,4 +1,4 @@
-"""What `custody up` says once all is there: addresses, keys, and three commands to try."""
+"""The greeting of `custody up` once all is there: addresses, keys, and three commands to try."""
 
 import shlex
 import sys
@@ -58,7 +58,7 @@ def console(settings: Settings, url: str) -> str:
 
 
 def demo_key_file(settings: Settings) -> Path:
-    """Where the walk-through keeps its tenant's key, readable by its owner alone."""
+    """Name where the walk-through keeps its tenant's key, readable by its owner alone."""
     return settings.home / "demo" / "tenant.key"
 
 

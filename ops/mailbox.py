@@ -73,12 +73,12 @@ class Mailbox:
 
     @property
     def smtp_url(self) -> str:
-        """Where mail is taken in."""
+        """The URL where mail is taken in."""
         return f"smtp://{_HOST}:{self._port(0)}"
 
     @property
     def page_url(self) -> str:
-        """Where it is read, by those who know this address."""
+        """The URL where it is read, by those who know this address."""
         return f"http://{_HOST}:{self._port(1)}/{self._secret}"
 
     def _port(self, index: int) -> int:
@@ -169,5 +169,5 @@ async def _dotted(reader: asyncio.StreamReader) -> bytes:
 
 
 def _printable(text: str, kept: str = "") -> str:
-    """What anybody on this machine can send must not speak to a terminal."""
+    """Make safe for a terminal what anybody on this machine can send."""
     return "".join(one if one.isprintable() or one in kept else " " for one in text)

@@ -182,7 +182,7 @@ def _place(url: str) -> tuple[str, str, str]:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """What Tortoise asks for; its connections are opened by asyncpg's own reader of addresses, as every other one."""
+    """Build what Tortoise asks for; its connections are opened by asyncpg's own reader of addresses, as all others."""
 
     async def dial(*_args: Any, loop: Any, connection_class: Any, record_class: Any, **_given: Any) -> Any:
         return await asyncpg.connect(url, loop=loop, connection_class=connection_class, record_class=record_class)

@@ -22,7 +22,7 @@ class CallFailed(RuntimeError):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What the API answered, and how many rows there are in all where it was a list."""
+    """The answer of the API, and the number of rows in all where it was a list."""
 
     data: Any
     total: int | None
@@ -91,7 +91,7 @@ def _platform_key(settings: Settings) -> str:
 
 
 def _tls(url: str) -> ssl.SSLContext:
-    """What the caller's SSL_CERT_FILE and the system trust; over plain http nothing is read."""
+    """Trust what the caller's SSL_CERT_FILE and the system trust; over plain http nothing is read."""
     if url.startswith("http:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return ssl.create_default_context()

@@ -69,7 +69,7 @@ def program(name: str, sslmode: str | None = None) -> Path:
 
 
 def environment_for(url: str) -> dict[str, str]:
-    """What a program of Postgres finds its way by: never its arguments, which every user of the machine can read."""
+    """Build a Postgres program's environment: no secret in its arguments, which every user of the machine can read."""
     parts = urlsplit(url)
     query: Mapping[str, str] = dict(parse_qsl(parts.query))
     # Of several hosts each may have a port.

@@ -97,7 +97,7 @@ def _owner_of(number: int) -> str | None:
 
 
 def _lender(file: Path, number: int) -> str | None:
-    """Whose range in a file of subordinate ids has this one; a line that is none is not ours to judge."""
+    """Find whose range in a file of subordinate ids has this one; a line that is none is not ours to judge."""
     try:
         lines = file.read_text(errors="replace").splitlines()
     except OSError:
@@ -172,7 +172,7 @@ def folder(path: Path, *, owner: int | None = None, mode: int = 0o700) -> Path:
 
 
 def _identity_key_folder(home: Home) -> None:
-    """Where the signer leaves identity's key: the signer writes, and by the folder's group identity alone reads.
+    """Prepare the folder of identity's key: the signer writes, and by the folder's group identity alone reads.
 
     The signer may not give a file away to another uid; a file made in a folder with this bit belongs to its group.
     """

@@ -40,7 +40,7 @@ async def run(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 async def _carried_out(signer: SignerClient, caller: PlatformCaller, chosen: argparse.Namespace) -> Sequence[str]:
-    """What to print of it."""
+    """Carry out the command, and return what to print of it."""
     if chosen.act == "create":
         return _created((await signer.ask(CreatePlatformKey(chosen.name, chosen.scope), caller)).answer)
     if chosen.act == "revoke":

@@ -1,4 +1,4 @@
-"""Where the Postgres programs of the wheel lie, and a copy of them where their user can run them.
+"""The place of the wheel's Postgres programs, and a copy of them where their user can run them.
 
 Only the programs are used. The wheel's own supervisor trusts every local user, opens parent folders to everybody and
 adds a system user when root starts it (and we touch nothing outside of the state folder).

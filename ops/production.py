@@ -1,4 +1,4 @@
-"""What SERVICE_ENV=production asks for beyond what development does, told all at once."""
+"""The demands of SERVICE_ENV=production beyond those of development, told all at once."""
 
 import os
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ from ops.settings import Settings
 
 
 def missing(settings: Settings) -> list[str]:
-    """What is still to be done, as sentences; empty when production may start."""
+    """List what is still to be done, as sentences; empty when production may start."""
     return [sentence for need in (_uids, _public_url, _platform_key) if (sentence := need(settings))]
 
 

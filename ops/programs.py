@@ -1,4 +1,4 @@
-"""How each process is started: its own uid, its own log, and only what it needs in its environment."""
+"""The start of each process: its own uid, its own log, and only what it needs in its environment."""
 
 import os
 import stat
@@ -72,7 +72,7 @@ class Programs:
         return found
 
     def socket(self, name: str) -> Path:
-        """Where a worker listens: `sign`, for the proxy `reveal`, and `identity`, which has a folder of its own.
+        """Name where a worker listens: `sign`, for the proxy `reveal`, and `identity`, which has a folder of its own.
 
         Its callers can reach it; who may speak there is decided by their uid.
         """
@@ -98,7 +98,7 @@ class Programs:
         return ",".join(f"{name}:{os.geteuid() if uid is None else uid}" for name, uid in uids.items())
 
     def _key_file(self, process: str) -> dict[str, Path]:
-        """Where the signer and identity read and, the first time, write the key file that is theirs alone.
+        """Name where the signer and identity read and, the first time, write the key file that is theirs alone.
 
         They may not write into a state folder that belongs to root, so their own folders hold them and a link in the
         state folder shows where.
@@ -121,7 +121,7 @@ class Programs:
         return {variable: self._home.file(process, file.name)}
 
     def _authority(self) -> dict[str, Path]:
-        """Where the proxy reads its certificate authority, made here if there is none yet.
+        """Find the proxy's certificate authority, made here if there is none yet.
 
         The proxy writes neither file, so both may lie in the state folder itself: the certificate for everybody who
         is to trust it, the key for the proxy's uid alone.

@@ -109,7 +109,7 @@ def _bypassing(given: Mapping[str, str], access: Access) -> str:
 
 
 def _added(name: str, given: Mapping[str, str], ca_file: Path, folder: Path) -> Path:
-    """What a variable adds to the trusted ones: ours, and the caller's where there are any."""
+    """Return what a variable adds to the trusted ones: ours, and the caller's where there are any."""
     if not (theirs := given.get(name, "").strip()):
         return ca_file
     return _write(folder / f"{name.lower()}.pem", _read(name, theirs), certificates(ca_file))

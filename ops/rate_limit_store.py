@@ -1,4 +1,4 @@
-"""Whether the store that counts requests for several processes answers."""
+"""The check whether the store that counts requests for several processes answers."""
 
 import socket
 from urllib.parse import urlsplit

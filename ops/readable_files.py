@@ -1,4 +1,4 @@
-"""Whether a process can read the files that its settings name: asked under its uid, because root can read them all."""
+"""The check that a process can read its settings' files: asked under its uid, because root can read them all."""
 
 import contextlib
 import os

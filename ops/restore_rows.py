@@ -43,7 +43,7 @@ _NEWER = b"\nSET transaction_timeout = 0;\n", b"\n"
 
 
 async def known_manifest(folder: Path) -> backup.Manifest:
-    """What the backup in `folder` holds; RestoreRefused if a newer version made it."""
+    """Read what the backup in `folder` holds; RestoreRefused if a newer version made it."""
     print(f"Reading {folder}", flush=True)
     manifest = await asyncio.to_thread(backup.read_manifest, folder)
     refuse_before_squash("backup", manifest.migrations)

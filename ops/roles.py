@@ -52,7 +52,7 @@ def url_for(owner_url: str, process: str, password: str) -> str:
 
 
 def scram_verifier(password: str) -> str:
-    """What Postgres stores for a password (RFC 5803). Sent instead of it, so that no server log ever holds it."""
+    """Compute what Postgres stores for a password (RFC 5803). Sent instead of it, so no server log ever holds it."""
     salt = secrets.token_bytes(16)  # noqa: TID251 - a salt, not a credential
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()

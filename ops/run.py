@@ -118,7 +118,7 @@ def _mint(api_url: str, key: str, agent: str, expires_in: str) -> str:
 
 
 def _tls(url: str) -> ssl.SSLContext:
-    """What the caller's SSL_CERT_FILE and the system trust; over plain http nothing is read."""
+    """Trust what the caller's SSL_CERT_FILE and the system trust; over plain http nothing is read."""
     if url.startswith("http:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return ssl.create_default_context()

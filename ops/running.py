@@ -1,4 +1,4 @@
-"""What a running deployment says about itself, for commands in other terminals: one small file in the state folder."""
+"""The record of a running deployment, for commands in other terminals: one small file in the state folder."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ _NAME = "running.json"
 
 
 class Running(msgspec.Struct, frozen=True):
-    """Where the deployment answers; `chain_url` is None unless it brought a chain of its own."""
+    """The addresses of the deployment; `chain_url` is None unless it brought a chain of its own."""
 
     pid: int
     api_url: str
@@ -24,7 +24,7 @@ def note(home: Path, running: Running) -> None:
 
 
 def find(home: Path) -> Running | None:
-    """What runs in this state folder, or None; the lock decides, because a killed supervisor leaves its file."""
+    """Find what runs in this state folder, or None; the lock decides, because a killed supervisor leaves its file."""
     file, lock = home / _NAME, places.Lock(home / "lock")
     if not file.exists() or lock.take():
         lock.release()

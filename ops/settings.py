@@ -1,4 +1,4 @@
-"""What the operator's command reads from the environment."""
+"""The settings that the operator's command reads from the environment."""
 
 import contextlib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ MODULES = {process: process for process in PROCESSES} | {"proxy": "proxy_addon"}
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Where things are; read once, when the command starts."""
+    """The places of things; read once, when the command starts."""
 
     production: bool
     home: Path
@@ -59,7 +59,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def connection_limits(self) -> dict[str, int]:
-        """How many database connections the role of each process may hold."""
+        """The number of database connections that the role of each process may hold."""
         return connections.limits(self.environment)
 
     @property
@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def workers(self) -> dict[str, int]:
-        """How many processes share the port, for those that can be several."""
+        """The number of processes that share the port, for those that can be several."""
         return {"api": self.api_workers, "proxy": self.proxy_workers}
 
 

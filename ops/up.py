@@ -93,7 +93,7 @@ def _may_start(settings: Settings) -> bool:
 
 @asynccontextmanager
 async def mail(settings: Settings) -> AsyncIterator[Mailbox | None]:
-    """Where mail goes on a first try: into the terminal and onto a page, never into a file. None: it is sent."""
+    """Choose where mail goes on a first try: into the terminal and onto a page, never into a file. None: it is sent."""
     if settings.production or settings.environment.get("SERVICE_SMTP_URL", "").strip():
         yield None
         return

@@ -33,7 +33,7 @@ Reader = Callable[[Mapping[str, str], str], Any]
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What a value may be; `look` raises BadSetting for one that it may not."""
+    """The kind of a value; `look` raises BadSetting for one that it may not."""
 
     name: str
     look: Reader

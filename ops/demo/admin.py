@@ -59,7 +59,7 @@ async def _signed_message(anybody: Api, settings: Settings) -> dict[str, str]:
 
 
 def _code(seed: str) -> str:
-    """What an authenticator app shows for this seed now."""
+    """Compute what an authenticator app shows for this seed now."""
     padded = seed + "=" * (-len(seed) % 8)
     app = TOTP(b32decode(padded), 6, SHA1(), 30, enforce_key_length=False)  # noqa: S303 - as apps have it
     return app.generate(int(clock.now().timestamp())).decode()

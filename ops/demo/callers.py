@@ -17,7 +17,7 @@ class DemoFailed(RuntimeError):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What the API said."""
+    """The answer of the API."""
 
     status: int
     data: Any
@@ -80,7 +80,7 @@ class Chain:
         self._client, self._url = client, url
 
     async def balance(self, address: str) -> int:
-        """What an address holds, in wei."""
+        """Read what an address holds, in wei."""
         return int(await self._call("eth_getBalance", address, "latest"), 16)
 
     async def fund(self, address: str, wei: int) -> None:
@@ -92,7 +92,7 @@ class Chain:
         await self._call("dev_fund", address, hex(units), "USDC")
 
     async def usdc(self, address: str) -> int:
-        """What an address holds of it, in its smallest units."""
+        """Read what an address holds of it, in its smallest units."""
         call = {"to": USDC, "data": "0x70a08231" + address.removeprefix("0x").rjust(64, "0")}
         return int(await self._call("eth_call", call, "latest"), 16)
 

@@ -1,4 +1,4 @@
-"""What the first start allows the proxy for the walk-through, and takes back after it."""
+"""The rights that the first start gives the proxy for the walk-through, and takes back after it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

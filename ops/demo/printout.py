@@ -17,7 +17,7 @@ class Printout:
         self._bold = ("\033[1m", "\033[0m") if to.isatty() and not os.environ.get("NO_COLOR") else ("", "")
 
     def title(self, first: str, second: str) -> None:
-        """What this is."""
+        """Print what this is."""
         self._write(f"\n{self._strong(first)}\n{second}")
 
     def heading(self, number: int, text: str) -> None:

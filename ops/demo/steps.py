@@ -1,4 +1,4 @@
-"""What the walk-through does, one function a step, in the order of `STEPS`."""
+"""The walk-through, one function a step, in the order of `STEPS`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

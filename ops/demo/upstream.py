@@ -35,7 +35,7 @@ class Upstream:
 
     @property
     def host(self) -> str:
-        """Where it listens, as a route or a caller names it."""
+        """The host and port where it listens, as a route or a caller names them."""
         return f"{_HOST}:{self.port}"
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -39,7 +39,7 @@ class World:
         return signed_in(self.tenant.with_nothing(), self.tenant_id, self.settings)
 
     async def spent_today(self) -> int:
-        """What the ledger counts against the limit of a day."""
+        """Read what the ledger counts against the limit of a day."""
         dashboard = await self.as_agent.get(f"/dashboard/{self.agent}")
         return int(next(budget["spent"] for budget in dashboard["budgets"] if budget["window"] == "day"))
 
@@ -54,7 +54,7 @@ class World:
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """Where the proxy is; `lets_through` says whether it may call the upstream of this walk."""
+    """The place of the proxy; `lets_through` says whether it may call the upstream of this walk."""
 
     client: httpx.AsyncClient
     url: str

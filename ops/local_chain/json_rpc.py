@@ -14,7 +14,7 @@ METHOD_NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS, SERVER_ERROR = -32601, -32600
 
 
 class RpcFailure(Exception):
-    """What a method answers when it cannot do what was asked."""
+    """The answer of a method that cannot do what was asked."""
 
     def __init__(self, message: str, code: int = SERVER_ERROR, data: str | None = None) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class JsonRpcServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where it listens, as host and port."""
+        """The host and port where it listens."""
         return f"127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:

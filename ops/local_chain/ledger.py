@@ -98,7 +98,7 @@ class Ledger:
         return self._chain.get_vm(self.header(self.height if number is None else number)).state
 
     def next_base_fee(self) -> int:
-        """What gas costs at least in the block to come."""
+        """Compute what gas costs at least in the block to come."""
         return int(self._chain.header.base_fee_per_gas)
 
     def decode(self, raw: bytes) -> Any:

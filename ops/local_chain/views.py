@@ -1,4 +1,4 @@
-"""How the local chain writes transactions, receipts and blocks in JSON."""
+"""The JSON of the local chain's transactions, receipts and blocks."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def transaction(signed: Any, mined: Mined | None) -> dict[str, Any]:
 
 
 def receipt(mined: Mined) -> dict[str, Any]:
-    """What came of a transaction."""
+    """Write what came of a transaction."""
     signed, header = mined.transaction, mined.header
     return {
         **_place(mined),

@@ -17,7 +17,7 @@ BOUNDS = {
     "scheduler": (0, 14),
     "proxy_addon": (0, 22),
     "console": (296, 128),
-    "ops": (74, 29),
+    "ops": (0, 29),
     "tests": (478, 641),
     "bench": (49, 51),
 }
