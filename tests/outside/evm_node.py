@@ -14,10 +14,11 @@ from eth_abi import encode
 from eth_account import Account
 from eth_utils import to_checksum_address
 
-from tests.outside import loopback
+from tests.outside import loopback, npm
 from tests.outside.processes import PROJECT, READY, running
 
 CHAIN_ID = 31337
+_JUDGES = PROJECT / "tests/judges"
 ERC20 = json.loads((PROJECT / "tests/vectors/erc20.json").read_text())
 _DEPLOYER = Account.from_key(b"\x0d" * 32)
 _TRANSFER = "a9059cbb"
@@ -146,8 +147,10 @@ def running_evm_node(kind: str | None = None) -> Iterator[EvmNode]:
 
 
 def find_anvil() -> Path | None:
-    """The binary itself: npm's wrapper would not pass our end on to it."""
-    return next((PROJECT / "tests/judges/node_modules/@foundry-rs").glob("anvil-*/bin/anvil"), None)
+    """The binary itself: npm's wrapper would not pass our end on to it. None while another worker is installing it."""
+    if not npm.is_installed(_JUDGES):
+        return None
+    return next((_JUDGES / "node_modules/@foundry-rs").glob("anvil-*/bin/anvil"), None)
 
 
 if __name__ == "__main__":
