@@ -181,11 +181,11 @@ class Child:
                     self.given_up = True
                     self._say(f"{words}, then restart Custody.")
                     return
-                seconds = self._backoff.mending_seconds
+                # The first time at once, or nearly: a file may have been half written.
+                seconds = self._backoff.mending_seconds if said else min(1.0, self._backoff.mending_seconds)
                 if words != said:
-                    self._say(
-                        f"{words}: it is tried again every {seconds:.0f} s. After changing a setting, restart Custody."
-                    )
+                    again = f"it is tried again every {self._backoff.mending_seconds:.0f} s"
+                    self._say(f"{words}: {again}. After changing a setting, restart Custody.")
                 said = words
                 await asyncio.sleep(seconds)
             else:

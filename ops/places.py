@@ -75,11 +75,13 @@ def uid_base(environment: Mapping[str, str]) -> int:
 def unused_uid_base(environment: Mapping[str, str], subordinate: Iterable[Path] = _SUBORDINATE) -> int:
     """The same, for a check before the start: the uids are those of nobody on this machine.
 
-    Who has a range of `subordinate` ids becomes any of them in a container of theirs, and so reads our keys.
+    Who has a range of `subordinate` ids becomes any of them in a container of theirs, and so reads our keys. Of the
+    base that nobody chose `also_given` says so: a deployment that ran yesterday starts.
     """
     base = uid_base(environment)
+    lent = subordinate if environment.get(BASE_VARIABLE, "").strip() else ()
     for uid in uids(base).values():
-        if owner := _owner_of(uid) or next(filter(None, (_lender(file, uid) for file in subordinate)), None):
+        if owner := _owner_of(uid) or _lender_of(uid, lent):
             complaint = (
                 f"uid {uid} is that of {owner}; choose a multiple of {_STEP} from which on {len(_NAMES)} are free, "
                 f"such as {UNGIVEN_BASE} (docs/one-host.md)"
@@ -96,6 +98,10 @@ def _owner_of(number: int) -> str | None:
     return None
 
 
+def _lender_of(number: int, files: Iterable[Path]) -> str | None:
+    return next(filter(None, (_lender(file, number) for file in files)), None)
+
+
 def _lender(file: Path, number: int) -> str | None:
     """Find whose range in a file of subordinate ids has this one; a line that is none is not ours to judge."""
     try:
@@ -110,8 +116,11 @@ def _lender(file: Path, number: int) -> str | None:
     return None
 
 
-def also_given(base: int, systemd: Path = _SYSTEMD) -> str | None:
-    """A sentence where systemd runs and may give uids of this base to a service of its own choice."""
+def also_given(base: int, systemd: Path = _SYSTEMD, subordinate: Iterable[Path] = _SUBORDINATE) -> str | None:
+    """A sentence where uids of this base may be others' too: in their containers, or by systemd's own choice."""
+    for uid in uids(base).values():
+        if owner := _lender_of(uid, subordinate):
+            return f"{BASE_VARIABLE}: uid {uid} is also that of {owner}, which can read the keys (docs/one-host.md)"
     if not systemd.is_dir() or not set(uids(base).values()) & set(_DYNAMIC):
         return None
     return (

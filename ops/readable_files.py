@@ -41,8 +41,10 @@ def _files(process: str, environment: Mapping[str, str]) -> Iterator[tuple[str, 
     name = f"SERVICE_DATABASE_URL_{process.upper()}"
     # Without an address there is nothing to connect to either, and the process says so.
     with contextlib.suppress(BadSetting):
+        of_address = name if environment.get(name, "").strip() else "SERVICE_DATABASE_URL"
+        authority = environment.get(database_addresses.CA_FILE, "").strip()
         for file in database_addresses.files(read.url_from_home(environment, process)):
-            yield name if environment.get(name, "").strip() else "SERVICE_DATABASE_URL", file
+            yield database_addresses.CA_FILE if authority and file == Path(authority) else of_address, file
 
 
 def _unreadable(files: Sequence[Path], uid: int) -> list[int]:

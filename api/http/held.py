@@ -16,12 +16,13 @@ from custody.kit.turns import Turn
 FREE_BYTES = 64 * 1024
 MAX_HELD_EACH = 16 * 1024 * 1024
 MAX_HELD = 128 * 1024 * 1024
-# Requests with a long body or a long answer that are worked on for one tenant: each takes the loop for ten milliseconds
-# and more, and beside four of each of three tenants others' reads took five times as long (`make attacks`).
+# Requests with a long body, and as many with a long answer, that are worked on for one tenant: each takes the loop for
+# ten milliseconds and more, and beside four of each of three tenants others' reads took five times as long (`make
+# attacks`). An order never waits for reads.
 MAX_LONG_AT_ONCE = 1
 # Long reads of all tenants take turns as well: a short request is served between two pieces of one long answer, not of
 # as many as there are tenants. Nobody waits longer than this for that, however slow the others' reads are.
-MAX_TURN_SECONDS = 1.0
+MAX_TURN_SECONDS = 0.1
 # Reads that are known to answer at length, by whose they are and by route; of others one is found out anew.
 MAX_KNOWN_LONG = 10_000
 
@@ -36,7 +37,7 @@ class Held:
     def __init__(self) -> None:
         self._all = 0
         self._each: Counter[str] = Counter()
-        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, bool], asyncio.Semaphore] = WeakValueDictionary()
         self._reading = asyncio.Lock()
         self._long: dict[tuple[str, str], int] = {}
 
@@ -60,14 +61,14 @@ class Held:
 
     @asynccontextmanager
     async def turn(self, name: str, size: int, *, reads: bool) -> AsyncIterator[None]:
-        """Wait until few enough long bodies and answers are worked on; a short one never waits.
+        """Wait until few enough long bodies, or answers, are worked on; what is known to be short never waits.
 
         A request with a long body that waits for a node is not worked on meanwhile.
         """
         if size <= FREE_BYTES:
             yield
             return
-        seats = self._turns.setdefault(name, asyncio.Semaphore(MAX_LONG_AT_ONCE))
+        seats = self._turns.setdefault((name, reads), asyncio.Semaphore(MAX_LONG_AT_ONCE))
         if not reads:
             async with Turn(seats):
                 yield

@@ -68,8 +68,8 @@ class NodeShare:
         if self._most and asked > self._most:
             wait = max(1, math.ceil(seconds))
             raise NodeCallsSpent(
-                f"This tenant, with others of the same person, may ask the nodes {self._most:,} questions a minute for "
-                f"{_KINDS[kind]} ({SETTING}); retry in {wait} s, or ask the operator for more.",
+                f"This tenant, with any others of the same person, may ask the nodes {self._most:,} questions a "
+                f"minute for {_KINDS[kind]} ({SETTING}); retry in {wait} s, or ask the operator for more.",
                 retry_after=wait,
             )
 

@@ -1,6 +1,6 @@
-"""A turn at work of which little is done at once, given up for as long as a node is waited for.
+"""The turn of a request with a long body, given up while the request waits for a node.
 
-Else one request that waits for somebody who is silent keeps those that could be worked on meanwhile.
+Otherwise one request that waits for a silent node would hold up all that could be worked on meanwhile.
 """
 
 import asyncio
@@ -18,6 +18,8 @@ class Turn:
         self._seats = seats
         self._seated = self._over = False
         self._waits = 0
+        # One of a request's tasks asks for its seat at a time: a second one would wait for what the first has.
+        self._asking = asyncio.Lock()
 
     async def __aenter__(self) -> None:
         await self._sit()
@@ -31,9 +33,14 @@ class Turn:
 
     async def come_back(self) -> None:
         """Take the turn again once nothing is waited for."""
+        self.give_up()
+        async with self._asking:
+            if not (self._waits or self._over or self._seated):
+                await self._sit()
+
+    def give_up(self) -> None:
+        """Wait no longer, without the turn: for what is cancelled."""
         self._waits -= 1
-        if not (self._waits or self._over):
-            await self._sit()
 
     def go(self) -> None:
         """Let another have the turn."""
@@ -63,5 +70,10 @@ async def aside() -> AsyncIterator[None]:
     turn.go()
     try:
         yield
-    finally:
+    except asyncio.CancelledError:
+        turn.give_up()
+        raise
+    except BaseException:
         await turn.come_back()
+        raise
+    await turn.come_back()

@@ -1,4 +1,4 @@
-"""Queries of transactions. The hot read and the one write are in `ledger.py`."""
+"""Queries of transactions. The hot read and the one write are in `signer/ledger.py`."""
 
 import re
 from collections.abc import Iterable

@@ -210,12 +210,15 @@ def test_a_simulation_says_what_is_known_without_a_node(narrow: Service) -> None
             body = {"kind": "evm", "request": {"to": ADDRESS, "value": "1", **more}}
             return agent.post(f"/vault/{agent.id}/simulate", json=body)
 
-        never, unknown, met = simulated(of_refused), simulated(of_other), simulated(of_other, **MET, broadcast=False)
+        never, unknown = simulated(of_refused), simulated(of_other)
 
         assert (never.status_code, never.json()["data"].get("decision")) == (200, "refuse")
         # The control: what a node would have to say first.
         assert (unknown.status_code, unknown.json()["data"]["code"]) == (429, "node_calls_spent")
+        met, sent = (simulated(of_other, **MET, broadcast=broadcast) for broadcast in (False, True))
         assert (met.json()["data"].get("decision"), met.json()["data"].get("needed")) == ("sign", [])
+        # What is to be sent asks a node first, as signing does.
+        assert (sent.status_code, of_other.sign(**MET, broadcast=True).status_code) == (429, 429)
 
 
 def test_an_order_that_was_signed_is_sent_though_nothing_more_may_be_asked(narrow: Service, node: HoldingNode) -> None:

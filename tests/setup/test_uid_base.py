@@ -177,14 +177,27 @@ def test_a_base_in_a_range_of_containers_is_refused(tmp_path: Path, range_of: st
         places.unused_uid_base(given, files)
 
 
+def test_the_default_base_in_a_range_of_containers_is_said_and_starts(tmp_path: Path) -> None:
+    file = tmp_path / "subuid"
+    file.write_text("builder:64000:1000\n")
+
+    assert places.unused_uid_base({}, [file]) == 64710
+    assert f"uid 64710 is also that of containers of builder ({file})" in str(
+        places.also_given(64710, tmp_path / "absent", [file])
+    )
+    # The control: a range beside it.
+    file.write_text("builder:100000:65536\n")
+    assert places.also_given(64710, tmp_path / "absent", [file]) is None
+
+
 def test_a_base_of_which_systemd_gives_uids_is_said_where_it_runs(tmp_path: Path) -> None:
-    given = [places.also_given(base, tmp_path) for base in (61170, 61180, 64710, 65510, 65520)]
+    given = [places.also_given(base, tmp_path, ()) for base in (61170, 61180, 64710, 65510, 65520)]
 
     assert [sentence is not None for sentence in given] == [False, True, True, True, False]
     assert "SERVICE_UID_BASE: systemd may give a uid from 61180 on to a service with DynamicUser=" in str(given[1])
-    assert places.also_given(places.UNGIVEN_BASE, tmp_path) is None
+    assert places.also_given(places.UNGIVEN_BASE, tmp_path, ()) is None
     # The control: another init gives none.
-    assert places.also_given(64710, tmp_path / "absent") is None
+    assert places.also_given(64710, tmp_path / "absent", ()) is None
 
 
 def test_the_default_base_is_looked_at_too(monkeypatch: pytest.MonkeyPatch) -> None:

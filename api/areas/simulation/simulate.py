@@ -16,8 +16,7 @@ async def simulate(ports: Ports, caller: TenantCaller | AgentCaller, ref: AgentR
     """The decision, and what it rests on; nothing is written. Fails where signing would fail without a decision."""
     preparation = await prepared(ports, ref, question.request)
     said = (await ports.workers.ask(Simulate(ref.agent, question, preparation.prepared), caller)).answer
-    spent = isinstance(preparation.problem, NodeCallsSpent)
-    if said.needs_node and (spent or not _missing(preparation)):
+    if said.needs_node and not _missing(preparation):
         # The node expects it to fail, or may not be asked: signing would say the same, with the same reason.
         raise preparation.problem  # type: ignore[misc]
     needed = _needed(said, preparation)
@@ -37,4 +36,6 @@ def _missing(preparation: Preparation) -> Need | None:
     """Name what is lacking, by a node's answer or by the lack of one."""
     if isinstance(preparation.problem, InsufficientFunds):
         return "funds"
-    return None if preparation.problem is None or isinstance(preparation.problem, NotExecutable) else "rpc"
+    # Of who may ask no more for now nothing is lacking: what needs a node is refused above.
+    known = preparation.problem is None or isinstance(preparation.problem, NotExecutable | NodeCallsSpent)
+    return None if known else "rpc"

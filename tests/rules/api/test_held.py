@@ -63,6 +63,48 @@ async def test_a_request_that_waits_for_a_node_lets_another_have_its_turn() -> N
     assert done in (["one", "one", "two", "two"], ["two", "two", "one", "one"])
 
 
+async def test_two_tasks_of_a_request_that_come_back_share_its_turn() -> None:
+    held, first, second, other = Held(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def others() -> None:
+        async with held.turn("tenant", LONG, reads=False):
+            await other.wait()
+
+    async with asyncio.timeout(5), held.turn("tenant", LONG, reads=False), asyncio.TaskGroup() as tasks:
+        one, _ = tasks.create_task(wait(first)), tasks.create_task(wait(second))
+        await asyncio.sleep(0)
+        tasks.create_task(others())
+        await asyncio.sleep(0)
+        # Both have their answers while another request has the seat.
+        first.set()
+        second.set()
+        await asyncio.sleep(0)
+        other.set()
+        await one
+
+
+async def test_a_cancelled_request_ends_without_waiting_for_its_turn() -> None:
+    held, never = Held(), asyncio.Event()
+
+    async def request() -> None:
+        async with held.turn("tenant", LONG, reads=False):
+            await wait(never)
+
+    waiting = asyncio.ensure_future(request())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5), held.turn("tenant", LONG, reads=False):
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+
+
+async def test_a_long_body_does_not_wait_for_long_reads() -> None:
+    held = Held()
+    async with held.turn("tenant", LONG, reads=True):
+        assert await entered(held, "tenant", "/intents", 1, reads=False) == 1
+
+
 async def test_a_task_that_outlives_its_request_keeps_no_turn() -> None:
     held, answered = Held(), asyncio.Event()
     async with held.turn("tenant", LONG, reads=False):
@@ -102,7 +144,7 @@ async def test_long_reads_of_tenants_take_turns_as_well_and_long_bodies_do_not()
     await read
 
 
-async def test_a_read_that_never_ends_holds_up_others_for_a_second_at_most() -> None:
+async def test_a_read_that_never_ends_holds_up_others_for_a_moment_at_most() -> None:
     held = Held()
 
     async with held.turn("tenant", LONG, reads=True), asyncio.timeout(60), held.turn("other", LONG, reads=True):
