@@ -49,9 +49,11 @@ BEGIN NEW.ledger_version := OLD.ledger_version; RETURN NEW; END $$;
 CREATE TRIGGER still BEFORE UPDATE ON agents FOR EACH ROW EXECUTE FUNCTION still();
 ALTER TABLE nonces DROP CONSTRAINT nonces_pkey
 """
+# What signers acknowledged meanwhile is behind what the rows say once they move again: no later look finds them behind.
 MOVING = """
 DROP TRIGGER still ON agents;
 DROP FUNCTION still;
+UPDATE agents SET ledger_version = ledger_version + 1000;
 TRUNCATE nonces;
 ALTER TABLE nonces ADD PRIMARY KEY (tenant_id, address, chain_id, nonce)
 """
