@@ -314,8 +314,6 @@ async def reveal_socket(settings: Settings) -> Finding:
 
 
 async def _listens(subject: str, path: Path, settings: Settings) -> Finding:
-    # Where the folder's path is too long for a socket, a link leads to a short one.
-    path = path.parent.resolve() / path.name
     try:
         _, writer = await asyncio.open_unix_connection(path)
     except OSError as problem:

@@ -26,8 +26,6 @@ from ops import database_addresses, places
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 # A last label of digits would be an address that is none.
 _HOST_NAME = re.compile(r"(?!(?:.*\.)?[0-9]+\Z)(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?)+")
-# sun_path holds 108 bytes with its NUL.
-_LONGEST_SOCKET = 107
 
 Reader = Callable[[Mapping[str, str], str], Any]
 
@@ -110,12 +108,6 @@ def _certificates(source: Mapping[str, str], name: str) -> None:
         raise BadSetting(name, f"{file} contains no certificate in PEM form that can be read") from None
 
 
-def _socket(source: Mapping[str, str], name: str) -> None:
-    path = read.path(source, name, "")
-    if len(bytes(path)) > _LONGEST_SOCKET:
-        raise BadSetting(name, f"a socket's path has at most {_LONGEST_SOCKET} bytes; choose a shorter one")
-
-
 def _aliases(source: Mapping[str, str], name: str) -> None:
     try:
         parse_aliases(source[name])
@@ -149,7 +141,7 @@ HOST: Final = Kind("host", _host)
 HOME: Final = Kind("home", _home)
 FILE_TO_BE: Final = Kind("file to be", _file_to_be)
 CERTIFICATES: Final = Kind("certificates", _certificates)
-SOCKET: Final = Kind("socket", _socket)
+SOCKET: Final = Kind("socket", lambda source, name: read.socket_path(source, name, ""))
 UIDS: Final = Kind("uids", lambda source, _: places.unused_uid_base(source))
 PEERS: Final = Kind("peers", lambda source, _: read.peer_uids(source))
 ALIASES: Final = Kind("aliases", _aliases)

@@ -3,6 +3,7 @@
 Only each process' `settings.py` calls these, with the environment handed in; nothing else reads the environment.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -17,6 +18,8 @@ NO_DATABASE_ADDRESS = (
 )
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::[0-9]{1,5})?")
 _DIGITS = re.compile(r"[0-9,]*")
+# sun_path holds 108 bytes with its NUL; a worker binds under a name with `.new` behind it.
+LONGEST_SOCKET = 103
 _SSL_MODES = {"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
 
 
@@ -80,14 +83,22 @@ def home(environment: Environment) -> Path:
     return path(environment, "SERVICE_HOME", DEFAULT_HOME)
 
 
+def socket_path(environment: Environment, name: str, default: Path | str) -> Path:
+    """Where a link leads to a short folder (`ops/places.py`), the path behind it."""
+    given = path(environment, name, default)
+    if len(os.fsencode(found := given.parent.resolve() / given.name)) > LONGEST_SOCKET:
+        raise BadSetting(name, f"{found} is longer than the {LONGEST_SOCKET} bytes of a socket; choose a shorter path")
+    return found
+
+
 def sign_socket(environment: Environment) -> Path:
     """Find where the signer listens for api and scheduler."""
-    return path(environment, "SERVICE_SIGN_SOCKET", home(environment) / "run" / "sign.sock")
+    return socket_path(environment, "SERVICE_SIGN_SOCKET", home(environment) / "run" / "sign.sock")
 
 
 def identity_socket(environment: Environment) -> Path:
     """Find where identity listens for api and scheduler."""
-    return path(environment, "SERVICE_IDENTITY_SOCKET", home(environment) / "run-identity" / "identity.sock")
+    return socket_path(environment, "SERVICE_IDENTITY_SOCKET", home(environment) / "run-identity" / "identity.sock")
 
 
 def identity_key_file(environment: Environment) -> Path:
@@ -108,7 +119,7 @@ def peer_uids(environment: Environment) -> dict[str, int]:
 
 def reveal_socket(environment: Environment) -> Path:
     """Find where the signer listens for the proxy."""
-    return path(environment, "SERVICE_REVEAL_SOCKET", sign_socket(environment).with_name("reveal.sock"))
+    return socket_path(environment, "SERVICE_REVEAL_SOCKET", sign_socket(environment).with_name("reveal.sock"))
 
 
 def url(environment: Environment, name: str, default: str, *, schemes: tuple[str, ...] = ("http", "https")) -> str:
@@ -138,17 +149,8 @@ def networks(environment: Environment, name: str) -> list[IPv4Network | IPv6Netw
 
 def public_url(environment: Environment) -> str:
     """The application's address as people and tokens name it, without a slash at its end."""
-    default = f"http://localhost:{port(environment, 'SERVICE_API_PORT', 3200)}"
-    value = text(environment, "SERVICE_PUBLIC_URL", default).rstrip("/")
-    try:
-        parts = urlsplit(value)
-        good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:
-        good, parts = False, urlsplit("")
-    # It stands in every token, so nobody's password may be in it, and a wrong value is not repeated.
-    if not good or parts.username is not None or parts.query or parts.fragment:
-        raise BadSetting("SERVICE_PUBLIC_URL", "must look like https://custody.example.com, without user and password")
-    return value
+    # It stands in every token, so nobody's password may be in it.
+    return url(environment, "SERVICE_PUBLIC_URL", f"http://localhost:{port(environment, 'SERVICE_API_PORT', 3200)}")
 
 
 def database_address(name: str, value: str) -> str:

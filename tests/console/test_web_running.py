@@ -19,6 +19,7 @@ from tests.fixtures.callers import ADDRESS, Tenant
 from tests.fixtures.eventually import eventually
 from tests.fixtures.server import Service
 from tests.outside.browser import browser_page
+from tests.outside.proc import children, ended, words_of
 from tests.outside.processes import PROJECT, die_with
 from tests.outside.terminal import PATIENCE_SECONDS
 
@@ -44,9 +45,7 @@ class Site:
 
     def consoles(self) -> list[int]:
         """The pids of the consoles that run for it."""
-        return [
-            int(pid) for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        ]
+        return list(children(self.process.pid))
 
 
 @contextmanager
@@ -88,14 +87,6 @@ def _address(process: subprocess.Popen[str]) -> str:
     return found[0]
 
 
-def ended(pid: int) -> bool:
-    """Whether a process is gone, or waits for nothing but to be counted."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 @ON_LINUX
 def test_a_console_is_a_process_with_no_key_among_its_words_that_ends_with_its_page(
     service: Service, tenant: Tenant, folder: Path
@@ -107,10 +98,10 @@ def test_a_console_is_a_process_with_no_key_among_its_words_that_ends_with_its_p
             while "with the tenant key" not in drawn:
                 drawn += wire.recv(timeout=PATIENCE_SECONDS).decode()
             (pid,) = site.consoles()
-            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            words = words_of(pid)
         eventually(lambda: ended(pid))
 
-    assert words[1:] == ["-P", "-m", "console", ""]
+    assert words[1:] == ["-P", "-m", "console"]
 
 
 @ON_LINUX

@@ -19,6 +19,7 @@ import pytest
 
 from tests.fixtures.eventually import eventually
 from tests.fixtures.server import free_ports
+from tests.outside.proc import words_of
 from tests.outside.processes import PROJECT, die_with
 
 pytestmark = pytest.mark.long
@@ -263,9 +264,6 @@ def _variables_of_the_next_proxy(folder: Path) -> set[str]:
 
 def _proxy_of(folder: Path) -> int | None:
     for process in _processes_of(folder):
-        try:
-            if Path(f"/proc/{process}/cmdline").read_text().endswith("proxy_addon\0"):
-                return process
-        except OSError:
-            continue
+        if words_of(process)[-1:] == ["proxy_addon"]:
+            return process
     return None

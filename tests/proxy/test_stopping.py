@@ -22,6 +22,7 @@ from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless, Proxy
 from tests.fixtures.server import free_ports
 from tests.outside import loopback
+from tests.outside.proc import children
 from tests.proxy.envelope import refusal
 
 pytestmark = pytest.mark.long
@@ -133,12 +134,7 @@ def test_a_killed_proxy_is_started_again(postgres_home: places.Home, worker_id: 
     with supervised(postgres_home, worker_id) as (supervisor, home, port):
 
         def pid() -> int | None:
-            for one in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split():
-                # Who has just died may still be listed, and is gone when it is looked at.
-                with contextlib.suppress(OSError):
-                    if b"proxy_addon" in Path(f"/proc/{one}/cmdline").read_bytes():
-                        return int(one)
-            return None
+            return next((one for one, words in children(supervisor).items() if "proxy_addon" in words), None)
 
         def status() -> int | None:
             try:

@@ -193,8 +193,8 @@ async def _used(url: str) -> None:
 
 
 @pytest.mark.long
-def test_a_process_alone_checks_the_database_as_its_own_variables_say(encrypted: Encrypted, tmp_path: Path) -> None:
-    home = tmp_path / "home"
+def test_a_process_alone_checks_the_database_as_its_own_variables_say(encrypted: Encrypted, open_folder: Path) -> None:
+    home = open_folder / "home"
     named = {database_addresses.CA_FILE: str(encrypted.authority)}
     assert _migrate(home, **{NAME: encrypted.url}, **named)[0] == 0
     addresses = {}
@@ -239,8 +239,8 @@ def test_a_process_alone_refuses_an_address_that_it_cannot_keep(tmp_path: Path, 
 
 
 @pytest.mark.long
-def test_a_process_shows_the_certificate_that_its_address_names(encrypted: Encrypted, tmp_path: Path) -> None:
-    home = tmp_path / "home"
+def test_a_process_shows_the_certificate_that_its_address_names(encrypted: Encrypted, open_folder: Path) -> None:
+    home = open_folder / "home"
     named = {database_addresses.CA_FILE: str(encrypted.authority)}
     owner = {NAME: encrypted.certified("managed", "p%40ss%2Fw")}
     addresses = {variable(process): encrypted.certified(role_of(process), "pw") for process in PROCESSES}

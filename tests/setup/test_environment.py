@@ -1,11 +1,15 @@
 """A wrong variable stops the start with its own name in the message."""
 
+import socket
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from custody.kit import environment
 from custody.kit.environment import BadSetting
+
+SOCKETS = (environment.sign_socket, environment.reveal_socket, environment.identity_socket)
 
 
 def test_an_empty_value_counts_as_unset() -> None:
@@ -102,3 +106,22 @@ def test_an_address_that_is_none_is_refused_without_repeating_it(value: str) -> 
         environment.url({"U": value}, "U", "http://x")
 
     assert "hunter2" not in str(refused.value)
+
+
+def test_a_socket_is_where_a_link_leads_or_refused_by_its_name(tmp_path: Path) -> None:
+    long, short = tmp_path / ("long" * 30), Path(tempfile.mkdtemp(prefix="cs-"))
+    long.mkdir()
+    source = {"SERVICE_HOME": str(long)}
+    for of in SOCKETS:
+        with pytest.raises(BadSetting, match=r"\ASERVICE_[A-Z]+_SOCKET: .* is longer than the 103 bytes of a socket"):
+            of(source)
+    for folder in ("run", "run-identity"):
+        (long / folder).symlink_to(short)
+    assert {of(source).parent for of in SOCKETS} == {short.resolve()}
+    # The longest: a worker binds it under its own name with `.new` behind.
+    longest = short / ("s" * (environment.LONGEST_SOCKET - len(str(short)) - 1))
+    assert environment.sign_socket({"SERVICE_SIGN_SOCKET": str(longest)}) == longest
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(f"{longest}.new")
+    with pytest.raises(BadSetting):
+        environment.sign_socket({"SERVICE_SIGN_SOCKET": f"{longest}s"})

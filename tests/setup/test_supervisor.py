@@ -17,6 +17,7 @@ import pytest
 from ops import places
 from ops.runtime import PROJECT
 from tests.fixtures.server import free_ports
+from tests.outside.proc import children
 
 pytestmark = pytest.mark.long
 
@@ -52,9 +53,8 @@ class Running:
 
     def children(self) -> dict[str, int]:
         """The pid of each child, by its last word."""
-        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        commands = {int(pid): Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in listed}
-        return {"postgres" if "-D" in words else words[-2].rpartition(".")[2]: pid for pid, words in commands.items()}
+        found = children(self.process.pid)
+        return {"postgres" if "-D" in words else words[-1].rpartition(".")[2]: pid for pid, words in found.items()}
 
     def stop(self, number: signal.Signals) -> int:
         """Send a signal and return the exit status."""

@@ -15,6 +15,7 @@ import pytest
 from ops.settings import MODULES
 from tests.fixtures.eventually import eventually
 from tests.fixtures.starts import Forked, Process, start
+from tests.outside.proc import ended
 from tests.outside.processes import PROJECT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every start is real")
@@ -105,4 +106,4 @@ def test_a_forked_process_dies_with_the_tests() -> None:
         pid = int(parent.stdout.readline())
         assert Path(f"/proc/{pid}").exists()
         parent.kill()
-    eventually(lambda: not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text())
+    eventually(lambda: ended(pid))
