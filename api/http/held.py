@@ -22,9 +22,10 @@ MAX_HELD = 128 * 1024 * 1024
 MAX_LONG_AT_ONCE = 1
 # Long reads of all tenants take turns as well: a short request is served between two pieces of one long answer, not of
 # as many as there are tenants. Nobody waits longer than this for that, however slow the others' reads are.
-MAX_TURN_SECONDS = 0.1
-# Reads that are known to answer at length, by whose they are and by route; of others one is found out anew.
-MAX_KNOWN_LONG = 10_000
+MAX_TURN_SECONDS = 0.5
+# Reads whose longest answer is known, by whose they are and by route; a list not yet known waits as a long one does,
+# or the first reads of it would come all at once.
+MAX_KNOWN = 50_000
 
 
 class TooMuchHeld(TooMany):
@@ -39,25 +40,25 @@ class Held:
         self._each: Counter[str] = Counter()
         self._turns: WeakValueDictionary[tuple[str, bool], asyncio.Semaphore] = WeakValueDictionary()
         self._reading = asyncio.Lock()
-        self._long: dict[tuple[str, str], int] = {}
+        self._longest: dict[tuple[str, str], int] = {}
 
     def room(self, name: str, size: int) -> None:
         """Raise TooMuchHeld if so many bytes more would be too much."""
         if size > FREE_BYTES and (self._each[name] + size > MAX_HELD_EACH or self._all + size > MAX_HELD):
             raise TooMuchHeld
 
-    def expected(self, name: str, route: str) -> int:
-        """Return the length of a holder's longest answer to a read of this route; 0 if all were short."""
-        return self._long.get((name, route), 0)
+    def expected(self, name: str, route: str, *, listed: bool = False) -> int:
+        """Return the length of a holder's longest answer to a read of this route; of the first, 0 or a long list's."""
+        return self._longest.get((name, route), FREE_BYTES + 1 if listed else 0)
 
-    def answered(self, name: str, route: str, size: int) -> None:
-        """Remember a long answer: how long one is, is known only when the work is done."""
-        if size <= FREE_BYTES:
+    def answered(self, name: str, route: str, size: int, *, listed: bool = False) -> None:
+        """Remember how long a list, or another long answer, was: that is known only when the work is done."""
+        if size <= FREE_BYTES and not listed:
             return
-        longest = max(size, self._long.pop((name, route), 0))
-        if len(self._long) >= MAX_KNOWN_LONG:
-            del self._long[next(iter(self._long))]
-        self._long[name, route] = longest
+        longest = max(size, self._longest.pop((name, route), 0))
+        if len(self._longest) >= MAX_KNOWN:
+            del self._longest[next(iter(self._longest))]
+        self._longest[name, route] = longest
 
     @asynccontextmanager
     async def turn(self, name: str, size: int, *, reads: bool) -> AsyncIterator[None]:

@@ -136,12 +136,13 @@ class Pipeline:
             await bodies.receive(request, endpoint.max_body)
             route = endpoint.contract_path
             reads = endpoint.method == "GET"
-            expected = self.held.expected(holder, route) if reads else 0
+            expected = self.held.expected(holder, route, listed=endpoint.listed) if reads else 0
             async with self.held.turn(holder, max(expected, len(request.body)), reads=reads):
                 response = await self._answered(endpoint, request, caller, origin, path)
                 if reads:
                     # A stream has no body.
-                    self.held.answered(holder, route, len(getattr(response, "body", None) or b""))
+                    size = len(getattr(response, "body", None) or b"")
+                    self.held.answered(holder, route, size, listed=endpoint.listed)
         return streams.whole(response, self.held, holder, request.method)
 
     async def _answered(

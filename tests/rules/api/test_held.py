@@ -2,7 +2,7 @@
 
 import asyncio
 
-from api.http.held import FREE_BYTES, MAX_KNOWN_LONG, MAX_LONG_AT_ONCE, Held
+from api.http.held import FREE_BYTES, MAX_KNOWN, MAX_LONG_AT_ONCE, Held
 from custody.kit import turns
 
 LONG = FREE_BYTES + 1
@@ -170,8 +170,20 @@ def test_a_short_answer_does_not_make_a_long_read_forgotten() -> None:
 
 def test_the_longest_known_is_forgotten_first() -> None:
     held = Held()
-    for number in range(MAX_KNOWN_LONG + 1):
+    for number in range(MAX_KNOWN + 1):
         held.answered(f"tenant-{number}", "/intents", LONG)
 
     assert held.expected("tenant-0", "/intents") == 0
     assert held.expected("tenant-1", "/intents") == LONG
+
+
+async def test_the_first_reads_of_a_list_wait_as_long_ones_do_until_it_is_known_to_be_short() -> None:
+    held = Held()
+    assert held.expected("tenant", "/intents", listed=True) > FREE_BYTES
+    assert held.expected("tenant", "/intents/{id}") == 0
+
+    held.answered("tenant", "/intents", 1, listed=True)
+    held.answered("tenant", "/intents/{id}", 1)
+
+    assert held.expected("tenant", "/intents", listed=True) == 1
+    assert held.expected("other", "/intents", listed=True) > FREE_BYTES
