@@ -103,7 +103,7 @@ class Console(Application):
         self._sentence = ""
 
     def get_driver_class(self) -> type[Driver]:
-        """What draws: in a terminal our own, which draws where a terminal was insisted on."""
+        """Choose the driver: in a terminal our own, which draws where a terminal was insisted on."""
         if constants.DRIVER is not None:
             return super().get_driver_class()
         from console.terminal_driver import TerminalDriver  # noqa: PLC0415 - only where there is a terminal

@@ -17,7 +17,7 @@ from console.wire.tokens import TokenStore
 
 
 class Application(App[None]):
-    """What screens use, beside what every application of Textual's has; `app.py` makes it."""
+    """The parts of the application that screens use, beside those of every Textual application; `app.py` makes it."""
 
     settings: Settings
     store: TokenStore
@@ -28,13 +28,13 @@ class Application(App[None]):
     chosen_agent: str | None
     wait: Callable[[float], Awaitable[object]]
     pause: float
-    """How long something to be decided stands on the screen before a key decides, in seconds."""
+    """Seconds that something to be decided stands on the screen before a key decides."""
     rest: float
-    """How long the cursor stays on a row before its details are asked for."""
+    """Seconds that the cursor stays on a row before its details are fetched."""
     every: float | None
-    """How often a visible screen loads again; without it each screen has its own interval."""
+    """Interval at which a visible screen loads again; without it each screen has its own."""
     waiting: reactive[int | None] = reactive(None, repaint=False)
-    """How many approvals wait for somebody."""
+    """Number of approvals that wait for somebody."""
     queue_version: reactive[int] = reactive(0, repaint=False)
     """Rises whenever the queue has changed, or what is known of the watch over it."""
     away: reactive[str] = reactive("", repaint=False)
@@ -62,7 +62,7 @@ class Application(App[None]):
 
     @abstractmethod
     def signed_out(self, failure: Failure) -> bool:
-        """Whether a failure means that one has to sign in again; then that is asked."""
+        """Tell whether a failure means that the person must sign in again; then ask for that."""
 
     @abstractmethod
     def retry_in(self, seconds: float) -> None:

@@ -42,7 +42,7 @@ class Command:
 
 
 class Commands(Provider):
-    """What can be done from here."""
+    """Commands that can be run from here."""
 
     async def startup(self) -> None:
         # Not waited for: the palette opens at once, whatever the service does.
@@ -88,7 +88,7 @@ class Commands(Provider):
             yield Command("Freeze or unfreeze an agent", where, partial(app.action_go, "agents"))
 
     def _bindings(self) -> Iterator[tuple[Any, Any]]:
-        """What the keys of this screen and of the console do, each act once, under the key of the footer."""
+        """List the keys of this screen and of the console, each act once, under the key of the footer."""
         found = dict[str, tuple[Any, Any]]()
         for active in self.screen.active_bindings.values():
             binding = active.binding

@@ -1,4 +1,4 @@
-"""Whether somebody is signed in, and what happens between two people at one screen."""
+"""Signing in and out, and what happens between two people at one screen."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ _READ_ONLY: Final = "You have none yet, and a read-only console cannot set one u
 
 
 class SessionControl:
-    """Who is at the console: signs in, steps up, signs out."""
+    """The session of the person at the console: signs in, steps up, signs out."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -56,7 +56,7 @@ class SessionControl:
             self._app.push_screen(SignOut(), lambda said: None if said is None else self._left(said))
 
     def ended(self, failure: Failure) -> bool:
-        """Whether a failure means that one has to sign in again; then that is asked, once."""
+        """Tell whether a failure means that the person must sign in again; then ask for that, once."""
         if not isinstance(failure, SignedOut):
             return False
         if not self._signing_in:

@@ -1,4 +1,4 @@
-"""How it looks, by night and by day: few colours, each with one meaning."""
+"""Colours by night and by day: few, each with one meaning."""
 
 from textual.app import App
 from textual.theme import Theme

@@ -16,7 +16,7 @@ _BY: Final = {"server": "the service", "user": "its owner", "delegated": "a dele
 
 
 def name_of(account: DigitalAssetAccount) -> str:
-    """What it is called."""
+    """Name the account for a person."""
     return account.display_name or account.id
 
 

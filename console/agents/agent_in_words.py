@@ -43,7 +43,7 @@ def agent_in_words(
 
 
 def frozen_words(agent: Agent) -> str:
-    """Whether an agent is frozen, for a list."""
+    """Say in a list whether an agent is frozen."""
     reason = clipped(agent.frozen_reason or "no reason given", 80)
     return f"FROZEN: {reason}" if agent.frozen_at else "active"
 

@@ -1,4 +1,4 @@
-"""Which agents a list shows, and in which order. Pure."""
+"""Filter and order the agents of a list. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

@@ -49,7 +49,7 @@ async def fetch_summary(client: ApiClient, agent_id: str) -> AgentSummary:
 
 
 async def token_facts(client: ApiClient, agent_id: str, rules: list[PolicyRule]) -> dict[str, TokenFunds]:
-    """What the tokens that rules name say of themselves, by asset; empty where no node answers."""
+    """Fetch the metadata of the tokens that rules name, by asset; empty where no node answers."""
     found: dict[str, TokenFunds] = {}
     for chain, addresses in list(_named(rules).items())[:_CHAINS]:
         path, named = f"/agents/{agent_id}/tokens", ",".join(addresses)
@@ -73,7 +73,7 @@ def _named(rules: list[PolicyRule]) -> dict[int, list[str]]:
 
 
 async def _solana(client: ApiClient, agent_id: str) -> Portfolio | None:
-    """What it holds on the first Solana chain whose node answers; else the first one's note."""
+    """Fetch the holdings on the first Solana chain whose node answers; else the first chain's note."""
     found = [(await client.get(f"/agents/{agent_id}/account", Account, chainId=_SOLANA[0])).portfolio]
     if found[0].native is None:
         found.append((await client.get(f"/agents/{agent_id}/account", Account, chainId=_SOLANA[1])).portfolio)
@@ -114,7 +114,7 @@ def _day(transaction: Transaction) -> date:
 
 
 async def _or_none[Found](asked: Awaitable[Found], troubles: list[str]) -> Found | None:
-    """What was asked for; None, and the sentence kept, where the service could not say it."""
+    """Return the answer; None where the service could not give one, with its sentence added to `troubles`."""
     try:
         return await asked
     except (SignedOut, Away):

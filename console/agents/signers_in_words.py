@@ -17,20 +17,20 @@ _NEVER = "no key: it authorises nothing"
 
 
 def name_of(one: Named) -> str:
-    """What it is called; a signer without a label by its subject."""
+    """Name a signer or a quorum; a signer without a label by its subject."""
     found = one.name if isinstance(one, KeyQuorum) else one.label or one.subject_id
     return clipped(found, _NAME_CHARACTERS)
 
 
 def kind_of(one: Named) -> str:
-    """What it is: a signer's type, or how many of how many a quorum needs."""
+    """Describe the kind: a signer's type, or how many of how many a quorum needs."""
     if isinstance(one, KeyQuorum):
         return f"quorum {one.threshold:,} of {_members(one):,}"
     return one.signer_type.replace("_", " ")
 
 
 def permissions_of(one: Named) -> str:
-    """What it may authorise."""
+    """List in words the kinds of orders that it may authorise."""
     return ", ".join(one.permissions) or "nothing"
 
 
@@ -43,7 +43,7 @@ def key_of(one: Named) -> str:
 
 
 def rules_of(one: Named) -> str:
-    """How many rules of the agent narrow what it authorises."""
+    """Count the agent's rules that narrow what it authorises."""
     number = len(one.policy_ids) if isinstance(one, Signer) else 0
     return counted(number, "rule", "rules") if number else "-"
 

@@ -1,4 +1,4 @@
-"""What an agent spent on each of the last days, and a line that draws it. Pure."""
+"""Spending of an agent on each of the last days, and a line that draws it. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an approver's key signs, computed here from the order itself and never taken from the service. Pure.
+"""The bytes that an approver's key signs, computed here from the order itself, never taken from the service. Pure.
 
 docs/votes.md says it byte by byte.
 """
@@ -52,7 +52,7 @@ def digest_of(kind: str, order: str) -> str | None:
 
 
 def same_digest(ours: str | None, theirs: str) -> bool:
-    """Whether the service names the order by the digest that it has."""
+    """Compare the service's digest of the order with ours."""
     return ours is not None and hmac.compare_digest(ours.encode(), theirs.encode(errors="replace"))
 
 
@@ -94,7 +94,7 @@ def from_base64url(text: str) -> bytes:
 
 
 def client_data(raw: bytes) -> dict[str, Any]:
-    """What a browser says of the request that a key answered; ValueError where it is no JSON object."""
+    """Decode a browser's account of the request that a key answered; ValueError where it is no JSON object."""
     found = msgspec.json.decode(raw)
     if not isinstance(found, dict):
         raise ValueError("not an object")

@@ -55,7 +55,7 @@ class NotAnswered(Failure):
 
 
 class Task(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What the page's script asks the authenticator for; `credentials` are the keys that may answer, or must not."""
+    """The script's request to the authenticator; `credentials` are the keys that may answer, or must not."""
 
     does: str
     challenge: str
@@ -68,7 +68,7 @@ class Task(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What the authenticator said: of a vote a signature, of a new key its public half."""
+    """The authenticator's answer: of a vote a signature, of a new key its public half."""
 
     ticket: Annotated[str, Meta(max_length=64)]
     credential_id: Annotated[str, Meta(min_length=1, max_length=1_364)]
@@ -98,16 +98,16 @@ class Page:
 
     @property
     def origin(self) -> str:
-        """Where the page is."""
+        """Origin of the page."""
         return f"http://{RP_ID}:{self.port}"
 
     @property
     def address(self) -> str:
-        """What the person opens, once."""
+        """Address that the person opens, once."""
         return f"{self.origin}/{self._ticket or ''}"
 
     async def answer(self) -> Answer:
-        """What the authenticator said; NotAnswered where nobody answers within the page's time."""
+        """Wait for the authenticator's answer; NotAnswered where nobody answers within the page's time."""
         try:
             async with asyncio.timeout(PAGE_SECONDS):
                 return await self._answer
@@ -115,7 +115,7 @@ class Page:
             raise NotAnswered("Nobody answered on the page within five minutes. Nothing was sent.") from None
 
     def application(self) -> web.Application:
-        """What is served, with every refusal before anything is read."""
+        """Make the application that serves the page, with every refusal before anything is read."""
         app = web.Application(middlewares=[self._guarded], client_max_size=MAX_ANSWER_BYTES)
         app.on_response_prepare.append(_with_headers)
         app.add_routes(
@@ -168,7 +168,7 @@ class Page:
         return web.Response(status=204)
 
     def _is_ours(self, answer: Answer) -> bool:
-        """Whether the browser says that the key answered this page's question, asked by this page."""
+        """Check that by the browser's word the key answered this page's question, asked by this page."""
         try:
             said = client_data(from_base64url(answer.client_data))
         except (ValueError, RecursionError):

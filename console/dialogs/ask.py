@@ -1,4 +1,4 @@
-"""What every question to the person shares: drawn before it can be answered, open until what it asks for is done."""
+"""The base of every question to the person: drawn before it can be answered, open until its act is done."""
 
 import time
 from abc import abstractmethod
@@ -26,7 +26,7 @@ _HELD: Final = 5
 
 
 class Essentials(VerticalScroll):
-    """What the person must have seen. It goes on page by page: nothing jumps over what is between."""
+    """The lines that the person must have seen. It goes on page by page: nothing jumps over what is between."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("end", "page_down", show=False)]
 
@@ -79,10 +79,10 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
 
     @abstractmethod
     def essentials(self) -> ComposeResult:
-        """What the person must have seen."""
+        """Compose the part that the person must have seen."""
 
     def fields(self) -> ComposeResult:
-        """What the person may type."""
+        """Compose the fields that the person may fill in."""
         yield from ()
 
     @abstractmethod
@@ -132,7 +132,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
 
     @property
     def stepping_back(self) -> bool:
-        """Whether Enter is pressed on the button that steps back."""
+        """True if Enter is pressed on the button that steps back."""
         return isinstance(self.focused, Button) and self.focused.id == "cancel"
 
     @property

@@ -122,7 +122,7 @@ class BatchDecision(Careful[frozenset[str]]):
 
     @property
     def reason(self) -> str:
-        """What the person says to all of them."""
+        """The person's reason, for all of them."""
         return self.query_one(ReasonLine).reason if self._way == "deny" else ""
 
     async def _decide(self, item: Item) -> None:
@@ -192,7 +192,7 @@ class BatchDecision(Careful[frozenset[str]]):
         return lines
 
     def _news(self, item: Item) -> bool:
-        """Whether a warning is told of it that was not read."""
+        """Tell whether the item has a warning that was not read."""
         return any(said.tone in _WARNS and said not in self._read[item.id] for said in self._told(item))
 
     def _told(self, item: Item) -> list[Line]:

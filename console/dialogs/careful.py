@@ -1,4 +1,4 @@
-"""What questions share in which something is decided: they are read to the end before they can be answered."""
+"""The base of questions that decide something: they are read to the end before they can be answered."""
 
 from typing import ClassVar, Final
 
@@ -20,7 +20,7 @@ class NotRead(Failure):
 
 
 class Careful[Result](Ask[Result]):
-    """What does not fit into the terminal is read on with the key that would confirm.
+    """A question that does not fit into the terminal is read on with the key that would confirm.
 
     So nobody confirms what they have seen only the beginning of. After each page there is a short pause before the key
     counts, which the button shows; a key pressed during the pause restarts it, so that a key held down gets
@@ -45,13 +45,13 @@ class Careful[Result](Ask[Result]):
 
     @property
     def unread(self) -> bool:
-        """Whether the end of the essentials has not been on the screen."""
+        """True if the end of the essentials has not been on the screen."""
         area = self._area
         return self.TO_THE_END and not self._finished and round(area.scroll_y) < area.max_scroll_y
 
     @property
     def dangerous(self) -> bool:
-        """Whether a danger is among what is shown, so that Enter does not confirm."""
+        """True if a danger is shown, so that Enter does not confirm."""
         return False
 
     @property
@@ -90,7 +90,7 @@ class Careful[Result](Ask[Result]):
             self.begin_asking()
 
     def _not_yet(self) -> bool:
-        """Whether keys are ignored: busy, not started, not visible, or too early, which restarts the pause."""
+        """Tell whether keys are ignored: busy, not started, not visible, or too early, which restarts the pause."""
         if self._busy or not self._round or self.query_one(TooSmall).display:
             return True
         if not self._is_armed:
@@ -104,7 +104,7 @@ class Careful[Result](Ask[Result]):
             self._read_again()
 
     def more_is_known(self) -> None:
-        """What is shown is not what it was."""
+        """Start reading again from the top: the essentials have changed."""
         if self._was_armed:
             self.tell(MORE_IS_KNOWN)
         self._read_again()

@@ -1,4 +1,4 @@
-"""Whose transactions to show."""
+"""A choice of the agent whose transactions are shown."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What asking about one item shares: its essentials, the time that is left, and what somebody else does meanwhile."""
+"""The base of a question about one item: essentials, the time that is left, and what somebody else does meanwhile."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,7 +44,7 @@ class Deciding(Careful[Outcome | Votes]):
         yield LineView(self._read, id="said")
 
     def lines(self) -> list[Line]:
-        """What must not be missed, then what the order does, with what is known around it by now."""
+        """Return first the dangers, then what the order does, with what is known around it by now."""
         # Its expiry is said once, with the time that is left.
         order, known = replace(of_approval(self.item.approval), expires_at=None), self._known() or Known()
         found = dangers(order, known)
@@ -65,7 +65,7 @@ class Deciding(Careful[Outcome | Votes]):
 
     @property
     def reason(self) -> str:
-        """What the person says to it."""
+        """The person's reason."""
         return ""
 
     async def perform(self) -> Outcome | Votes:
@@ -108,7 +108,7 @@ class Deciding(Careful[Outcome | Votes]):
         return await decide(self.app.client, self.item, self.WAY, self.key, self.reason)
 
     def _look(self) -> None:
-        """What the time, or somebody else, has made of the item while the question stands."""
+        """Show what the time, or somebody else, has made of the item while the question stands."""
         if self._busy or self._over:
             return
         if self._show_news():

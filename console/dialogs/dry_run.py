@@ -203,14 +203,14 @@ class DryRun(Ask[list[Line]]):
             self.set_class(False, "-answered")
 
     def _name_enter(self) -> None:
-        """What Enter does now stands on its button."""
+        """Name on its button what Enter does now."""
         button = self.query_one("#confirm", Button)
         button.label = "Change it (Enter)" if self._covered() else f"{self.CONFIRM} (Enter)"
         button.refresh(layout=True)
 
     @property
     def _stands(self) -> tuple[str, dict[str, str]]:
-        """What stands in the form now."""
+        """The values in the form now."""
         return self._kind, self._typed()
 
     def _typed(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which credential route a request would fall to. Nothing is sent and nothing is written."""
+"""A trial of the credential routes: the one that a request would fall to. Nothing is sent and nothing is written."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -15,7 +15,7 @@ from console.wire.shapes_secrets import Explanation
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What an agent would send, as somebody typed it."""
+    """A request of an agent, as somebody typed it."""
 
     agent: str = ""
     method: str = "GET"

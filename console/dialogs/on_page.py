@@ -1,4 +1,4 @@
-"""What questions share that are answered on a page of this machine. Decision 0059."""
+"""The base of questions that are answered on a page of this machine. Decision 0059."""
 
 from console.approver.page import Answer, Page, served
 from console.dialogs.ask import Ask

@@ -126,7 +126,7 @@ class Vote(Deciding, OnPage[Outcome | Votes]):
 
 
 def _is_shown(exact: ExactOrder, approval: Approval) -> bool:
-    """Whether the order says of itself what the item says of it: where it goes, how much, on which chain."""
+    """Check the order against what its item claims: destination, amount and chain."""
     if (exact.id, exact.tx_id, exact.kind) != (approval.id, approval.tx_id, approval.kind):
         return False
     said = order_fields(exact.order)

@@ -1,1 +1,1 @@
-"""Who is at the console: settings, credentials, tokens, and how one gets in."""
+"""Identity of the person at the console: settings, credentials, tokens, and signing in."""

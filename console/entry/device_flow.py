@@ -33,17 +33,17 @@ class DeviceCode(msgspec.Struct, frozen=True):
 
     @property
     def lasts(self) -> timedelta:
-        """How long it may be approved."""
+        """Time within which it may be approved."""
         return timedelta(seconds=max(0, min(_LONGEST_CODE_SECONDS, self.expires_in)))
 
     @property
     def is_in_address(self) -> bool:
-        """Whether the page that opens has the code already."""
+        """True if the page that opens has the code already."""
         return bool(self.verification_uri_complete)
 
     @property
     def address(self) -> str:
-        """What to open."""
+        """Address to open."""
         return self.verification_uri_complete or self.verification_uri
 
 

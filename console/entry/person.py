@@ -1,4 +1,4 @@
-"""Who is signed in, as far as the console needs to know it."""
+"""The signed-in person, as far as the console needs to know them."""
 
 from typing import Any
 
@@ -50,11 +50,11 @@ class Person(msgspec.Struct, frozen=True):
 
     @property
     def may_decide(self) -> bool:
-        """Whether the API would take a decision of theirs."""
+        """True if the API would accept a decision of theirs."""
         return self.user is None or self.role in ADMINS
 
     def is_same(self, other: "Person") -> bool:
-        """Whether it is the same somebody in the same tenant, perhaps with another role or name by now."""
+        """Tell whether it is the same person in the same tenant, perhaps with another role or name by now."""
         return (self.user, self.tenant) == (other.user, other.tenant)
 
 

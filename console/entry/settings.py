@@ -1,4 +1,4 @@
-"""Where the console goes and as whom: arguments, profiles, environment.
+"""Settings of the console: its server and its identity, from arguments, profiles and the environment.
 
 A named profile is complete in itself; without one the environment speaks, and where it says nothing the profile
 `default`. What a profile or the environment gives a key for is one address, and it is sent nowhere else. No key is ever
@@ -48,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Origin:
-    """What one place says, and how a message names it."""
+    """One source of settings, and its name in messages."""
 
     name: str
     said: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""How somebody gets in: with the tenant key, with what was kept, or by a code.
+"""Signing in: with the tenant key, with tokens that were kept, or by a code.
 
 The console's own client is separate: its requests keep the old identity until the sign-in is complete.
 """
@@ -23,7 +23,7 @@ Wait = Callable[[float, str], Awaitable[None]]
 
 
 class TenantUnknown(Failure):
-    """Which tenant to sign in to must be said first. `named` is what was said and is none."""
+    """The tenant to sign in to must be named first. `named` is the one that was named and does not exist."""
 
     def __init__(self, sentence: str, named: str = "") -> None:
         self.named = named
@@ -32,7 +32,7 @@ class TenantUnknown(Failure):
 
 @dataclass(frozen=True)
 class SignedIn:
-    """Who has signed in, and the credential that shows it."""
+    """The person who has signed in, and the credential that shows it."""
 
     person: Person
     credential: Credential

@@ -56,7 +56,7 @@ _IN: Final = "  "
 
 
 def type_of(intent: Intent) -> str:
-    """What it is, in two words; a batch of calls is called one."""
+    """Name the type of an intent in two words; a batch of calls is called one."""
     if intent.intent_type == "wallet_action":
         return {"transfer": "Transfer", "send_calls": "Batch of calls"}.get(
             str(intent.payload.get("action")), TYPES["wallet_action"]
@@ -65,12 +65,12 @@ def type_of(intent: Intent) -> str:
 
 
 def state_of(intent: Intent) -> tuple[str, Tone | None]:
-    """How far it has come, in a word."""
+    """Tell in a word how far an intent has come."""
     return STATES.get(intent.status, (clipped(intent.status, 20), "warn"))
 
 
 def proposer_of(intent: Intent) -> str:
-    """Who proposed it, as the service knows them; what they call themselves stands in the details."""
+    """Name the proposer as the service knows them; their name for themselves stands in the details."""
     kind, _, rest = intent.created_by.partition(":")
     return {"user": "a person", "agent": f"agent {rest}"}.get(kind, kind.replace("_", " "))
 
@@ -150,7 +150,7 @@ def _payment(payload: Mapping[str, Any], chain: object, names: Names) -> list[Li
 
 
 def _permission(data: str) -> list[Line]:
-    """What a call lets somebody spend, where it is one of those that everybody knows."""
+    """Tell what a well-known call lets somebody spend."""
     body = data.lower().removeprefix("0x")
     if body[:8] not in _SPENDING or len(body) < 8 + 128:
         return []

@@ -21,7 +21,7 @@ _UNKNOWN: Final = [Line("The rules as they are now are not known, so no differen
 def rule_changes(
     kind: str, payload: dict[str, Any], now: Sequence[PolicyRule] | None, names: Names | None = None
 ) -> list[Line]:
-    """What a policy intent would change of the rules that an agent has now."""
+    """Compare a policy intent with the rules that an agent has now."""
     names = names or Names()
     if now is None:
         return _UNKNOWN

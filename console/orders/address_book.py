@@ -1,4 +1,4 @@
-"""Who an address is: the wallets of this tenant's agents, kept for a minute so that moving on does not ask again."""
+"""Names of addresses: the wallets of this tenant's agents, kept for a minute so that moving on does not ask again."""
 
 import asyncio
 import time

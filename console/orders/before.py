@@ -1,4 +1,4 @@
-"""What an agent has had to do with a destination before. Pure."""
+"""Earlier orders of an agent with the same destination. Pure."""
 
 from typing import Final
 
@@ -47,7 +47,7 @@ def before(order: Order, known: Known) -> list[Line]:
 
 
 def _moved(earlier: Transaction) -> bool:
-    """Whether it did more than send nothing or take something back."""
+    """Tell whether it did more than send nothing or take something back."""
     return not earlier.effects or any(
         one.unlimited or (whole(one.amount) or 0) > 0 for one in earlier.effects if one.kind != "fee"
     )

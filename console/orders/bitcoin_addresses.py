@@ -14,7 +14,7 @@ _CHECKSUM: Final = 6
 
 
 def kind_of(script: bytes) -> str | None:
-    """What a script is, if it is one of the kinds that have addresses here."""
+    """Tell the kind of a script, if it is one of those that have addresses here."""
     if len(script) == 25 and script.startswith(b"\x76\xa9\x14") and script.endswith(b"\x88\xac"):
         return "p2pkh"
     if len(script) == 23 and script.startswith(b"\xa9\x14") and script.endswith(b"\x87"):

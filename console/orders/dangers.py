@@ -1,4 +1,4 @@
-"""What must not be missed before approving, one line each. Pure."""
+"""Dangers to see before approving, one line each. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,7 +16,7 @@ _SIGN: Final = "! "
 
 
 def warned(lines: Sequence[Line]) -> bool:
-    """Whether a danger is among the lines that somebody reads before deciding."""
+    """Tell whether a danger is among the lines that somebody reads before deciding."""
     return any(said.tone == "bad" or said.text.startswith(_SIGN) for said in lines)
 
 

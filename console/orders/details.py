@@ -64,7 +64,7 @@ def details(order: Order, known: Known) -> list[Line]:
 
 
 def data_lines(kind: str, data: object, network: BitcoinNetwork | None = None) -> list[Line]:
-    """What is signed: calldata with its first four bytes read, a document in lines, anything else as it is."""
+    """Show the signed data: calldata with its first four bytes read, a document in lines, anything else as it is."""
     if not data:
         return []
     if kind in MESSAGES:

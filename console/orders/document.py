@@ -47,7 +47,7 @@ def document_lines(data: object) -> list[Line]:
 
 
 def unread(data: object) -> Line | None:
-    """What of its message the details do not show; None where they show it whole."""
+    """Warn of the part of its message that the details do not show; None where they show it whole."""
     if data is None or isinstance(data, str):
         return None
     walk = _fields(data, _MESSAGE) if isinstance(data, dict) else _walked("document", data, 0)

@@ -34,7 +34,7 @@ def limits(order: Order, known: Known) -> list[Line]:
 
 
 def _relates(budget: Budget, order: Order) -> bool:
-    """Whether it limits what an order of this kind may move; all of them, where there is no order."""
+    """Tell whether a budget limits what an order of this kind may move; all do, where there is no order."""
     family = _FAMILIES.get(order.kind)
     return not order.effects or family is None or budget.asset.partition(":")[0] == family
 
@@ -50,7 +50,7 @@ def _others(budgets: list[Budget], order: Order) -> str:
 
 
 def added(order: Order, asset: str) -> int:
-    """What the order counts against limits of an asset: what it sends, lets others spend and gives away."""
+    """Sum what the order counts against limits of an asset: what it sends, lets others spend and gives away."""
     chain = coin_chain(asset)
     if chain is not None:
         return added(order, _NATIVE) if chain == order.chain_id else 0

@@ -26,7 +26,7 @@ class _Loaded:
 
 
 class Merged:
-    """What is loaded of each agent."""
+    """The loaded rows of each agent, merged into one list."""
 
     def __init__(self, agents: Sequence[str]) -> None:
         self._loaded = {agent: _Loaded() for agent in agents}
@@ -38,12 +38,12 @@ class Merged:
 
     @property
     def total(self) -> int:
-        """How many there are in all."""
+        """Number of rows in all."""
         return sum(loaded.total for loaded in self._loaded.values())
 
     @property
     def at_least(self) -> bool:
-        """Whether there may be more than that."""
+        """True if there may be more than `total`."""
         return any(loaded.at_least for loaded in self._loaded.values())
 
     def take(self, agent: str, page: TransactionPage, offset: int) -> None:
@@ -63,7 +63,7 @@ class Merged:
         return sorted((row for row in every if row.created_at >= edge), key=lambda row: row.created_at, reverse=True)
 
     def next(self) -> list[tuple[str, int]]:
-        """Whom to ask for more, and from where, so that the list goes further down."""
+        """Choose the agents to ask for more, and from where, so that the list goes further down."""
         edge = self._edge()
         return [
             (agent, len(loaded.rows))

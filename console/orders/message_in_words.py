@@ -44,12 +44,12 @@ _HOST: Final = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 def is_message(order: Order) -> bool:
-    """Whether the order is a message, and no transaction or document."""
+    """Tell whether the order is a message, and no transaction or document."""
     return order.kind in KINDS
 
 
 def site_of(order: Order) -> str | None:
-    """Where a sign-in message signs in; None for any other message."""
+    """Return the domain of a sign-in message; None for any other message."""
     label = next((effect.label for effect in order.effects if effect.label), None) or ""
     return clipped(label.removeprefix(_SIGN_IN), _DOMAIN) if label.startswith(_SIGN_IN) else None
 
@@ -60,7 +60,7 @@ def chain_said(order: Order, data: object) -> str | None:
 
 
 def message_in_words(order: Order, known: Known) -> list[Line]:
-    """What is signed, and what it says."""
+    """Describe the message to be signed, and its content."""
     site, text = site_of(order), text_of(known.data)
     said = [Line("Signs a message: anyone who holds the signature may use it for whatever it is good for.", "warn")]
     if site is not None:
@@ -72,7 +72,7 @@ def message_in_words(order: Order, known: Known) -> list[Line]:
 
 
 def message_dangers(order: Order, known: Known) -> list[Line]:
-    """What must not be missed before a signature is given."""
+    """List the dangers of signing the message."""
     site, text = site_of(order), text_of(known.data)
     if site is None:
         return _dangers_of_text(order, known, text)

@@ -27,7 +27,7 @@ _LESS: Final = {True: "Lowers", False: "Takes back", None: "Lowers or takes back
 
 
 def labelled(effect: Effect, order: Order, known: Known) -> str:
-    """What it does, on one line."""
+    """Describe an effect on one line."""
     if (done := with_own(effect, order)) is not None:
         return f"{_OWN[done[0]]} token account {brief(done[1])}"
     whom = brief(effect.spender or effect.to)

@@ -7,7 +7,7 @@ from console.wire.shapes import Approval, Budget, Effect, PolicyResult, TokenFun
 
 @dataclass(frozen=True)
 class Order:
-    """What an agent asked for."""
+    """An agent's order."""
 
     agent_id: str
     kind: str
@@ -28,7 +28,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Known:
-    """What the console has found out about the context of an order; empty where it could not.
+    """Findings of the console about the context of an order; empty where it found nothing.
 
     `names` are addresses (as in effects; EVM ones in lower case) with what they are called here: an agent of this
     tenant, or an entry of an approved list. `past` are earlier transactions of the agent with the same destination,

@@ -82,14 +82,14 @@ async def _asked(question: Callable[..., Awaitable[Any]], *arguments: Any) -> An
 
 
 async def _transaction(client: ApiClient, order: Order) -> Transaction | None:
-    """What is to be signed; nothing is asked for an order that is only tried out."""
+    """Fetch the transaction to be signed; nothing is fetched for an order that is only tried out."""
     if not order.tx_id:
         return None
     return await client.get(f"/vault/{order.agent_id}/transactions/{order.tx_id}", Transaction)
 
 
 async def _tokens(client: ApiClient, order: Order) -> dict[str, TokenFunds]:
-    """What the tokens of the effects say of themselves, by the effects' names of them."""
+    """Fetch the metadata of the tokens in the effects, by the effects' names of them."""
     named = {effect.asset: token_of(effect.asset) for effect in order.effects if effect.asset}
     wanted = {asset: token for asset, token in named.items() if token and _is_on(asset, order.chain_id)}
     if not wanted or order.chain_id is None:
@@ -130,7 +130,7 @@ async def _past(client: ApiClient, order: Order) -> TransactionPage | None:
 
 
 def _is_earlier(other: Transaction, order: Order) -> bool:
-    """Whether the decision has all the context it can get: for a pending order, everything around it."""
+    """Tell whether another transaction is context of the decision: for a pending order, everything around it."""
     if other.id == order.tx_id:
         return False
     waits = order.status in ("", "pending", "pending_approval") or order.asked_at is None

@@ -1,4 +1,4 @@
-"""What became of an order, in words. Pure."""
+"""The outcome of an order, in words. Pure."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Who is on the other side of an effect: addresses in full, what they are called here, what was paid before. Pure."""
+"""The other side of an effect: addresses in full, names for them here, and earlier payments. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -41,12 +41,12 @@ def _key(address: str) -> str:
 
 
 def as_far(known: Known) -> str:
-    """How far back that something never happened is known, where that is not to the beginning."""
+    """Limit a statement that something never happened to the orders that were looked through."""
     return "" if known.past_complete else f", judging by the last {known.looked_through} {known.searched}"
 
 
 def paid(effect: Effect, known: Known) -> bool | None:
-    """Whether the agent has done the like with the same party before; None where that is not known.
+    """Tell whether the agent has done the like with the same party before; None where that is not known.
 
     Having sent it nothing, taken something back, or let it spend where it is paid now, does not count: an attacker who
     wants to look familiar would begin with such orders.
@@ -58,7 +58,7 @@ def paid(effect: Effect, known: Known) -> bool | None:
 
 
 def alike(effect: Effect, known: Known) -> Iterator[tuple[Transaction, Effect]]:
-    """What was done with the same party before, in the same way."""
+    """Find earlier effects of the same kind with the same party."""
     kinds = _ALIKE.get(effect.kind)
     for earlier in known.past or []:
         for one in earlier.effects if earlier.status in SIGNED else ():
@@ -70,12 +70,12 @@ def alike(effect: Effect, known: Known) -> Iterator[tuple[Transaction, Effect]]:
 
 
 def meets(earlier: Transaction, party: str) -> bool:
-    """Whether an earlier order paid, empowered or called somebody."""
+    """Tell whether an earlier order paid, empowered or called a party."""
     return any(same(party, effect.to) or same(party, effect.spender) for effect in earlier.effects)
 
 
 def same(one: str | None, other: str | None) -> bool:
-    """Whether two spellings are one address: the case of an EVM one is only its checksum."""
+    """Compare two spellings of an address: the case of an EVM one is only its checksum."""
     if one is None or other is None:
         return False
     return one == other or (one[:2].lower() == "0x" and one.lower() == other.lower())
@@ -99,5 +99,5 @@ def spelling(address: str) -> str:
 
 
 def gift(effect: Effect) -> bool:
-    """Whether a fee is for somebody else than who pays it."""
+    """Tell whether a fee goes to somebody else than its payer."""
     return effect.to is not None and not same(effect.to, effect.from_)

@@ -83,45 +83,45 @@ def phrase(effect: Effect, order: Order, known: Known) -> list[Line]:
 
 
 def beside(effect: Effect) -> str | None:
-    """What is unread of a call that was read for the rest; None for anything else."""
+    """Name the unread part of a call that was read for the rest; None for anything else."""
     said = _BESIDE.get(effect.label or "")
     return said if said is None or effect.size is None else f"{effect.size:,} bytes {said}"
 
 
 def document(effect: Effect) -> str | None:
-    """What an unread document calls itself; None for a call."""
+    """Return the title that an unread document gives itself; None for a call."""
     return None if effect.label == _WHOLE else effect.label
 
 
 def with_own(effect: Effect, order: Order) -> tuple[str, str] | None:
-    """What is done with a token account of the wallet's own on Solana, and with which."""
+    """Describe what is done with a token account of the wallet's own on Solana, and name the account."""
     done, _, account = (effect.label or "").rpartition(" ")
     return (done, account) if order.kind == "solana" and done in _OWN else None
 
 
 def unlimited(effect: Effect) -> bool:
-    """Whether no amount bounds it."""
+    """Tell whether no amount bounds it."""
     return effect.unlimited or (whole(effect.amount) or 0) >= UNLIMITED
 
 
 def takes_back(effect: Effect, order: Order, known: Known) -> bool:
-    """Whether an approval only lowers: with ordinary tokens 0 does, yet an NFT contract gives its number 0 away."""
+    """Tell if an approval only lowers: with ordinary tokens 0 does, yet an NFT contract gives its number 0 away."""
     ends = whole(effect.amount) == 0 and not effect.unlimited and raises(order, known) is False
     return ends and not _may_be_nft(effect, order, known, _APPROVING)
 
 
 def raises(order: Order, known: Known) -> bool | None:
-    """Whether an approval adds to what may be spent already; None where that is not known."""
+    """Tell whether an approval adds to what may be spent already; None where that is not known."""
     return _is_call(_RAISING, order, known)
 
 
 def lowers(order: Order, known: Known) -> bool | None:
-    """Whether an approval of 0 takes off an amount that is not said, perhaps a small one; None if not known."""
+    """Tell whether an approval of 0 takes off an amount that is not said, perhaps a small one; None if not known."""
     return _is_call(_LOWERING, order, known)
 
 
 def writes_data(effect: Effect, order: Order) -> bool:
-    """Whether it is an output of a Bitcoin transaction that pays nobody."""
+    """Tell whether it is an output of a Bitcoin transaction that pays nobody."""
     return order.kind == "bitcoin" and effect.kind == "transfer" and effect.to is None and whole(effect.amount) == 0
 
 
@@ -226,7 +226,7 @@ def _were_it_an_nft(effect: Effect, does: str) -> Line:
 
 
 def _may_be_nft(effect: Effect, order: Order, known: Known, calls: tuple[str, ...]) -> bool:
-    """Whether the call could as well be about one NFT: it reads the same, and an NFT contract tells no decimals or 0.
+    """Tell if the call could be about one NFT: it reads the same, and an NFT contract tells no decimals or 0.
 
     Those from before ERC-721 was final do tell 0; a token of which only whole pieces exist cannot be told from them.
     """
@@ -235,7 +235,7 @@ def _may_be_nft(effect: Effect, order: Order, known: Known, calls: tuple[str, ..
 
 
 def _is_call(calls: tuple[str, ...], order: Order, known: Known) -> bool | None:
-    """Whether the order is one of these calls; None where its data is not known, or may hold one."""
+    """Tell whether the order is one of these calls; None where its data is not known, or may hold one."""
     if order.kind != "evm":
         return False
     if not isinstance(known.data, str):

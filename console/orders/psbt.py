@@ -35,7 +35,7 @@ class Paid:
 
     @property
     def data(self) -> bytes | None:
-        """What an OP_RETURN writes into the chain; None of what pays."""
+        """Bytes that an OP_RETURN writes into the chain; None of an output that pays."""
         if self.script[:1] != b"\x6a":
             return None
         pushed = self.script[1:]
@@ -62,7 +62,7 @@ class Psbt:
 
     @cached_property
     def fee(self) -> int | None:
-        """What the inputs bring more than the outputs pay; None where not every coin is shown."""
+        """Amount by which the inputs exceed the outputs; None where not every coin is shown."""
         coins = [one.coin.amount for one in self.inputs if one.coin]
         return sum(coins) - sum(one.amount for one in self.outputs) if len(coins) == len(self.inputs) else None
 
@@ -124,7 +124,7 @@ class _Bytes:
 
     @property
     def behind(self) -> int:
-        """How many were read."""
+        """Number of bytes read."""
         return self._at
 
 
@@ -182,7 +182,7 @@ def _output(raw: _Bytes, network: str) -> Paid:
 
 
 def _coin(fields: dict[bytes, bytes], txid: bytes, index: int, network: str) -> Paid | None:
-    """What an input brings: as the transaction that made it has it, else as the PSBT claims, which the fee is signed
+    """Read the coin of an input from the transaction that made it, else as the PSBT claims it, which the fee is signed
     with."""
     claimed = None
     if _COIN in fields:

@@ -1,4 +1,4 @@
-"""What a PSBT does that the effects of its order do not say: coins, change, fee rate, and the bytes it writes. Pure.
+"""Parts of a PSBT that its effects do not name, in words: coins, change, fee rate, and the bytes it writes. Pure.
 
 All of it is from the PSBT itself. Where that and the effects differ, the difference comes first, in red: the service
 did not tell what it was asked to sign.
@@ -28,7 +28,7 @@ def network_of(order: Order, known: Known) -> BitcoinNetwork | None:
 
 
 def psbt_in_words(order: Order, known: Known) -> list[Line]:
-    """What is to be read before deciding; nothing while the PSBT is not known."""
+    """Describe what must be read before deciding; nothing while the PSBT is not known."""
     if order.kind != "bitcoin" or known.data is None:
         return []
     network = network_of(order, known)
@@ -40,14 +40,14 @@ def psbt_in_words(order: Order, known: Known) -> list[Line]:
 
 
 def agrees(fields: Mapping[str, Any], effects: Sequence[Effect]) -> bool:
-    """Whether an order, by its stored fields, does what effects say."""
+    """Tell whether an order, by its stored fields, does what effects say."""
     network = bitcoin_network(str(fields.get("walletScope")))
     psbt = taken_apart(fields.get("psbtBase64"), network.name) if network else None
     return psbt is not None and not differences(psbt, effects)
 
 
 def differences(psbt: Psbt, effects: Sequence[Effect]) -> list[str]:
-    """What effects claim that the bytes do not do; outputs that no effect names are change, or are claimed to be."""
+    """List claims of effects that the bytes do not keep; outputs that no effect names are change, or claimed to be."""
     said = [
         f"it has no output of {coins(amount, BTC)} to {quoted(to or 'data', 100)}"
         for (to, amount), _ in (_payments(effects) - _outputs(psbt)).items()

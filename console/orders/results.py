@@ -1,4 +1,4 @@
-"""What each rule said of an order, in words; what refuses first, then what asks for a person. Pure."""
+"""Results of the rules for an order, in words: refusals first, then rules that ask for a person. Pure."""
 
 import re
 from collections.abc import Sequence, Set

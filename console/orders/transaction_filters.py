@@ -1,4 +1,4 @@
-"""What one may type to filter transactions, and what it is to the API. Pure."""
+"""The filters of transactions: as a person types them, and as the API takes them. Pure."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How long a signature over a document can be used, from the document itself. Pure.
+"""The time for which a signature over a document can be used, from the document itself. Pure.
 
 Where the service has recognised the document by its whole type, its fields mean what they are called. Any other
 document may call anything a deadline: what it says is then told as its own account.
@@ -58,7 +58,7 @@ def _until(whose: str, ends: list[int], begins: int) -> Line:
 
 
 def _lasts(found: list[tuple[str, int]]) -> Line:
-    """How long the allowance stays once the signature was used; only Permit2 knows an end of that."""
+    """Tell how long the allowance stays once the signature was used; only Permit2 knows an end of that."""
     ends = [number for name, number in found if name == "expiration"]
     if not ends or max(ends) >= _FOR_EVER:
         return Line("Once used, the permission it grants does not expire: it stays until spent or revoked.", "warn")

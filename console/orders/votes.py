@@ -1,4 +1,4 @@
-"""Who voted on an order, who is still needed, and whether somebody may vote, in words. Pure."""
+"""Votes on an order, votes still needed, and whether somebody may vote, in words. Pure."""
 
 from console.texts.lines import Heading, Line
 from console.texts.moments import moment
@@ -12,13 +12,13 @@ def brief(votes: Votes) -> str:
 
 
 def counted(votes: Votes, me: str | None) -> str:
-    """How many there are, by whom and when."""
+    """Count the votes, with voters and times."""
     by = ", ".join(f"{named(one.user_id, me)} {_at(one.voted_at)}" for one in votes.by)
     return f"{brief(votes)}: {by}" if by else f"{brief(votes)}: nobody voted yet"
 
 
 def votes_in_words(votes: Votes | None, me: str | None) -> list[Line]:
-    """How many there are, and who is still needed; nothing where nobody's vote is asked for."""
+    """Describe the votes and who is still needed; nothing where no votes are asked for."""
     if votes is None:
         return []
     said = [Line(counted(votes, me))]

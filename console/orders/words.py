@@ -1,4 +1,4 @@
-"""What an order does, in words a person can decide by. Pure.
+"""The effects of an order, in words a person can decide by. Pure.
 
 Line from the effects, which the service decoded from the very bytes it will sign, never from what the agent claims.
 What is dangerous comes first. An address is never shortened here and stands on a line of its own, so that no line
@@ -27,7 +27,7 @@ _MEMO: Final = 200
 
 
 def essentials(order: Order, known: Known) -> list[Line]:
-    """What must be read before deciding: what, how much, to whom, on which chain; what is dangerous first.
+    """Describe what must be read before deciding: what, how much, to whom, on which chain; dangers first.
 
     Who asks comes after it: an agent's name is its own words, and may be long.
     """
@@ -63,7 +63,7 @@ def _asks(order: Order) -> str:
 
 
 def _document(order: Order, known: Known) -> list[Line]:
-    """What is signed where that is no transaction; and that nothing is known of what is done, where it is so."""
+    """Describe a signed document or message; say so if nothing is known of its effects."""
     if order.kind != "typed_data":
         return [] if order.effects else [Line("The effects of this order are unknown.", "bad")]
     label = _primary_type(known.data) or next((effect.label for effect in order.effects if effect.label), None)
@@ -82,7 +82,7 @@ def _primary_type(data: object) -> str | None:
 
 
 def _besides(order: Order, known: Known) -> list[Line]:
-    """What is in the bytes and is no effect: a message's memos, which anybody may read for ever, and a PSBT's coins."""
+    """Describe bytes that are no effect: a message's memos, which anybody may read for ever, and a PSBT's coins."""
     if order.kind == "bitcoin":
         return psbt_in_words(order, known)
     found = (instructions(known.data) if order.kind == "solana" else None) or []
@@ -121,7 +121,7 @@ def _chain(order: Order, known: Known) -> list[Line]:
 
 
 def _declared(order: Order, known: Known) -> list[Line]:
-    """Where the order goes and what it carries, as far as the effects have not said it."""
+    """State the destination and amount of the order, as far as the effects have not said them."""
     said: list[Line] = []
     places = [effect.to for effect in order.effects] + [token_of(effect.asset) for effect in order.effects]
     if order.to_address and not any(same(order.to_address, place) for place in places):
@@ -144,5 +144,5 @@ def _expiry(order: Order) -> list[Line]:
 
 
 def never_paid(order: Order, known: Known) -> bool:
-    """Whether it is known that nothing of what this order pays or empowers was paid or empowered before."""
+    """Tell whether it is known that nothing of what this order pays or empowers was paid or empowered before."""
     return any(paid(effect, known) is False for effect in order.effects)

@@ -1,4 +1,4 @@
-"""Which items may be decided at once, and what they come to in all. Pure."""
+"""Items that may be decided at once, and their totals. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -36,14 +36,14 @@ def refusal(items: Sequence[Item]) -> str:
 
 
 def left_out(number: int) -> str:
-    """What is said of those among several that need votes."""
+    """Explain that those among several that need votes are left out."""
     if number == 1:
         return "One of these needs votes and is left out: vote on it by itself, with a."
     return f"{number:,} of these need votes and are left out: vote on each by itself, with a."
 
 
 def totals(items: Sequence[Item]) -> list[str]:
-    """What leaves in all, for each asset of each chain; allowances and fees apart, for they are no payments."""
+    """Sum what leaves in all, for each asset of each chain; allowances and fees apart, for they are no payments."""
     sums: dict[tuple[str, str | None, int | None], int] = {}
     boundless = unread = 0
     for item in items:

@@ -1,4 +1,4 @@
-"""What the console has found out around items, and how long ago: nobody decides by what was true an hour ago. Pure."""
+"""Cache of what was found out around items, with its age: nobody decides by what was true an hour ago. Pure."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ _OLD: Final = "Names, limits and history are more than a minute old: the service
 
 
 class ContextCache:
-    """What is known around items, by their ids, and when it was asked."""
+    """Findings around items by their ids, and the times of the requests."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Known, datetime]] = {}
@@ -35,7 +35,7 @@ class ContextCache:
         self._asked.pop(key, None)
 
     def take(self, key: str, known: Known, asked: datetime) -> Known:
-        """What was answered to what was asked at this time; gives what is known now.
+        """Store the answer to a request of this time; return what is known now.
 
         Where the service stumbled, what was known before stays while it is recent, and what never changes stays.
         """
@@ -59,7 +59,7 @@ class ContextCache:
         return self._known[key][0] if key in self._known else None
 
     def recent(self, key: str, now: datetime) -> Known | None:
-        """What is known and recent; of what has grown old only the order itself is kept, which never changes."""
+        """Return what is known and recent; of what has grown old only the order itself is kept, which never changes."""
         # Old is also what is from later, where the clock was set back: nothing says how old that is.
         if key in self._known and abs(now - self._known[key][1]) > RECENT:
             known, asked = self._known.pop(key)
@@ -76,7 +76,7 @@ class ContextCache:
         return self.latest(key)
 
     def wants(self, key: str, now: datetime) -> bool:
-        """Whether to fetch it, for the first time or again; not while a request is in flight."""
+        """Tell whether to fetch it, for the first time or again; not while a request is in flight."""
         return key not in self._asked or abs(now - self._asked[key]) > AGAIN
 
 

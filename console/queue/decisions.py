@@ -83,7 +83,7 @@ async def send_vote(client: ApiClient, item: Item, evidence: dict[str, str], key
 
 
 async def find_outcome(client: ApiClient, item: Item, me: str | None) -> Outcome:
-    """What became of an item that waits no more, and by whom."""
+    """Find the outcome of an item that waits no more, and who decided."""
     return outcome_of(await client.get(f"/approvals/{item.id}", Approval), me) or Outcome("gone")
 
 

@@ -1,4 +1,4 @@
-"""What was decided: pages of a list that only grows, and only at its beginning. Pure."""
+"""Decided items: pages of a list that only grows, and only at its beginning. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -36,16 +36,16 @@ class History:
 
     @property
     def read(self) -> int:
-        """How many were read."""
+        """Number of items read."""
         return len(self._items)
 
     def wants_more(self, position: int) -> bool:
-        """Whether somebody at this row is about to see the end of what was read."""
+        """Tell whether somebody at this row is about to see the end of what was read."""
         return position >= len(self._items) - NEAR and self.cursor is not None
 
     @property
     def progress(self) -> str:
-        """How much was read of how much, in words; nothing where all of it was."""
+        """Share of the list that was read, in words; empty where all of it was."""
         if self.cursor is None:
             return ""
         return f"{self.read:,} of {'at least ' if self.at_least else ''}{max(self.total, self.read + 1):,} read"

@@ -1,4 +1,4 @@
-"""What waits for a person, kept true against a list that changes while it is read. Pure.
+"""The items that wait for a person, kept true against a list that changes while it is read. Pure.
 
 Between two pages items come in front and others leave. A sweep reads page by page with the service's cursors, which
 give everything that waited all the time, so it may conclude that what it did not see waits no more.
@@ -38,7 +38,7 @@ WORDS: Final[dict[str, Word]] = {"approved": "approved", "rejected": "denied", "
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an item: `gone` while nobody has said what, `guessed` where only our clock says so."""
+    """The end of an item: `gone` while nobody has said what, `guessed` where only our clock says so."""
 
     word: Word
     at: datetime | None = None
@@ -49,14 +49,14 @@ class Outcome:
     guessed: bool = False
 
     def tells_more_than(self, other: "Outcome") -> bool:
-        """Whether this is worth knowing beside that: what was decided, or by whom; never another decision."""
+        """Tell if this is worth knowing beside that: the decision, or by whom; never another decision."""
         if other.word == "gone" or (other.guessed and not self.guessed):
             return self.word != "gone"
         return self.word == other.word and bool(self.by) and not other.by
 
     @property
     def wants_a_name(self) -> bool:
-        """Whether the service can tell more: who decided, or what it was where we only guessed."""
+        """True if the service can tell more: who decided, or what it was where we only guessed."""
         return self.guessed or (not self.by and self.word != "expired")
 
     @property
@@ -102,13 +102,13 @@ class Item:
 
     @cached_property
     def coin(self) -> Coin:
-        """What its native amount is counted in."""
+        """Unit of its native amount."""
         chain = CHAINS.get(self.approval.chain_id or 0)
         return chain.coin if chain else {"bitcoin": BTC, "solana": SOL}.get(self.approval.kind, ETH)
 
     @cached_property
     def native(self) -> int:
-        """How much of a chain's own coin leaves, in its smallest unit."""
+        """Amount of the chain's own coin that leaves, in its smallest unit."""
         moved = sum(
             whole(one.amount) or 0
             for one in self.approval.effects
@@ -125,18 +125,18 @@ class Item:
 
     @cached_property
     def summary(self) -> str:
-        """What it asks for, in one line of the list."""
+        """Its request, in one line of the list."""
         return summary(of_approval(self.approval), _NOTHING)
 
     @property
     def voted(self) -> str:
-        """How many votes it has of how many, for the list; empty where nobody's vote is asked for."""
+        """Votes given of votes needed, for the list; empty where nobody's vote is asked for."""
         votes = self.approval.votes
         return f"{brief(votes)}, " if votes is not None and self.outcome is None else ""
 
     @cached_property
     def text(self) -> str:
-        """What a search looks through, in lower case."""
+        """Text that a search looks through, in lower case."""
         one = self.approval
         parts = [one.agent_name, one.agent_id, one.to_address, one.value, one.id, one.tx_id, one.reason, one.status]
         parts += [one.reference_id, one.resolved_by_name, one.comment]
@@ -151,11 +151,11 @@ class Item:
         return self
 
     def is_due(self, now: datetime) -> bool:
-        """Whether its time is up."""
+        """Tell whether its time is up."""
         return not self.clock_is_wrong and self.expires is not None and self.expires <= now
 
     def until(self, now: datetime) -> str:
-        """How long it still waits, after "it"."""
+        """Tell how long it still waits, after "it"."""
         if self.expires is None:
             return "never expires"
         if self.expires <= now and self.clock_is_wrong:
@@ -164,7 +164,7 @@ class Item:
 
 
 def outcome_of(approval: Approval, me: str | None = None) -> Outcome | None:
-    """What became of an item as the list tells it; None while it waits."""
+    """Read the outcome of an item from the list; None while it waits."""
     word = WORDS.get(approval.status)
     if word is None:
         return None
@@ -174,7 +174,7 @@ def outcome_of(approval: Approval, me: str | None = None) -> Outcome | None:
 
 
 def decider(approval: Approval, me: str | None) -> str:
-    """Who decided: a person by name while the tenant knows one, else by id."""
+    """Name the decider: a person by name while the tenant knows one, else by id."""
     if user := approval.resolved_by_user_id:
         if user == me:
             return "you"
@@ -203,11 +203,11 @@ class Queue:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """Number of items that wait."""
         return len(self.items) if self.whole else max(self.total, len(self.items) + self.more)
 
     def listed(self) -> list[Item]:
-        """What is to be shown, in no order."""
+        """Return the items to show, in no order."""
         kept = self.kept
         return (
             [*self.items.values(), kept] if kept is not None and kept.id not in self.items else [*self.items.values()]
@@ -252,7 +252,7 @@ class Queue:
 
     @property
     def differs(self) -> bool:
-        """Whether the API counts otherwise, so that something further down must have changed."""
+        """True if the API counts otherwise, so that something further down must have changed."""
         return len(self.items) < self.total if self.at_least else len(self.items) != self.total
 
     def end(self, key: str, outcome: Outcome) -> bool:
@@ -330,5 +330,5 @@ class Sweep:
             self.done = self.cut = True
 
     def missed(self) -> frozenset[str]:
-        """What waited before the sweep began and was not met."""
+        """Return the items that waited before the sweep began and were not met."""
         return self._before - self._met

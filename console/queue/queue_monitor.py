@@ -68,7 +68,7 @@ class QueueMonitor:
             self._app.bell()
 
     def has_ended(self, key: str, outcome: Outcome) -> None:
-        """What became of an item is known here before the service tells of it."""
+        """Record an outcome that is known here before the service tells of it."""
         if self.queue.end(key, outcome):
             self.changed()
 

@@ -41,7 +41,7 @@ SORTINGS: Final = tuple(_KEYS)
 
 @dataclass(frozen=True)
 class View:
-    """What a person wants to see of the queue."""
+    """A person's filter and order of the queue."""
 
     sorting: Sorting = "newest first"
     status: Status = "pending"
@@ -60,7 +60,7 @@ class View:
         return replace(self, sorting=SORTINGS[(SORTINGS.index(self.sorting) + 1) % len(SORTINGS)])
 
     def sentence(self, shown: int, marked: int = 0) -> str:
-        """How many there are of what, in which order."""
+        """Describe the view in a sentence: counts, kinds and order."""
         parts = [f"{shown:,} {STATUS_WORDS[self.status] if self.status != 'all' else 'in all'}"]
         parts += [f"of agent {clipped(self.agent, 40)}"] if self.agent else []
         parts += [f'with "{clipped(self.search.strip(), 40)}"'] if self.search.strip() else []
@@ -69,7 +69,7 @@ class View:
 
     @property
     def narrowed(self) -> bool:
-        """Whether something may be hidden."""
+        """True if something may be hidden."""
         return bool(self.search.strip() or self.agent or self.status != "pending")
 
     def _shows(self, item: Item, wanted: str) -> bool:

@@ -34,7 +34,7 @@ _WORDS: Final[dict[str, Any]] = {"tx.approved": "approved", "tx.denied": "denied
 
 @dataclass(frozen=True, slots=True)
 class Rests:
-    """How long the watch rests between two looks, in seconds."""
+    """Seconds that the watch rests between two looks."""
 
     glance: float = GLANCE_SECONDS
     # However quiet it is, the first page is read so often; and however loud the bell is, not more often than `least`.
@@ -80,7 +80,7 @@ class Watch:
 
     @property
     def current(self) -> bool:
-        """Whether something new would be seen at once: the stream was heard of late, and the list answers."""
+        """True if something new would be seen at once: the stream was heard of late, and the list answers."""
         now = time.monotonic()
         heard = now - self._client.stream_heard_at < QUIET_SECONDS
         return self.live and heard and (self._asked_at is None or now - self._asked_at < UNANSWERED_SECONDS)
@@ -231,7 +231,7 @@ class Watch:
 
 
 def told(event: Event) -> tuple[str, Outcome]:
-    """What an event says became of which item."""
+    """Read the id and the outcome of an item from an event."""
     data = event.data.get("data")
     data = data if isinstance(data, dict) else {}
     at = moment(str(event.data.get("timestamp") or ""))

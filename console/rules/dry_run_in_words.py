@@ -1,4 +1,4 @@
-"""What an order would come to, in words: the decision in one sentence, then what it rests on. Pure."""
+"""The result of a dry run, in words: the decision in one sentence, then what it rests on. Pure."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -51,7 +51,7 @@ def order_of(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order
 
 
 def data_of(question: dict[str, Any]) -> object:
-    """What would be signed, where that says more than its effects."""
+    """Return the data that would be signed, where it says more than its effects."""
     request = question["request"]
     if question["kind"] == "message":
         # It was typed here, and has not come through the door.

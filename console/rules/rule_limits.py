@@ -23,7 +23,7 @@ _WINDOWS: Final = (
 
 
 def spending_limit(terms: Terms) -> list[Line]:
-    """How much of one asset may move."""
+    """Describe how much of one asset may move."""
     asset = terms.text("asset", _NATIVES)
     lines = [Line(f"counts {_counted(asset, terms.names)}")]
     said: set[tuple[str, str]] = set()
@@ -56,7 +56,7 @@ def auto_approve_threshold(terms: Terms) -> list[Line]:
 
 
 def rate_limit(terms: Terms) -> list[Line]:
-    """How many orders there may be."""
+    """Describe how many orders there may be."""
     found = [(terms.number("maxTxPerHour"), "hour"), (terms.number("maxTxPerDay"), "day")]
     lines = [Line(f"at most {_orders(most)} in any {window}") for most, window in found if most is not None]
     return [*lines, Line("counts signed and queued orders", "quiet")]

@@ -9,7 +9,7 @@ _WALLETS = {"siweDomains": "its EVM wallet", "siwsDomains": "its Solana wallet"}
 
 
 def message_allowlist(terms: Terms) -> list[Line]:
-    """Where a wallet may sign in, and which texts it may sign, without a person."""
+    """Describe where a wallet may sign in, and which texts it may sign, without a person."""
     lines: list[Line] = []
     for name, wallet in _WALLETS.items():
         sites = _listed(terms, name)

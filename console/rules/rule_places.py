@@ -18,7 +18,7 @@ _HEADS: Final = {
 
 
 def approved_addresses(terms: Terms) -> list[Line]:
-    """Who may receive, or who may not. A mode that is not known is not read as either."""
+    """Describe who may receive, or who may not. A mode that is not known is not read as either."""
     listed, mode = terms.items("addresses", is_text), terms.text("mode", "whitelist")
     some, none = _HEADS.get(mode or "", ("lists, in an unknown mode:",) * 2)
     lines = [] if listed is None else [Line(some if listed else none, None if listed and mode in _HEADS else "warn")]

@@ -13,7 +13,7 @@ _NATIVES: Final = ""
 
 
 def approval_quorum(terms: Terms) -> list[Line]:
-    """How many votes an order needs, out of whom, and from which amount on."""
+    """Describe how many votes an order needs, out of whom, and from which amount on."""
     threshold, approvers = terms.number("threshold"), terms.items("approvers", _is_approver)
     asset, above = terms.text("asset", _NATIVES), terms.amount("above")
     lines = [_votes(threshold, approvers)]

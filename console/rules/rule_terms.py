@@ -20,7 +20,7 @@ NAME_CHARACTERS: Final = 200
 
 @dataclass(frozen=True)
 class Names:
-    """What is known of tokens, by asset, and whose addresses are (EVM ones in lower case)."""
+    """Known tokens, by asset, and the names of addresses (EVM ones in lower case)."""
 
     tokens: Mapping[str, TokenFunds] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Terms:
         return found
 
     def unread(self, name: str) -> bool:
-        """Whether a field is there and was not understood."""
+        """Tell whether a field is there and was not understood."""
         return name in self._left
 
     def number(self, name: str) -> int | None:
@@ -68,7 +68,7 @@ class Terms:
         return self._left.pop(name) if isinstance(self._left.get(name), dict) else {}
 
     def rest(self) -> list[Line]:
-        """What was not understood."""
+        """Show the fields that were not understood."""
         return [
             Line(f"also stored, unknown to this console: {clipped(name, NAME_CHARACTERS)} = {shown(value)}", "warn")
             for name, value in self._left.items()
@@ -84,10 +84,10 @@ def shown(value: object) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a whole number, and no truth value."""
+    """Tell whether it is a whole number, and no truth value."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_text(value: object) -> bool:
-    """Whether it is text."""
+    """Tell whether it is text."""
     return isinstance(value, str)

@@ -56,7 +56,7 @@ def rule_in_words(rule: PolicyRule, names: Names, place: int) -> list[Line]:
 
 
 def meaning(rules: Sequence[PolicyRule]) -> list[Line]:
-    """What the set as a whole means, where the single rules do not say it."""
+    """Explain the set as a whole, where the single rules do not say it."""
     enabled = [rule for rule in rules if rule.enabled]
     if not enabled:
         what = "All of its rules are disabled" if rules else "It has no rules"

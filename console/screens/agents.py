@@ -84,7 +84,7 @@ class Agents(ByAgent[AgentSummary]):
         self.app.push_screen(Accounts())
 
     def action_signers(self) -> None:
-        """Who else must agree to what the agent in the pane asks for."""
+        """Open the signers and quorums that must agree to the orders of the agent in the pane."""
         if (agent := self._shown()) is not None:
             self.app.push_screen(Signers(agent))
 
@@ -112,7 +112,7 @@ class Agents(ByAgent[AgentSummary]):
             self._ask(UnfreezeTenant(self.all_agents.tenant), "The tenant is no longer frozen.")
 
     def _has_session(self) -> bool:
-        """Whether somebody has signed in; if not, that is said."""
+        """Tell whether somebody has signed in; if not, say so."""
         person = self.app.person
         if person is not None and person.user is None:
             self.app.tell(_SIGN_IN, "warning")

@@ -73,7 +73,7 @@ class Approvals(Page):
 
     @property
     def queue(self) -> QueueList:
-        """What one chooses from."""
+        """The list from which one chooses."""
         return self.query_one(QueueList)
 
     @property
@@ -186,7 +186,7 @@ class Approvals(Page):
         self.reload()
 
     def action_intents(self) -> None:
-        """What is proposed and waits for a person, beside the orders of agents."""
+        """Open the proposals that wait for a person, beside the orders of agents."""
         self.app.push_screen(Intents())
 
     def action_filter(self) -> None:

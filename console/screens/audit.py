@@ -133,7 +133,7 @@ class Audit(GuardedPage):
         }
 
     def _said(self, refusal: Answered) -> None:
-        """What the API does not search for stands at the line; what was found before is not shown as its answer."""
+        """Show at the line why the API does not search for it; earlier rows are not shown as its answer."""
         self._refused = True
         self.query_one(FilterLine).trouble(refusal.sentence)
         self._rows, self._total = {}, 0

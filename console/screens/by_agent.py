@@ -1,4 +1,4 @@
-"""What the places share in which one goes from agent to agent."""
+"""The base of places where one goes from agent to agent."""
 
 from abc import abstractmethod
 
@@ -31,7 +31,7 @@ class ByAgent[Seen](Page):
         """Show what is known of the agent under the cursor."""
 
     def note(self, known: AllAgents) -> str:
-        """What is said below the list beside its length."""
+        """Write the note below the list beside its length."""
         return ""
 
     @property

@@ -33,7 +33,7 @@ class GuardedPage(Page):
 
     @abstractmethod
     def inside(self) -> ComposeResult:
-        """What is shown to whom the API lets."""
+        """Compose the content for callers that the API lets in."""
 
     @abstractmethod
     async def ask(self) -> None:

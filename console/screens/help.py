@@ -1,4 +1,4 @@
-"""What the keys do, what the words mean, and what the console never does. Keys come from the bindings themselves."""
+"""Keys, terms, and what the console never does. Keys come from the bindings themselves."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar

@@ -120,7 +120,7 @@ class Intents(Page):
             work(self, "ask", self._ask, one, act)
 
     async def _ask(self, one: Intent, act: Act) -> None:
-        """What is asked about is read once more, with the rules it would change; its digest is computed from that."""
+        """Read the intent once more before asking, with the rules it would change; its digest is computed from that."""
         try:
             exact = await self.app.client.get_exact(f"/intents/{one.id}", Intent)
             await self._read_rules()

@@ -1,4 +1,4 @@
-"""What every screen shares: heading, navigation, banner, footer, and how it gets what it shows."""
+"""The base of every screen: heading, navigation, banner, footer, and how it gets what it shows."""
 
 import asyncio
 from abc import abstractmethod
@@ -44,7 +44,7 @@ class Page(Screen[None]):
 
     @abstractmethod
     def body(self) -> ComposeResult:
-        """What this screen shows."""
+        """Compose the content of this screen."""
 
     async def load(self) -> None:
         """Ask for what is shown, and show it; a Failure goes to the banner."""
@@ -76,7 +76,7 @@ class Page(Screen[None]):
         self.query_one(Banner).say(sentence)
 
     def fresh(self) -> None:
-        """What is shown is as new as this moment."""
+        """Note that the content is as new as this moment."""
         self.query_one(Banner).known_at = self.app.now()
 
     def _tick(self) -> None:

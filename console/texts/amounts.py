@@ -24,7 +24,7 @@ _SHOWN_BEHIND: Final = 6
 
 
 class Token(Protocol):
-    """What a token says of itself."""
+    """A token's metadata, by its own word."""
 
     @property
     def symbol(self) -> str | None: ...
@@ -110,7 +110,7 @@ def told_decimals(token: Token | None) -> int | None:
 
 
 def self_called(token: Token | None) -> str:
-    """What a token calls itself, as the quotation it is; empty where it says nothing.
+    """Quote the name that a token gives itself; empty where it gives none.
 
     Letters that are not plain are written out by their numbers: a Cyrillic letter would look like the Latin one.
     """

@@ -16,5 +16,5 @@ def bar(spent: int, limit: int, cells: int = CELLS, adds: int = 0) -> str:
 
 
 def percent(part: int, limit: int) -> str:
-    """How much of a limit something is, rounded up: what does not fit is never 100%."""
+    """Return the share of a limit, rounded up: what does not fit is never 100%."""
     return f"{-(-part * 100 // limit):,}%" if limit > 0 else "all"

@@ -88,7 +88,7 @@ COINS: Final = frozenset(chain.coin.symbol for chain in CHAINS.values()) | {BTC.
 
 
 def chain_name(chain_id: int | None) -> str:
-    """What a chain is called."""
+    """Name a chain."""
     if chain_id is None:
         return "no chain"
     chain = CHAINS.get(chain_id)
@@ -96,7 +96,7 @@ def chain_name(chain_id: int | None) -> str:
 
 
 def chain_of(kind: str, chain_id: int | None, caip2: str | None = None) -> str:
-    """What the chain of an order is called; those of Bitcoin have no number."""
+    """Name the chain of an order; those of Bitcoin have no number."""
     if kind != "bitcoin":
         return chain_name(chain_id)
     network = bitcoin_network(caip2)

@@ -35,7 +35,7 @@ def span(length: timedelta) -> str:
 
 
 def ago(then: datetime | None, now: datetime) -> str:
-    """How long ago, for a list: one unit."""
+    """Tell how long ago, for a list: one unit."""
     if then is None:
         return "-"
     seconds = max(0, int((now - then).total_seconds()))

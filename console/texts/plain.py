@@ -61,7 +61,7 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _kind(letter: str) -> str:
-    """Whether a character is hidden, a mark over the letter before it, a letter, or another sign."""
+    """Tell whether a character is hidden, a mark over the letter before it, a letter, or another sign."""
     code, category = ord(letter), unicodedata.category(letter)
     if (
         not letter.isprintable()

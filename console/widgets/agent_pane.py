@@ -21,7 +21,7 @@ class AgentPane(VerticalScroll, can_focus=True):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.of: str | None = None
-        """What the lines are about."""
+        """Id of the agent that the lines are about."""
 
     def compose(self) -> ComposeResult:
         yield LineView()

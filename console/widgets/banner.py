@@ -1,4 +1,4 @@
-"""What is wrong, in one or two lines under the navigation: nothing there is the best news."""
+"""Current problems, in one or two lines under the navigation: nothing there is the best news."""
 
 from datetime import datetime, timedelta
 
@@ -25,7 +25,7 @@ class Banner(PlainText):
     away: reactive[str] = reactive("")
     """A sentence about the service that cannot be reached; goes first."""
     known_at: reactive[datetime | None] = reactive(None)
-    """When what the screen shows was true."""
+    """Time at which the content of the screen was true."""
 
     app: Application
 

@@ -44,7 +44,7 @@ def fitting[Row](columns: Sequence[Column[Row]], width: int) -> list[Column[Row]
 
 
 def widths[Row](columns: Sequence[Column[Row]], width: int) -> list[int]:
-    """What each has of so many cells: what is left over goes to those with a share, and what is missing they give."""
+    """Share out so many cells: what is left over goes to columns with a share, and what is missing they give."""
     left = width - sum(column.width + GAP for column in columns)
     shares = sum(column.share for column in columns) or 1
     return [

@@ -67,7 +67,7 @@ class LineView(Widget):
         return Content("\n").join(lines)
 
     def place_of(self, line: int) -> tuple[int, int]:
-        """Which of the lines said stands on a line of the screen, and how far that is below its beginning."""
+        """Find which of the lines said stands on a line of the screen, and how far that is below its beginning."""
         top = 0
         for place, one in enumerate(self.said):
             height = len(wrapped(one.text, self.content_size.width))

@@ -120,11 +120,11 @@ class Listing[Row](ScrollView, can_focus=True):
 
     @property
     def new_above(self) -> int:
-        """How many rows came in above the first line one sees, and were not seen since."""
+        """Number of rows that came in above the first visible line, and were not seen since."""
         return len(self._came_above)
 
     def ends_within(self, rows: int) -> bool:
-        """Whether at most so many rows follow on the last one that is seen, or on the cursor."""
+        """Tell whether at most so many rows follow on the last one that is seen, or on the cursor."""
         return len(self.rows) <= max(self._cursor, self._top + self.size.height) + rows
 
     def show(self, rows: Sequence[Row], *, news: bool = False) -> None:
@@ -166,7 +166,7 @@ class Listing[Row](ScrollView, can_focus=True):
                 del self._cells[place]
 
     def holds(self, key: str) -> bool:
-        """Whether a thing is among the rows."""
+        """Tell whether a thing is among the rows."""
         return key in self._places
 
     def select(self, key: str) -> bool:
@@ -248,7 +248,7 @@ class Listing[Row](ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(self.size.width, style)
 
     def _style(self, name: str) -> Style:
-        """How a kind of line looks; of a tone only the colour, so that the line's background stays."""
+        """Look up the style of a kind of line; of a tone only the colour, so that the line's background stays."""
         style = self._styles_of.get(name)
         if style is None:
             style = self.get_component_rich_style(f"listing--{name}") if name else self.rich_style
@@ -282,7 +282,7 @@ class Listing[Row](ScrollView, can_focus=True):
             self.refresh(Region(0, place - self._top + 1, self.size.width, 1))
 
     def _anchor(self) -> tuple[int, list[str]] | None:
-        """Which lines are to stay where they are: the cursor's, or those that are seen where that is not."""
+        """Choose the lines that stay where they are: the cursor's, or those in sight where that is not."""
         if not self._top or not self.rows:
             # At the top new rows are seen to come in.
             return None

@@ -27,9 +27,9 @@ class OrderPane(VerticalScroll, can_focus=True):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.order: Order | None = None
-        """What is shown."""
+        """The order on show."""
         self.known: Known | None = None
-        """What was known around it."""
+        """The context it was last shown with."""
 
     def compose(self) -> ComposeResult:
         yield LineView([Line("Nothing is selected.", "quiet")], id="order")
@@ -75,7 +75,7 @@ def sections(
 
 
 def rules(order: Order, known: Known) -> list[Line]:
-    """What each rule said."""
+    """Describe the result of each rule."""
     if not order.policy_results:
         return [Line("No rule results.", "warn")]
     # An item of the queue was never refused by a rule, whatever a person made of it.

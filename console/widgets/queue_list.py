@@ -54,7 +54,7 @@ class QueueList(Vertical):
 
     @property
     def marked(self) -> list[Item]:
-        """What is marked, from top to bottom."""
+        """The marked items, from top to bottom."""
         return [item for item in self.listing.rows if item.id in self.listing.marks]
 
     def show(self, view: View, history: History | None) -> None:
@@ -75,7 +75,7 @@ class QueueList(Vertical):
 
     @property
     def searching(self) -> bool:
-        """Whether there is a search to leave."""
+        """True if there is a search to leave."""
         return self.query_one(SearchLine).has_class("-shown")
 
     def toggle_mark(self) -> None:

@@ -1,4 +1,4 @@
-"""How one item of the queue looks as a line of the list."""
+"""One item of the queue as a line of the list."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -13,7 +13,7 @@ class QueueState(PlainText):
     DEFAULT_CSS = "QueueState { height: auto; padding: 0 1; color: $text-muted; }"
 
     def of_waiting(self, view: View, queue: Queue, watch: Watch, *, shown: int, marked: int, above: int) -> None:
-        """What waits."""
+        """Describe the items that wait."""
         waiting = f"{'at least ' if queue.at_least else ''}{queue.waiting:,}"
         reading = f" · {len(queue.items):,} of {waiting} read" if queue.total and not queue.whole else ""
         current = "live" if watch.current else "NOT live: no response" if watch.live else "polled every second"
@@ -21,6 +21,6 @@ class QueueState(PlainText):
         self.update(f"{view.sentence(shown, marked)}{new}{reading} · {current}")
 
     def of_history(self, view: View, history: History, *, shown: int) -> None:
-        """What was decided."""
+        """Describe the decided items."""
         more = f" · {history.progress}" if history.progress else ""
         self.update(f"{view.sentence(shown)}{more}")

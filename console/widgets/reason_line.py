@@ -17,5 +17,5 @@ class ReasonLine(Input):
 
     @property
     def reason(self) -> str:
-        """What is said."""
+        """The reason that was typed."""
         return self.value.strip()

@@ -1,4 +1,4 @@
-"""What stands in place of a screen that this credential may not see, and how to come to see it."""
+"""A notice in place of a screen that this credential may not see, with the way to see it."""
 
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Forbidden, MfaRequired

@@ -22,7 +22,7 @@ from console.wire.failures import Failure
 
 
 class ShownItem(Vertical):
-    """What the item does, since when it waits and until when, or what became of it."""
+    """The effects of an item and the time that it waits, or its outcome."""
 
     DEFAULT_CSS = """
     ShownItem #shown-state { height: auto; padding: 0 1; background: $panel; }
@@ -57,7 +57,7 @@ class ShownItem(Vertical):
             self._ask_around(self.item)
 
     def known_of(self, item: Item) -> Callable[[], Known | None]:
-        """What is known around an item, each time one looks; more may come to be known while it is asked about.
+        """Return a function that tells what is known around an item now; more may become known while it is asked about.
 
         It starts without stale data, and refreshes what has become stale meanwhile.
         """
@@ -94,7 +94,7 @@ class ShownItem(Vertical):
 
     @property
     def over(self) -> bool:
-        """Whether nothing can be decided about it any more."""
+        """True if nothing can be decided about it any more."""
         return self.item is not None and (self.item.outcome is not None or self.item.is_due(self.app.now()))
 
     @property
@@ -142,7 +142,7 @@ class ShownItem(Vertical):
                 self._draw()
 
     def _wants(self, item: Item) -> bool:
-        """Whether one is to ask about an item, again or for the first time; while nobody is signed in, of none."""
+        """Tell if an item is to be asked about, again or for the first time; while nobody is signed in, none is."""
         return self.app.person is not None and self._around.wants(item.id, self.app.now())
 
     @work(group="learn")

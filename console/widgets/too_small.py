@@ -1,4 +1,4 @@
-"""What is said in a terminal in which nothing could be read safely."""
+"""A notice in a terminal in which nothing could be read safely."""
 
 from typing import Any
 

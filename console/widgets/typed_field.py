@@ -32,7 +32,7 @@ class TypedField(Vertical):
 
     @property
     def text(self) -> str:
-        """What is typed."""
+        """The typed text."""
         return self.query_one(Input).value
 
     def note(self, sentence: str, *, wrong: bool = False) -> None:

@@ -1,1 +1,1 @@
-"""What goes over the wire: one client, what answers mean, and their shapes."""
+"""The wire: one client, the meaning of answers, and their shapes."""

@@ -1,4 +1,4 @@
-"""What an answer of the API means: data made harmless, or the failure that it is. Pure."""
+"""Answers of the API: data made harmless, or the failure that it is. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -67,17 +67,17 @@ def typed[Shape](data: Any, shape: type[Shape]) -> Shape:
 
 
 def total_of(headers: Mapping[str, str], at_least: int) -> int:
-    """How many there are in all, as the header says."""
+    """Read the number of all rows from the header."""
     return _number(headers.get("X-Total-Count", ""), at_least)
 
 
 def is_least(headers: Mapping[str, str]) -> bool:
-    """Whether there may be more than that."""
+    """Tell whether there may be more than the total."""
     return headers.get("X-Total-Is-Estimate") == "true"
 
 
 def cursor_of(headers: Mapping[str, str]) -> str | None:
-    """Where the next page begins; None where there is none."""
+    """Return the cursor of the next page; None where there is none."""
     cursor = headers.get("X-Next-Cursor", "")
     return cursor if 0 < len(cursor) <= _CURSOR_CHARACTERS and cursor.isascii() and cursor.isprintable() else None
 
@@ -100,7 +100,7 @@ def request_of(headers: Mapping[str, str]) -> str:
 
 
 def ahead_of(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """How far the service's clock is ahead of this machine's, whatever it shows."""
+    """Measure how far the service's clock is ahead of this machine's, whatever it shows."""
     theirs = _date(headers.get("Date", ""))
     ahead = theirs - now if theirs else timedelta()
     # The header has whole seconds; a smaller difference than that is none.

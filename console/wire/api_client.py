@@ -293,7 +293,7 @@ class ApiClient:
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """What is asked; sent twice where a session had to be renewed first."""
+    """A request; sent twice where a session had to be renewed first."""
 
     method: str
     path: str
@@ -313,7 +313,7 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
-    """What a sign-in, a step-up and a refresh answer."""
+    """The answer of a sign-in, a step-up and a refresh."""
 
     token: str
     refresh_token: str
@@ -324,7 +324,7 @@ class SignedIn(msgspec.Struct, frozen=True, rename="camel"):
     recovery_codes: list[str] | None = None
 
     def tokens(self) -> Tokens:
-        """What is kept of it."""
+        """Return the part that is kept."""
         ends_at = local_now() + timedelta(seconds=min(max(self.expires_in, 0), _LONGEST_TOKEN_SECONDS))
         return Tokens(self.token, self.refresh_token, ends_at, self.user.id, self.tenant.id)
 

@@ -16,7 +16,7 @@ from console.tasks import spawn
 
 
 class Connections(httpcore.AnyIOBackend):
-    """How the client connects."""
+    """Connections of the client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ async def _closed(connecting: asyncio.Future[httpcore.AsyncNetworkStream]) -> No
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address stays on this machine."""
+    """Tell whether an address stays on this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

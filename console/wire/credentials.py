@@ -17,7 +17,7 @@ _LOST: Final = (AnswerLost, Malformed)
 
 
 class Credential(Protocol):
-    """What the client puts into each request."""
+    """The part of a request by which the client identifies itself."""
 
     is_session: bool
 
@@ -137,7 +137,7 @@ class Session:
             await self._take(ask)
 
     async def _was_left(self) -> bool:
-        """Whether somebody signed out, here or in another console: then nothing is renewed or kept any more."""
+        """Tell whether somebody signed out, here or in another console: then nothing is renewed or kept any more."""
         if not self._left and self._was_kept and await asyncio.to_thread(self._store.is_empty):
             self._leave()
         return self._left

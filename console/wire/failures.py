@@ -1,4 +1,4 @@
-"""What can go wrong between the console and the API, each with a sentence for the person. Pure."""
+"""Failures between the console and the API, each with a sentence for the person. Pure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Patience:
-    """How long one waits, in seconds."""
+    """Waiting times between attempts, in seconds."""
 
     connect: float = 5.0
     # For the next piece of an answer, and for all of it: signing may wait for a node, the rest takes a fraction of it.
@@ -19,12 +19,12 @@ class Patience:
     again: tuple[float, ...] = (1, 2, 4, 8, 15, 30)
 
     def again_in(self, failures: int) -> float:
-        """How long after so many failures in a row (1 or more)."""
+        """Return the wait after so many failures in a row (1 or more)."""
         return self.again[min(failures, len(self.again)) - 1]
 
 
 class Failure(Exception):
-    """What was asked for did not happen; `sentence` says it in plain words."""
+    """A request that failed; `sentence` says why in plain words."""
 
     def __init__(self, sentence: str) -> None:
         self.sentence = sentence

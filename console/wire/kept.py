@@ -1,4 +1,4 @@
-"""What was asked for a moment ago, so that going back to it asks nobody. A bounded number of things."""
+"""Cache of recent answers, so that going back to one asks nobody. A bounded number of things."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ class Kept[Value]:
             self._asking = False
 
     def fresh(self, key: str) -> bool:
-        """Whether it need not be asked for."""
+        """Tell whether it need not be asked for."""
         return key in self._kept and time.monotonic() - self._kept[key][0] < KEPT_SECONDS
 
     def get(self, key: str) -> Value | None:

@@ -1,4 +1,4 @@
-"""What the API answers, as far as the console reads it: unknown fields are ignored, missing ones are Malformed.
+"""Answers of the API, as far as the console reads them: unknown fields are ignored, missing ones are Malformed.
 
 Amounts are decimal strings in the smallest unit, as the API has them; `amounts.py` makes them readable.
 
@@ -27,12 +27,12 @@ class Effect(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def unread(self) -> bool:
-        """Whether it stands for bytes that the service could not decode."""
+        """True if it stands for bytes that the service could not decode."""
         return self.kind in ("unread", "opaque")
 
 
 class PolicyResult(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """What one rule said."""
+    """The result of one rule."""
 
     type: str
     passed: bool
@@ -41,14 +41,14 @@ class PolicyResult(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class VoteGiven(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Who voted, and when."""
+    """A vote: its voter and its time."""
 
     user_id: str
     voted_at: str
 
 
 class Votes(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """How many named people voted, and who must still."""
+    """The number of named people who voted, and of votes still needed."""
 
     have: int
     need: int
@@ -120,7 +120,7 @@ class TransactionPage(msgspec.Struct, frozen=True):
 
 
 class Addresses(msgspec.Struct, frozen=True):
-    """Where an agent is paid."""
+    """Addresses at which an agent is paid."""
 
     evm: str
     solana: str
@@ -161,7 +161,7 @@ class Budget(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Spend(msgspec.Struct, frozen=True, rename="camel"):
-    """What was signed, by the calendar, in UTC."""
+    """Amounts signed, by the calendar, in UTC."""
 
     today: str
     this_week: str
@@ -169,7 +169,7 @@ class Spend(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NativeBalance(msgspec.Struct, frozen=True, rename="camel"):
-    """What the wallet holds of a chain's own coin."""
+    """The wallet's balance of a chain's own coin."""
 
     native: str
     chain_id: int
@@ -197,7 +197,7 @@ class TokenFunds(msgspec.Struct, frozen=True):
 
 
 class AgentTokens(msgspec.Struct, frozen=True, rename="camel"):
-    """What one wallet holds on one chain."""
+    """Balances of one wallet on one chain."""
 
     chain_id: int
     tokens: list[TokenFunds]

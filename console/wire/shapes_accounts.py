@@ -1,16 +1,16 @@
-"""What the API answers about accounts, as far as their screen reads it. See `shapes.py`."""
+"""Answers of the API about accounts, as far as their screen reads them. See `shapes.py`."""
 
 import msgspec
 
 
 class SigningDetails(msgspec.Struct, frozen=True):
-    """How a wallet is signed for."""
+    """The way in which a wallet is signed for."""
 
     mode: str
 
 
 class WalletDetails(msgspec.Struct, frozen=True):
-    """What is known of a wallet."""
+    """Details of a wallet."""
 
     signing: SigningDetails
 
@@ -69,14 +69,14 @@ class TokenBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class NativeRollup(msgspec.Struct, frozen=True, rename="camel"):
-    """What all wallets hold of one coin."""
+    """Total of one coin in all wallets."""
 
     chain_id: int
     native: str
 
 
 class TokenRollup(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What all wallets hold of one token."""
+    """Total of one token in all wallets."""
 
     chain_id: int
     token: str
@@ -86,14 +86,14 @@ class TokenRollup(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Rollups(msgspec.Struct, frozen=True):
-    """What the account holds in all its wallets."""
+    """Totals of the account in all its wallets."""
 
     native: list[NativeRollup]
     tokens: list[TokenRollup]
 
 
 class AccountBalance(msgspec.Struct, frozen=True, rename="camel"):
-    """What the wallets of an account hold, as far as nodes tell."""
+    """Balances of an account's wallets, as far as nodes tell."""
 
     balances: list[WalletBalance]
     token_balances: list[TokenBalance]

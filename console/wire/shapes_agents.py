@@ -1,4 +1,4 @@
-"""What the API answers about agents, as far as their screens read it. See `shapes.py`."""
+"""Answers of the API about agents, as far as their screens read them. See `shapes.py`."""
 
 import msgspec
 
@@ -42,7 +42,7 @@ class TokenWorth(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Portfolio(msgspec.Struct, frozen=True, rename="camel"):
-    """What an agent holds on one chain; `native` is None and `note` says why where no node answered."""
+    """An agent's holdings on one chain; `native` is None and `note` says why where no node answered."""
 
     chain_id: int
     tokens: list[TokenWorth]
@@ -52,7 +52,7 @@ class Portfolio(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """What an agent's addresses hold on one chain."""
+    """Balances of an agent's addresses on one chain."""
 
     portfolio: Portfolio
 
@@ -66,7 +66,7 @@ class Tenant(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Frozen(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether an agent, or a tenant, is frozen now."""
+    """The state of an agent's or a tenant's freeze."""
 
     frozen: bool
     frozen_at: str | None = None
@@ -81,7 +81,7 @@ class Fee(msgspec.Struct, frozen=True):
 
 
 class Simulated(msgspec.Struct, frozen=True):
-    """What signing an order would come to now: `decision` is sign, queue or refuse."""
+    """The result of signing an order now: `decision` is sign, queue or refuse."""
 
     decision: str
     results: list[PolicyResult]

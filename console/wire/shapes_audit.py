@@ -1,4 +1,4 @@
-"""What the API says of audit rows, and the same in lines. Pure."""
+"""Audit rows of the API, and the same in lines. Pure."""
 
 from typing import Any
 

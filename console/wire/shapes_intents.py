@@ -1,4 +1,4 @@
-"""What the API answers about intents, as far as their screen reads it. See `shapes.py`."""
+"""Answers of the API about intents, as far as their screen reads them. See `shapes.py`."""
 
 from typing import Any
 

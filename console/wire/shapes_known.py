@@ -1,4 +1,4 @@
-"""What the command palette finds things by."""
+"""Names by which the command palette finds things."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What the API says of secrets and credential routes, and the same in words. There is no field for a value. Pure."""
+"""Secrets and credential routes of the API, and the same in words. There is no field for a value. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,7 +13,7 @@ SOON_DAYS: Final = 7
 
 
 class Secret(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is known of a secret."""
+    """Metadata of a secret."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class Considered(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """What the proxy would do with a request."""
+    """The proxy's handling of a request."""
 
     matched: CredentialRoute | None
     reason: str
@@ -76,7 +76,7 @@ REASONS: Final = {
 
 
 def expiry(secret: Secret, now: datetime) -> str | tuple[str, Tone]:
-    """How long a secret still serves."""
+    """Tell how long a secret still serves."""
     end = moment(secret.expires_at)
     if end is None:
         return "never", "quiet"
@@ -93,7 +93,7 @@ def target(route: CredentialRoute) -> str:
 
 
 def injection(route: CredentialRoute) -> str:
-    """Where the value goes, and what is written around it."""
+    """Describe where the value goes, and what is written around it."""
     place = {"header": "header", "query": "query parameter", "body": "body field"}.get(route.inject_as, route.inject_as)
     return f"{place} {route.inject_key}: {route.inject_format}"
 

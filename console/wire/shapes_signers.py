@@ -1,4 +1,4 @@
-"""What the API answers about an agent's signers and key quorums. See `shapes.py`."""
+"""Answers of the API about an agent's signers and key quorums. See `shapes.py`."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What the API answers about votes and the keys by which people vote. See `shapes.py`."""
+"""Answers of the API about votes and the keys by which people vote. See `shapes.py`."""
 
 import msgspec
 

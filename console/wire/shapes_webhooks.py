@@ -1,4 +1,4 @@
-"""What the API says of webhooks, and the same in words. Pure."""
+"""Webhooks of the API, and the same in words. Pure."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -61,14 +61,14 @@ class Delivery(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def endpoint_state(endpoint: Endpoint) -> tuple[str, Tone]:
-    """Whether events go there, and if not, why."""
+    """Tell whether events go there, and if not, why."""
     if endpoint.enabled:
         return "enabled", "good"
     return (f"disabled: {endpoint.disabled_reason}" if endpoint.disabled_reason else "disabled"), "bad"
 
 
 def delivery_state(delivery: Delivery, now: datetime) -> tuple[str, Tone]:
-    """What has become of a delivery so far."""
+    """Describe the progress of a delivery."""
     match delivery.status:
         case "delivered":
             return "delivered", "good"
@@ -86,7 +86,7 @@ def delivery_state(delivery: Delivery, now: datetime) -> tuple[str, Tone]:
 
 
 def pause(endpoint: Endpoint) -> str:
-    """How often and how soon a failed delivery is tried again."""
+    """Tell how often and how soon a failed delivery is tried again."""
     if not endpoint.max_retries:
         return "none"
     apart = timedelta(milliseconds=min(_LONGEST_PAUSE_MS, endpoint.retry_backoff_ms))

@@ -22,7 +22,7 @@ class RequestSigner:
     tenant: str
 
     def headers(self, method: str, target: str, given: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """What a request carries beside its own headers; `target` is path and query as sent."""
+        """Sign a request: headers to send beside its own; `target` is path and query as sent."""
         timestamp, idempotency_key = given.get("X-Service-Request-Timestamp", ""), given.get("Idempotency-Key", "")
         # The empty line is for an expiry, which the timestamp makes unnecessary.
         lines = ["v1", method, target, self.tenant, timestamp, "", idempotency_key, hashlib.sha256(body).hexdigest()]

@@ -1,4 +1,4 @@
-"""Where a person's tokens are kept: in the system's keyring, else in a file that only they can read.
+"""A person's tokens, kept in the system's keyring, else in a file that only they can read.
 
 A refresh token works once; using it a second time ends the session (that is how theft is noticed). So the consoles of
 one profile renew under one lock, and the second one reuses the tokens of the first.
@@ -47,7 +47,7 @@ class Tokens(msgspec.Struct, frozen=True):
         return "Tokens()"
 
     def end_within(self, length: timedelta, now: datetime) -> bool:
-        """Whether the first of them is good for no longer than this."""
+        """Tell whether the first of them is good for no longer than this."""
         return self.ends_at - now <= length
 
     def spent(self) -> "Tokens":
@@ -56,7 +56,7 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """What is written: for whom, so that tokens in the wrong place are of no use there."""
+    """Stored tokens, with their owner, so that tokens in the wrong place are of no use there."""
 
     profile: str
     url: str
@@ -83,7 +83,7 @@ class TokenStore:
         self._said = set[str]()
 
     def read(self) -> Tokens | None:
-        """What was kept last; None if nothing was, or what was cannot be used."""
+        """Return the tokens kept last; None if there are none, or they cannot be used."""
         # A file is there only if it is newer than what the keyring has: old tokens would end the session.
         text = self._read_file()
         if text is None and _keyring_works():
@@ -98,7 +98,7 @@ class TokenStore:
         return kept.tokens if kept and (kept.profile, kept.url) == (self._profile, self._url) else None
 
     def is_empty(self) -> bool:
-        """Whether surely nothing is kept: what is there and cannot be read is something."""
+        """Tell whether surely nothing is kept: what is there and cannot be read is something."""
         if os.path.lexists(self.file):
             return False
         try:

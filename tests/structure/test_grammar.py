@@ -16,7 +16,7 @@ BOUNDS = {
     "identity": (0, 47),
     "scheduler": (0, 14),
     "proxy_addon": (0, 22),
-    "console": (296, 128),
+    "console": (0, 128),
     "ops": (0, 29),
     "tests": (478, 641),
     "bench": (49, 51),
