@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 from functools import partial
 from typing import Any
@@ -15,7 +16,6 @@ from sanic.response import HTTPResponse
 from api.areas.webhooks import stream
 from api.http import bodies, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
 from api.http.cors import Preflights, is_preflight
-from api.http.endpoint import Endpoint
 from api.http.front_page import FrontPage
 from api.http.paths import Methods, shadowed
 from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id_of
@@ -49,6 +49,8 @@ STATUS_SECONDS = 5.0
 COUNTS_SECONDS = 1.0
 LAST_COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
+# Stands in a contract where its deployment's address will.
+_NO_URL = "custody:public-url"
 ASSETS = device.ASSETS | invitation.ASSETS | docs.ASSETS | sign_in_pages.ASSETS
 
 
@@ -91,26 +93,24 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
     )
     pipeline = Pipeline(ports, settings)
     table = endpoints()
+    # Every problem is answered below; without a format, the server parses each handler's source to find one.
+    add = partial(app.add_route, strict_slashes=True, stream=True, error_format="json")
     for endpoint in table:
-        app.add_route(
+        add(
             pipeline.handler(endpoint),
             _sanic_path(endpoint.path),
             methods=_methods(endpoint.method),
             name=_name(endpoint),
-            strict_slashes=True,
-            stream=True,
         )
     for endpoint, path, values in shadowed(table):
         # Among its siblings an agent may be called `batch`; the router would stop at the path of that name.
-        app.add_route(
+        add(
             partial(pipeline.handler(endpoint), **values),
             path,
             methods=_methods(endpoint.method),
             name=f"{_name(endpoint)}_at{path.replace('/', '_')}",
-            strict_slashes=True,
-            stream=True,
         )
-    documents = _contracts(table, settings.public_url)
+    documents = _contracts(settings.public_url)
 
     async def document(request: Request) -> HTTPResponse:
         bodies.drop(request)
@@ -135,8 +135,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
 
     served = {**dict.fromkeys(documents, document), **dict.fromkeys(ASSETS, asset)}
     for path, handler in served.items():
-        name = path.strip("/").replace("/", "_").replace(".", "_")
-        app.add_route(handler, path, methods=_methods("GET"), name=name, strict_slashes=True, stream=True)
+        add(handler, path, methods=_methods("GET"), name=path.strip("/").replace("/", "_").replace(".", "_"))
     beside = [("GET", path) for path in served]
     methods = Methods([*((endpoint.method, endpoint.path) for endpoint in table), *beside])
     preflights = Preflights(table, methods)
@@ -174,9 +173,18 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
     return app
 
 
-def _contracts(table: list[Endpoint], public_url: str) -> dict[str, tuple[bytes, str]]:
+@functools.cache
+def contracts() -> dict[str, bytes]:
+    """Each form of the contract by path, without the deployment's address: a process that forks makes it before."""
+    return {path: msgspec.json.encode(one) for path, one in openapi.documents(endpoints(), _NO_URL).items()}
+
+
+def _contracts(public_url: str) -> dict[str, tuple[bytes, str]]:
     """Each form of the contract, and its tag, by path."""
-    made = {path: msgspec.json.encode(one) for path, one in openapi.documents(table, public_url).items()}
+    old, new = (msgspec.json.encode(url) for url in (_NO_URL, public_url))
+    made = {path: content.replace(old, new, 1) for path, content in contracts().items()}
+    # Two megabytes each, which nobody asks for again.
+    contracts.cache_clear()
     return {path: (content, f'"{hashlib.sha256(content).hexdigest()[:32]}"') for path, content in made.items()}
 
 

@@ -1,5 +1,6 @@
 """The facts of paths that the router lacks: the methods of one, and which hides behind another."""
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -52,6 +53,7 @@ def fits(name: str, value: str) -> bool:
     return True
 
 
+@functools.cache
 def _pattern(path: str) -> re.Pattern[str]:
     parts = re.split(r"<(\w+)>", path)
     return re.compile("".join(f"(?P<{part}>[^/]+)" if at % 2 else re.escape(part) for at, part in enumerate(parts)))

@@ -102,9 +102,13 @@ class Rpc:
 
     def __init__(self, *, connect_seconds: float = CONNECT_SECONDS, read_seconds: float = READ_SECONDS) -> None:
         timeout = httpx.Timeout(read_seconds, connect=connect_seconds, pool=connect_seconds)
-        self._http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False)
+        # The certificates that both trust are read once.
+        verify = httpx.create_ssl_context(trust_env=False)
+        self._http = httpx.AsyncClient(verify=verify, timeout=timeout, follow_redirects=False, trust_env=False)
         few = httpx.Limits(max_connections=LOOKING_CONNECTIONS, max_keepalive_connections=LOOKING_CONNECTIONS)
-        self._looking_http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=False, limits=few)
+        self._looking_http = httpx.AsyncClient(
+            verify=verify, timeout=timeout, follow_redirects=False, trust_env=False, limits=few
+        )
         self._count: Callable[[int], None] = lambda _questions: None
         self._turn: Callable[[str], AbstractAsyncContextManager[object]] = lambda _url: nullcontext()
         self._total_seconds = connect_seconds + read_seconds

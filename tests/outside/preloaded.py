@@ -20,6 +20,8 @@ from pathlib import Path
 import msgspec
 
 LONGEST = 200_000
+# What a module makes of its code alone, whatever its settings: a function without arguments that keeps it.
+_MADE = {"api": ("api.app", "contracts")}
 _PR_SET_PDEATHSIG = 1
 
 
@@ -34,9 +36,15 @@ class Start(msgspec.Struct, frozen=True):
 
 
 def load(module: str) -> None:
-    """Import everything that the module imports, and leave no trace of the module itself: it runs as `__main__`."""
+    """Import everything that the module imports, and make what it makes of that alone.
+
+    No trace is left of the module itself: it runs as `__main__`.
+    """
     name = f"{module}.__main__" if hasattr(importlib.import_module(module), "__path__") else module
     importlib.import_module(name)
+    if module in _MADE:
+        place, function = _MADE[module]
+        getattr(importlib.import_module(place), function)()
     del sys.modules[name]
     parent, _, last = name.rpartition(".")
     if parent:
