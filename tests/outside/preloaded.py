@@ -22,6 +22,9 @@ import msgspec
 LONGEST = 200_000
 # What a module makes of its code alone, whatever its settings: a function without arguments that keeps it.
 _MADE = {"api": ("api.app", "contracts")}
+# What a module imports ten seconds after its start, or with the first order that needs it: that was most of the time
+# that a signer of the tests took of a core. `tests/signer/test_second_reader.py` holds that it comes late.
+_LATER = {"signer": ("eth_account.messages", "embit.psbt")}
 _PR_SET_PDEATHSIG = 1
 
 
@@ -36,12 +39,14 @@ class Start(msgspec.Struct, frozen=True):
 
 
 def load(module: str) -> None:
-    """Import everything that the module imports, and make what it makes of that alone.
+    """Import everything that the module imports, sooner or later, and make what it makes of that alone.
 
     No trace is left of the module itself: it runs as `__main__`.
     """
     name = f"{module}.__main__" if hasattr(importlib.import_module(module), "__path__") else module
     importlib.import_module(name)
+    for library in _LATER.get(module, ()):
+        importlib.import_module(library)
     if module in _MADE:
         place, function = _MADE[module]
         getattr(importlib.import_module(place), function)()
