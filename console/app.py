@@ -32,7 +32,7 @@ from console.terminal_title import TerminalTitle
 from console.widgets.banner import Banner, with_next_try
 from console.widgets.heading import PLACES, Heading, Navigation, Place
 from console.wire.api_client import ApiClient
-from console.wire.failures import Away, Failure, broken
+from console.wire.failures import Away, Failure, bug_sentence
 from console.wire.signing import RequestSigner
 from console.wire.tokens import TokenStore
 
@@ -88,7 +88,7 @@ class Console(Application):
         self.store.say = self._told_by_store
         self.session = SessionControl(self)
         self.client = ApiClient(settings.url, read_only=settings.read_only)
-        self.client.listener = self._heard
+        self.client.listener = self._note_away
         self.client.say = lambda sentence: self.tell(sentence, "warning")
         if settings.signing_key and settings.tenant:
             self.client.signer = RequestSigner(settings.signing_key, settings.tenant)
@@ -187,7 +187,7 @@ class Console(Application):
         self._count_down()
 
     def signed_out(self, failure: Failure) -> bool:
-        return self.session.ended(failure)
+        return self.session.signed_out(failure)
 
     def _queue_changed(self, waiting: int | None) -> None:
         self.waiting = waiting
@@ -199,7 +199,7 @@ class Console(Application):
 
     def broke(self, problem: BaseException) -> str:
         self.broken.append(problem)
-        return broken(problem)
+        return bug_sentence(problem)
 
     def _handle_exception(self, error: Exception) -> None:
         # In a worker only what it was doing is lost. Anywhere else the screen itself is in pieces: better to end.
@@ -210,13 +210,13 @@ class Console(Application):
 
     def _fatal_error(self) -> None:
         # Textual would print every variable on the way, a credential perhaps among them.
-        said = broken(self._exception) if self._exception else "Internal error of the console."
+        said = bug_sentence(self._exception) if self._exception else "Internal error of the console."
         self._exit_renderables.append(
             Text(f"{said} The console has ended; the service keeps running. Restart the console to continue.")
         )
         self._close_messages_no_wait()
 
-    def _heard(self, away: Away | None) -> None:
+    def _note_away(self, away: Away | None) -> None:
         if away is None:
             self._retry_at = None
             if self._sentence:

@@ -16,7 +16,7 @@ from textual.content import Content
 
 from console.application import Application
 from console.tasks import spawn, work
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
 from console.wire.failures import Failure
@@ -64,7 +64,7 @@ class Commands(Provider):
             if hit := _hit(query, one):
                 yield hit
         count = 0
-        for one in await self._known():
+        for one in await self._known_names():
             if count < MOST_HITS and (hit := _hit(query, one)):
                 count += 1
                 yield hit
@@ -97,7 +97,7 @@ class Commands(Provider):
                 found[binding.action] = (binding, active.node)
         yield from found.values()
 
-    async def _known(self) -> list[Command]:
+    async def _known_names(self) -> list[Command]:
         if self._console.person is None:
             # During sign-in there is no screen to go to.
             return []
@@ -140,7 +140,7 @@ async def find(app: Application, place: str, key: str) -> None:
 
 
 def _name(text: str) -> str:
-    return clipped(text, MOST_CHARACTERS)
+    return clip(text, MOST_CHARACTERS)
 
 
 def _hit(query: str, command: Command) -> Hit | None:

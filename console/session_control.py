@@ -53,9 +53,9 @@ class SessionControl:
         if self._app.person.user is None:
             self._app.tell("You use the tenant key: no person is signed in.")
         else:
-            self._app.push_screen(SignOut(), lambda said: None if said is None else self._left(said))
+            self._app.push_screen(SignOut(), lambda said: None if said is None else self._leave(said))
 
-    def ended(self, failure: Failure) -> bool:
+    def signed_out(self, failure: Failure) -> bool:
         """Tell whether a failure means that the person must sign in again; then ask for that, once."""
         if not isinstance(failure, SignedOut):
             return False
@@ -79,7 +79,7 @@ class SessionControl:
             # Several may want it at once; one answer serves them all.
             async with self._asking:
                 if before == self._shown:
-                    if not await (self._stepped_up(needed) if needed.methods else self._enrolled(self._seed)):
+                    if not await (self._stepped_up(needed) if needed.methods else self._enrol(self._seed)):
                         raise
                     self._shown += 1
         return await request()
@@ -93,10 +93,10 @@ class SessionControl:
     async def _enrolled_or_told(self) -> None:
         try:
             # Only the first needs no factor that is there already.
-            if await self._enrolled(lambda: self.act(self._seed)):
+            if await self._enrol(lambda: self.act(self._seed)):
                 self._app.tell("Your authenticator is set up.")
         except Failure as failure:
-            if not self.ended(failure):
+            if not self.signed_out(failure):
                 self._app.tell(failure.sentence, "warning")
 
     async def _seed(self) -> Enrolment:
@@ -106,13 +106,13 @@ class SessionControl:
         shown = await self._app.push_screen_wait(StepUp(needed))
         return shown is True
 
-    async def _enrolled(self, seed: Callable[[], Awaitable[Enrolment]]) -> bool:
+    async def _enrol(self, seed: Callable[[], Awaitable[Enrolment]]) -> bool:
         codes = await self._app.push_screen_wait(Enrol(await seed()))
         if codes:
             await self._app.push_screen_wait(RecoveryCodes(codes))
         return codes is not None
 
-    def _left(self, sentence: str) -> None:
+    def _leave(self, sentence: str) -> None:
         self._to_sign_in(sentence, (), start_over=True)
 
     def _to_sign_in(

@@ -113,7 +113,7 @@ class Site(Server):
         self._visitors: dict[web.WebSocketResponse, Visitor] = {}
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(middlewares=[self._guarded])
+        app = web.Application(middlewares=[self._guard])
         app.on_response_prepare.append(self._with_headers)
         app.on_shutdown.append(self.on_shutdown)
         app.add_routes(
@@ -128,7 +128,7 @@ class Site(Server):
         return app
 
     @web.middleware
-    async def _guarded(
+    async def _guard(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         # Another name for this address is somebody else's page whose name was turned to us.

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from console.texts.amounts import coins, human, quoted, whole
+from console.texts.amounts import coins, human, quote, whole
 from console.texts.chains import SOL, chain_name, native_coin
 from console.texts.lines import Heading, Line
 from console.texts.moments import clock, moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes_accounts import AccountBalance, AccountWallet, DigitalAssetAccount, TokenRollup
 
 _IN: Final = "  "
@@ -27,7 +27,7 @@ def families_of(account: DigitalAssetAccount) -> str:
 
 def in_full(account: DigitalAssetAccount, balance: AccountBalance | None, trouble: str = "") -> list[Line]:
     """Everything about it; without a balance, that it is being asked for, or why there is none."""
-    lines: list[Line] = [Heading(f"{clipped(name_of(account), 200)} ({account.id})")]
+    lines: list[Line] = [Heading(f"{clip(name_of(account), 200)} ({account.id})")]
     if trouble:
         lines.append(Line(f"! {trouble}", "warn"))
     elif balance is None:
@@ -39,7 +39,7 @@ def in_full(account: DigitalAssetAccount, balance: AccountBalance | None, troubl
         lines += _wallet(wallet, balance)
     if not account.wallets:
         lines.append(Line("It has no wallets.", "quiet"))
-    lines += _assigned(account)
+    lines += _assignments(account)
     return [*lines, Line(f"made {clock(moment(account.created_at))}; the API makes and changes accounts", "quiet")]
 
 
@@ -54,7 +54,7 @@ def _totals(balance: AccountBalance) -> list[Line]:
 
 def _wallet(wallet: AccountWallet, balance: AccountBalance | None) -> list[Line]:
     by = _BY.get(wallet.capability_metadata.signing.mode, wallet.capability_metadata.signing.mode)
-    lines: list[Line] = [Heading(f"{clipped(wallet.name, 200)}, {wallet.chain_family} (agent {wallet.wallet_id})")]
+    lines: list[Line] = [Heading(f"{clip(wallet.name, 200)}, {wallet.chain_family} (agent {wallet.wallet_id})")]
     if wallet.address is None:
         return [*lines, Line(f"{_IN}The agent was deleted: there is no wallet any more.", "bad"), Line("")]
     lines.append(Line(f"{_IN}{wallet.address}"))
@@ -64,7 +64,7 @@ def _wallet(wallet: AccountWallet, balance: AccountBalance | None) -> list[Line]
         if (one.chain_id in _SOLANA) != (wallet.chain_family == "solana"):
             continue
         if one.native is None:
-            lines.append(Line(f"{_IN}{chain_name(one.chain_id)}: {clipped(one.note or 'not known', 300)}", "warn"))
+            lines.append(Line(f"{_IN}{chain_name(one.chain_id)}: {clip(one.note or 'not known', 300)}", "warn"))
         else:
             lines.append(Line(f"{_IN}{_coin(one.native, one.chain_id)}"))
     return [*lines, Line("")]
@@ -78,15 +78,15 @@ def _coin(amount: str, chain: int) -> str:
 def _token(one: TokenRollup) -> str:
     amount = whole(one.balance) or 0
     shown = human(amount, one.decimals) if one.decimals is not None and one.decimals <= 77 else f"{amount:,} smallest"
-    named = f"that calls itself {quoted(one.symbol)}" if one.symbol else "without a name"
-    return f"{shown} of the token {clipped(one.token, 64)} {named}, on {chain_name(one.chain_id)}"
+    named = f"that calls itself {quote(one.symbol)}" if one.symbol else "without a name"
+    return f"{shown} of the token {clip(one.token, 64)} {named}, on {chain_name(one.chain_id)}"
 
 
-def _assigned(account: DigitalAssetAccount) -> list[Line]:
+def _assignments(account: DigitalAssetAccount) -> list[Line]:
     given: Sequence[tuple[str, list[str]]] = (
         ("owners", account.owner_user_ids),
         ("signers", account.additional_signer_ids),
         ("rules", account.signer_policy_ids),
     )
-    said = [Line(f"{_IN}{name}: {', '.join(clipped(one, 128) for one in ids)}") for name, ids in given if ids]
+    said = [Line(f"{_IN}{name}: {', '.join(clip(one, 128) for one in ids)}") for name, ids in given if ids]
     return [Heading("Assigned, which grants nothing"), *said, Line("")] if said else []

@@ -10,11 +10,11 @@ from console.orders.limits import limits
 from console.orders.order import Known, Order
 from console.orders.outcome_lines import state
 from console.rules.rules_in_words import rules_in_words
-from console.texts.amounts import coins, in_coins, quoted
+from console.texts.amounts import coins, in_coins, quote
 from console.texts.chains import CHAINS, EVM, chain_name, native_coin
 from console.texts.lines import Heading, Line
 from console.texts.moments import ago, clock, moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Portfolio, RecentTransaction
 
@@ -29,22 +29,22 @@ def agent_in_words(
     if seen is None:
         return [*lines, Line(""), Line("Loading the rest…", "quiet")]
     if seen.trouble:
-        lines.append(Line(f"Some details are missing: {clipped(seen.trouble, _TEXT)}", "warn"))
+        lines.append(Line(f"Some details are missing: {clip(seen.trouble, _TEXT)}", "warn"))
     waiting = seen.dashboard.pending_approvals
     lines.append(Line(_waiting(waiting), "warn" if waiting else "quiet"))
     return [
         *lines,
         *_holdings(seen),
-        *_spent(seen),
+        *_spending(seen),
         *_limits(agent, seen),
-        *_headed("Last orders", [line for one in seen.dashboard.recent_transactions for line in _recent(one, now)]),
-        *_headed("Rules", rules_in_words(seen.dashboard.policies)),
+        *_section("Last orders", [line for one in seen.dashboard.recent_transactions for line in _recent(one, now)]),
+        *_section("Rules", rules_in_words(seen.dashboard.policies)),
     ]
 
 
 def frozen_words(agent: Agent) -> str:
     """Say in a list whether an agent is frozen."""
-    reason = clipped(agent.frozen_reason or "no reason given", 80)
+    reason = clip(agent.frozen_reason or "no reason given", 80)
     return f"FROZEN: {reason}" if agent.frozen_at else "active"
 
 
@@ -56,7 +56,7 @@ def _state(agent: Agent, now: datetime, *, tenant_frozen: bool) -> list[Line]:
         then = moment(agent.frozen_at)
         lines += [
             Line(f"FROZEN since {clock(then)} ({ago(then, now)} ago): no order is signed for it.", "bad"),
-            Line(f"Reason: {quoted(agent.frozen_reason, 1_000) if agent.frozen_reason else 'none was given'}", "bad"),
+            Line(f"Reason: {quote(agent.frozen_reason, 1_000) if agent.frozen_reason else 'none was given'}", "bad"),
         ]
     return lines
 
@@ -69,7 +69,7 @@ def _waiting(number: int) -> str:
 
 def _who(agent: Agent) -> list[Line]:
     return [
-        Heading(clipped(agent.name, _TEXT)),
+        Heading(clip(agent.name, _TEXT)),
         Line(f"id       {agent.id}"),
         Line(f"EVM      {agent.wallet_addresses.evm}"),
         Line(f"Solana   {agent.wallet_addresses.solana}"),
@@ -92,10 +92,10 @@ def _holdings(seen: AgentSummary) -> list[Line]:
         if solana.native is None:
             lines.append(Line("Solana: no node answered, so its balance is unknown.", "quiet"))
         else:
-            held_there = f"{solana.native.formatted} {clipped(solana.native.symbol, 24)}"
+            held_there = f"{solana.native.formatted} {clip(solana.native.symbol, 24)}"
             lines.append(Line(f"{chain_name(solana.chain_id)}: {held_there}{_worth(solana.native.usd_value_text)}"))
         lines += _tokens(solana)
-    return _headed("Holds", lines)
+    return _section("Holds", lines)
 
 
 def _native_worth(seen: AgentSummary, chain_id: int) -> str | None:
@@ -108,26 +108,26 @@ def _native_worth(seen: AgentSummary, chain_id: int) -> str | None:
 def _tokens(portfolio: Portfolio) -> list[Line]:
     lines = []
     for token in portfolio.tokens:
-        symbol = f" of a token that calls itself {quoted(token.symbol, 24)}" if token.symbol else ""
-        held = clipped(token.formatted or token.balance or "an unknown amount", _TEXT)
+        symbol = f" of a token that calls itself {quote(token.symbol, 24)}" if token.symbol else ""
+        held = clip(token.formatted or token.balance or "an unknown amount", _TEXT)
         lines.append(Line(f"  {held}{symbol}{_worth(token.usd_value_text)}"))
-        lines.append(Line(f"    token {clipped(token.address, _TEXT)}", "quiet"))
+        lines.append(Line(f"    token {clip(token.address, _TEXT)}", "quiet"))
     if portfolio.total_usd_text:
         lines.append(Line(f"  in all {portfolio.total_usd_text} USD, of assets with a price", "quiet"))
     return lines
 
 
 def _worth(usd: str | None) -> str:
-    return f" = {clipped(usd, 40)} USD" if usd else ""
+    return f" = {clip(usd, 40)} USD" if usd else ""
 
 
-def _spent(seen: AgentSummary) -> list[Line]:
+def _spending(seen: AgentSummary) -> list[Line]:
     spend = seen.dashboard.spend
     lines = [
         Line(f"{window:<11}{coins(amount, EVM)}")
         for window, amount in (("today", spend.today), ("this week", spend.this_week), ("this month", spend.this_month))
     ]
-    return _headed("Spent, in native coins of EVM chains (UTC)", [*lines, *_by_day(seen.spending)])
+    return _section("Spent, in native coins of EVM chains (UTC)", [*lines, *_by_day(seen.spending)])
 
 
 def _by_day(spent: Spending | None) -> list[Line]:
@@ -145,7 +145,7 @@ def _by_day(spent: Spending | None) -> list[Line]:
 
 def _limits(agent: Agent, seen: AgentSummary) -> list[Line]:
     nothing = Order(agent.id, "evm", None, None, None, [], [])
-    return _headed("Limits", limits(nothing, Known(budgets=seen.dashboard.budgets)))
+    return _section("Limits", limits(nothing, Known(budgets=seen.dashboard.budgets)))
 
 
 def _recent(one: RecentTransaction, now: datetime) -> list[Line]:
@@ -153,10 +153,10 @@ def _recent(one: RecentTransaction, now: datetime) -> list[Line]:
     chain = CHAINS.get(one.chain_id or 0)
     amount = coins(one.value, chain.coin if chain else EVM) if one.value is not None else "no native value"
     where = f" on {chain_name(one.chain_id)}" if one.chain_id is not None else ""
-    to = [Line(f"  to {clipped(one.to_address, _TEXT)}", "quiet")] if one.to_address else []
+    to = [Line(f"  to {clip(one.to_address, _TEXT)}", "quiet")] if one.to_address else []
     return [Line(f"{ago(moment(one.created_at), now):>4} ago  {word}: {amount}{where}"), *to]
 
 
-def _headed(title: str, lines: Sequence[Line]) -> list[Line]:
+def _section(title: str, lines: Sequence[Line]) -> list[Line]:
     """Lines under a heading, in a block of their own; nothing for none."""
     return [Line(""), Heading(title), *(Line(f"  {line.text}", line.tone) for line in lines)] if lines else []

@@ -8,13 +8,13 @@ from console.wire.shapes import Agent
 ORDERS: Final[Sequence[str]] = ("newest first", "by name", "frozen first", "waiting first")
 
 
-def found(agents: Sequence[Agent], words: str) -> list[Agent]:
+def search(agents: Sequence[Agent], words: str) -> list[Agent]:
     """Those in which every word stands: in the name, the id, an address, the reason of a freeze, or `frozen` itself."""
     wanted = words.casefold().split()
     return [agent for agent in agents if all(word in _text(agent) for word in wanted)] if wanted else list(agents)
 
 
-def ordered(agents: Sequence[Agent], order: str, waiting: Mapping[str, int]) -> list[Agent]:
+def sort(agents: Sequence[Agent], order: str, waiting: Mapping[str, int]) -> list[Agent]:
     """In one of the orders; what is equal in it stays newest first, as the API lists it."""
     keys: dict[str, Callable[[Agent], Any]] = {
         "by name": lambda agent: (agent.name.casefold(), agent.id),

@@ -36,7 +36,7 @@ async def fetch_summary(client: ApiClient, agent_id: str) -> AgentSummary:
     """Ask for all of it. Raises SignedOut and Away, and what is wrong with the dashboard itself."""
     board = await client.get(f"/dashboard/{agent_id}", AgentDashboard)
     chain = next((one.chain_id for one in board.balances.values() if one), None)
-    named = _named(board.policies).get(chain or 0, [])
+    named = _tokens_of(board.policies).get(chain or 0, [])
     troubles: list[str] = []
     account, solana, spent = await asyncio.gather(
         _or_none(
@@ -51,7 +51,7 @@ async def fetch_summary(client: ApiClient, agent_id: str) -> AgentSummary:
 async def token_facts(client: ApiClient, agent_id: str, rules: list[PolicyRule]) -> dict[str, TokenFunds]:
     """Fetch the metadata of the tokens that rules name, by asset; empty where no node answers."""
     found: dict[str, TokenFunds] = {}
-    for chain, addresses in list(_named(rules).items())[:_CHAINS]:
+    for chain, addresses in list(_tokens_of(rules).items())[:_CHAINS]:
         path, named = f"/agents/{agent_id}/tokens", ",".join(addresses)
         answer = await _or_none(client.get(path, AgentTokens, chainId=chain, tokens=named), [])
         for token in answer.tokens if answer else ():
@@ -59,7 +59,7 @@ async def token_facts(client: ApiClient, agent_id: str, rules: list[PolicyRule])
     return found
 
 
-def _named(rules: list[PolicyRule]) -> dict[int, list[str]]:
+def _tokens_of(rules: list[PolicyRule]) -> dict[int, list[str]]:
     """The EVM tokens that rules name, by chain."""
     found: dict[int, list[str]] = {}
     for rule in rules:
@@ -82,7 +82,7 @@ async def _solana(client: ApiClient, agent_id: str) -> Portfolio | None:
 
 async def _spending(client: ApiClient, agent_id: str) -> Spending:
     today = client.now().astimezone(UTC).date()
-    parts = await asyncio.gather(*(_counted(client, agent_id, status, first_day(today)) for status in COUNTED))
+    parts = await asyncio.gather(*(_since(client, agent_id, status, first_day(today)) for status in COUNTED))
     found = [transaction for part, _ in parts for transaction in part]
     left_out = sum(total - len(part) for part, total in parts)
     # A status of which something is left out is known from the day after its oldest one on.
@@ -90,7 +90,7 @@ async def _spending(client: ApiClient, agent_id: str) -> Spending:
     return spending(found, today, known_from=max(cuts, default=None), left_out=left_out)
 
 
-async def _counted(client: ApiClient, agent_id: str, status: str, since: date) -> tuple[list[Transaction], int]:
+async def _since(client: ApiClient, agent_id: str, status: str, since: date) -> tuple[list[Transaction], int]:
     found: list[Transaction] = []
     while True:
         page = await client.get(

@@ -4,11 +4,11 @@ import base64
 import binascii
 from collections.abc import Sequence
 
-from console.approver.matter import fingerprint, grouped
+from console.approver.matter import fingerprint, group_digits
 from console.rules.rules_in_words import KINDS
-from console.texts.fields import Field, counted
+from console.texts.fields import Field, pluralize
 from console.texts.moments import clock, moment
-from console.texts.plain import clipped, short
+from console.texts.plain import clip, short
 from console.wire.shapes import PolicyRule
 from console.wire.shapes_signers import KeyQuorum, Named, Signer
 
@@ -19,7 +19,7 @@ _NEVER = "no key: it authorises nothing"
 def name_of(one: Named) -> str:
     """Name a signer or a quorum; a signer without a label by its subject."""
     found = one.name if isinstance(one, KeyQuorum) else one.label or one.subject_id
-    return clipped(found, _NAME_CHARACTERS)
+    return clip(found, _NAME_CHARACTERS)
 
 
 def kind_of(one: Named) -> str:
@@ -45,7 +45,7 @@ def key_of(one: Named) -> str:
 def rules_of(one: Named) -> str:
     """Count the agent's rules that narrow what it authorises."""
     number = len(one.policy_ids) if isinstance(one, Signer) else 0
-    return counted(number, "rule", "rules") if number else "-"
+    return pluralize(number, "rule", "rules") if number else "-"
 
 
 def in_full(one: Named, all_of: Sequence[Named], rules: Sequence[PolicyRule]) -> list[Field]:
@@ -59,9 +59,9 @@ def in_full(one: Named, all_of: Sequence[Named], rules: Sequence[PolicyRule]) ->
     ]
     if isinstance(one, Signer):
         found = _fingerprint(one)
-        fields += [("Who", f"{one.subject_type}: {clipped(one.subject_id, _NAME_CHARACTERS)}")]
+        fields += [("Who", f"{one.subject_type}: {clip(one.subject_id, _NAME_CHARACTERS)}")]
         credential = "a secret credential, shown once" if one.has_credential else _NEVER
-        fields += [("Key", f"{one.key_type}, fingerprint {grouped(found)}" if found else credential)]
+        fields += [("Key", f"{one.key_type}, fingerprint {group_digits(found)}" if found else credential)]
         fields += [("Narrowed by", line) for line in _rules(one, rules)]
     else:
         fields += [("Members", line) for line in _named_members(one, all_of)]

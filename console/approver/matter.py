@@ -39,7 +39,7 @@ class Matter:
         """The bytes that the key is asked to sign; until `until` (Unix seconds) the vote counts."""
         head = nonce + until.to_bytes(4, "big")
         said = (FORMAT, self.tenant, "approval", self.approval, self.transaction, self.digest, self.user, "approve")
-        return head + hashlib.sha256(_framed(*said, head.hex())).digest()
+        return head + hashlib.sha256(_frame(*said, head.hex())).digest()
 
 
 def digest_of(kind: str, order: str) -> str | None:
@@ -72,7 +72,7 @@ def fingerprint(public_key: bytes) -> str | None:
     return hashlib.sha256(public_key).hexdigest()
 
 
-def grouped(hexadecimal: str) -> str:
+def group_digits(hexadecimal: str) -> str:
     """A fingerprint as people read it to one another: in groups of four."""
     return " ".join(hexadecimal[at : at + _GROUP] for at in range(0, len(hexadecimal), _GROUP))
 
@@ -101,7 +101,7 @@ def client_data(raw: bytes) -> dict[str, Any]:
     return found
 
 
-def _framed(*parts: str) -> bytes:
+def _frame(*parts: str) -> bytes:
     encoded = [part.encode() for part in parts]
     return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
 

@@ -116,18 +116,18 @@ class Page:
 
     def application(self) -> web.Application:
         """Make the application that serves the page, with every refusal before anything is read."""
-        app = web.Application(middlewares=[self._guarded], client_max_size=MAX_ANSWER_BYTES)
+        app = web.Application(middlewares=[self._guard], client_max_size=MAX_ANSWER_BYTES)
         app.on_response_prepare.append(_with_headers)
         app.add_routes(
             [
-                web.get("/{ticket}", self._shown, allow_head=False),
-                web.post("/answer", self._taken),
+                web.get("/{ticket}", self._show, allow_head=False),
+                web.post("/answer", self._take),
             ]
         )
         return app
 
     @web.middleware
-    async def _guarded(
+    async def _guard(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         # Another name for this address is somebody else's page whose name was turned to us.
@@ -137,7 +137,7 @@ class Page:
             raise web.HTTPForbidden(text="The time of this page is up. Begin again in the console.")
         return await handler(request)
 
-    async def _shown(self, request: web.Request) -> web.StreamResponse:
+    async def _show(self, request: web.Request) -> web.StreamResponse:
         """The page for the ticket, once; its script and its looks hold nothing secret."""
         wanted = request.match_info["ticket"]
         if wanted in _FILES:
@@ -147,9 +147,9 @@ class Page:
             raise web.HTTPForbidden(text="This address works once. Begin again in the console.")
         self._ticket = None
         self._pass = _random()
-        return web.Response(text=self._drawn(self._pass), content_type="text/html")
+        return web.Response(text=self._render(self._pass), content_type="text/html")
 
-    async def _taken(self, request: web.Request) -> web.StreamResponse:
+    async def _take(self, request: web.Request) -> web.StreamResponse:
         """The authenticator's answer, once."""
         if request.headers.getall("Origin", []) != [self.origin]:
             raise web.HTTPForbidden(text="Another page sent this.")
@@ -177,17 +177,17 @@ class Page:
         asked = (said.get("type"), said.get("challenge"), said.get("origin"))
         return asked == (kind, self._task.challenge, self.origin) and said.get("crossOrigin", False) is False
 
-    def _drawn(self, ticket: str) -> str:
+    def _render(self, ticket: str) -> str:
         task = msgspec.json.encode(msgspec.structs.replace(self._task, ticket=ticket)).decode()
         parts = {name: html.escape(text) for name, text in (("TASK", task), ("TITLE", self._title))}
         parts["BUTTON"] = html.escape(self._button)
-        parts["BODY"] = "\n".join(_drawn(one) for one in self._lines)
+        parts["BODY"] = "\n".join(_line_html(one) for one in self._lines)
         # In one go: no text of others is looked through for the names of parts.
         return _PART.sub(lambda found: parts[found[0]], _read("page.html"))
 
 
 @asynccontextmanager
-async def served(page: Page) -> AsyncIterator[Page]:
+async def serve(page: Page) -> AsyncIterator[Page]:
     """Serve the page on this machine alone, at a port that nobody chose, until it is answered or left."""
     listeners = _listeners()
     page.port = listeners[0].getsockname()[1]
@@ -222,7 +222,7 @@ async def _with_headers(request: web.Request, response: web.StreamResponse) -> N
     response.headers.update(_HEADERS)
 
 
-def _drawn(line: Line) -> str:
+def _line_html(line: Line) -> str:
     text = html.escape(line.text)
     return f"<h2>{text}</h2>" if isinstance(line, Heading) else f'<p class="line {line.tone or ""}">{text}</p>'
 

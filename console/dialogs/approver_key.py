@@ -9,7 +9,7 @@ from uuid import UUID
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from console.approver.matter import base64url, fingerprint, grouped
+from console.approver.matter import base64url, fingerprint, group_digits
 from console.approver.page import RP_ID, Page, Task
 from console.dialogs.ask import Ask
 from console.dialogs.on_page import OnPage
@@ -70,8 +70,8 @@ class EnrolKey(OnPage[ApproverKey]):
             Line(f"Its name: {name}"),
             Line("The console shows the key's fingerprint afterwards. Compare it before a rule names it.", "warn"),
         ]
-        answer = await self.answered(Page(task, "Set up an approver key", lines, "Make a key"))
-        ours = fingerprint(_decoded(answer.public_key))
+        answer = await self.wait_for_answer(Page(task, "Set up an approver key", lines, "Make a key"))
+        ours = fingerprint(_decode(answer.public_key))
         if ours is None:
             raise Failure("The authenticator made a key of another kind than P-256. Use another authenticator.")
         body = {
@@ -118,11 +118,11 @@ def key_lines(key: ApproverKey) -> list[Line]:
         Line(f"made for     {key.rp_id}"),
         Line(f"state        {key.status}"),
         Line("fingerprint"),
-        Line(f"  {grouped(key.fingerprint)}"),
+        Line(f"  {group_digits(key.fingerprint)}"),
     ]
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

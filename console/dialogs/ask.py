@@ -93,7 +93,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         """Change something under this question's key, after a second factor where one is wanted."""
         return await self.app.act(lambda: self.app.client.send(method, path, shape, body, key=self.key))
 
-    def done(self, result: Result) -> None:
+    def conclude(self, result: Result) -> None:
         """It happened: close with what came of it."""
         self.close(result)
 
@@ -157,7 +157,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         """It is confirmed: do it."""
         # From now on, not from when the worker begins: what comes between was not read.
         self._busy, self._asked_at = True, time.monotonic()
-        self._confirmed()
+        self._perform()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -171,7 +171,7 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
             self.action_confirm()
 
     @work(exclusive=True, group="ask")
-    async def _confirmed(self) -> None:
+    async def _perform(self) -> None:
         self._say("Asking…", busy=True)
         try:
             result = await self.perform()
@@ -187,13 +187,13 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
             # The edge of a worker: the dialog stays usable, and one can step back from it.
             self._say(self.app.broke(problem))
         else:
-            self.done(result)
+            self.conclude(result)
 
     def tell(self, sentence: str) -> None:
         """Say something above the buttons."""
         self.query_one("#question-trouble", PlainText).update(sentence)
 
-    def _tired(self) -> None:
+    def _tell_slow(self) -> None:
         if self._tires:
             self.tell("Asking… Esc leaves." + (" It may still take effect." if self.LEAVING else ""))
 
@@ -201,6 +201,6 @@ class Ask[Result](Closing[Result | None], ModalScreen[Result | None]):
         self._busy = busy
         if busy:
             self._asked_at = time.monotonic()
-            self.set_timer(_PATIENCE_SECONDS + 0.1, self._tired)
+            self.set_timer(_PATIENCE_SECONDS + 0.1, self._tell_slow)
         self.tell(sentence)
         self.query_one("#confirm", Button).disabled = busy

@@ -8,7 +8,7 @@ from textual import work
 from textual.app import ComposeResult
 
 from console.dialogs.careful import MORE_IS_KNOWN, Careful, NotRead
-from console.orders.dangers import dangers, warned
+from console.orders.dangers import dangers, warns
 from console.orders.order import Known, of_approval
 from console.orders.words import essentials
 from console.queue import batch
@@ -77,17 +77,17 @@ class BatchDecision(Careful[frozenset[str]]):
     def _second(self) -> None:
         """The context gets stale while the dialog is open; fetch it again."""
         since = self._looked_at
-        if self._undecided() and since is not None and abs(self.app.now() - since) > RECENT:
+        if self._open_items() and since is not None and abs(self.app.now() - since) > RECENT:
             self._look_around()
 
     @work(group="around")
     async def _look_around(self) -> None:
         self._looked_at = None
         for item in self._items:
-            if item.id in self._undecided() and (known := await self._learn(item)) is not None:
+            if item.id in self._open_items() and (known := await self._learn(item)) is not None:
                 self._known[item.id] = known
         self._looked_at = self.app.now()
-        if not self._busy and self._left and any(self._told(item) != self._read[item.id] for item in self._left):
+        if not self._busy and self._left and any(self._lines_of(item) != self._read[item.id] for item in self._left):
             self.query_one("#items", LineView).show(self._to_read())
             self.more_is_known()
 
@@ -110,15 +110,15 @@ class BatchDecision(Careful[frozenset[str]]):
                 self._left += left[place:]
                 raise
             self.query_one("#items", LineView).show(self._lines())
-        return self._undecided()
+        return self._open_items()
 
-    def done(self, result: frozenset[str]) -> None:
+    def conclude(self, result: frozenset[str]) -> None:
         """Stay open: what became of each is read before one goes back."""
         self._say(self._summary())
 
     @property
     def dangerous(self) -> bool:
-        return self._way == "approve" and any(warned(self._read[item.id]) for item in self._left)
+        return self._way == "approve" and any(warns(self._read[item.id]) for item in self._left)
 
     @property
     def reason(self) -> str:
@@ -160,9 +160,9 @@ class BatchDecision(Careful[frozenset[str]]):
             super().action_step_back()
 
     def close(self, result: frozenset[str] | None) -> None:
-        super().close(self._undecided() if self._said else None)
+        super().close(self._open_items() if self._said else None)
 
-    def _undecided(self) -> frozenset[str]:
+    def _open_items(self) -> frozenset[str]:
         over = {key for key, said in self._said.items() if said.tone != "bad"}
         return frozenset(item.id for item in self._items if item.id not in over)
 
@@ -177,14 +177,14 @@ class BatchDecision(Careful[frozenset[str]]):
 
     def _to_read(self) -> list[Line]:
         """The same, from where one reads it before anything more is decided."""
-        self._read = {item.id: self._told(item) for item in self._items}
+        self._read = {item.id: self._lines_of(item) for item in self._items}
         return self._lines()
 
     def _lines(self) -> list[Line]:
         """Each in full, and what became of it."""
         lines: list[Line] = []
         for number, item in enumerate(self._items, 1):
-            first, *rest = self._told(item)
+            first, *rest = self._lines_of(item)
             lines += [Line(f"{number:,}. {first.text}", first.tone), *rest]
             if item.id in self._said:
                 line = self._said[item.id]
@@ -193,9 +193,9 @@ class BatchDecision(Careful[frozenset[str]]):
 
     def _news(self, item: Item) -> bool:
         """Tell whether the item has a warning that was not read."""
-        return any(said.tone in _WARNS and said not in self._read[item.id] for said in self._told(item))
+        return any(said.tone in _WARNS and said not in self._read[item.id] for said in self._lines_of(item))
 
-    def _told(self, item: Item) -> list[Line]:
+    def _lines_of(self, item: Item) -> list[Line]:
         order, known = of_approval(item.approval), self._known.get(item.id, _NOTHING)
         # Missing context does not matter for a denial.
         return [*(dangers(order, known) if self._way == "approve" else []), *essentials(order, known)]

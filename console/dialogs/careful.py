@@ -151,11 +151,11 @@ class Careful[Result](Ask[Result]):
 
     def _wait(self, turn: int) -> None:
         if pause := self.app.pause:
-            self.set_timer(pause, lambda: self._armed(turn))
+            self.set_timer(pause, lambda: self._arm_after(turn))
         else:
-            self._armed(turn)
+            self._arm_after(turn)
 
-    def _armed(self, turn: int) -> None:
+    def _arm_after(self, turn: int) -> None:
         if turn == self._round:
             self._is_armed = self._was_armed = True
             self.draw()

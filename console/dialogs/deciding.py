@@ -6,7 +6,7 @@ from dataclasses import replace
 from textual.app import ComposeResult
 
 from console.dialogs.careful import MORE_IS_KNOWN, Careful, NotRead
-from console.orders.dangers import dangers, warned
+from console.orders.dangers import dangers, warns
 from console.orders.order import Known, of_approval
 from console.orders.words import essentials
 from console.queue.decisions import Over, Refused, Way, decide
@@ -61,7 +61,7 @@ class Deciding(Careful[Outcome | Votes]):
     @property
     def dangerous(self) -> bool:
         # To refuse something costs nothing.
-        return self.TO_THE_END and warned(self._read)
+        return self.TO_THE_END and warns(self._read)
 
     @property
     def reason(self) -> str:

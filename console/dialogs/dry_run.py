@@ -99,9 +99,9 @@ class DryRun(Ask[list[Line]]):
                     yield TypedField("chain", "chain id", "empty: the service's own")
                     yield TypedField("data", "data", "0x…, empty for a plain payment")
                 with Vertical(id="dry-typed_data", classes="dry-kind"):
-                    yield from self._pasted("document")
+                    yield from self._paste_field("document")
                 with Vertical(id="dry-message", classes="dry-kind"):
-                    yield from self._pasted("body")
+                    yield from self._paste_field("body")
                 with Vertical(id="dry-solana", classes="dry-kind"):
                     yield TypedField("transaction", "message", "base64")
                     yield TypedField("recipient", "to", "the recipient's address")
@@ -147,7 +147,7 @@ class DryRun(Ask[list[Line]]):
 
     def action_step_back(self) -> None:
         # In a narrow terminal the answer lies over the form: back to it first.
-        if self._covered():
+        if self._hides_form():
             self.set_class(False, "-answered")
             self._name_enter()
             self.query_one("#to" if self._kind == EVM else "#kind").focus()
@@ -158,7 +158,7 @@ class DryRun(Ask[list[Line]]):
         self._name_enter()
 
     def action_confirm(self) -> None:
-        if self._covered():
+        if self._hides_form():
             self.action_step_back()
         else:
             super().action_confirm()
@@ -183,7 +183,7 @@ class DryRun(Ask[list[Line]]):
         known = replace(await fetch_context(self.app.client, order), data=data_of(body))
         return dry_run_in_words(order, answer, known)
 
-    def done(self, result: list[Line]) -> None:
+    def conclude(self, result: list[Line]) -> None:
         if self._asked != self._stands:
             # The fields can be changed while it is asked.
             self._say(_OUTDATED)
@@ -193,7 +193,7 @@ class DryRun(Ask[list[Line]]):
         self.query_one("#dry-answer").scroll_home(animate=False)
         self.set_class(True, "-answered")
         self._name_enter()
-        if self._covered():
+        if self._hides_form():
             self.query_one("#dry-answer").focus()
 
     def _outdate(self) -> None:
@@ -205,21 +205,21 @@ class DryRun(Ask[list[Line]]):
     def _name_enter(self) -> None:
         """Name on its button what Enter does now."""
         button = self.query_one("#confirm", Button)
-        button.label = "Change it (Enter)" if self._covered() else f"{self.CONFIRM} (Enter)"
+        button.label = "Change it (Enter)" if self._hides_form() else f"{self.CONFIRM} (Enter)"
         button.refresh(layout=True)
 
     @property
     def _stands(self) -> tuple[str, dict[str, str]]:
         """The values in the form now."""
-        return self._kind, self._typed()
+        return self._kind, self._values()
 
-    def _typed(self) -> dict[str, str]:
+    def _values(self) -> dict[str, str]:
         typed = {field.id or "": field.text for field in self.query(TypedField)}
         return {name.removeprefix("field-"): text for name, text in typed.items()} | {
             name: self.query_one(f"#{name}", TextArea).text for name in _PASTED
         }
 
-    def _pasted(self, name: str) -> ComposeResult:
+    def _paste_field(self, name: str) -> ComposeResult:
         yield PastedText(placeholder=_PASTED[name], id=name)
         yield PlainText("", id=f"{name}-wrong", classes="dry-wrong")
 
@@ -240,7 +240,7 @@ class DryRun(Ask[list[Line]]):
     def _field(self, name: str) -> TypedField:
         return self.query_one(f"#field-{name}", TypedField)
 
-    def _covered(self) -> bool:
+    def _hides_form(self) -> bool:
         return self.has_class("-answered") and self.has_class("-narrow")
 
     def _show_kind(self) -> None:

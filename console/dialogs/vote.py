@@ -10,7 +10,7 @@ from console.approver.matter import (
     Matter,
     base64url,
     digest_of,
-    grouped,
+    group_digits,
     order_fields,
     same_digest,
 )
@@ -21,7 +21,7 @@ from console.orders.psbt_in_words import agrees
 from console.orders.votes import votes_in_words, votes_section, why_no_vote
 from console.queue.decisions import Over, send_vote
 from console.queue.queue import Outcome
-from console.texts.fields import indented
+from console.texts.fields import indent
 from console.texts.lines import Heading, Line
 from console.texts.plain import harmless
 from console.wire.api_client import new_key
@@ -98,7 +98,7 @@ class Vote(Deciding, OnPage[Outcome | Votes]):
         challenge = matter.challenge(secrets.token_bytes(NONCE_BYTES), int(until.timestamp()))  # noqa: TID251
         task = Task(does="vote", challenge=base64url(challenge), credentials=list(keys))
         lines = self._page_lines(person.shown, order_fields(exact.order))
-        answer = await self.answered(Page(task, "Vote for this order?", lines, "Vote with your key"))
+        answer = await self.wait_for_answer(Page(task, "Vote for this order?", lines, "Vote with your key"))
         if answer.credential_id not in keys:
             raise Failure("A key answered that is not yours here. Nothing was sent.")
         return {
@@ -118,10 +118,10 @@ class Vote(Deciding, OnPage[Outcome | Votes]):
             *votes_section(approval.votes, me)[1:],
             Heading("The order itself"),
             Line("From this the console computed the digest that your key signs:", "quiet"),
-            *(Line(line) for line in indented(harmless(dict(fields)))),
+            *(Line(line) for line in indent(harmless(dict(fields)))),
             Heading("What your key signs"),
             Line(f"item     {approval.id}"),
-            Line(f"digest   {grouped(approval.digest)}"),
+            Line(f"digest   {group_digits(approval.digest)}"),
         ]
 
 

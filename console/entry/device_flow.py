@@ -57,7 +57,7 @@ class Asking:
     def __init__(self, client: ApiClient, code: DeviceCode) -> None:
         self._client = client
         self._code = code
-        self.interval: float = _bounded(code.interval)
+        self.interval: float = _clamp(code.interval)
 
     async def session(self, wait: Callable[[float, str], Awaitable[None]]) -> Tokens:
         """The session, once somebody has approved; raises Ended.
@@ -75,19 +75,19 @@ class Asking:
             except TooFast as refused:
                 pause, trouble = max(self.interval, refused.retry_after), refused.sentence
             except Answered as refused:
-                failures, pause, trouble = 0, self._slowed(refused), ""
+                failures, pause, trouble = 0, self._next_interval(refused), ""
 
     async def _poll(self) -> Tokens:
         body = {"grant_type": _GRANT_TYPE, "device_code": self._code.device_code}
         return (await self._client.send("POST", "/auth/device/token", SignedIn, body)).tokens()
 
-    def _slowed(self, refused: Answered) -> float:
+    def _next_interval(self, refused: Answered) -> float:
         match refused.code:
             case "authorization_pending":
                 return self.interval
             case "slow_down":
                 said = refused.data.get("interval")
-                self.interval = _bounded(max(self.interval + SLOWER_SECONDS, said if isinstance(said, int) else 0))
+                self.interval = _clamp(max(self.interval + SLOWER_SECONDS, said if isinstance(said, int) else 0))
                 return self.interval
             case "access_denied":
                 raise Ended(f"This sign-in was refused. {refused.sentence}")
@@ -98,7 +98,7 @@ class Asking:
         raise Ended(f"The service no longer accepts this code: {refused.sentence}")
 
 
-def _bounded(seconds: float) -> float:
+def _clamp(seconds: float) -> float:
     return max(1, min(_LONGEST_INTERVAL_SECONDS, seconds))
 
 

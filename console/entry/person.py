@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from console.texts.plain import clipped, short
+from console.texts.plain import clip, short
 from console.wire.api_client import ApiClient
 
 ADMINS = frozenset({"owner", "admin"})
@@ -18,7 +18,7 @@ class _User(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def name(self) -> str:
-        return clipped(self.email, _SHOWN_CHARACTERS) if self.email else short(self.wallet_address or self.id)
+        return clip(self.email, _SHOWN_CHARACTERS) if self.email else short(self.wallet_address or self.id)
 
 
 class _Tenant(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Person(msgspec.Struct, frozen=True):
         """For the heading."""
         if self.user is None:
             return "with the tenant key"
-        return f"{self.name} ({self.role}) in {clipped(self.tenant_name or self.tenant or '', _SHOWN_CHARACTERS)}"
+        return f"{self.name} ({self.role}) in {clip(self.tenant_name or self.tenant or '', _SHOWN_CHARACTERS)}"
 
     @property
     def may_decide(self) -> bool:

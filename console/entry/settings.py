@@ -78,7 +78,7 @@ def load(arguments: Sequence[str], environment: Mapping[str, str], folder: Path 
     # The configuration folder is asked of platformdirs, which looks at XDG_CONFIG_HOME where there is one.
     folder = folder or platformdirs.user_config_path("custody")
     profile = _profile(folder, given.profile)
-    spoken = _spoken(environment) if given.profile is None else {}
+    spoken = _from_environment(environment) if given.profile is None else {}
     origin = _Origin("the environment", spoken) if spoken else profile
     home = _address(origin, origin.said.get("url") or LOCAL)
     url = _address(_Origin("--url", {}), given.url) if given.url else home
@@ -103,7 +103,7 @@ def load(arguments: Sequence[str], environment: Mapping[str, str], folder: Path 
     )
 
 
-def _spoken(environment: Mapping[str, str]) -> dict[str, str]:
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     names = {"url": "SERVICE_URL", "key_file": "SERVICE_KEY_FILE", "key": "SERVICE_KEY"}
     return {field: said for field, name in names.items() if (said := environment.get(name, "").strip())}
 
@@ -127,10 +127,10 @@ def _profile(folder: Path, name: str | None) -> _Origin:
     if name is not None and name not in profiles:
         known = f"it has {', '.join(sorted(profiles))}" if profiles else "it has none"
         raise BadSetting(f'{file}: no profile {name!r}; write [profiles.{name}] with url = "https://…" ({known})')
-    return _checked(_Origin(f"{file}, profile {name or DEFAULT}", profiles.get(name or DEFAULT, {})))
+    return _check(_Origin(f"{file}, profile {name or DEFAULT}", profiles.get(name or DEFAULT, {})))
 
 
-def _checked(profile: _Origin) -> _Origin:
+def _check(profile: _Origin) -> _Origin:
     said: Any = profile.said
     if not isinstance(said, dict):
         raise profile.fail(f'it must be a table, such as [profiles.{DEFAULT}] with url = "https://…"')

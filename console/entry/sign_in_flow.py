@@ -58,7 +58,7 @@ class SignInFlow:
             except SignedOut:
                 where = self._settings.key_from
                 raise Failure(f"The service does not know this tenant key{where and f' (from {where})'}.") from None
-        kept = await self._kept() if "kept" in ways else None
+        kept = await self._read_store() if "kept" in ways else None
         # Tokens for another tenant than the profile names would open the wrong door.
         if kept is None or self._settings.tenant not in (None, kept.tenant):
             return None
@@ -102,7 +102,7 @@ class SignInFlow:
     async def _tenant(self) -> str:
         if self._settings.tenant:
             return self._settings.tenant
-        if kept := await self._kept():
+        if kept := await self._read_store():
             return kept.tenant
         if not self._settings.key:
             return ""
@@ -114,7 +114,7 @@ class SignInFlow:
         finally:
             self._client.credential = None
 
-    async def _kept(self) -> Tokens | None:
+    async def _read_store(self) -> Tokens | None:
         # A keyring may ask the person first.
         return await asyncio.to_thread(self._store.read)
 

@@ -14,10 +14,10 @@ from console.orders.results import results
 from console.rules.rule_terms import Names
 from console.texts.amounts import UNLIMITED, coins, whole
 from console.texts.chains import chain_name, native_coin
-from console.texts.fields import indented
+from console.texts.fields import indent
 from console.texts.lines import Heading, Line, Tone
 from console.texts.moments import clock, moment, span
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import PolicyRule
 from console.wire.shapes_intents import Intent
 
@@ -61,12 +61,12 @@ def type_of(intent: Intent) -> str:
         return {"transfer": "Transfer", "send_calls": "Batch of calls"}.get(
             str(intent.payload.get("action")), TYPES["wallet_action"]
         )
-    return TYPES.get(intent.intent_type, clipped(intent.intent_type, 40))
+    return TYPES.get(intent.intent_type, clip(intent.intent_type, 40))
 
 
 def state_of(intent: Intent) -> tuple[str, Tone | None]:
     """Tell in a word how far an intent has come."""
-    return STATES.get(intent.status, (clipped(intent.status, 20), "warn"))
+    return STATES.get(intent.status, (clip(intent.status, 20), "warn"))
 
 
 def proposer_of(intent: Intent) -> str:
@@ -86,7 +86,7 @@ def in_full(
         Line(f"proposed  {clock(moment(intent.created_at))} by {proposer_of(intent)}"),
     ]
     if intent.created_by_display_name:
-        lines.append(Line(f"          who calls themselves {clipped(intent.created_by_display_name, 200)}", "quiet"))
+        lines.append(Line(f"          who calls themselves {clip(intent.created_by_display_name, 200)}", "quiet"))
     if intent.authorized_at:
         lines.append(Line(f"yes       {clock(moment(intent.authorized_at))} by person {intent.authorized_by}"))
     if (end := moment(intent.expires_at)) is not None and intent.status in OPEN:
@@ -100,7 +100,7 @@ def in_full(
         lines += [Line(""), Heading("When it was proposed the rules said")]
         lines += results(intent.policy_results, refused=False)
     if intent.reason:
-        lines += [Line(""), Line(f"Said: {clipped(intent.reason, 1_000)}")]
+        lines += [Line(""), Line(f"Said: {clip(intent.reason, 1_000)}")]
     if intent.execution_result is not None:
         lines += [Line(""), Heading("What came of it"), *_result(intent.execution_result)]
     return [*lines, Line(""), Line(f"intent    {intent.id}", "quiet"), Line(f"digest    {intent.digest}", "quiet")]
@@ -111,7 +111,7 @@ def _does(intent: Intent, rules: Sequence[PolicyRule] | None, names: Names) -> l
     if intent.intent_type in POLICY:
         change = rule_changes(intent.intent_type, payload, rules, names)
         # Where there is nothing to compare with, the change stands there as it was sent.
-        return change if rules is not None else [*change, *(Line(one) for one in indented(payload))]
+        return change if rules is not None else [*change, *(Line(one) for one in indent(payload))]
     if isinstance(calls := payload.get("calls"), list):
         chain = payload.get("chainId")
         lines = [Line(f"{len(calls)} transactions on {_chain(chain)}, one for each call, in this order.")]
@@ -123,7 +123,7 @@ def _does(intent: Intent, rules: Sequence[PolicyRule] | None, names: Names) -> l
     if intent.intent_type == "transfer" or payload.get("action") == "transfer":
         lines = _payment(payload, payload.get("chainId"), names)
         return [Line(f"on {_chain(payload.get('chainId'))}"), *lines]
-    return [Line(one) for one in indented(payload)]
+    return [Line(one) for one in indent(payload)]
 
 
 def _payment(payload: Mapping[str, Any], chain: object, names: Names) -> list[Line]:
@@ -136,7 +136,7 @@ def _payment(payload: Mapping[str, Any], chain: object, names: Names) -> list[Li
     is_call = isinstance(data, str) and len(data) > len("0x")
     lines = []
     if whole(amount) is None and not (amount is None and is_call):
-        lines.append(Line(f"{_IN}The amount cannot be read: {clipped(str(amount), 90)}", "bad"))
+        lines.append(Line(f"{_IN}The amount cannot be read: {clip(str(amount), 90)}", "bad"))
     elif token not in (None, "native"):
         lines.append(Line(f"{_IN}{whole(amount) or 0:,} smallest units of the token"))
         lines.append(Line(f"{_IN}token  {names.address(str(token))}"))
@@ -162,24 +162,24 @@ def _permission(data: str) -> list[Line]:
 
 def _rest(payload: Mapping[str, Any], known: set[str]) -> list[Line]:
     rest = {name: value for name, value in payload.items() if name not in known and value is not None}
-    return [Line(_IN + one) for one in indented(rest)] if rest else []
+    return [Line(_IN + one) for one in indent(rest)] if rest else []
 
 
 def _chain(chain: object) -> str:
-    return chain_name(chain) if isinstance(chain, int) else clipped(str(chain), 40)
+    return chain_name(chain) if isinstance(chain, int) else clip(str(chain), 40)
 
 
 def _result(result: Mapping[str, Any]) -> list[Line]:
     lines = []
     if isinstance(code := result.get("code"), str):
         why = _WHY.get(code, str(result.get("message") or code))
-        lines.append(Line(f"It failed: {clipped(why, 500)} ({clipped(code, 60)}).", "bad"))
+        lines.append(Line(f"It failed: {clip(why, 500)} ({clip(code, 60)}).", "bad"))
     transactions = result.get("transactions")
     for one in transactions if isinstance(transactions, list) else [result]:
         if isinstance(one, dict) and isinstance(one.get("txId"), str):
             word, tone = state(str(one.get("status")))
-            lines.append(Line(f"{word}  transaction {clipped(one['txId'], 60)}", tone))
+            lines.append(Line(f"{word}  transaction {clip(one['txId'], 60)}", tone))
             if one.get("txHash"):
-                lines.append(Line(f"{_IN}{clipped(str(one['txHash']), 128)}", "quiet"))
+                lines.append(Line(f"{_IN}{clip(str(one['txHash']), 128)}", "quiet"))
     rest = {n: v for n, v in result.items() if n not in {"code", "message", "transactions", "txId", "txHash", "status"}}
-    return lines + [Line(one) for one in (indented(rest) if rest else [])]
+    return lines + [Line(one) for one in (indent(rest) if rest else [])]

@@ -20,13 +20,13 @@ def changed_set(kind: str, payload: dict[str, Any], now: Sequence[PolicyRule]) -
                 left = [rule for rule in now if rule.id != payload["ruleId"]]
                 return left if len(left) < len(now) else None
             case "policy_rule_update":
-                return _updated(payload, now)
+                return _update(payload, now)
     except (KeyError, TypeError, AttributeError, ValueError, msgspec.ValidationError):
         return None
     return None
 
 
-def _updated(payload: dict[str, Any], now: Sequence[PolicyRule]) -> list[PolicyRule] | None:
+def _update(payload: dict[str, Any], now: Sequence[PolicyRule]) -> list[PolicyRule] | None:
     name, found, after = payload["ruleId"], False, list[PolicyRule]()
     for rule in now:
         if rule.id != name:
@@ -36,11 +36,11 @@ def _updated(payload: dict[str, Any], now: Sequence[PolicyRule]) -> list[PolicyR
         if payload.get("rule") is not None:
             after.append(msgspec.structs.replace(_rule(payload["rule"]), id=name))
         else:
-            after.append(_patched(rule, payload["patch"]))
+            after.append(_patch(rule, payload["patch"]))
     return after if found else None
 
 
-def _patched(rule: PolicyRule, patch: dict[str, Any]) -> PolicyRule:
+def _patch(rule: PolicyRule, patch: dict[str, Any]) -> PolicyRule:
     """The rule with what the patch says of it; of a config it says some fields and leaves the others."""
     enabled = patch.get("enabled")
     document = {**msgspec.to_builtins(rule), "config": {**rule.config, **(patch.get("config") or {})}}

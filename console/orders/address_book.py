@@ -5,7 +5,7 @@ import time
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from console.texts.amounts import quoted
+from console.texts.amounts import quote
 from console.wire.api_client import ApiClient
 from console.wire.credentials import Credential
 from console.wire.shapes import Agent, PolicyRule
@@ -54,7 +54,7 @@ class AddressBook:
     def names(self) -> dict[str, str]:
         """Addresses with whose they are."""
         return {
-            address: f"agent {quoted(agent.name)} ({agent.id}) of this tenant"
+            address: f"agent {quote(agent.name)} ({agent.id}) of this tenant"
             for address, agent in self._wallets.items()
         }
 
@@ -67,7 +67,7 @@ def book_of(client: ApiClient) -> AddressBook:
     return _books.setdefault(client, AddressBook())
 
 
-def listed(rules: list[PolicyRule]) -> dict[str, str]:
+def names_on_lists(rules: list[PolicyRule]) -> dict[str, str]:
     """Addresses on the lists of an agent's rules, with which list it is; an approved list only if the tenant set it."""
     found: dict[str, str] = {}
     for rule in rules:

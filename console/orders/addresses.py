@@ -10,7 +10,7 @@ _EVM: Final = re.compile(r"0[xX][0-9a-fA-F]{40}\Z")
 
 
 @lru_cache(maxsize=4096)
-def spelled(address: str) -> str:
+def checksum_address(address: str) -> str:
     """An EVM address with its checksum, whatever its case; anything else as it is."""
     if not _EVM.match(address):
         return address

@@ -4,11 +4,11 @@ from typing import Final
 
 from console.orders.order import Known, Order
 from console.orders.parties import SIGNED, same, token_of
-from console.orders.phrases import nft_number, unlimited
-from console.texts.amounts import amount_of, quoted, whole
+from console.orders.phrases import is_unlimited, nft_number
+from console.texts.amounts import amount_of, quote, whole
 from console.texts.lines import Line
 from console.texts.moments import clock, moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import Effect, Transaction
 
 _SHOWN: Final = 5
@@ -37,7 +37,7 @@ def before(order: Order, known: Known) -> list[Line]:
     if known.past is None:
         return [Line("The history with this destination is unknown.", "warn")]
     said: list[Line] = []
-    if not any(earlier.status in SIGNED and _moved(earlier) for earlier in known.past):
+    if not any(earlier.status in SIGNED and _moves(earlier) for earlier in known.past):
         looked = "" if known.past_complete else " in the orders searched, which are not all"
         said.append(Line(f"Never paid before{looked}.", "warn"))
     said += [Line(_line(earlier, order, known)) for earlier in known.past[:_SHOWN]]
@@ -46,7 +46,7 @@ def before(order: Order, known: Known) -> list[Line]:
     return said
 
 
-def _moved(earlier: Transaction) -> bool:
+def _moves(earlier: Transaction) -> bool:
     """Tell whether it did more than send nothing or take something back."""
     return not earlier.effects or any(
         one.unlimited or (whole(one.amount) or 0) > 0 for one in earlier.effects if one.kind != "fee"
@@ -56,7 +56,7 @@ def _moved(earlier: Transaction) -> bool:
 def _line(earlier: Transaction, order: Order, known: Known) -> str:
     parties = [effect.spender or effect.to for effect in order.effects]
     met = [one for one in earlier.effects if any(same(one.spender or one.to, party) for party in parties)]
-    came_to, form = _CAME_TO.get(earlier.status, (clipped(earlier.status, 40), "would do"))
+    came_to, form = _CAME_TO.get(earlier.status, (clip(earlier.status, 40), "would do"))
     did = [_did(effect, earlier, known) for effect in met[:3]] or [("call", "it")]
     return f"{clock(moment(earlier.created_at))}  {came_to}: " + ", ".join(
         f"{_FORMS[verb][form]} {it}" for verb, it in did
@@ -65,7 +65,7 @@ def _line(earlier: Transaction, order: Order, known: Known) -> str:
 
 def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:
     match effect.kind:
-        case "approval" if unlimited(effect):
+        case "approval" if is_unlimited(effect):
             return "let", "it spend UNLIMITED amounts"
         case "transfer" | "approval" if effect.asset:
             number = nft_number(effect)
@@ -82,4 +82,4 @@ def _did(effect: Effect, earlier: Transaction, known: Known) -> tuple[str, str]:
         case "call":
             return "call", "it"
         case kind:
-            return "do", f"something this console does not know ({quoted(kind, 24)})"
+            return "do", f"something this console does not know ({quote(kind, 24)})"

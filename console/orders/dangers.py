@@ -6,7 +6,7 @@ from typing import Final
 from console.orders.message_in_words import is_message, message_dangers
 from console.orders.order import Known, Order
 from console.orders.parties import as_far
-from console.orders.phrases import unlimited
+from console.orders.phrases import is_unlimited
 from console.orders.psbt_in_words import psbt_in_words
 from console.orders.words import never_paid
 from console.texts.lines import Line
@@ -15,7 +15,7 @@ from console.texts.lines import Line
 _SIGN: Final = "! "
 
 
-def warned(lines: Sequence[Line]) -> bool:
+def warns(lines: Sequence[Line]) -> bool:
     """Tell whether a danger is among the lines that somebody reads before deciding."""
     return any(said.tone == "bad" or said.text.startswith(_SIGN) for said in lines)
 
@@ -25,7 +25,7 @@ def dangers(order: Order, known: Known) -> list[Line]:
     if is_message(order):
         return [*message_dangers(order, known), *([Line(f"! {known.doubt}", "warn")] if known.doubt else [])]
     said = []
-    if any(unlimited(effect) for effect in order.effects):
+    if any(is_unlimited(effect) for effect in order.effects):
         said.append(Line("! UNLIMITED: the spender can take the whole balance, now and later.", "bad"))
     if any(effect.unknown for effect in order.effects):
         said.append(Line("! Typed data of an unknown kind: read all of it.", "bad"))

@@ -2,18 +2,18 @@
 
 from typing import Final
 
-from console.orders.addresses import spelled
+from console.orders.addresses import checksum_address
 from console.orders.document import document_lines
 from console.orders.message_in_words import KINDS as MESSAGES
 from console.orders.message_in_words import message_lines
 from console.orders.order import Known, Order
 from console.orders.psbt_in_words import network_of, psbt_details
 from console.orders.solana_message import Instruction, instructions
-from console.texts.amounts import quoted, whole
+from console.texts.amounts import quote, whole
 from console.texts.chains import BitcoinNetwork, chain_name
 from console.texts.lines import Line
 from console.texts.moments import clock, moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 _RAW: Final = 600
 _VALUE: Final = 200
@@ -49,7 +49,7 @@ def details(order: Order, known: Known) -> list[Line]:
         ("digest", order.digest),
         ("kind", order.kind),
         ("chain", _chain(order, known)),
-        ("to", order.to_address and spelled(order.to_address)),
+        ("to", order.to_address and checksum_address(order.to_address)),
         ("value", _value(order)),
         ("asked for", clock(moment(order.asked_at))),
         ("nonce", None if transaction is None or transaction.nonce is None else str(transaction.nonce)),
@@ -59,7 +59,7 @@ def details(order: Order, known: Known) -> list[Line]:
             None if transaction is None else "yes" if transaction.broadcast else "no: the agent broadcasts it",
         ),
     ]
-    said = [Line(f"{name:<13}{clipped(value, _VALUE)}") for name, value in named if value]
+    said = [Line(f"{name:<13}{clip(value, _VALUE)}") for name, value in named if value]
     return said + data_lines(order.kind, known.data, network_of(order, known))
 
 
@@ -71,10 +71,10 @@ def data_lines(kind: str, data: object, network: BitcoinNetwork | None = None) -
         return message_lines(data)
     if isinstance(data, str):
         if kind == "evm":
-            return [Line(_call(data)), Line(f"  {clipped(data, _RAW)}", "quiet")]
+            return [Line(_call(data)), Line(f"  {clip(data, _RAW)}", "quiet")]
         name = "Solana message (base64)" if kind == "solana" else "PSBT (base64)" if kind == "bitcoin" else "data"
         called = _instructions(data) if kind == "solana" else psbt_details(data, network) if kind == "bitcoin" else []
-        return [*called, Line(f"{name}, {len(data):,} characters:"), Line(f"  {clipped(data, _RAW)}", "quiet")]
+        return [*called, Line(f"{name}, {len(data):,} characters:"), Line(f"  {clip(data, _RAW)}", "quiet")]
     return document_lines(data)
 
 
@@ -109,7 +109,7 @@ def _instructions(data: str) -> list[Line]:
 
 def _instruction(number: int, one: Instruction) -> Line:
     if one.memo is not None:
-        return Line(f"  {number}. {one.program}: {quoted(one.memo, _VALUE)}")
+        return Line(f"  {number}. {one.program}: {quote(one.memo, _VALUE)}")
     if not one.known:
         return Line(f"  {number}. {one.program}: {one.name or 'a program unknown to this console'}", "warn")
     return Line(f"  {number}. {one.program}: {one.name}")

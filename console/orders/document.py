@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, Final
 
-from console.orders.addresses import spelled
-from console.texts.amounts import quoted
-from console.texts.fields import counted
+from console.orders.addresses import checksum_address
+from console.texts.amounts import quote
+from console.texts.fields import pluralize
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 # Those of the signing libraries and of the API, and those of wallets.
 _MESSAGE: Final = ("value", "message")
@@ -33,13 +33,13 @@ _Field = tuple[int, str, Any]
 def document_lines(data: object) -> list[Line]:
     """All of it as far as it is no longer than a few screens, and of each part how much is not shown."""
     if not isinstance(data, dict):
-        return [*_shown(_walked("document", data, 0), _MESSAGE_LINES), *_as_list(unread(data))]
+        return [*_head(_walk("document", data, 0), _MESSAGE_LINES), *_as_list(unread(data))]
     named = {str(name): value for name, value in data.items()}
     others = [name for name in named if name not in (*_HEAD, *_MESSAGE, _TYPES)]
     return [
         Line("document:" if named else "document: nothing"),
         *_part(named, _HEAD, _HEAD_LINES),
-        *_shown(_fields(named, _MESSAGE), _MESSAGE_LINES),
+        *_head(_fields(named, _MESSAGE), _MESSAGE_LINES),
         *_as_list(unread(data)),
         *_part(named, others, _OTHER_LINES),
         *_part(named, (_TYPES,), _TYPES_LINES),
@@ -50,52 +50,52 @@ def unread(data: object) -> Line | None:
     """Warn of the part of its message that the details do not show; None where they show it whole."""
     if data is None or isinstance(data, str):
         return None
-    walk = _fields(data, _MESSAGE) if isinstance(data, dict) else _walked("document", data, 0)
+    walk = _fields(data, _MESSAGE) if isinstance(data, dict) else _walk("document", data, 0)
     cut = sum(not _line(*field)[1] for field in islice(walk, _MESSAGE_LINES))
-    left = _left(walk)
+    left = _rest(walk)
     if not left and not cut:
         return None
     parts = [f"{left} left out"] if left else []
-    parts += [f"{counted(cut, 'line', 'lines')} cut short"] if cut else []
+    parts += [f"{pluralize(cut, 'line', 'lines')} cut short"] if cut else []
     return Line(f"Not all of the message is shown in the details: {', '.join(parts)}.", "bad")
 
 
 def _part(named: dict[str, Any], names: Iterable[str], most: int) -> list[Line]:
     walk = _fields(named, names)
-    said = _shown(walk, most)
-    left = _left(walk)
+    said = _head(walk, most)
+    left = _rest(walk)
     return [*said, Line(f"  …and {left} more, not shown here.", "warn")] if left else said
 
 
-def _shown(walk: Iterator[_Field], most: int) -> list[Line]:
+def _head(walk: Iterator[_Field], most: int) -> list[Line]:
     return [Line(_line(*field)[0]) for field in islice(walk, most)]
 
 
-def _left(walk: Iterator[_Field]) -> str:
+def _rest(walk: Iterator[_Field]) -> str:
     left = sum(1 for _ in islice(walk, _COUNTED))
-    return f"at least {left:,} lines" if left == _COUNTED else counted(left, "line", "lines") if left else ""
+    return f"at least {left:,} lines" if left == _COUNTED else pluralize(left, "line", "lines") if left else ""
 
 
 def _fields(named: dict[Any, Any], names: Iterable[str]) -> Iterator[_Field]:
-    return chain.from_iterable(_walked(name, named[name], 1) for name in names if name in named)
+    return chain.from_iterable(_walk(name, named[name], 1) for name in names if name in named)
 
 
-def _walked(name: str, value: Any, depth: int) -> Iterator[_Field]:
+def _walk(name: str, value: Any, depth: int) -> Iterator[_Field]:
     """One after the other all that stands in it, each of which makes a line."""
     yield depth, name, value
     if isinstance(value, dict | list) and depth < _MOST_DEPTH:
         for key, one in value.items() if isinstance(value, dict) else enumerate(value, 1):
-            yield from _walked(str(key), one, depth + 1)
+            yield from _walk(str(key), one, depth + 1)
 
 
 def _line(depth: int, name: str, value: Any) -> tuple[str, bool]:
     """Its line, and whether that shows it whole; names and values are its author's, so each is quoted and clipped."""
-    shown = name if name.isidentifier() and len(name) <= _NAME else quoted(name, _NAME)
+    shown = name if name.isidentifier() and len(name) <= _NAME else quote(name, _NAME)
     begin = f"{'  ' * depth}{shown}:"
     if isinstance(value, dict | list) and depth < _MOST_DEPTH:
         return (begin if value else f"{begin} nothing"), len(name) <= _NAME
-    text = spelled(value) if isinstance(value, str) else str(value)
-    inner = quoted(text, _VALUE) if isinstance(value, str) else clipped(text, _VALUE)
+    text = checksum_address(value) if isinstance(value, str) else str(value)
+    inner = quote(text, _VALUE) if isinstance(value, str) else clip(text, _VALUE)
     return f"{begin} {inner}", len(name) <= _NAME and len(text) <= _VALUE
 
 

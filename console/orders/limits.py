@@ -3,12 +3,12 @@
 from typing import Final
 
 from console.orders.order import Known, Order
-from console.orders.phrases import unlimited
+from console.orders.phrases import is_unlimited
 from console.texts.amounts import amount_of, coins, in_coins, whole
 from console.texts.bars import bar, percent
 from console.texts.chains import EVM, coin_chain, native_coin
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import Budget, Effect
 
 _NATIVE: Final = "evm:native"
@@ -49,11 +49,11 @@ def _others(budgets: list[Budget], order: Order) -> str:
     return "Other limits of this agent are for other kinds of chains."
 
 
-def added(order: Order, asset: str) -> int:
+def usage(order: Order, asset: str) -> int:
     """Sum what the order counts against limits of an asset: what it sends, lets others spend and gives away."""
     chain = coin_chain(asset)
     if chain is not None:
-        return added(order, _NATIVE) if chain == order.chain_id else 0
+        return usage(order, _NATIVE) if chain == order.chain_id else 0
     rent = asset == _RENT
     counted = [one for one in order.effects if one.asset == (_LAMPORTS if rent else asset) and _counts(one)]
     return sum(whole(one.amount) or 0 for one in counted if not rent or (one.label or "").startswith("rent"))
@@ -61,14 +61,14 @@ def added(order: Order, asset: str) -> int:
 
 def _limit(budget: Budget, order: Order, known: Known) -> list[Line]:
     spent, limit = whole(budget.spent), whole(budget.limit)
-    window = _WINDOWS.get(budget.window, clipped(budget.window, 24))
+    window = _WINDOWS.get(budget.window, clip(budget.window, 24))
     if spent is None or limit is None:
         return [Line(f"A limit over {window} that cannot be parsed.", "warn")]
     # Once it is signed the order is in what was spent, so nothing is added any more.
-    adds = added(order, budget.asset) if order.status in ("", "pending", "pending_approval") else 0
+    adds = usage(order, budget.asset) if order.status in ("", "pending", "pending_approval") else 0
     after = spent + adds
 
-    def shown(amount: int) -> str:
+    def show(amount: int) -> str:
         if budget.asset == _NATIVE:
             return coins(str(amount), EVM)
         return amount_of(str(amount), budget.asset, order.chain_id, known.tokens.get(budget.asset))
@@ -77,13 +77,13 @@ def _limit(budget: Budget, order: Order, known: Known) -> list[Line]:
     head = f"{bar(spent, limit, adds=adds)} {percent(after, limit)} of the limit over {window}"
     short = f": OVER THE LIMIT by {_short(after - limit, budget, order)}" if over else ""
     said = [Line(head + short, "bad" if over else None)]
-    said.append(Line(f"  spent {shown(spent)}", "quiet"))
+    said.append(Line(f"  spent {show(spent)}", "quiet"))
     if adds:
-        said.append(Line(f"  with this order {shown(after)}"))
-    elif any(effect.asset == budget.asset and unlimited(effect) for effect in order.effects):
+        said.append(Line(f"  with this order {show(after)}"))
+    elif any(effect.asset == budget.asset and is_unlimited(effect) for effect in order.effects):
         said.append(Line("  this order allows UNLIMITED spending, which no limit covers", "bad"))
     together = ", of all EVM chains together" if budget.asset == _NATIVE else ""
-    said.append(Line(f"  limit {shown(limit)}{together}", "quiet"))
+    said.append(Line(f"  limit {show(limit)}{together}", "quiet"))
     return said
 
 
@@ -94,5 +94,5 @@ def _short(amount: int, budget: Budget, order: Order) -> str:
 
 def _counts(effect: Effect) -> bool:
     if effect.kind == "approval":
-        return not unlimited(effect)
+        return not is_unlimited(effect)
     return effect.kind == "transfer" or (effect.kind == "fee" and effect.to is not None) or effect.asset == "bitcoin"

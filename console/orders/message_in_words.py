@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from console.orders.order import Known, Order
-from console.texts.amounts import quoted
-from console.texts.fields import counted
+from console.texts.amounts import quote
+from console.texts.fields import pluralize
 from console.texts.lines import Line
-from console.texts.plain import clipped, plain
+from console.texts.plain import clip, plain
 
 KINDS: Final = frozenset({"evm_message", "solana_message"})
 _SIGN_IN: Final = "sign-in: "
@@ -51,7 +51,7 @@ def is_message(order: Order) -> bool:
 def site_of(order: Order) -> str | None:
     """Return the domain of a sign-in message; None for any other message."""
     label = next((effect.label for effect in order.effects if effect.label), None) or ""
-    return clipped(label.removeprefix(_SIGN_IN), _DOMAIN) if label.startswith(_SIGN_IN) else None
+    return clip(label.removeprefix(_SIGN_IN), _DOMAIN) if label.startswith(_SIGN_IN) else None
 
 
 def chain_said(order: Order, data: object) -> str | None:
@@ -64,7 +64,7 @@ def message_in_words(order: Order, known: Known) -> list[Line]:
     site, text = site_of(order), text_of(known.data)
     said = [Line("Signs a message: anyone who holds the signature may use it for whatever it is good for.", "warn")]
     if site is not None:
-        said = [Line(f"Signs in as this wallet to {quoted(site, _DOMAIN)}.", "warn")]
+        said = [Line(f"Signs in as this wallet to {quote(site, _DOMAIN)}.", "warn")]
         said += _sign_in(text)
     if text is None:
         return [*said, *_bytes(known.data)]
@@ -76,12 +76,12 @@ def message_dangers(order: Order, known: Known) -> list[Line]:
     site, text = site_of(order), text_of(known.data)
     if site is None:
         return _dangers_of_text(order, known, text)
-    said = [Line(f"! Signing in as this wallet to {quoted(site, _DOMAIN)}.", "bad")]
+    said = [Line(f"! Signing in as this wallet to {quote(site, _DOMAIN)}.", "bad")]
     if "xn--" in site.lower():
         said.append(Line("! The site's name is punycode (xn--): a browser may show it like another name.", "bad"))
     host = _HOST.match(_fields(text).get("URI", "")) if text is not None else None
     if host is not None and host[1].lower() != site.lower():
-        said.append(Line(f"! Its URI is of another site: {quoted(host[1], _DOMAIN)}.", "bad"))
+        said.append(Line(f"! Its URI is of another site: {quote(host[1], _DOMAIN)}.", "bad"))
     if text is not None and "urn:recap:" in text.lower():
         said.append(Line("! It gives others a capability (urn:recap).", "bad"))
     return said
@@ -106,7 +106,7 @@ def message_title(order: Order) -> str:
     """The order in a few words, for a list."""
     site = site_of(order)
     if site is not None:
-        return f"Signs in to {quoted(site, 40)}"
+        return f"Signs in to {quote(site, 40)}"
     return "Signs bytes that are no plain text" if _is_bare(order) else "Signs a message"
 
 
@@ -147,8 +147,8 @@ def _sign_in(text: str | None) -> list[Line]:
     if text is None:
         return []
     found, lines = _fields(text), text.split(_LINE_END)[_STATEMENT_LINE:][:1]
-    said = [Line(f"  statement: {quoted(one, _VALUE)}") for one in lines if not _NO_STATEMENT.match(one)]
-    said += [Line(f"  {word}: {quoted(found[name], _VALUE)}") for name, word in _FIELDS.items() if name in found]
+    said = [Line(f"  statement: {quote(one, _VALUE)}") for one in lines if not _NO_STATEMENT.match(one)]
+    said += [Line(f"  {word}: {quote(found[name], _VALUE)}") for name, word in _FIELDS.items() if name in found]
     return said if "Expiration Time" in found else [*said, Line("  it names no end", "warn")]
 
 
@@ -160,7 +160,7 @@ def _text(text: str, most: int) -> list[Line]:
             said.append(Line(f"  | {piece[: left * _WIDTH]}"))
         left -= -(-len(piece) // _WIDTH)
     if left < 0:
-        said.append(Line(f"Not all of the message is shown here: {counted(-left, 'line', 'lines')} more.", "bad"))
+        said.append(Line(f"Not all of the message is shown here: {pluralize(-left, 'line', 'lines')} more.", "bad"))
     return said
 
 
@@ -168,4 +168,4 @@ def _bytes(data: object) -> list[Line]:
     raw = _raw(data) if isinstance(data, dict) else None
     if raw is None:
         return [Line("The message is not known here.", "bad")]
-    return [Line(f"Bytes that are no text, {len(raw):,} of them:", "bad"), Line(f"  {clipped(raw.hex(), _BYTES)}")]
+    return [Line(f"Bytes that are no text, {len(raw):,} of them:", "bad"), Line(f"  {clip(raw.hex(), _BYTES)}")]

@@ -7,17 +7,17 @@ from console.orders.parties import brief, token_of
 from console.orders.phrases import (
     beside,
     document,
+    is_unlimited,
     lowers,
     nft_number,
     raises,
     takes_back,
-    unlimited,
     with_own,
     writes_data,
 )
-from console.texts.amounts import human, quoted, short_amount, told_decimals, whole
+from console.texts.amounts import human, quote, short_amount, told_decimals, whole
 from console.texts.chains import native_coin
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import Effect
 
 # Whether a call adds to an approval, or lowers it: yes, no, not known.
@@ -26,7 +26,7 @@ _OWN: Final = {"revoke on": "Takes back who may spend from", "close": "Closes"}
 _LESS: Final = {True: "Lowers", False: "Takes back", None: "Lowers or takes back"}
 
 
-def labelled(effect: Effect, order: Order, known: Known) -> str:
+def label(effect: Effect, order: Order, known: Known) -> str:
     """Describe an effect on one line."""
     if (done := with_own(effect, order)) is not None:
         return f"{_OWN[done[0]]} token account {brief(done[1])}"
@@ -36,7 +36,7 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
             return "Writes data into the chain"
         case "transfer":
             return f"Sends {_brief_amount(effect, order, known)} to {whom}"
-        case "approval" if unlimited(effect):
+        case "approval" if is_unlimited(effect):
             return f"UNLIMITED approval of {_brief_asset(effect)} for {whom}"
         case "approval" if whole(effect.amount) == 0:
             return _brief_end(effect, order, known)
@@ -47,7 +47,7 @@ def labelled(effect: Effect, order: Order, known: Known) -> str:
         case "unread" | "opaque":
             return _brief_unread(effect, order, whom)
         case kind:
-            return f"Calls {whom}" if kind == "call" else f"Unknown effect {quoted(kind, 24)} for {whom}"
+            return f"Calls {whom}" if kind == "call" else f"Unknown effect {quote(kind, 24)} for {whom}"
 
 
 def _brief_unread(effect: Effect, order: Order, whom: str) -> str:
@@ -55,11 +55,11 @@ def _brief_unread(effect: Effect, order: Order, whom: str) -> str:
     if order.kind == "bitcoin":
         return "Pays together with others"
     if effect.unknown:
-        return f"Unknown typed data: {quoted(effect.label or '', 24)}"
+        return f"Unknown typed data: {quote(effect.label or '', 24)}"
     if (what := beside(effect)) is not None:
         return what
     label = document(effect)
-    return f"Cannot be decoded: document {quoted(label, 24)}" if label else f"Cannot be decoded: call of {whom}"
+    return f"Cannot be decoded: document {quote(label, 24)}" if label else f"Cannot be decoded: call of {whom}"
 
 
 def _brief_end(effect: Effect, order: Order, known: Known) -> str:
@@ -85,7 +85,7 @@ def _brief_amount(effect: Effect, order: Order, known: Known) -> str:
         amounts = (human(amount, coin.decimals), coin.symbol), (f"{amount:,}", coin.smallest)
         return min((f"{short_amount(shown)} {unit}" for shown, unit in amounts), key=len)
     if number := nft_number(effect):
-        return f"NFT {clipped(number, 12)} of {_brief_asset(effect)}"
+        return f"NFT {clip(number, 12)} of {_brief_asset(effect)}"
     decimals = told_decimals(known.tokens.get(effect.asset or ""))
     raw = f"{short_amount(f'{amount:,}')} raw units"
     shown = raw if decimals is None else short_amount(human(amount, decimals))

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from console.orders.address_book import book_of, listed, self_listed
+from console.orders.address_book import book_of, names_on_lists, self_listed
 from console.orders.order import Known, Order
 from console.orders.parties import meets, token_of
 from console.wire.api_client import ApiClient
@@ -26,11 +26,11 @@ async def fetch_context(client: ApiClient, order: Order) -> Known:
     """Ask for all of it at once; what cannot be had is left out and said in `trouble`. Raises SignedOut and Away."""
     book = book_of(client)
     answers = await asyncio.gather(
-        _asked(book.read, client),
-        _asked(client.get, f"/dashboard/{order.agent_id}", Dashboard),
-        _asked(_transaction, client, order),
-        _asked(_tokens, client, order),
-        _asked(_past, client, order),
+        _ask(book.read, client),
+        _ask(client.get, f"/dashboard/{order.agent_id}", Dashboard),
+        _ask(_transaction, client, order),
+        _ask(_tokens, client, order),
+        _ask(_past, client, order),
     )
     failures = [answer for answer in answers if isinstance(answer, Failure)]
     for failure in failures:
@@ -43,7 +43,7 @@ async def fetch_context(client: ApiClient, order: Order) -> Known:
     names, dashboard, transaction, tokens, past = answers
     lacking = [what for what, answer in zip(_WHAT, answers, strict=True) if isinstance(answer, Failure)]
     rules = dashboard.policies if isinstance(dashboard, Dashboard) else []
-    lists = listed(rules)
+    lists = names_on_lists(rules)
     own = {} if isinstance(names, Failure) else book.names()
     agent = book.agent(order.agent_id)
     known_names = not isinstance(names, Failure) and book.complete and isinstance(dashboard, Dashboard)
@@ -70,7 +70,7 @@ _TOLD: Final = (Dashboard, Transaction, TransactionPage)
 _WHAT: Final = ("the names of addresses", "limits and lists", "the order's data", "tokens", "the past")
 
 
-async def _asked(question: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+async def _ask(question: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
     """The answer, or the failure itself; the question is not even begun if nobody waits for it any more."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):

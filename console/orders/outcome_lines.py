@@ -3,10 +3,10 @@
 from typing import Final
 
 from console.orders.parties import IN
-from console.texts.amounts import quoted
+from console.texts.amounts import quote
 from console.texts.lines import Line, Tone
 from console.texts.moments import clock, moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import Transaction
 
 STATES: Final[dict[str, tuple[str, Tone | None]]] = {
@@ -34,7 +34,7 @@ _MORE: Final = {
 
 def state(status: str, detail: str | None = None) -> tuple[str, Tone | None]:
     """A status in a word, with its tone; `detail` is what the API adds to it."""
-    word, tone = STATES.get(status, (clipped(status, 40), "warn"))
+    word, tone = STATES.get(status, (clip(status, 40), "warn"))
     return (_REJECTED[detail][0] if status == "rejected" and detail in _REJECTED else word), tone
 
 
@@ -46,13 +46,13 @@ def outcome_lines(transaction: Transaction) -> list[Line]:
         more = _REJECTED.get(detail or "", ("", more))[1]
     said = [Line(f"It {'was ' if transaction.status in _WAS else ''}{more}.", tone)]
     if detail is not None and detail not in ("", *_REJECTED):
-        said.append(Line(f"{IN}because: {clipped(detail, 300)}", tone))
+        said.append(Line(f"{IN}because: {clip(detail, 300)}", tone))
     if transaction.reason:
-        said.append(Line(f"{IN}because: {quoted(transaction.reason, 300)}", tone))
+        said.append(Line(f"{IN}because: {quote(transaction.reason, 300)}", tone))
     if transaction.tx_hash:
-        said += [Line("hash on the chain"), Line(IN + clipped(transaction.tx_hash, 128))]
+        said += [Line("hash on the chain"), Line(IN + clip(transaction.tx_hash, 128))]
     if transaction.replaces_tx_id:
-        said += [Line("replaces the transaction"), Line(IN + clipped(transaction.replaces_tx_id, 128))]
+        said += [Line("replaces the transaction"), Line(IN + clip(transaction.replaces_tx_id, 128))]
     times = (
         ("signed", transaction.signed_at),
         ("sent", transaction.broadcast_at),

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from console.orders.addresses import spelled
+from console.orders.addresses import checksum_address
 from console.orders.order import Known, Order
 from console.texts.amounts import whole
 from console.texts.lines import Line
-from console.texts.plain import clipped, short
+from console.texts.plain import clip, short
 from console.wire.shapes import Effect, Transaction
 
 # An order that got so far has moved something, or was able to.
@@ -45,7 +45,7 @@ def as_far(known: Known) -> str:
     return "" if known.past_complete else f", judging by the last {known.looked_through} {known.searched}"
 
 
-def paid(effect: Effect, known: Known) -> bool | None:
+def was_paid(effect: Effect, known: Known) -> bool | None:
     """Tell whether the agent has done the like with the same party before; None where that is not known.
 
     Having sent it nothing, taken something back, or let it spend where it is paid now, does not count: an attacker who
@@ -90,12 +90,12 @@ def token_of(asset: str | None) -> str | None:
 
 def brief(address: str | None) -> str:
     """An address for a list."""
-    return short(spelled(address)) if address else "an unnamed address"
+    return short(checksum_address(address)) if address else "an unnamed address"
 
 
 def spelling(address: str) -> str:
     """An address in full, with its checksum: other tools show it so, and one compares by eye."""
-    return clipped(spelled(address), _LONGEST_ADDRESS)
+    return clip(checksum_address(address), _LONGEST_ADDRESS)
 
 
 def gift(effect: Effect) -> bool:

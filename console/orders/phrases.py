@@ -4,11 +4,11 @@ import re
 from typing import Final
 
 from console.orders.order import Known, Order
-from console.orders.parties import IN, alike, gift, paid, parties, same, spelling, token_of
-from console.texts.amounts import UNLIMITED, amount_of, coins, quoted, self_called, tokens, told_decimals, whole
+from console.orders.parties import IN, alike, gift, parties, same, spelling, token_of, was_paid
+from console.texts.amounts import UNLIMITED, amount_of, coins, quote, self_called, tokens, told_decimals, whole
 from console.texts.chains import chain_name, native_coin
 from console.texts.lines import Line, Tone
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import Effect
 
 _NFT: Final = re.compile(r"token ([0-9]{1,78})\Z")
@@ -53,11 +53,11 @@ _OTHERS_PAY: Final = (
 def rank(effect: Effect, order: Order, known: Known) -> int:
     """Its place in the order of danger, the gravest first."""
     if effect.kind == "approval":
-        return 0 if unlimited(effect) else 5 if takes_back(effect, order, known) else 2
+        return 0 if is_unlimited(effect) else 5 if takes_back(effect, order, known) else 2
     if effect.kind == "fee":
         return 3 if gift(effect) else 6
     if effect.kind == "transfer":
-        return 3 if unlimited(effect) or paid(effect, known) is False else 4
+        return 3 if is_unlimited(effect) or was_paid(effect, known) is False else 4
     return 1
 
 
@@ -77,8 +77,8 @@ def phrase(effect: Effect, order: Order, known: Known) -> list[Line]:
         case "call":
             return [Line("Calls a contract:", "warn"), *parties(effect.to, order, known)]
         case kind:
-            much = "UNLIMITED: " if unlimited(effect) else ""
-            said = Line(f"{much}Does something this console does not know ({quoted(kind, 24)}):", "bad")
+            much = "UNLIMITED: " if is_unlimited(effect) else ""
+            said = Line(f"{much}Does something this console does not know ({quote(kind, 24)}):", "bad")
             return [said, *_amount_lines(effect, order, known), *parties(effect.to or effect.spender, order, known)]
 
 
@@ -99,7 +99,7 @@ def with_own(effect: Effect, order: Order) -> tuple[str, str] | None:
     return (done, account) if order.kind == "solana" and done in _OWN else None
 
 
-def unlimited(effect: Effect) -> bool:
+def is_unlimited(effect: Effect) -> bool:
     """Tell whether no amount bounds it."""
     return effect.unlimited or (whole(effect.amount) or 0) >= UNLIMITED
 
@@ -132,7 +132,7 @@ def nft_number(effect: Effect) -> str | None:
 
 
 def _transfer(effect: Effect, order: Order, known: Known) -> list[Line]:
-    tone: Tone | None = "bad" if unlimited(effect) else None
+    tone: Tone | None = "bad" if is_unlimited(effect) else None
     if writes_data(effect, order):
         return [Line("Writes data into the chain, where anyone can read it.")]
     to = parties(effect.to, order, known, never=_never(effect, known, "never paid"))
@@ -154,7 +154,7 @@ def _approval(effect: Effect, order: Order, known: Known) -> list[Line]:
     if takes_back(effect, order, known):
         return [_taken_back(order, known), *parties(effect.spender, order, known), *of]
     who = parties(effect.spender, order, known, never=_never(effect, known, "never allowed to spend"))
-    if unlimited(effect):
+    if is_unlimited(effect):
         much = "move EVERY NFT, UNLIMITED," if effect.label == _EVERY_NFT else "spend UNLIMITED amounts"
         return [Line(f"Lets this address {much} on the agent's behalf, now and later:", "bad"), *who, *of]
     who += _most_before(effect, order, known, "allowed to spend before")
@@ -208,7 +208,7 @@ def _unread(effect: Effect, order: Order, known: Known) -> list[Line]:
         said = [Line("Typed data of an unknown kind: it may move or hand over anything.", "bad")]
     label = document(effect)
     if label:
-        said.append(Line(f"{IN}a document that calls itself {quoted(label)}"))
+        said.append(Line(f"{IN}a document that calls itself {quote(label)}"))
     where = "It is for the contract" if label or order.kind == "typed_data" else "It calls"
     if effect.to is None:
         return [*said, Line(f"{IN}it names no contract", "warn")]
@@ -218,11 +218,11 @@ def _unread(effect: Effect, order: Order, known: Known) -> list[Line]:
 
 
 def _never(effect: Effect, known: Known, what: str) -> str:
-    return what if paid(effect, known) is False else ""
+    return what if was_paid(effect, known) is False else ""
 
 
 def _were_it_an_nft(effect: Effect, does: str) -> Line:
-    return Line(f"{IN}were it an NFT contract, this would {does} its number {clipped(effect.amount, 78)}", "warn")
+    return Line(f"{IN}were it an NFT contract, this would {does} its number {clip(effect.amount, 78)}", "warn")
 
 
 def _may_be_nft(effect: Effect, order: Order, known: Known, calls: tuple[str, ...]) -> bool:
@@ -248,14 +248,14 @@ def _is_call(calls: tuple[str, ...], order: Order, known: Known) -> bool | None:
 
 def _most_before(effect: Effect, order: Order, known: Known, what: str) -> list[Line]:
     """The most that the same party had of the same before, so that a first small payment speaks for no large one."""
-    if not effect.asset or nft_number(effect) or not paid(effect, known):
+    if not effect.asset or nft_number(effect) or not was_paid(effect, known):
         return []
     same_asset = [
         one for earlier, one in alike(effect, known) if one.asset == effect.asset and earlier.chain_id == order.chain_id
     ]
     if not same_asset:
         return [Line(f"{IN}{what}, but never in this coin or token", "warn")]
-    if any(unlimited(one) for one in same_asset):
+    if any(is_unlimited(one) for one in same_asset):
         return [Line(f"{IN}{what}, without limit")]
     most = str(max(whole(one.amount) or 0 for one in same_asset))
     return [

@@ -76,11 +76,11 @@ class Psbt:
 
 def taken_apart(text: object, network: str) -> Psbt | None:
     """A PSBT in base64, with the addresses of a network; None where it cannot be decoded."""
-    return _decoded(text, network) if isinstance(text, str) and len(text) <= _MOST_CHARACTERS else None
+    return _decode(text, network) if isinstance(text, str) and len(text) <= _MOST_CHARACTERS else None
 
 
 @lru_cache(maxsize=8)
-def _decoded(text: str, network: str) -> Psbt | None:
+def _decode(text: str, network: str) -> Psbt | None:
     try:
         raw = base64.b64decode(text, validate=True)
         # Spare bits would be a second spelling of the same bytes.
@@ -115,7 +115,7 @@ class _Bytes:
             raise ValueError("a length that could be shorter")
         return number
 
-    def sized(self) -> bytes:
+    def take_sized(self) -> bytes:
         return self.take(self.size())
 
     def end(self) -> None:
@@ -154,10 +154,10 @@ def _psbt(raw: _Bytes, network: str) -> Psbt:
 
 def _map(raw: _Bytes) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
-    while key := raw.sized():
+    while key := raw.take_sized():
         if key in found:
             raise ValueError("a field twice")
-        found[key] = raw.sized()
+        found[key] = raw.take_sized()
     return found
 
 
@@ -170,14 +170,14 @@ def _count(raw: _Bytes) -> int:
 
 def _unsigned_input(raw: _Bytes) -> tuple[bytes, int]:
     outpoint = raw.take(32), raw.number(4)
-    if raw.sized():
+    if raw.take_sized():
         raise ValueError("signed already")
     raw.take(4)
     return outpoint
 
 
 def _output(raw: _Bytes, network: str) -> Paid:
-    amount, script = raw.number(8), raw.sized()
+    amount, script = raw.number(8), raw.take_sized()
     return Paid(amount, script, address_of(script, network))
 
 
@@ -206,18 +206,18 @@ def _previous(content: bytes, wanted: int, network: str) -> tuple[bytes, Paid | 
     inputs = raw.size()
     for _ in range(inputs):
         raw.take(36)
-        raw.sized()
+        raw.take_sized()
         raw.take(4)
     coin = None
     for place in range(raw.size()):
-        amount, script = raw.number(8), raw.sized()
+        amount, script = raw.number(8), raw.take_sized()
         if place == wanted:
             coin = Paid(amount, script, address_of(script, network))
     end = raw.behind
     if has_witnesses:
         for _ in range(inputs):
             for _ in range(raw.size()):
-                raw.sized()
+                raw.take_sized()
     lock_time = raw.take(4)
     raw.end()
     plain = content[:4] + content[begin:end] + lock_time

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from console.orders.order import Known, Order
 from console.orders.psbt import Paid, Psbt, taken_apart
-from console.texts.amounts import coins, quoted, whole
+from console.texts.amounts import coins, quote, whole
 from console.texts.chains import BTC, BitcoinNetwork, bitcoin_network
-from console.texts.fields import counted
+from console.texts.fields import pluralize
 from console.texts.lines import Line
 from console.texts.plain import plain
 from console.wire.shapes import Effect
@@ -49,7 +49,7 @@ def agrees(fields: Mapping[str, Any], effects: Sequence[Effect]) -> bool:
 def differences(psbt: Psbt, effects: Sequence[Effect]) -> list[str]:
     """List claims of effects that the bytes do not keep; outputs that no effect names are change, or claimed to be."""
     said = [
-        f"it has no output of {coins(amount, BTC)} to {quoted(to or 'data', 100)}"
+        f"it has no output of {coins(amount, BTC)} to {quote(to or 'data', 100)}"
         for (to, amount), _ in (_payments(effects) - _outputs(psbt)).items()
     ]
     fees = [whole(effect.amount) for effect in effects if effect.kind == "fee"]
@@ -94,12 +94,12 @@ def _spends(psbt: Psbt, order: Order) -> list[Line]:
     if rest := [coin for coin in brought if coin.address not in own]:
         said.append(Line(f"Spends also {_coins(rest)} of other addresses.", "warn"))
     if unseen := len(psbt.inputs) - len(brought):
-        said.append(Line(f"Spends also {counted(unseen, 'coin', 'coins')} that the PSBT does not show.", "warn"))
+        said.append(Line(f"Spends also {pluralize(unseen, 'coin', 'coins')} that the PSBT does not show.", "warn"))
     return said
 
 
 def _coins(found: list[Paid]) -> str:
-    return f"{counted(len(found), 'coin', 'coins')}, {coins(str(sum(one.amount for one in found)), BTC)},"
+    return f"{pluralize(len(found), 'coin', 'coins')}, {coins(str(sum(one.amount for one in found)), BTC)},"
 
 
 def _change(psbt: Psbt, order: Order) -> list[Line]:
@@ -120,14 +120,14 @@ def _change(psbt: Psbt, order: Order) -> list[Line]:
 
 def _writes(psbt: Psbt) -> list[Line]:
     return [
-        Line(f"Writes {counted(len(data), 'byte', 'bytes')} into the chain, for ever: {_readable(data)}")
+        Line(f"Writes {pluralize(len(data), 'byte', 'bytes')} into the chain, for ever: {_readable(data)}")
         for one in psbt.outputs
         if (data := one.data) is not None
     ]
 
 
 def _readable(data: bytes) -> str:
-    return quoted(plain(data.decode("utf-8", "backslashreplace")), _WRITTEN)
+    return quote(plain(data.decode("utf-8", "backslashreplace")), _WRITTEN)
 
 
 def _rate(psbt: Psbt) -> Line:

@@ -7,7 +7,7 @@ from typing import Final
 from console.texts.amounts import coins
 from console.texts.chains import BTC, SOL, native_coin
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import PolicyResult
 
 # A threshold never refuses: that it did not pass is why somebody is asked, and no fault of the order.
@@ -26,7 +26,7 @@ def results(
     `own` are the ids of rules that the agent itself set, which vouch for nothing.
     """
     ranked = sorted(found, key=lambda one: _rank(one, refused=refused))
-    return [_said(one, chain_id, refused=refused, is_own=one.policy_id in own) for one in ranked]
+    return [_describe(one, chain_id, refused=refused, is_own=one.policy_id in own) for one in ranked]
 
 
 def readable(sentence: str, chain_id: int | None) -> str:
@@ -48,10 +48,10 @@ def _asks(result: PolicyResult, *, refused: bool) -> bool:
     return result.type == _SOFT or not refused
 
 
-def _said(result: PolicyResult, chain_id: int | None, *, refused: bool, is_own: bool) -> Line:
-    reason = clipped(readable(result.reason, chain_id), _REASON_CHARACTERS)
+def _describe(result: PolicyResult, chain_id: int | None, *, refused: bool, is_own: bool) -> Line:
+    reason = clip(readable(result.reason, chain_id), _REASON_CHARACTERS)
     whose = " (not set by the tenant)" if is_own else ""
-    text = f"{clipped(result.type, _TYPE_CHARACTERS)}{whose}: {reason}"
+    text = f"{clip(result.type, _TYPE_CHARACTERS)}{whose}: {reason}"
     if result.passed:
         return Line(f"✓ passed  {text}", None if is_own else "good")
     if _asks(result, refused=refused):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from console.orders.order import Known, Order
-from console.texts.amounts import whole, written
+from console.texts.amounts import parse_number, whole
 from console.texts.lines import Line
 from console.texts.moments import clock
 
@@ -84,15 +84,15 @@ def _message(data: object) -> dict[str, Any] | None:
 def _fields(message: dict[str, Any], *, depth: int) -> list[tuple[str, int]]:
     """Its fields that are numbers by their names, those of what it contains too."""
     found: list[tuple[str, int]] = []
-    for count, (name, value) in enumerate(_walked(message, depth)):
+    for count, (name, value) in enumerate(_walk(message, depth)):
         if count >= _MOST_FIELDS:
             break
-        if (number := written(value)) is not None:
+        if (number := parse_number(value)) is not None:
             found.append((name, number))
     return found
 
 
-def _walked(value: object, depth: int) -> Iterator[tuple[str, object]]:
+def _walk(value: object, depth: int) -> Iterator[tuple[str, object]]:
     inner = (
         value.items() if isinstance(value, dict) else (("", one) for one in value) if isinstance(value, list) else ()
     )
@@ -100,7 +100,7 @@ def _walked(value: object, depth: int) -> Iterator[tuple[str, object]]:
         if not isinstance(one, dict | list):
             yield str(name), one
         elif depth:
-            yield from _walked(one, depth - 1)
+            yield from _walk(one, depth - 1)
 
 
 def _clock(seconds: int) -> str:

@@ -11,9 +11,9 @@ def brief(votes: Votes) -> str:
     return f"votes {votes.have:,} of {votes.need:,}"
 
 
-def counted(votes: Votes, me: str | None) -> str:
+def count(votes: Votes, me: str | None) -> str:
     """Count the votes, with voters and times."""
-    by = ", ".join(f"{named(one.user_id, me)} {_at(one.voted_at)}" for one in votes.by)
+    by = ", ".join(f"{voter(one.user_id, me)} {_at(one.voted_at)}" for one in votes.by)
     return f"{brief(votes)}: {by}" if by else f"{brief(votes)}: nobody voted yet"
 
 
@@ -21,10 +21,10 @@ def votes_in_words(votes: Votes | None, me: str | None) -> list[Line]:
     """Describe the votes and who is still needed; nothing where no votes are asked for."""
     if votes is None:
         return []
-    said = [Line(counted(votes, me))]
+    said = [Line(count(votes, me))]
     left = votes.need - votes.have
     if left > 0 and votes.waiting_for:
-        people = ", ".join(named(user, me) for user in votes.waiting_for)
+        people = ", ".join(voter(user, me) for user in votes.waiting_for)
         some = "" if left == len(votes.waiting_for) else f" {left:,} of"
         said.append(Line(f"still needed:{some} {people}", "warn"))
     return said
@@ -41,13 +41,13 @@ def why_no_vote(votes: Votes, me: str | None) -> str:
     if me is None:
         return "Only named people vote on this, each with their own key; you use the tenant key. Press i to sign in."
     if any(one.user_id == me for one in votes.by):
-        return f"You have voted on this: {counted(votes, me)}."
+        return f"You have voted on this: {count(votes, me)}."
     if me not in votes.waiting_for:
         return "The rule of this agent does not name you: only the people it names can vote on this."
     return ""
 
 
-def named(user: str, me: str | None) -> str:
+def voter(user: str, me: str | None) -> str:
     """A person; the service tells the console no names of others, so a part of their id."""
     return "you" if user == me else f"user {short(user)}"
 

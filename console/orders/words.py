@@ -9,14 +9,14 @@ from typing import Final
 
 from console.orders.document import unread
 from console.orders.message_in_words import is_message, message_in_words, message_title, site_of
-from console.orders.one_line import labelled
+from console.orders.one_line import label
 from console.orders.order import Known, Order
-from console.orders.parties import brief, paid, parties, same, token_of
+from console.orders.parties import brief, parties, same, token_of, was_paid
 from console.orders.phrases import phrase, rank
 from console.orders.psbt_in_words import network_of, psbt_in_words
 from console.orders.solana_message import instructions
 from console.orders.validity import validity
-from console.texts.amounts import coins, quoted, whole
+from console.texts.amounts import coins, quote, whole
 from console.texts.chains import CHAINS, chain_name, chain_of, native_coin
 from console.texts.lines import Line, Tone
 from console.texts.moments import clock, moment
@@ -41,7 +41,7 @@ def essentials(order: Order, known: Known) -> list[Line]:
         said.append(Line(f"It does {several} things:"))
     for effect in effects:
         said += phrase(effect, order, known)
-    said += [*_besides(order, known), *_chain(order, known), *_declared(order, known)]
+    said += [*_besides(order, known), *_chain(order, known), *_declaration(order, known)]
     return [*said, Line(_asks(order)), *_expiry(order)]
 
 
@@ -54,11 +54,11 @@ def summary(order: Order, known: Known) -> str:
         what = "Signs a document" if order.kind == "typed_data" else "Effect unknown"
         return f"{what} for {brief(order.to_address)}" if order.to_address else what
     more = sum(effect.kind != "fee" for effect in effects[1:])
-    return labelled(effects[0], order, known) + (f", and {more} more" if more else "")
+    return label(effects[0], order, known) + (f", and {more} more" if more else "")
 
 
 def _asks(order: Order) -> str:
-    name = f"{quoted(order.agent_name)} ({order.agent_id})" if order.agent_name else order.agent_id
+    name = f"{quote(order.agent_name)} ({order.agent_id})" if order.agent_name else order.agent_id
     return f"Agent {name} asks for this."
 
 
@@ -67,7 +67,7 @@ def _document(order: Order, known: Known) -> list[Line]:
     if order.kind != "typed_data":
         return [] if order.effects else [Line("The effects of this order are unknown.", "bad")]
     label = _primary_type(known.data) or next((effect.label for effect in order.effects if effect.label), None)
-    named = f", {quoted(label)}" if label else ""
+    named = f", {quote(label)}" if label else ""
     said = [Line(f"Signs a document{named}: anyone who holds the signature may use it, now or later.", "warn")]
     if not order.effects:
         said.append(Line("No known effect of it moves value.", "warn"))
@@ -86,7 +86,7 @@ def _besides(order: Order, known: Known) -> list[Line]:
     if order.kind == "bitcoin":
         return psbt_in_words(order, known)
     found = (instructions(known.data) if order.kind == "solana" else None) or []
-    said = [Line(f"Also: a memo: {quoted(one.memo, _MEMO)}") for one in found if one.memo is not None]
+    said = [Line(f"Also: a memo: {quote(one.memo, _MEMO)}") for one in found if one.memo is not None]
     unknown = sum(not one.known for one in found)
     if unknown:
         said.append(Line(f"Also: unknown instructions: {unknown}. See the details.", "warn"))
@@ -120,7 +120,7 @@ def _chain(order: Order, known: Known) -> list[Line]:
     return [Line(f"On {chain_name(order.chain_id)}.")]
 
 
-def _declared(order: Order, known: Known) -> list[Line]:
+def _declaration(order: Order, known: Known) -> list[Line]:
     """State the destination and amount of the order, as far as the effects have not said them."""
     said: list[Line] = []
     places = [effect.to for effect in order.effects] + [token_of(effect.asset) for effect in order.effects]
@@ -133,7 +133,7 @@ def _declared(order: Order, known: Known) -> list[Line]:
     amounts = [whole(effect.amount) for effect in natives]
     if whole(order.value) != sum(amount or 0 for amount in amounts):
         coin = native_coin("solana:native" if order.kind == "solana" else "evm:native", order.chain_id)
-        shown = coins(order.value, coin) if coin and order.kind != "bitcoin" else quoted(order.value)
+        shown = coins(order.value, coin) if coin and order.kind != "bitcoin" else quote(order.value)
         said.append(Line(f"It claims to send {shown}, which is not what it does.", "bad"))
     return said
 
@@ -145,4 +145,4 @@ def _expiry(order: Order) -> list[Line]:
 
 def never_paid(order: Order, known: Known) -> bool:
     """Tell whether it is known that nothing of what this order pays or empowers was paid or empowered before."""
-    return any(paid(effect, known) is False for effect in order.effects)
+    return any(was_paid(effect, known) is False for effect in order.effects)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from console.orders.parties import gift, token_of
-from console.orders.phrases import unlimited
+from console.orders.phrases import is_unlimited
 from console.queue.queue import Item
 from console.texts.amounts import coins, tokens, whole
 from console.texts.chains import native_coin
@@ -22,7 +22,7 @@ def refusal(items: Sequence[Item]) -> str:
     differ. Reading one then means having read all of them.
     """
     effects = [effect for item in items for effect in item.approval.effects]
-    if any(effect.kind not in ("transfer", "fee") or effect.nft or unlimited(effect) for effect in effects):
+    if any(effect.kind not in ("transfer", "fee") or effect.nft or is_unlimited(effect) for effect in effects):
         return f"Only payments can be approved together, and one of these is not a payment. {_ONE_BY_ONE}"
     if any(len(_recipients(item)) > 1 for item in items):
         return f"One of these pays several destinations at once. {_ONE_BY_ONE}"
@@ -48,8 +48,8 @@ def totals(items: Sequence[Item]) -> list[str]:
     boundless = unread = 0
     for item in items:
         for effect in item.approval.effects:
-            boundless += unlimited(effect)
-            if effect.kind in _SAID and not unlimited(effect):
+            boundless += is_unlimited(effect)
+            if effect.kind in _SAID and not is_unlimited(effect):
                 place, amount = (effect.kind, effect.asset, item.approval.chain_id), whole(effect.amount)
                 sums[place] = sums.get(place, 0) + (amount or 0)
                 unread += amount is None
@@ -67,17 +67,17 @@ def _total(kind: str, asset: str | None, chain: int | None, amount: int) -> str:
 
 def _destination(item: Item) -> tuple[object, ...]:
     one = item.approval
-    moved = {(effect.kind, effect.asset, _spelled(effect.to)) for effect in one.effects if not _own_fee(effect)}
-    return (one.kind, _spelled(one.to_address), frozenset(moved))
+    moved = {(effect.kind, effect.asset, _fold_case(effect.to)) for effect in one.effects if not _own_fee(effect)}
+    return (one.kind, _fold_case(one.to_address), frozenset(moved))
 
 
 def _recipients(item: Item) -> set[str | None]:
-    return {_spelled(effect.to) for effect in item.approval.effects if not _own_fee(effect)}
+    return {_fold_case(effect.to) for effect in item.approval.effects if not _own_fee(effect)}
 
 
 def _own_fee(effect: Effect) -> bool:
     return effect.kind == "fee" and not gift(effect)
 
 
-def _spelled(address: str | None) -> str | None:
+def _fold_case(address: str | None) -> str | None:
     return address.lower() if address and address[:2].lower() == "0x" else address

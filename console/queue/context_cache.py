@@ -68,7 +68,7 @@ class ContextCache:
             return None
         return self.latest(key)
 
-    def aged(self, key: str, now: datetime) -> Known | None:
+    def for_decision(self, key: str, now: datetime) -> Known | None:
         """The known context, for a decision: marked as stale if it could not be refreshed for long."""
         if key in self._known and abs(now - self._known[key][1]) > 2 * RECENT:
             known = self._known[key][0]

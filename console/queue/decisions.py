@@ -10,7 +10,7 @@ import msgspec
 from console.entry.person import Person
 from console.queue.queue import Item, Outcome, outcome_of
 from console.texts.moments import moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.answers import typed
 from console.wire.api_client import ApiClient
 from console.wire.failures import Absent, Answered, Conflicted, Failure
@@ -124,7 +124,7 @@ def _refusal(failure: Answered) -> Failure:
     found: Any = failure.data.get("results")
     results = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     reasons = [
-        f"{clipped(str(one.get('type')), 40)}: {clipped(str(one.get('reason')), _REASON_CHARACTERS)}"
+        f"{clip(str(one.get('type')), 40)}: {clip(str(one.get('reason')), _REASON_CHARACTERS)}"
         for one in results
         if not one.get("passed")
     ]

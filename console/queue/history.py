@@ -50,6 +50,6 @@ class History:
             return ""
         return f"{self.read:,} of {'at least ' if self.at_least else ''}{max(self.total, self.read + 1):,} read"
 
-    def listed(self, ended: dict[str, Outcome]) -> list[Item]:
+    def items(self, ended: dict[str, Outcome]) -> list[Item]:
         """The items, with what has become of them meanwhile."""
         return [Item(one, outcome_of(one, self._me) or ended.get(one.id)) for one in self._items.values()]

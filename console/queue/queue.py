@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Final, Literal
 
 from console.orders.order import Known, of_approval
-from console.orders.phrases import unlimited
+from console.orders.phrases import is_unlimited
 from console.orders.votes import brief
 from console.orders.words import summary
-from console.texts.amounts import human, quoted, whole
+from console.texts.amounts import human, quote, whole
 from console.texts.chains import BTC, CHAINS, ETH, SOL, Coin, chain_of
 from console.texts.moments import clock, moment, span
 from console.wire.shapes import Approval
@@ -68,7 +68,7 @@ class Outcome:
         at = f" at {clock(self.at)}" if self.at else ""
         said = f"{self.word.capitalize()}{by}{at}."
         if self.reason and self.word in SAID:
-            said += f" {SAID[self.word]}: {quoted(self.reason, _REASON_CHARACTERS)}."
+            said += f" {SAID[self.word]}: {quote(self.reason, _REASON_CHARACTERS)}."
         said += f" Transaction {self.tx_hash}." if self.tx_hash else ""
         return f"{said} {self.note}".rstrip()
 
@@ -119,7 +119,7 @@ class Item:
     @cached_property
     def size(self) -> float:
         """The native amount, comparable among chains; without end where it has no bound, or none is known."""
-        if any(effect.unread or unlimited(effect) for effect in self.approval.effects):
+        if any(effect.unread or is_unlimited(effect) for effect in self.approval.effects):
             return float("inf")
         return int(self.native * 10 ** (_COIN_DECIMALS - self.coin.decimals))
 
@@ -145,7 +145,7 @@ class Item:
             parts += [effect.to, effect.spender, effect.asset, effect.label, effect.amount]
         return "\n".join(part for part in parts if part).lower()
 
-    def prepared(self) -> "Item":
+    def prepare(self) -> "Item":
         """The same, with what a search and an order ask of it worked out: ten thousand at once would be felt."""
         _ = self.text, self.size
         return self
@@ -179,7 +179,7 @@ def decider(approval: Approval, me: str | None) -> str:
         if user == me:
             return "you"
         # In quotes, or somebody could be called "you".
-        return quoted(approval.resolved_by_name, _NAME_CHARACTERS) if approval.resolved_by_name else f"user {user}"
+        return quote(approval.resolved_by_name, _NAME_CHARACTERS) if approval.resolved_by_name else f"user {user}"
     return "a holder of the tenant key" if approval.resolved_by == "manual" else approval.resolved_by or ""
 
 
@@ -206,7 +206,7 @@ class Queue:
         """Number of items that wait."""
         return len(self.items) if self.whole else max(self.total, len(self.items) + self.more)
 
-    def listed(self) -> list[Item]:
+    def rows(self) -> list[Item]:
         """Return the items to show, in no order."""
         kept = self.kept
         return (
@@ -246,7 +246,7 @@ class Queue:
         """A sweep is through: what it did not meet waits no more, unless it was cut short."""
         self.more = sweep.cut or len(self.items) >= self.most
         self.whole = not self.more
-        for key in () if sweep.cut else sweep.missed():
+        for key in () if sweep.cut else sweep.unmet():
             if key in self.items:
                 self.end(key, Outcome("gone"))
 
@@ -300,7 +300,7 @@ class Queue:
                 self.end(approval.id, Outcome("expired", item.expires, guessed=True))
                 continue
             self.ended.pop(approval.id, None)
-            self.items[approval.id] = item.prepared()
+            self.items[approval.id] = item.prepare()
             if self.kept is not None and self.kept.id == approval.id:
                 self.kept = item
             if known is None and ended is None:
@@ -329,6 +329,6 @@ class Sweep:
         if not self.done and self._pages >= self._most // PAGE:
             self.done = self.cut = True
 
-    def missed(self) -> frozenset[str]:
+    def unmet(self) -> frozenset[str]:
         """Return the items that waited before the sweep began and were not met."""
         return self._before - self._met

@@ -42,7 +42,7 @@ class QueueMonitor:
         """Somebody else is here now: nothing of the queue that was seen before is kept."""
         self.stop()
         self.queue = Queue()
-        self.watch = Watch(self._client, self.queue, self._now, changed=self.changed, away=self._away)
+        self.watch = Watch(self._client, self.queue, self._now, changed=self.on_change, away=self._away)
 
     def start(self) -> None:
         """Watch, until the credential is no good any more."""
@@ -60,7 +60,7 @@ class QueueMonitor:
             with suppress(WorkerFailed, WorkerCancelled):
                 await worker.wait()
 
-    def changed(self, came: Sequence[Item] = ()) -> None:
+    def on_change(self, came: Sequence[Item] = ()) -> None:
         """Something is otherwise; the bell rings for what came, but not like mad."""
         self._told(self.queue.waiting)
         if came and time.monotonic() - self._rang_at >= _BELL_SECONDS:
@@ -70,7 +70,7 @@ class QueueMonitor:
     def has_ended(self, key: str, outcome: Outcome) -> None:
         """Record an outcome that is known here before the service tells of it."""
         if self.queue.end(key, outcome):
-            self.changed()
+            self.on_change()
 
     async def _watch(self) -> None:
         self._ended(await self.watch.run())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from console.queue.queue import Item
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 Sorting = Literal["newest first", "oldest first", "soonest to expire", "largest native amount", "by agent"]
 Status = Literal["pending", "approved", "rejected", "expired", "all"]
@@ -55,15 +55,15 @@ class View:
         found.sort(key=_KEYS[self.sorting])
         return found
 
-    def turned(self) -> "View":
+    def with_next_sorting(self) -> "View":
         """The same in the next order."""
         return replace(self, sorting=SORTINGS[(SORTINGS.index(self.sorting) + 1) % len(SORTINGS)])
 
     def sentence(self, shown: int, marked: int = 0) -> str:
         """Describe the view in a sentence: counts, kinds and order."""
         parts = [f"{shown:,} {STATUS_WORDS[self.status] if self.status != 'all' else 'in all'}"]
-        parts += [f"of agent {clipped(self.agent, 40)}"] if self.agent else []
-        parts += [f'with "{clipped(self.search.strip(), 40)}"'] if self.search.strip() else []
+        parts += [f"of agent {clip(self.agent, 40)}"] if self.agent else []
+        parts += [f'with "{clip(self.search.strip(), 40)}"'] if self.search.strip() else []
         parts += [f"{marked:,} marked"] if marked else []
         return " · ".join([*parts, self.sorting])
 

@@ -89,7 +89,7 @@ class Watch:
         """Look now instead of soon."""
         self._rung.set()
 
-    async def looked(self) -> None:
+    async def look(self) -> None:
         """Look now, and come back once the list has answered."""
         self._seen.clear()
         self.ring()
@@ -143,12 +143,12 @@ class Watch:
             await self._first_page()
         elif now - self._looked_at >= self._rests.glance * 0.9:
             self._looked_at = now
-            if await self._glanced() != self._glance:
+            if await self._peek() != self._glance:
                 await self._first_page()
         if self._sweep is not None:
             await self._next_page(self._sweep)
 
-    async def _glanced(self) -> tuple[str | None, int]:
+    async def _peek(self) -> tuple[str | None, int]:
         page = await self._client.get_page("/approvals", Approval, limit=1)
         return (page.items[0].id if page.items else None, page.total)
 
@@ -189,7 +189,7 @@ class Watch:
                 async with aclosing(self._client.events(self._last_event)) as events:
                     async for event in events:
                         failures = 0
-                        self._heard(event)
+                        self._take_event(event)
                 wait = self._client.patience.again_in(1)
             except Failure as failure:
                 if isinstance(failure, SignedOut):
@@ -203,7 +203,7 @@ class Watch:
     def _wait(self, failure: Failure, failures: int) -> float:
         return failure.retry_after if isinstance(failure, TooFast) else self._client.patience.again_in(failures)
 
-    def _heard(self, event: Event) -> None:
+    def _take_event(self, event: Event) -> None:
         if not self.live:
             # What came before the stream was there is found by looking.
             self._set_live(live=True)
@@ -214,7 +214,7 @@ class Watch:
         elif event.name in ("tx.pending", "approval.voted"):
             self.ring()
         elif event.name in _WORDS:
-            key, outcome = told(event)
+            key, outcome = outcome_in(event)
             if self.queue.end(key, outcome):
                 self._changed([])
             self.ring()
@@ -230,7 +230,7 @@ class Watch:
             self._changed([])
 
 
-def told(event: Event) -> tuple[str, Outcome]:
+def outcome_in(event: Event) -> tuple[str, Outcome]:
     """Read the id and the outcome of an item from an event."""
     data = event.data.get("data")
     data = data if isinstance(data, dict) else {}

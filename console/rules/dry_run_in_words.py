@@ -8,10 +8,10 @@ from console.orders.message_in_words import chain_said
 from console.orders.order import Known, Order
 from console.orders.results import results
 from console.orders.words import essentials
-from console.texts.amounts import coins, whole, written
+from console.texts.amounts import coins, parse_number, whole
 from console.texts.chains import bitcoin_network, native_coin
 from console.texts.lines import Heading, Line
-from console.texts.plain import clipped, harmless
+from console.texts.plain import clip, harmless
 from console.wire.shapes import Agent
 from console.wire.shapes_agents import Simulated
 
@@ -62,7 +62,7 @@ def data_of(question: dict[str, Any]) -> object:
 def _message(agent: Agent, question: dict[str, Any], answer: Simulated) -> Order:
     """A message is for the chain that it says itself, else for the one that was typed."""
     request = question["request"]
-    kind, number = f"{request['chainFamily']}_message", written(request.get("chainId"))
+    kind, number = f"{request['chainFamily']}_message", parse_number(request.get("chainId"))
     order = Order(agent.id, kind, number, None, None, answer.effects, answer.results, agent_name=agent.name)
     said = chain_said(order, data_of(question)) if number is None else None
     return order if said is None else replace(order, chain_id=whole(said), caip2=said)
@@ -72,34 +72,34 @@ def _chain(kind: str, request: dict[str, Any], answer: Simulated) -> int | None:
     """The chain that it is for; None where nobody says it."""
     if kind == "typed_data":
         domain = request.get("domain")
-        return written(domain.get("chainId")) if isinstance(domain, dict) else None
+        return parse_number(domain.get("chainId")) if isinstance(domain, dict) else None
     if kind == "bitcoin":
         return None
     if kind == "solana":
-        return written(request.get("chainId", _SOLANA))
+        return parse_number(request.get("chainId", _SOLANA))
     # Where none is typed it is the service's own, and the tokens that are moved there have its number in their names.
     named = [(effect.asset or "").split(":") for effect in answer.effects]
     tokens = [whole(parts[1]) for parts in named if parts[0] == "evm" and len(parts) == 3]
-    return written(request.get("chainId", next(iter(tokens), None)))
+    return parse_number(request.get("chainId", next(iter(tokens), None)))
 
 
 def dry_run_in_words(order: Order, answer: Simulated, known: Known) -> list[Line]:
     """All of it, the decision first."""
     decision = _DECISIONS.get(answer.decision)
-    lines = [decision or Line(f"This console does not know the decision {clipped(answer.decision, 40)}.", "bad")]
-    lines += [Line(f"Needed: {_NEEDED.get(one, clipped(one, 40))}", "warn") for one in answer.needed]
-    lines += _headed("What it does", essentials(order, known))
-    lines += _headed(
+    lines = [decision or Line(f"This console does not know the decision {clip(answer.decision, 40)}.", "bad")]
+    lines += [Line(f"Needed: {_NEEDED.get(one, clip(one, 40))}", "warn") for one in answer.needed]
+    lines += _section("What it does", essentials(order, known))
+    lines += _section(
         "Rule results",
         results(answer.results, refused=answer.decision == "refuse", chain_id=order.chain_id)
         or [Line("  no rule was evaluated")],
     )
     if answer.fee is not None and not any(effect.kind == "fee" for effect in answer.effects):
         coin = native_coin(answer.fee.asset, order.chain_id)
-        most = coins(answer.fee.max, coin) if coin else clipped(answer.fee.max, _TEXT)
-        lines += _headed("Fee", [Line(f"  at most {most}")])
-    return [*lines, *_headed("Limits", limits(order, replace(known, budgets=answer.budgets)))]
+        most = coins(answer.fee.max, coin) if coin else clip(answer.fee.max, _TEXT)
+        lines += _section("Fee", [Line(f"  at most {most}")])
+    return [*lines, *_section("Limits", limits(order, replace(known, budgets=answer.budgets)))]
 
 
-def _headed(title: str, lines: list[Line]) -> list[Line]:
+def _section(title: str, lines: list[Line]) -> list[Line]:
     return [Line(""), Heading(title), *lines] if lines else []

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from console.rules.rule_limits import amounts_of
 from console.rules.rule_places import chain_shown
-from console.rules.rule_terms import Terms, is_text, shown
+from console.rules.rule_terms import Terms, is_text, show
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 # Calls that nearly every token has; others are shown by their selector alone.
 _CALLS: Final = {"0xa9059cbb": "transfer", "0x23b872dd": "transferFrom", "0x095ea7b3": "approve"}
@@ -42,9 +42,7 @@ def _contract(entry: Terms) -> list[Line]:
     for selector in entry.items("selectors", is_text) or ():
         lines += _call(_normal(selector), constraints.pop(_normal(selector), {}), entry)
     # A constraint of a call that is not listed, or one that is no object, is shown as it is.
-    left = [
-        Line(f"  {clipped(name, _SELECTOR_CHARACTERS)}: {shown(value)}", "warn") for name, value in constraints.items()
-    ]
+    left = [Line(f"  {clip(name, _SELECTOR_CHARACTERS)}: {show(value)}", "warn") for name, value in constraints.items()]
     return [*lines, *left, *(Line(f"  {line.text}", line.tone) for line in entry.rest())]
 
 
@@ -53,14 +51,14 @@ def _unread(word: str) -> Line:
         return Line("  ! bytes that nobody can decode pass WITHOUT APPROVAL: it may do anything with them", "bad")
     if word == "ask":
         return Line("  bytes that nobody can decode need approval")
-    return Line(f"  bytes that nobody can decode: {shown(word)}, unknown to this console", "warn")
+    return Line(f"  bytes that nobody can decode: {show(word)}, unknown to this console", "warn")
 
 
 def _call(selector: str, constraint: Any, entry: Terms) -> list[Line]:
     name = _CALLS.get(selector)
-    shown_selector = clipped(selector, _SELECTOR_CHARACTERS) + (f" ({name})" if name else "")
+    shown_selector = clip(selector, _SELECTOR_CHARACTERS) + (f" ({name})" if name else "")
     if not isinstance(constraint, dict):
-        return [Line(f"  call {shown_selector}, under: {shown(constraint)}", "warn")]
+        return [Line(f"  call {shown_selector}, under: {show(constraint)}", "warn")]
     if not constraint:
         return [Line(f"  call {shown_selector}, whatever it does")]
     terms, lines = Terms(constraint, entry.names), [Line(f"  call {shown_selector}")]

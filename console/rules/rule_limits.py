@@ -4,10 +4,10 @@ from typing import Final
 
 from console.rules.rule_places import chain_shown
 from console.rules.rule_terms import NAME_CHARACTERS, Names, Terms, is_number
-from console.texts.amounts import coins, human, malformed, self_called, tokens, whole
+from console.texts.amounts import bad_amount, coins, human, self_called, tokens, whole
 from console.texts.chains import BTC, EVM, SOL, coin_chain, native_coin
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 # What a rule counts that names no asset.
 _NATIVES: Final = ""
@@ -25,7 +25,7 @@ _WINDOWS: Final = (
 def spending_limit(terms: Terms) -> list[Line]:
     """Describe how much of one asset may move."""
     asset = terms.text("asset", _NATIVES)
-    lines = [Line(f"counts {_counted(asset, terms.names)}")]
+    lines = [Line(f"counts {_unit(asset, terms.names)}")]
     said: set[tuple[str, str]] = set()
     for name, window in _WINDOWS:
         # The dashboard shows one limit under both of its names.
@@ -47,7 +47,7 @@ def spending_limit(terms: Terms) -> list[Line]:
 def auto_approve_threshold(terms: Terms) -> list[Line]:
     """Above which amount a person is asked."""
     asset, amount = terms.text("asset", _NATIVES), terms.amount("threshold")
-    lines = [Line(f"counts {_counted(asset, terms.names)}")]
+    lines = [Line(f"counts {_unit(asset, terms.names)}")]
     if amount is not None:
         lines += [Line(f"above {text} a person must approve") for text in amounts_of(amount, asset, terms.names)]
         lines += _without_effect(amount, asset, "asks nobody")
@@ -77,7 +77,7 @@ def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
         case _ if (chain := coin_chain(asset)) is not None:
             return [coins(text, native_coin("evm:native", chain) or EVM)]
         case _:
-            return [tokens(text, names.tokens.get(asset or "")) if whole(text) is not None else malformed(text)]
+            return [tokens(text, names.tokens.get(asset or "")) if whole(text) is not None else bad_amount(text)]
 
 
 def _without_effect(text: str, asset: str | None, what: str) -> list[Line]:
@@ -95,7 +95,7 @@ def _some(text: str) -> int:
     return whole(text) or 0
 
 
-def _counted(asset: str | None, names: Names) -> str:
+def _unit(asset: str | None, names: Names) -> str:
     match asset:
         case None:
             return "something this console cannot interpret"
@@ -115,10 +115,10 @@ def _counted(asset: str | None, names: Names) -> str:
     called = self_called(names.tokens.get(asset))
     told = f", which {called}" if called else ""
     if family == "evm" and chain.isascii() and chain.isdecimal() and address:
-        return f"the token {clipped(address, NAME_CHARACTERS)} on {chain_shown(chain)}{told}"
+        return f"the token {clip(address, NAME_CHARACTERS)} on {chain_shown(chain)}{told}"
     if family == "solana" and rest:
-        return f"the token {clipped(rest, NAME_CHARACTERS)} on Solana{told}"
-    return clipped(asset, NAME_CHARACTERS)
+        return f"the token {clip(rest, NAME_CHARACTERS)} on Solana{told}"
+    return clip(asset, NAME_CHARACTERS)
 
 
 def _orders(number: int) -> str:

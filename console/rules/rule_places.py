@@ -6,7 +6,7 @@ from typing import Final
 from console.rules.rule_terms import NAME_CHARACTERS, Terms, is_number, is_text
 from console.texts.chains import CHAINS, bitcoin_network
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _LAST_START, _LAST_END = 23, 24
@@ -23,7 +23,7 @@ def approved_addresses(terms: Terms) -> list[Line]:
     some, none = _HEADS.get(mode or "", ("lists, in an unknown mode:",) * 2)
     lines = [] if listed is None else [Line(some if listed else none, None if listed and mode in _HEADS else "warn")]
     if mode is not None and mode not in _HEADS:
-        lines.append(Line(f"its mode: {clipped(mode, NAME_CHARACTERS)}", "warn"))
+        lines.append(Line(f"its mode: {clip(mode, NAME_CHARACTERS)}", "warn"))
     return lines + [Line(f"  {terms.names.address(address)}") for address in listed or ()]
 
 
@@ -38,7 +38,7 @@ def time_window(terms: Terms) -> list[Line]:
         lines.append(Line(f"hours: {', '.join(map(_span, hours)) if hours else 'any'}"))
     if not terms.unread("allowedDays"):
         lines.append(Line(f"days: {', '.join(named) or 'any'}"))
-    return lines if zone is None else [*lines, Line(f"on the clocks of {clipped(zone, NAME_CHARACTERS)}")]
+    return lines if zone is None else [*lines, Line(f"on the clocks of {clip(zone, NAME_CHARACTERS)}")]
 
 
 def allowed_chains(terms: Terms) -> list[Line]:
@@ -58,7 +58,7 @@ def chain_shown(chain: int | str) -> str:
         return f"{network.shown} ({text})"
     number = text.removeprefix("eip155:")
     if not (number.isascii() and number.isdecimal() and len(number) <= _CHAIN_DIGITS):
-        return clipped(text, NAME_CHARACTERS)
+        return clip(text, NAME_CHARACTERS)
     known = CHAINS.get(int(number))
     # The number of a Solana chain is ours alone: under eip155 it is another chain.
     if known is None or (number != text and known.coin.smallest != "wei"):

@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from console.approver.matter import grouped
+from console.approver.matter import group_digits
 from console.rules.rule_limits import amounts_of
 from console.rules.rule_terms import NAME_CHARACTERS, Terms, is_text
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 _FIELDS: Final = {"userId", "keys"}
 _NATIVES: Final = ""
@@ -23,8 +23,8 @@ def approval_quorum(terms: Terms) -> list[Line]:
     elif not terms.unread("above"):
         lines.append(Line("for every order"))
     for one in approvers or ():
-        lines.append(Line(f"user {clipped(one['userId'], NAME_CHARACTERS)}, with a key of fingerprint:"))
-        lines += [Line(f"  {grouped(clipped(key, NAME_CHARACTERS))}") for key in one["keys"]]
+        lines.append(Line(f"user {clip(one['userId'], NAME_CHARACTERS)}, with a key of fingerprint:"))
+        lines += [Line(f"  {group_digits(clip(key, NAME_CHARACTERS))}") for key in one["keys"]]
     lines.append(Line("only votes loosen the rules while this one is enabled", "quiet"))
     return lines
 

@@ -11,7 +11,7 @@ import msgspec
 
 from console.texts.amounts import whole
 from console.texts.lines import Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import TokenFunds
 
 _VALUE_CHARACTERS: Final = 2_000
@@ -28,7 +28,7 @@ class Names:
     def address(self, address: str) -> str:
         """An address in full, with whose it is where that is known."""
         name = self.addresses.get(address.lower() if address.startswith("0x") else address)
-        return clipped(address, NAME_CHARACTERS) + (f"  ({clipped(name, NAME_CHARACTERS)})" if name else "")
+        return clip(address, NAME_CHARACTERS) + (f"  ({clip(name, NAME_CHARACTERS)})" if name else "")
 
 
 class Terms:
@@ -70,15 +70,15 @@ class Terms:
     def rest(self) -> list[Line]:
         """Show the fields that were not understood."""
         return [
-            Line(f"also stored, unknown to this console: {clipped(name, NAME_CHARACTERS)} = {shown(value)}", "warn")
+            Line(f"also stored, unknown to this console: {clip(name, NAME_CHARACTERS)} = {show(value)}", "warn")
             for name, value in self._left.items()
         ]
 
 
-def shown(value: object) -> str:
+def show(value: object) -> str:
     """A value as it is stored."""
     try:
-        return clipped(msgspec.json.encode(value).decode(), _VALUE_CHARACTERS)
+        return clip(msgspec.json.encode(value).decode(), _VALUE_CHARACTERS)
     except (ValueError, TypeError, RecursionError):
         return "a value that cannot be shown"
 

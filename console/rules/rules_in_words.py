@@ -15,7 +15,7 @@ from console.rules.rule_places import allowed_chains, approved_addresses, time_w
 from console.rules.rule_quorum import approval_quorum
 from console.rules.rule_terms import Names, Terms
 from console.texts.lines import Heading, Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.wire.shapes import PolicyRule
 
 KINDS: Final[Mapping[str, tuple[str, Callable[[Terms], list[Line]]]]] = {
@@ -39,13 +39,13 @@ def rules_in_words(rules: Sequence[PolicyRule], names: Names | None = None, *, r
     """All of a set; with `raw` each rule also as it is stored."""
     lines: list[Line] = []
     for place, rule in enumerate(rules, 1):
-        lines += [*rule_in_words(rule, names or Names(), place), *(_stored(rule) if raw else ()), Line("")]
+        lines += [*rule_in_words(rule, names or Names(), place), *(_as_json(rule) if raw else ()), Line("")]
     return [*lines, *meaning(rules)]
 
 
 def rule_in_words(rule: PolicyRule, names: Names, place: int) -> list[Line]:
     """One rule: what it is, whether it counts, and its terms."""
-    title, said = KINDS.get(rule.type, (clipped(rule.type, _NAME_CHARACTERS), None))
+    title, said = KINDS.get(rule.type, (clip(rule.type, _NAME_CHARACTERS), None))
     whose = "; not set by the tenant" if rule.source == "agent" else ""
     text = f"{place}. {title}: {_weight(rule)}{whose}"
     head = Heading(text) if rule.enabled else Line(text, "quiet")
@@ -82,10 +82,10 @@ def _weight(rule: PolicyRule) -> str:
     return f"enabled, soft: {asks}" if rule.type in _SOFT else "enabled, hard: refuses"
 
 
-def _stored(rule: PolicyRule) -> list[Line]:
+def _as_json(rule: PolicyRule) -> list[Line]:
     document: dict[str, Any] = msgspec.to_builtins(rule)
     try:
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
     except (ValueError, TypeError, RecursionError):
         text = "It cannot be shown as JSON."
-    return [Line(f"   | {line}", "quiet") for line in clipped(text, _RAW_CHARACTERS).split("\n")]
+    return [Line(f"   | {line}", "quiet") for line in clip(text, _RAW_CHARACTERS).split("\n")]

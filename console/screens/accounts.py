@@ -8,7 +8,7 @@ from textual.containers import Horizontal
 
 from console.agents.accounts_in_words import families_of, in_full, name_of
 from console.screens.page import Page
-from console.texts.fields import counted
+from console.texts.fields import pluralize
 from console.texts.lines import Line
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Column, Listing
@@ -53,7 +53,7 @@ class Accounts(Page):
         page = await self.app.client.get("/accounts", AccountPage, limit=_PAGE)
         self._list.empty = _EMPTY
         self._list.show(page.accounts)
-        count = counted(page.total, "account", "accounts")
+        count = pluralize(page.total, "account", "accounts")
         shown = "" if page.total == len(page.accounts) else f", the newest {len(page.accounts)} shown"
         self.query_one("#accounts-caption", PlainText).update(f"{count}{shown}. The API makes them: POST /accounts")
         self._draw()

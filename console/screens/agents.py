@@ -70,7 +70,7 @@ class Agents(ByAgent[AgentSummary]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("freeze", "unfreeze", "freeze_tenant", "unfreeze_tenant"):
             person, tenant = self.app.person, self.all_agents.tenant if self.all_agents else None
-            one = tenant if action.endswith("tenant") else self._shown()
+            one = tenant if action.endswith("tenant") else self._agent()
             frozen = one is not None and one.frozen_at is not None
             may = not self.app.client.read_only and person is not None and person.may_decide
             return may and frozen == action.startswith("unfreeze")
@@ -85,17 +85,17 @@ class Agents(ByAgent[AgentSummary]):
 
     def action_signers(self) -> None:
         """Open the signers and quorums that must agree to the orders of the agent in the pane."""
-        if (agent := self._shown()) is not None:
+        if (agent := self._agent()) is not None:
             self.app.push_screen(Signers(agent))
 
     def action_freeze(self) -> None:
         """Freeze the agent that the pane shows."""
-        if (agent := self._shown()) is not None:
+        if (agent := self._agent()) is not None:
             self._ask(Freeze(agent), f"{agent.name} is frozen.")
 
     def action_unfreeze(self) -> None:
         """Let the agent that the pane shows go on."""
-        if (agent := self._shown()) is not None and self._has_session():
+        if (agent := self._agent()) is not None and self._has_session():
             self._ask(Unfreeze(agent), f"{agent.name} is no longer frozen.")
 
     def action_freeze_tenant(self) -> None:
@@ -120,14 +120,14 @@ class Agents(ByAgent[AgentSummary]):
         return True
 
     def _ask(self, question: Ask[Frozen], done: str) -> None:
-        def answered(frozen: Frozen | None) -> None:
+        def on_answer(frozen: Frozen | None) -> None:
             if frozen is not None:
                 self.app.tell(done)
                 self.action_look_again()
 
-        self.app.push_screen(question, answered)
+        self.app.push_screen(question, on_answer)
 
-    def _shown(self) -> Agent | None:
+    def _agent(self) -> Agent | None:
         """The agent that the pane shows: what is done is done to it, wherever the cursor went since."""
         agents = self.all_agents.agents if self.all_agents else ()
         return next((agent for agent in agents if agent.id == self.query_one(AgentPane).of), None)

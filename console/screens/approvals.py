@@ -13,7 +13,7 @@ from console.dialogs.batch import BatchDecision
 from console.dialogs.deciding import Approve, Deny
 from console.dialogs.filter_queue import FilterQueue
 from console.dialogs.vote import Vote
-from console.orders.votes import counted, why_no_vote
+from console.orders.votes import count, why_no_vote
 from console.queue import batch
 from console.queue.decisions import Way, why_not
 from console.queue.history import History
@@ -64,7 +64,7 @@ class Approvals(Page):
     async def load(self) -> None:
         self.queue.explain(self._why_not())
         if (history := self._history) is None:
-            await self.app.queue_monitor.watch.looked()
+            await self.app.queue_monitor.watch.look()
         else:
             await self._read_newest(history)
             if self._more:
@@ -98,7 +98,7 @@ class Approvals(Page):
             self.shown.show(Item(approval, now.outcome, now.clock_is_wrong))
 
     @on(Listing.Highlighted)
-    def _moved(self, event: Listing.Highlighted) -> None:
+    def _follow(self, event: Listing.Highlighted) -> None:
         if event.by_person or self.shown.item is None:
             # Where the cursor is now: what it was on when this was said may be gone already.
             self._look_at(self.queue.listing.row)
@@ -113,7 +113,7 @@ class Approvals(Page):
             self.redraw()
 
     @on(Listing.Chosen)
-    def _opened(self) -> None:
+    def _open(self) -> None:
         self.add_class("-reading")
         self.query_one(OrderPane).focus()
         self.refresh_bindings()
@@ -137,9 +137,9 @@ class Approvals(Page):
             if why := why_no_vote(votes, self._me):
                 self.app.tell(why, "warning")
             else:
-                self.app.push_screen(Vote(item, known), self._decided)
+                self.app.push_screen(Vote(item, known), self._report_decision)
             return
-        self.app.push_screen(Approve(item, known) if way == "approve" else Deny(item, known), self._decided)
+        self.app.push_screen(Approve(item, known) if way == "approve" else Deny(item, known), self._report_decision)
 
     def _decide_marked(self, way: Way, marked: list[Item]) -> None:
         waiting = [item for item in marked if item.outcome is None and not item.is_due(self.app.now())]
@@ -159,21 +159,21 @@ class Approvals(Page):
             question = BatchDecision(way, waiting, self.shown.learn)
             self.app.push_screen(question, lambda left: None if left is None else self.queue.unmark(but=left))
 
-    def _decided(self, found: Outcome | Votes | None) -> None:
+    def _report_decision(self, found: Outcome | Votes | None) -> None:
         if found is None:
             return
         self.queue.unmark()
         if isinstance(found, Outcome):
             self.app.tell(found.briefly)
         else:
-            self.app.tell(f"Your vote was taken: {counted(found, self._me)}. The order is not signed yet.")
+            self.app.tell(f"Your vote was taken: {count(found, self._me)}. The order is not signed yet.")
 
     def action_mark(self) -> None:
         self.queue.toggle_mark()
 
     def action_sort(self) -> None:
         """The next order; the cursor stays on its item."""
-        self.view = self.view.turned()
+        self.view = self.view.with_next_sorting()
         self.redraw()
 
     def action_reload(self) -> None:
@@ -198,7 +198,7 @@ class Approvals(Page):
         self.refresh_bindings()
 
     @on(QueueList.Searched)
-    def _searched(self, event: QueueList.Searched) -> None:
+    def _search(self, event: QueueList.Searched) -> None:
         if event.text != self.view.search:
             self._turn_to(replace(self.view, search=event.text))
 
@@ -257,6 +257,6 @@ class Approvals(Page):
     def _second(self) -> None:
         """Ages and what is left of time; only what reads otherwise than a second ago is drawn."""
         if self.app.queue_monitor.queue.expire(self.app.now()):
-            self.app.queue_monitor.changed()
+            self.app.queue_monitor.on_change()
         self.queue.tick()
         self.shown.tick()

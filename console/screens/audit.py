@@ -8,7 +8,7 @@ from textual.containers import Container, VerticalScroll
 
 from console.screens.guarded import GuardedPage
 from console.texts import filters
-from console.texts.fields import counted
+from console.texts.fields import pluralize
 from console.texts.moments import moment
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Column, Listing
@@ -76,7 +76,7 @@ class Audit(GuardedPage):
             if refusal.status != 400:
                 raise
             # What was typed cannot be searched for.
-            self._said(refusal)
+            self._refuse(refusal)
             return
         if self._refused:
             self._refused = False
@@ -132,7 +132,7 @@ class Audit(GuardedPage):
             "meta.": filters.exactly("metadata."),
         }
 
-    def _said(self, refusal: Answered) -> None:
+    def _refuse(self, refusal: Answered) -> None:
         """Show at the line why the API does not search for it; earlier rows are not shown as its answer."""
         self._refused = True
         self.query_one(FilterLine).trouble(refusal.sentence)
@@ -144,7 +144,7 @@ class Audit(GuardedPage):
         listing.empty = "No row matches the filter." if self._query else "No rows."
         listing.show([self._rows[seq] for seq in sorted(self._rows, reverse=True)])
         least = "at least " if self._total >= COUNTED else ""
-        count = f"{least}{counted(self._total, 'row', 'rows')}, newest first"
+        count = f"{least}{pluralize(self._total, 'row', 'rows')}, newest first"
         self.query_one("#caption", PlainText).update(count if self._rows else "")
 
     def _look_ahead(self, *_: Any) -> None:

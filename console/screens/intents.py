@@ -16,7 +16,7 @@ from console.orders.address_book import book_of
 from console.rules.rule_terms import Names
 from console.screens.page import Page
 from console.tasks import work
-from console.texts.fields import counted
+from console.texts.fields import pluralize
 from console.texts.lines import Line
 from console.texts.moments import ago, moment, span
 from console.widgets.agent_pane import AgentPane
@@ -65,7 +65,7 @@ class Intents(Page):
                     Column("Agent", self._agent_name, 10, share=2),
                     Column("By", proposer_of, 10, share=1, wide=True),
                     Column("Age", lambda one: ago(moment(one.created_at), self.app.now()), 4, right=True),
-                    Column("Ends", self._left, 7, right=True, wide=True),
+                    Column("Ends", self._time_left, 7, right=True, wide=True),
                 ],
                 lambda one: one.id,
                 empty="Loading…",
@@ -84,7 +84,7 @@ class Intents(Page):
         self._list.empty = "No intents." if self._all else _NOTHING
         self._list.show(found)
         total = sum(page.total for page in pages)
-        count = counted(total, "intent", "intents") + (
+        count = pluralize(total, "intent", "intents") + (
             "" if total == len(found) else f", the newest {len(found)} shown"
         )
         caption = (
@@ -136,9 +136,9 @@ class Intents(Page):
         ):
             self.app.tell("The service shows another intent than the one it names: decide nothing here.", "error")
             return
-        self.app.push_screen(ActOnIntent(shown, self._said(shown), act), lambda done: self._acted(done, act))
+        self.app.push_screen(ActOnIntent(shown, self._lines(shown), act), lambda done: self._report_act(done, act))
 
-    def _acted(self, done: Intent | None, act: Act) -> None:
+    def _report_act(self, done: Intent | None, act: Act) -> None:
         if done is not None:
             word = _DONE[act] if done.status != "failed" else "failed: the pane says why"
             self.app.tell(f"{type_of(done)}: {word}.", "information" if done.status != "failed" else "warning")
@@ -164,10 +164,10 @@ class Intents(Page):
         if one is None:
             self.query_one(AgentPane).show(None, [Line("No intent is selected.", "quiet")])
         else:
-            self.query_one(AgentPane).show(one.id, self._said(one))
+            self.query_one(AgentPane).show(one.id, self._lines(one))
         self.refresh_bindings()
 
-    def _said(self, one: Intent) -> list[Line]:
+    def _lines(self, one: Intent) -> list[Line]:
         person = self.app.person
         rules, names = self._rules.get(one.agent_id or ""), Names({}, book_of(self.app.client).names())
         agent = f"{self._agent_name(one)} ({one.agent_id})" if one.agent_id else "none"
@@ -176,7 +176,7 @@ class Intents(Page):
     def _agent_name(self, one: Intent) -> str:
         return self._names.get(one.agent_id or "", one.agent_id or "-")
 
-    def _left(self, one: Intent) -> str:
+    def _time_left(self, one: Intent) -> str:
         end: datetime | None = moment(one.expires_at)
         return span(end - self.app.now()) if end is not None and one.status in OPEN else "-"
 

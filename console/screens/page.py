@@ -62,7 +62,7 @@ class Page(Screen[None]):
 
     def reload(self) -> Worker[None]:
         """Load again; cancel a load in progress."""
-        return work(self, "load", self._loaded)
+        return work(self, "load", self._keep_loading)
 
     def action_reload(self) -> None:
         self.reload()
@@ -86,14 +86,14 @@ class Page(Screen[None]):
         if seen and not any(w.group == "load" and w.node is self and w.is_running for w in self.workers):
             self.reload()
 
-    async def _loaded(self) -> None:
+    async def _keep_loading(self) -> None:
         failures = 0
         while True:
             try:
                 await self.load()
             except Failure as failure:
                 failures += 1
-                wait = self._told(failure, failures)
+                wait = self._report(failure, failures)
                 if wait is None:
                     return
                 await asyncio.sleep(wait)
@@ -106,7 +106,7 @@ class Page(Screen[None]):
                 self.fresh()
                 return
 
-    def _told(self, failure: Failure, failures: int) -> float | None:
+    def _report(self, failure: Failure, failures: int) -> float | None:
         """Seconds until it is worth asking again; None if that helps nothing."""
         wait = failure.retry_after if isinstance(failure, TooFast) else self.app.client.patience.again_in(failures)
         if isinstance(failure, Away):

@@ -15,7 +15,7 @@ from console.rules.rule_terms import Names
 from console.rules.rules_in_words import rules_in_words
 from console.screens.by_agent import ByAgent
 from console.texts.lines import Heading, Line
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
@@ -81,7 +81,7 @@ class Policies(ByAgent[Rules]):
             pane.show(None, [Line("No agent is selected.", "quiet")])
             return
         lines = [
-            Heading(f"Rules of {clipped(agent.name, 200)} ({agent.id}), in evaluation order"),
+            Heading(f"Rules of {clip(agent.name, 200)} ({agent.id}), in evaluation order"),
             Line(""),
         ]
         if trouble := self.kept.trouble(agent.id):

@@ -10,10 +10,18 @@ from console.dialogs.shown import Shown
 from console.screens.page import Page
 from console.texts.fields import Field
 from console.texts.moments import ago, clock, moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
-from console.wire.shapes_secrets import CredentialRoute, Explanation, Secret, expiry, injection, target, told
+from console.wire.shapes_secrets import (
+    CredentialRoute,
+    Explanation,
+    Secret,
+    expiry,
+    explanation_in_lines,
+    injection,
+    target,
+)
 
 NEVER_SHOWN = "Values are sealed and cannot be displayed. Only the proxy puts them into requests."
 
@@ -78,21 +86,21 @@ class Secrets(Page):
 
     def action_explain(self) -> None:
         """Ask; what was typed the last time stands there again."""
-        self.app.push_screen(Explain(self._request), self._explained)
+        self.app.push_screen(Explain(self._request), self._show_explanation)
 
-    def _explained(self, answer: tuple[Request, Explanation] | None) -> None:
+    def _show_explanation(self, answer: tuple[Request, Explanation] | None) -> None:
         if answer is None:
             return
         self._request, found = answer
         asked = f"{self._request.method} {self._request.url}\nby agent {self._request.agent}\n\n"
         routes = {one.id: one for one in self._routes.rows}
-        self.app.push_screen(Shown("What the proxy would do", asked + told(found, routes, self._names)))
+        self.app.push_screen(Shown("What the proxy would do", asked + explanation_in_lines(found, routes, self._names)))
 
     def _secret_text(self, secret: Secret) -> list[Field]:
         shown = expiry(secret, self.app.now())
         return [
             ("Name", secret.name),
-            ("Description", clipped(secret.description or "-", 1_000)),
+            ("Description", clip(secret.description or "-", 1_000)),
             ("Version", str(secret.version)),
             ("Expires", clock(moment(secret.expires_at))),
             ("Expires in", shown if isinstance(shown, str) else shown[0]),

@@ -124,7 +124,7 @@ class SignIn(Closing[SignedIn | None]):
         settings = self.app.settings
         client = ApiClient(settings.url, read_only=settings.read_only, patience=self.app.client.patience)
         try:
-            signed_in = await self._entered(SignInFlow(settings, self.app.store, client, self._wait), ways, tenant)
+            signed_in = await self._enter(SignInFlow(settings, self.app.store, client, self._wait), ways, tenant)
         except TenantUnknown as unknown:
             self.query_one("#tenant", Input).value = unknown.named
             self._become("tenant", unknown.sentence)
@@ -137,7 +137,7 @@ class SignIn(Closing[SignedIn | None]):
         finally:
             await client.close()
 
-    async def _entered(self, flow: SignInFlow, ways: tuple[Way, ...], tenant: str) -> SignedIn:
+    async def _enter(self, flow: SignInFlow, ways: tuple[Way, ...], tenant: str) -> SignedIn:
         if signed_in := await flow.with_stored_credential(ways):
             return signed_in
         self._reason = self._reason or flow.reason

@@ -10,7 +10,7 @@ from console.agents.signers_in_words import in_full, key_of, kind_of, name_of, p
 from console.dialogs.change_signer import Act, ChangeSigner
 from console.dialogs.shown import Shown
 from console.screens.guarded import GuardedPage
-from console.texts.fields import counted
+from console.texts.fields import pluralize
 from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.shapes import Agent, PolicyRule
@@ -62,7 +62,7 @@ class Signers(GuardedPage):
         )
         self._list.empty = _EMPTY
         self._list.show([*quorums, *signers])
-        parts = [counted(len(signers), "signer", "signers"), counted(len(quorums), "key quorum", "key quorums")]
+        parts = [pluralize(len(signers), "signer", "signers"), pluralize(len(quorums), "key quorum", "key quorums")]
         caption = f"{self._agent.name} ({self._agent.id}): {', '.join(parts)}. The API makes and changes them."
         self.query_one("#signers-caption", PlainText).update(caption)
         self.refresh_bindings()
@@ -87,9 +87,9 @@ class Signers(GuardedPage):
     def action_change(self, act: Act) -> None:
         """Ask about the one under the cursor."""
         if (one := self._list.row) is not None:
-            self.app.push_screen(ChangeSigner(one, self._agent, act), self._changed)
+            self.app.push_screen(ChangeSigner(one, self._agent, act), self._report_change)
 
-    def _changed(self, one: Named | None) -> None:
+    def _report_change(self, one: Named | None) -> None:
         if one is not None:
             self.app.tell(f"{name_of(one)} is {one.status}.")
             self.reload()

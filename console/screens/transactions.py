@@ -57,7 +57,7 @@ class Transactions(Page):
                     Column("Ago", lambda row: ago(moment(row.created_at), self.app.now()), 4, right=True),
                     Column("Status", _state, 10),
                     Column("What", lambda row: summary(of_transaction(row), Known()), 24, share=4),
-                    Column("Agent", lambda row: self._called(row.agent_id), 10, share=1),
+                    Column("Agent", lambda row: self._agent_name(row.agent_id), 10, share=1),
                     Column("Chain", lambda row: chain_of(row.kind, row.chain_id, row.caip2), 10, share=1, wide=True),
                 ],
                 lambda row: row.id,
@@ -103,7 +103,7 @@ class Transactions(Page):
 
     def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
         row = event.row
-        self.query_one(TransactionPane).look_at(row, self._called(row.agent_id) if row else "")
+        self.query_one(TransactionPane).look_at(row, self._agent_name(row.agent_id) if row else "")
         self._look_ahead()
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
@@ -135,12 +135,12 @@ class Transactions(Page):
         agents = book_of(self.app.client).agents()
         question = ChooseAgent(agents, self.app.chosen_agent, all_allowed=len(agents) <= MOST_AT_ONCE)
 
-        def chosen(agent_id: str | None) -> None:
+        def on_choice(agent_id: str | None) -> None:
             if agent_id is not None:
                 self.app.chosen_agent = agent_id or None
                 self._start_anew()
 
-        self.app.push_screen(question, chosen)
+        self.app.push_screen(question, on_choice)
 
     def _start_anew(self) -> None:
         self._merged, self._more = Merged(()), False
@@ -163,7 +163,7 @@ class Transactions(Page):
     def _show(self) -> None:
         self._listing.show(self._merged.rows())
         chosen = self.app.chosen_agent
-        whose = f"of {short(self._called(chosen), 32)} ({chosen})" if chosen else "of all agents"
+        whose = f"of {short(self._agent_name(chosen), 32)} ({chosen})" if chosen else "of all agents"
         count = "1 transaction" if self._merged.total == 1 else f"{self._merged.total:,} transactions"
         count = f"at least {count}" if self._merged.at_least else count
         self.query_one("#caption", PlainText).update(f"{count} {whose}, newest first")
@@ -173,7 +173,7 @@ class Transactions(Page):
             self._more = True
             self.reload()
 
-    def _called(self, agent_id: str | None) -> str:
+    def _agent_name(self, agent_id: str | None) -> str:
         agent = book_of(self.app.client).agent(agent_id or "")
         return agent.name if agent else agent_id or ""
 

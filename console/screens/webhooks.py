@@ -9,7 +9,7 @@ from console.dialogs.send_again import Replay, Retry
 from console.dialogs.shown import Shown
 from console.screens.guarded import GuardedPage
 from console.texts import filters
-from console.texts.fields import counted
+from console.texts.fields import pluralize
 from console.texts.moments import ago, moment
 from console.texts.plain import short
 from console.widgets.filter_line import FilterLine
@@ -196,7 +196,7 @@ class Webhooks(GuardedPage):
             self.reload()
 
     def _draw_caption(self) -> None:
-        shown, count = len(self._deliveries.rows), counted(self._total, "delivery", "deliveries")
+        shown, count = len(self._deliveries.rows), pluralize(self._total, "delivery", "deliveries")
         count = f"at least {count}" if self._at_least else count
         count = count if shown == self._total else f"the newest {shown:,} of {count}"
         where = f" to {self._endpoint.url}" if self._endpoint else ""

@@ -8,7 +8,7 @@ import re
 from typing import Final, Protocol
 
 from console.texts.chains import COINS, Coin, native_coin
-from console.texts.plain import ELLIPSIS, clipped
+from console.texts.plain import ELLIPSIS, clip
 
 # A number of a document that is written as a string.
 _WRITTEN: Final = re.compile(r"[0-9]{1,78}\Z|0x[0-9a-fA-F]{1,64}\Z")
@@ -37,7 +37,7 @@ def whole(text: object) -> int | None:
     return int(text) if isinstance(text, str) and _AMOUNT.match(text) else None
 
 
-def written(value: object) -> int | None:
+def parse_number(value: object) -> int | None:
     """The number that a document holds, as the service reads it: a JSON number, or a string, decimal or in 0x hex."""
     if isinstance(value, int) and not isinstance(value, bool):
         return max(value, 0)
@@ -75,7 +75,7 @@ def coins(text: object, coin: Coin) -> str:
     """An amount of a chain's own coin: `1.5 ETH (1,500,000,000,000,000,000 wei)`."""
     amount = whole(text)
     if amount is None:
-        return malformed(text)
+        return bad_amount(text)
     return f"{in_coins(amount, coin)} ({amount:,} {coin.smallest})"
 
 
@@ -90,7 +90,7 @@ def tokens(text: object, token: Token | None) -> str:
     """An amount of a token: with its decimals as it tells them, else raw."""
     amount = whole(text)
     if amount is None:
-        return malformed(text)
+        return bad_amount(text)
     decimals = told_decimals(token)
     if decimals is None:
         return f"{amount:,} raw units (decimals unknown)"
@@ -116,20 +116,20 @@ def self_called(token: Token | None) -> str:
     """
     if token is None or not token.symbol:
         return ""
-    symbol = quoted("".join(map(_spelled, clipped(token.symbol, _SYMBOL_CHARACTERS))), 10 * _SYMBOL_CHARACTERS)
+    symbol = quote("".join(map(_spell, clip(token.symbol, _SYMBOL_CHARACTERS))), 10 * _SYMBOL_CHARACTERS)
     own = token.symbol.strip().upper() in COINS
     return f"calls itself {symbol}" + (", but is a token, not the coin of that name" if own else "")
 
 
-def quoted(text: str, most: int = 64) -> str:
+def quote(text: str, most: int = 64) -> str:
     """Somebody else's words between quotes that they cannot leave: one line, no runs of blanks, clipped."""
-    return '"' + clipped(re.sub(r"\s+", " ", text), most).replace('"', "'") + '"'
+    return '"' + clip(re.sub(r"\s+", " ", text), most).replace('"', "'") + '"'
 
 
-def malformed(text: object) -> str:
+def bad_amount(text: object) -> str:
     """An amount that is none."""
-    return f"an amount that is not a number ({quoted(str(text), 24)})"
+    return f"an amount that is not a number ({quote(str(text), 24)})"
 
 
-def _spelled(letter: str) -> str:
+def _spell(letter: str) -> str:
     return letter if letter.isascii() or letter == ELLIPSIS else f"<U+{ord(letter):04X}>"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 # What one value, one nest and one thing may take of the screen.
 MOST_CHARACTERS: Final = 600
@@ -18,12 +18,12 @@ def laid_out(fields: Sequence[Field]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in fields)
 
 
-def counted(number: int, one: str, many: str) -> str:
+def pluralize(number: int, one: str, many: str) -> str:
     """So many of something."""
     return f"{number:,} {one if number == 1 else many}"
 
 
-def indented(value: Any) -> list[str]:
+def indent(value: Any) -> list[str]:
     """A decoded JSON value as indented lines, each of a bounded length, and a last one that says if there are more."""
     lines = list(_lines(value, 0))
     left = len(lines) - MOST_LINES
@@ -36,7 +36,7 @@ def _lines(value: Any, depth: int) -> Iterator[str]:
         yield f"{blank}… (more inside)"
     elif isinstance(value, dict):
         for key, one in value.items():
-            name = clipped(str(key), 80)
+            name = clip(str(key), 80)
             if isinstance(one, dict | list) and one:
                 yield f"{blank}{name}:"
                 yield from _lines(one, depth + 1)
@@ -60,4 +60,4 @@ def _word(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, dict | list):
         return "empty"
-    return clipped(str(value), MOST_CHARACTERS)
+    return clip(str(value), MOST_CHARACTERS)

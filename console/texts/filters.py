@@ -35,7 +35,7 @@ def read(line: str, fields: Mapping[str, Reader]) -> dict[str, str]:
         reader = fields.get(name) or fields.get(start)
         if not colon or reader is None:
             raise BadFilter(
-                f"{word[:40]} is not a filter here. Known filters: {', '.join(_shown(one) for one in fields)}."
+                f"{word[:40]} is not a filter here. Known filters: {', '.join(_prompt(one) for one in fields)}."
             )
         if not value:
             raise BadFilter(f"{name}: write a value after the colon.")
@@ -110,5 +110,5 @@ def _moment(value: str, *, end: bool) -> datetime | None:
         return None
 
 
-def _shown(field: str) -> str:
+def _prompt(field: str) -> str:
     return f"{field}<path>:" if field.endswith(".") else f"{field}:"

@@ -81,7 +81,7 @@ def _written_out(letter: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"<U+{code:04X}>"
 
 
-def clipped(text: str, most: int) -> str:
+def clip(text: str, most: int) -> str:
     """At most so many characters, and how many there are when that is not all."""
     if len(text) <= most:
         return text

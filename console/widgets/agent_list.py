@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from console.agents.agent_order import ORDERS, found, ordered
+from console.agents.agent_order import ORDERS, search, sort
 from console.application import Application
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
@@ -102,25 +102,25 @@ class AgentList(Vertical):
         event.stop()
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(self.app.rest, self._rested)
+        self._rest = self.set_timer(self.app.rest, self._post_rested)
 
     def on_listing_chosen(self, event: "Listing.Chosen") -> None:
         event.stop()
         self.post_message(self.Chosen(event.row))
 
-    def _rested(self) -> None:
+    def _post_rested(self) -> None:
         self.post_message(self.Rested(self.agent))
 
     def _draw(self) -> None:
-        shown = ordered(found(self._agents, self._words), ORDERS[self._order], self._waiting)
+        shown = sort(search(self._agents, self._words), ORDERS[self._order], self._waiting)
         frozen = sum(agent.frozen_at is not None for agent in self._agents)
         listing = self.query_one("#agents-list", Listing)
         listing.empty = "No agent is found by these words." if self._words and self._agents else "No agents yet."
-        parts = [f"{len(shown):,} of {len(self._agents):,} agents" if self._words.strip() else _counted(len(shown))]
+        parts = [f"{len(shown):,} of {len(self._agents):,} agents" if self._words.strip() else _count(len(shown))]
         parts += [ORDERS[self._order], f"{frozen:,} frozen" if frozen else "", self._note]
         self.query_one("#agents-figures", PlainText).update(" · ".join(part for part in parts if part))
         listing.show(shown)
 
 
-def _counted(number: int) -> str:
+def _count(number: int) -> str:
     return "1 agent" if number == 1 else f"{number:,} agents"

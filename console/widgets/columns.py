@@ -53,7 +53,7 @@ def widths[Row](columns: Sequence[Column[Row]], width: int) -> list[int]:
     ]
 
 
-def fitted(text: str, width: int, *, right: bool) -> str:
+def fit(text: str, width: int, *, right: bool) -> str:
     """Exactly so many cells; what does not fit ends in an ellipsis, which never stands for the end of an amount."""
     # Of ten thousand letters only those are measured that could be seen.
     text = text[: width * _LETTERS_A_CELL + 1]

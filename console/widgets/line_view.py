@@ -54,7 +54,7 @@ class LineView(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """So many lines as there are once they are broken."""
-        return sum(len(wrapped(one.text, width)) for one in self.said)
+        return sum(len(wrap(one.text, width)) for one in self.said)
 
     def render(self) -> Content:
         """The lines, broken to the width there is."""
@@ -62,7 +62,7 @@ class LineView(Widget):
         width = self.content_size.width
         for one in self.said:
             style = self._style(one)
-            for line in wrapped(one.text, width):
+            for line in wrap(one.text, width):
                 lines.append(Content.styled(line, style) if style else Content(line))
         return Content("\n").join(lines)
 
@@ -70,7 +70,7 @@ class LineView(Widget):
         """Find which of the lines said stands on a line of the screen, and how far that is below its beginning."""
         top = 0
         for place, one in enumerate(self.said):
-            height = len(wrapped(one.text, self.content_size.width))
+            height = len(wrap(one.text, self.content_size.width))
             if line < top + height:
                 return place, line - top
             top += height
@@ -78,14 +78,14 @@ class LineView(Widget):
 
     def line_of(self, place: int) -> int:
         """The line of the screen on which one of the lines said begins."""
-        return sum(len(wrapped(one.text, self.content_size.width)) for one in self.said[:place])
+        return sum(len(wrap(one.text, self.content_size.width)) for one in self.said[:place])
 
     def _style(self, one: Line) -> Style | None:
         kind = "heading" if isinstance(one, Heading) else one.tone
         return self.get_visual_style(f"said--{kind}", partial=True) if kind else None
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """A text in lines of at most so many cells; what continues is indented two more than it began, or has its bar."""
     if width <= 0 or cell_len(text) <= width:
         return [text]

@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from console.texts.lines import Tone
-from console.widgets.columns import GAP, WIDE, Cell, Column, fitted, fitting, widths
+from console.widgets.columns import GAP, WIDE, Cell, Column, fit, fitting, widths
 
 __all__ = ["WIDE", "Cell", "Column", "Listing"]
 
@@ -215,7 +215,7 @@ class Listing[Row](ScrollView, can_focus=True):
         """One line of the screen: the heading, then rows from where one has scrolled to."""
         width = self.size.width
         if y == 0:
-            return self._line([column.title for column in self._shown()], self._style("heading"), "")
+            return self._line([column.title for column in self._columns_in_sight()], self._style("heading"), "")
         place = self._top + y - 1
         if place >= len(self.rows):
             if not self.rows and y == 2:
@@ -231,19 +231,19 @@ class Listing[Row](ScrollView, can_focus=True):
         return self._line(cells, style, ("▸" if here else " ") + ("●" if marked else ""))
 
     def _cells_of(self, row: Row) -> list[Cell]:
-        return [column.cell(row) for column in self._shown()]
+        return [column.cell(row) for column in self._columns_in_sight()]
 
-    def _shown(self) -> list[Column[Row]]:
+    def _columns_in_sight(self) -> list[Column[Row]]:
         return fitting(self.columns, self.size.width)
 
     def _line(self, cells: Sequence[Cell], style: Style, mark: str) -> Strip:
-        columns = self._shown()
+        columns = self._columns_in_sight()
         lead = 3 if self.marking else 2
         segments = [Segment(mark.ljust(lead), style)]
         for column, width, cell in zip(columns, widths(columns, self.size.width - lead), cells, strict=True):
             text, tone = cell if isinstance(cell, tuple) else (cell, None)
             coloured = style + self._style(tone) if tone else style
-            segments.append(Segment(fitted(text, width, right=column.right), coloured))
+            segments.append(Segment(fit(text, width, right=column.right), coloured))
             segments.append(Segment(" " * GAP, style))
         return Strip(segments).adjust_cell_length(self.size.width, style)
 

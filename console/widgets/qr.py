@@ -26,13 +26,13 @@ class Qr(PlainText):
 
     def show(self, address: str) -> None:
         """Show this address."""
-        lines = drawn(address) if address else []
+        lines = qr_lines(address) if address else []
         self.cells = (len(lines[0]), len(lines)) if lines else (0, 0)
         text = "\n".join(lines)
         self.update(Content(text, [Span(0, len(text), _STYLE)]))
 
 
-def drawn(address: str) -> list[str]:
+def qr_lines(address: str) -> list[str]:
     """The lines of the code; none for what fits into none."""
     try:
         code = segno.make_qr(address, error="l")

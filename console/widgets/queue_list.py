@@ -63,7 +63,7 @@ class QueueList(Vertical):
         # What is read of a long queue, or asked for, comes in too, but is no news.
         news = self._was_whole and history is None and (view, history) == (self._view, self._history)
         self._view, self._history, self._was_whole = view, history, queue.whole
-        items = view.of(queue.listed() if history is None else history.listed(queue.ended))
+        items = view.of(queue.rows() if history is None else history.items(queue.ended))
         self.listing.empty = self._empty()
         self.listing.show(items, news=news)
         self._say_state()
@@ -105,12 +105,12 @@ class QueueList(Vertical):
         self.listing.focus()
 
     @on(SearchLine.Changed)
-    def _searched(self, event: SearchLine.Changed) -> None:
+    def _search(self, event: SearchLine.Changed) -> None:
         event.stop()
         self.post_message(self.Searched(event.value))
 
     @on(SearchLine.Submitted)
-    def _kept(self, event: SearchLine.Submitted) -> None:
+    def _keep(self, event: SearchLine.Submitted) -> None:
         event.stop()
         self.query_one(SearchLine).keep()
         self.listing.focus()

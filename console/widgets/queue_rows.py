@@ -26,7 +26,7 @@ class QueueRows:
             Column("Asks for", self._summary, 20, share=1),
             Column("Chain", self._chain, 14, wide=True),
             Column("Age", lambda item: _dim(item, ago(item.asked, self._now())), 4, right=True),
-            Column("Expires in", self._left, 10, right=True),
+            Column("Expires in", self._time_left, 10, right=True),
         ]
 
     def _chain(self, item: Item) -> Cell:
@@ -36,7 +36,7 @@ class QueueRows:
         text = f"{item.voted}{item.summary}"
         return _dim(item, text, "bad" if item.summary.startswith("UNLIMITED") else None)
 
-    def _left(self, item: Item) -> Cell:
+    def _time_left(self, item: Item) -> Cell:
         if item.outcome is not None:
             return item.outcome.word, "quiet"
         if item.expires is None:

@@ -63,12 +63,12 @@ class ShownItem(Vertical):
         """
         self._around.recent(item.id, self.app.now())
 
-        def known() -> Known | None:
+        def now_known() -> Known | None:
             if self._wants(item):
                 self._ask_anew(item)
-            return self._around.aged(item.id, self.app.now())
+            return self._around.for_decision(item.id, self.app.now())
 
-        return known
+        return now_known
 
     async def learn(self, item: Item) -> Known | None:
         """Find out what is known around an item that need not be the one in the pane; None where that cannot be had."""
@@ -78,7 +78,7 @@ class ShownItem(Vertical):
             return await self._learn(item)
         except Failure as failure:
             self.app.signed_out(failure)
-            return self._around.aged(item.id, self.app.now())
+            return self._around.for_decision(item.id, self.app.now())
 
     def tick(self) -> None:
         """A second has passed."""

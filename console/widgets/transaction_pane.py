@@ -43,9 +43,9 @@ class TransactionPane(OrderPane):
     def _ask(self) -> None:
         row = self._row
         if row is not None and (self._found is None or self._found[0] != row):
-            work(self, "around", self._asked, row)
+            work(self, "around", self._fetch, row)
 
-    async def _asked(self, row: Transaction) -> None:
+    async def _fetch(self, row: Transaction) -> None:
         try:
             known = await fetch_context(self.app.client, of_transaction(row))
         except Failure as failure:

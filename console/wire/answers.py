@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from console.texts.plain import clipped, harmless
-from console.wire.failures import AnswerLost, Away, Failure, Malformed, answered
+from console.texts.plain import clip, harmless
+from console.wire.failures import AnswerLost, Away, Failure, Malformed, failure_of
 
 _SENTENCE_CHARACTERS: Final = 500
 _REQUEST_ID_CHARACTERS: Final = 128
@@ -48,9 +48,9 @@ def data_of(answer: Answer) -> Any:
     sentence = said if isinstance(said, str) and said else f"The service responded with status {answer.status}."
     data = envelope.get("data")
     extra = {name: value for name, value in envelope.items() if name not in ("ok", "data")}
-    raise answered(
+    raise failure_of(
         answer.status,
-        clipped(sentence, _SENTENCE_CHARACTERS),
+        clip(sentence, _SENTENCE_CHARACTERS),
         extra | (data if isinstance(data, dict) else {}),
         retry_after=wait_of(answer.headers),
         request_id=request_of(answer.headers),
@@ -62,7 +62,7 @@ def typed[Shape](data: Any, shape: type[Shape]) -> Shape:
     try:
         return msgspec.convert(data, shape)
     except (msgspec.ValidationError, RecursionError) as problem:
-        what = clipped(str(problem), _SENTENCE_CHARACTERS)
+        what = clip(str(problem), _SENTENCE_CHARACTERS)
         raise Malformed(f"The service's response cannot be parsed ({what}).") from None
 
 
@@ -96,7 +96,7 @@ def wait_of(headers: Mapping[str, str]) -> int:
 def request_of(headers: Mapping[str, str]) -> str:
     """The name of the request in the service's log."""
     found: str = harmless(headers.get("X-Request-Id", ""))
-    return clipped(found, _REQUEST_ID_CHARACTERS)
+    return clip(found, _REQUEST_ID_CHARACTERS)
 
 
 def ahead_of(headers: Mapping[str, str], now: datetime) -> timedelta:
@@ -124,7 +124,7 @@ def _foreign(answer: Answer) -> Failure:
         kind = AnswerLost if answer.changing else Away
         return kind(f"{answer.url} responded with {answer.status}: the service behind it is unavailable.")
     if answer.status >= 500:
-        return answered(
+        return failure_of(
             answer.status,
             f"{answer.url} responded with status {answer.status}.",
             {},

@@ -133,7 +133,7 @@ class ApiClient:
         """
         credential = self.credential
         if credential is not None:
-            await credential.freshen(self._refreshed)
+            await credential.freshen(self._refresh)
         for last_try in (False, True):
             who = _who(credential)
             try:
@@ -143,7 +143,7 @@ class ApiClient:
                         yield event
                     return
             except SignedOut:
-                if last_try or credential is None or not await credential.renew(who, self._refreshed):
+                if last_try or credential is None or not await credential.renew(who, self._refresh):
                     raise
 
     async def step_up(self, method: str, code: str) -> None:
@@ -165,12 +165,12 @@ class ApiClient:
             answers.append((await self._once(request, SignedIn, _who(credential)))[0])
             return answers[-1].tokens()
 
-        await credential.freshen(self._refreshed)
+        await credential.freshen(self._refresh)
         request, who = _Request("POST", path, {}, {"code": code}, {}), _who(credential)
         try:
             await credential.advance(ask)
         except SignedOut:
-            if not await credential.renew(who, self._refreshed):
+            if not await credential.renew(who, self._refresh):
                 raise
             await credential.advance(ask)
         return answers[-1].recovery_codes or []
@@ -211,12 +211,12 @@ class ApiClient:
         # A retried request keeps its identity, even if another person signs in meanwhile.
         credential = self.credential
         if credential is not None:
-            await credential.freshen(self._refreshed)
+            await credential.freshen(self._refresh)
         who = _who(credential)
         try:
             return await self._once(request, shape, who)
         except SignedOut:
-            if credential is None or not await credential.renew(who, self._refreshed):
+            if credential is None or not await credential.renew(who, self._refresh):
                 raise
         return await self._once(request, shape, _who(credential))
 
@@ -261,7 +261,7 @@ class ApiClient:
                     request.path,
                     params=request.query,
                     content=request.content(),
-                    headers=request.headers() | self._signed(request) | who,
+                    headers=request.headers() | self._signature(request) | who,
                     timeout=timeout,
                 ) as answer,
             ):
@@ -281,13 +281,13 @@ class ApiClient:
         changing = request.method != "GET"
         return Answer(self.url, answer.status_code, answer.headers, content, changing, request.exact)
 
-    def _signed(self, request: "_Request") -> dict[str, str]:
+    def _signature(self, request: "_Request") -> dict[str, str]:
         if self.signer is None or request.method == "GET" or request.path.startswith("/auth/"):
             return {}
         target = httpx.URL(request.path).raw_path.decode()
         return self.signer.headers(request.method, target, request.extra, request.content() or b"")
 
-    async def _refreshed(self, refresh_token: str) -> Tokens:
+    async def _refresh(self, refresh_token: str) -> Tokens:
         request = _Request("POST", "/auth/refresh", {}, {"refreshToken": refresh_token}, {})
         return (await self._once(request, SignedIn, {}))[0].tokens()
 

@@ -44,7 +44,7 @@ class Connections(httpcore.AnyIOBackend):
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            spawn(_closed(connecting), "close", self._unwanted)
+            spawn(_close(connecting), "close", self._unwanted)
             raise
 
     async def settle(self) -> None:
@@ -52,7 +52,7 @@ class Connections(httpcore.AnyIOBackend):
         await asyncio.gather(*self._unwanted)
 
 
-async def _closed(connecting: asyncio.Future[httpcore.AsyncNetworkStream]) -> None:
+async def _close(connecting: asyncio.Future[httpcore.AsyncNetworkStream]) -> None:
     try:
         stream = await connecting
     except (httpcore.NetworkError, httpcore.TimeoutException):

@@ -90,17 +90,17 @@ class Session:
 
     async def freshen(self, refresh: Refresh) -> None:
         if self._tokens.refresh_token and self._tokens.end_within(AHEAD, self._now()):
-            await self._whole(self._renewed(self._tokens.token, refresh))
+            await self._whole(self._renew(self._tokens.token, refresh))
 
     async def renew(self, refused: dict[str, str], refresh: Refresh) -> bool:
-        return await self._whole(self._renewed(refused.get("Authorization", "").removeprefix("Bearer "), refresh))
+        return await self._whole(self._renew(refused.get("Authorization", "").removeprefix("Bearer "), refresh))
 
     async def advance(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
         """Go on with the tokens that a request answers, as a step-up does: the ones before are used up by it."""
-        await self._whole(self._advanced(ask))
+        await self._whole(self._advance(ask))
 
     async def forget(self) -> None:
-        await self._whole(self._forgotten())
+        await self._whole(self._forget())
 
     async def settle(self) -> None:
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -109,7 +109,7 @@ class Session:
         """Run to completion even if the caller is cancelled: tokens received but not stored would end the session."""
         return await asyncio.shield(spawn(story, "tokens", self._running))
 
-    async def _renewed(self, refused: str, refresh: Refresh) -> bool:
+    async def _renew(self, refused: str, refresh: Refresh) -> bool:
         async with self._turn:
             if self._tokens.token != refused:
                 return True
@@ -130,7 +130,7 @@ class Session:
                 await self._take(lambda: refresh(self._tokens.refresh_token), used_up_by=(*_LOST, SignedOut))
         return True
 
-    async def _advanced(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
+    async def _advance(self, ask: Callable[[], Awaitable[Tokens]]) -> None:
         async with self._turn, self._store.alone():
             if await self._was_left():
                 raise SignedOut("You left this session.", status=401, code="", data={})
@@ -143,7 +143,7 @@ class Session:
         return self._left
 
     def _leave(self) -> None:
-        self._left, self._tokens = True, self._tokens.spent()
+        self._left, self._tokens = True, self._tokens.without_refresh_token()
 
     async def _take(
         self, ask: Callable[[], Awaitable[Tokens]], *, used_up_by: tuple[type[Failure], ...] = _LOST
@@ -152,7 +152,7 @@ class Session:
             tokens = await ask()
         except used_up_by:
             # It may have happened: the refresh token is not shown a second time.
-            self._tokens = self._tokens.spent()
+            self._tokens = self._tokens.without_refresh_token()
             await self._write(self._tokens)
             raise
         await self._write(tokens)
@@ -166,7 +166,7 @@ class Session:
         async with self._store.alone():
             await self._write(self._tokens)
 
-    async def _forgotten(self) -> None:
+    async def _forget(self) -> None:
         async with self._turn, self._store.alone():
             self._leave()
             await asyncio.to_thread(self._store.forget)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from console.texts.plain import clipped, harmless
+from console.texts.plain import clip, harmless
 from console.wire.failures import Away
 
 # The largest event is far smaller; what goes on and on without an end is no stream of events.
@@ -49,18 +49,18 @@ class EventReader:
             if field == b"id" and value.isdigit() and len(value) <= _ID_DIGITS:
                 self._last_id = value.decode()
             elif field == b"event":
-                self._name = clipped(harmless(value.decode(errors="replace")), _NAME_CHARACTERS)
+                self._name = clip(harmless(value.decode(errors="replace")), _NAME_CHARACTERS)
             elif field == b"data":
                 self._lines.append(value)
             return None
         name, lines = self._name, self._lines
         self._name, self._lines = "message", []
         if lines:
-            return Event(self._last_id, name, _decoded(b"\n".join(lines)))
+            return Event(self._last_id, name, _decode(b"\n".join(lines)))
         return Event(self._last_id, "place", {}) if self._last_id else None
 
 
-def _decoded(data: bytes) -> dict[str, Any]:
+def _decode(data: bytes) -> dict[str, Any]:
     try:
         found = harmless(msgspec.json.decode(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -104,7 +104,7 @@ _BESIDE: Final = ("code_invalid", "signature_", "request_")
 _KINDS: Final[dict[int, type[Answered]]] = {401: SignedOut, 403: Forbidden, 404: Absent, 409: Conflicted, 429: TooFast}
 
 
-def answered(
+def failure_of(
     status: int, sentence: str, data: dict[str, Any], *, retry_after: int = 1, request_id: str = ""
 ) -> Answered:
     """The failure of a response. A 5xx without a message names the request, for readers of the log."""
@@ -122,7 +122,7 @@ def answered(
     return failure
 
 
-def broken(problem: BaseException) -> str:
+def bug_sentence(problem: BaseException) -> str:
     """The message about a bug in the console: its kind and place, for developers; never a value."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]

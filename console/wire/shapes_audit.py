@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from console.texts.fields import indented, laid_out
+from console.texts.fields import indent, laid_out
 from console.texts.moments import clock, moment
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 
 class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +57,11 @@ def in_full(row: AuditEvent) -> str:
     whence = laid_out(
         [
             ("Address", row.ip_address or "-"),
-            ("Program", clipped(row.user_agent or "-", 300)),
+            ("Program", clip(row.user_agent or "-", 300)),
             ("Request", row.request_id or "-"),
             ("Id", row.id),
         ]
     )
-    odd = ["", f"Unreadable in this row: {clipped(', '.join(row.unreadable), 300)}"] if row.unreadable else []
-    metadata = [f"  {line}" for line in indented(row.metadata) or ["none"]]
+    odd = ["", f"Unreadable in this row: {clip(', '.join(row.unreadable), 300)}"] if row.unreadable else []
+    metadata = [f"  {line}" for line in indent(row.metadata) or ["none"]]
     return "\n".join([what, *odd, "", "Metadata", *metadata, "", whence])

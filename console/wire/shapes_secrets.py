@@ -98,7 +98,7 @@ def injection(route: CredentialRoute) -> str:
     return f"{place} {route.inject_key}: {route.inject_format}"
 
 
-def told(found: Explanation, routes: Mapping[str, CredentialRoute], names: Mapping[str, str]) -> str:
+def explanation_in_lines(found: Explanation, routes: Mapping[str, CredentialRoute], names: Mapping[str, str]) -> str:
     """An explanation in lines: the verdict, the route it is about, then every route in the order of trying."""
     lines = [VERDICTS.get(found.reason, found.reason)]
     if (route := found.matched) is not None:

@@ -8,7 +8,7 @@ import msgspec
 from console.texts.fields import Field
 from console.texts.lines import Tone
 from console.texts.moments import clock, moment, span
-from console.texts.plain import clipped
+from console.texts.plain import clip
 
 # The events of orders, for people; others are shown by their names alone.
 _EVENTS: Final = {
@@ -100,7 +100,7 @@ def endpoint_text(endpoint: Endpoint) -> list[Field]:
         ("State", endpoint_state(endpoint)[0]),
         ("Events", ", ".join(endpoint.events)),
         ("Retries", pause(endpoint)),
-        ("Description", clipped(endpoint.description or "-", 1_000)),
+        ("Description", clip(endpoint.description or "-", 1_000)),
         ("Made", clock(moment(endpoint.created_at))),
         ("Id", endpoint.id),
     ]

@@ -50,7 +50,7 @@ class Tokens(msgspec.Struct, frozen=True):
         """Tell whether the first of them is good for no longer than this."""
         return self.ends_at - now <= length
 
-    def spent(self) -> "Tokens":
+    def without_refresh_token(self) -> "Tokens":
         """These, without the refresh token."""
         return msgspec.structs.replace(self, refresh_token="")
 
@@ -139,7 +139,7 @@ class TokenStore:
         except OSError as problem:
             raise Failure(f"{self._folder} cannot be written ({problem.strerror}); make yourself its owner.") from None
         try:
-            await _locked(lock, self._lock_seconds)
+            await _lock(lock, self._lock_seconds)
             yield
         finally:
             os.close(lock)
@@ -176,7 +176,7 @@ class TokenStore:
             self.say(sentence)
 
 
-async def _locked(lock: int, seconds: float) -> None:
+async def _lock(lock: int, seconds: float) -> None:
     """Take the lock. Not by waiting in the kernel: a thread that hangs there could not be given up."""
     deadline = time.monotonic() + seconds
     while True:

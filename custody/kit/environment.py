@@ -84,7 +84,7 @@ def home(environment: Environment) -> Path:
 
 
 def socket_path(environment: Environment, name: str, default: Path | str) -> Path:
-    """Where a link leads to a short folder (`ops/places.py`), the path behind it."""
+    """Return the path of a socket; behind a link to a short folder (`ops/places.py`), the path it leads to."""
     given = path(environment, name, default)
     if len(os.fsencode(found := given.parent.resolve() / given.name)) > LONGEST_SOCKET:
         raise BadSetting(name, f"{found} is longer than the {LONGEST_SOCKET} bytes of a socket; choose a shorter path")

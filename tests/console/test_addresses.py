@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.orders.address_book import listed
-from console.orders.addresses import spelled
+from console.orders.address_book import names_on_lists
+from console.orders.addresses import checksum_address
 from console.orders.details import details
 from console.orders.order import Known
 from console.orders.words import summary
@@ -30,7 +30,7 @@ def test_an_address_is_shown_with_its_checksum_whatever_its_source() -> None:
 def test_a_checksum_is_the_service_s(address: bytes) -> None:
     lower = f"0x{address.hex()}"
 
-    assert spelled(lower) == spelled(lower.upper()) == checksum(lower)
+    assert checksum_address(lower) == checksum_address(lower.upper()) == checksum(lower)
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_a_checksum_is_the_service_s(address: bytes) -> None:
     ],
 )
 def test_text_that_is_no_evm_address_is_left_unchanged(text: str) -> None:
-    assert spelled(text) == text
+    assert checksum_address(text) == text
 
 
 @pytest.mark.parametrize("modes", [("blacklist", "whitelist"), ("whitelist", "blacklist")])
 def test_an_address_on_one_blocklist_is_shown_as_blocked(modes: tuple[str, str]) -> None:
     rules = [PolicyRule("approved-addresses", enabled=True, config={"mode": one, "addresses": [THEM]}) for one in modes]
 
-    assert listed(rules) == {THEM: "on the BLOCKED list of this agent"}
+    assert names_on_lists(rules) == {THEM: "on the BLOCKED list of this agent"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.texts.amounts import coins, human, quoted, self_called, tokens, whole
+from console.texts.amounts import coins, human, quote, self_called, tokens, whole
 from console.texts.chains import CHAINS, ETH, SOL, chain_name, native_coin
 from console.wire.shapes import TokenFunds
 from custody.chains.table import BUILT_IN
@@ -117,7 +117,7 @@ def test_a_symbol_cannot_leave_its_quotation(symbol: str, shown: str) -> None:
 
 @given(st.text())
 def test_a_quotation_has_no_quotation_mark_inside_and_no_run_of_blanks(text: str) -> None:
-    inside = quoted(text)[1:-1]
+    inside = quote(text)[1:-1]
 
     assert '"' not in inside
     assert "  " not in inside

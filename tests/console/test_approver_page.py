@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from console.approver.matter import base64url
-from console.approver.page import MAX_ANSWER_BYTES, PAGE_SECONDS, RP_ID, Page, Task, served
+from console.approver.page import MAX_ANSWER_BYTES, PAGE_SECONDS, RP_ID, Page, Task, serve
 from console.texts.lines import Heading, Line
 
 CHALLENGE = base64url(b"what the key signs")
@@ -58,7 +58,7 @@ async def standing() -> AsyncIterator[Browser]:
     clock = [0.0]
     task = Task(does="vote", challenge=CHALLENGE, credentials=["AQ"])
     lines = [Heading("What it does"), Line(HOSTILE, "bad")]
-    async with served(Page(task, "Vote for this order?", lines, "Vote with your key", lambda: clock[0])) as page:
+    async with serve(Page(task, "Vote for this order?", lines, "Vote with your key", lambda: clock[0])) as page:
         yield Browser(page, clock)
 
 

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from console.texts import filters
-from console.texts.fields import indented
+from console.texts.fields import indent
 from console.texts.moments import clock, moment
 from console.widgets.listing import Listing
 from tests.fixtures.callers import Tenant
@@ -222,7 +222,7 @@ def test_metadata_is_laid_out_in_lines_of_a_bounded_length_and_number() -> None:
     for _ in range(50):
         deep = {"in": deep}
 
-    assert indented({"a": [1, {"b": None}], "c": {}, "d": True}) == [
+    assert indent({"a": [1, {"b": None}], "c": {}, "d": True}) == [
         "a:",
         "  - 1",
         "  -",
@@ -230,6 +230,6 @@ def test_metadata_is_laid_out_in_lines_of_a_bounded_length_and_number() -> None:
         "c: empty",
         "d: true",
     ]
-    assert max(len(line) for line in indented({"long": "x" * 10_000})) < 700
-    assert len(indented(list(range(5_000)))) == 401
-    assert indented(deep)[-1].strip() == "… (more inside)"
+    assert max(len(line) for line in indent({"long": "x" * 10_000})) < 700
+    assert len(indent(list(range(5_000)))) == 401
+    assert indent(deep)[-1].strip() == "… (more inside)"

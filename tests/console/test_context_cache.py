@@ -65,7 +65,7 @@ def test_deciding_with_context_that_could_not_be_refreshed_is_warned_about() -> 
     around = ContextCache()
     around.take("a", KNOWN, NOW)
 
-    told = [around.aged("a", seconds(age)) for age in (0, 60, 61)]
+    told = [around.for_decision("a", seconds(age)) for age in (0, 60, 61)]
 
     assert [known.doubt[:5] if known else None for known in told] == ["", "", "Names"]
     assert any("more than a minute old" in line.text for line in dangers(order(), told[2] or Known()))

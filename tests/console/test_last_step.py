@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from console.orders.address_book import listed, self_listed
+from console.orders.address_book import names_on_lists, self_listed
 from console.orders.order import Known
 from console.orders.parties import parties
 from console.texts.amounts import short_amount
 from console.texts.lines import Line
-from console.widgets.columns import fitted
+from console.widgets.columns import fit
 from console.wire.shapes import PolicyRule
 from tests.console.orders import THEM, order, pays
 from tests.console.queues import APPROVE, ORDINARY, asked, queue, state
@@ -69,7 +69,7 @@ def approved(*addresses: str, source: str | None = None, mode: str = "whitelist"
 def test_names_come_from_lists_of_the_tenant_alone_and_warnings_from_every_list() -> None:
     rules = [approved(THEM, source="agent"), approved("0x" + "22" * 20), approved("0x" + "33" * 20, mode="blacklist")]
 
-    assert listed(rules) == {
+    assert names_on_lists(rules) == {
         "0x" + "22" * 20: "on the approved list of this agent",
         "0x" + "33" * 20: "on the BLOCKED list of this agent",
     }
@@ -114,4 +114,4 @@ def test_an_amount_in_a_list_says_what_was_left_out(amount: str, short: str) -> 
     ],
 )
 def test_a_column_never_shows_the_first_digits_of_an_amount(width: int, seen: str) -> None:
-    assert fitted("Sends 123,456.75 ETH to 0x12…", width, right=False).split() == seen.split()
+    assert fit("Sends 123,456.75 ETH to 0x12…", width, right=False).split() == seen.split()

@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from console import themes
-from console.widgets.columns import fitted
+from console.widgets.columns import fit
 from console.widgets.listing import Column, Listing
 
 Row = tuple[str, str]
@@ -248,7 +248,7 @@ async def test_ten_thousand_rows_are_drawn_by_asking_only_for_those_that_are_see
 def test_a_cell_is_exactly_as_wide_as_its_column(text: str, width: int, right: bool) -> None:
     text = "".join(letter for letter in text if letter.isprintable())
 
-    assert cell_len(fitted(text, width, right=right)) == width
+    assert cell_len(fit(text, width, right=right)) == width
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_cell_is_exactly_as_wide_as_its_column(text: str, width: int, right: b
     ],
 )
 def test_text_that_does_not_fit_ends_in_an_ellipsis(text: str, right: bool, shown_as: str) -> None:
-    assert fitted(text, 8, right=right) == shown_as
+    assert fit(text, 8, right=right) == shown_as
 
 
 async def test_an_empty_list_takes_every_key() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.orders.dangers import dangers, warned
+from console.orders.dangers import dangers, warns
 from console.orders.details import details
 from console.orders.order import Known, Order
 from console.orders.words import essentials, summary
@@ -161,7 +161,7 @@ def test_a_long_message_says_how_much_of_it_is_not_shown() -> None:
 
     assert said(*broken)[2:-2] == ["  | harmless\\n"] * 40 + ["Not all of the message is shown here: 21 lines more."]
     assert said(*unbroken)[2:-2] == [f"  | {'W' * 72 * 40}", "Not all of the message is shown here: 1 line more."]
-    assert warned(essentials(*broken))
+    assert warns(essentials(*broken))
     assert text_in([line.text for line in details(*broken)]) == "harmless\\n" * 60 + "evil"
 
 
@@ -193,8 +193,8 @@ def test_a_message_that_is_not_known_is_said_to_be_so(data: object) -> None:
     shown, known = order(Effect("unread", label="message"), kind="evm_message"), Known(data=data)
 
     assert said(shown, known)[:2] == [GOOD_FOR, "The message is not known here."]
-    assert warned(essentials(shown, known))
-    assert warned(dangers(shown, known))
+    assert warns(essentials(shown, known))
+    assert warns(dangers(shown, known))
 
 
 @pytest.mark.parametrize(

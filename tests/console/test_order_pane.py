@@ -17,7 +17,7 @@ from console.orders.order import of_transaction
 from console.orders.order_context import fetch_context
 from console.texts.lines import Line
 from console.texts.moments import clock, moment
-from console.widgets.line_view import LineView, wrapped
+from console.widgets.line_view import LineView, wrap
 from console.widgets.order_pane import OrderPane
 from console.wire.api_client import ApiClient
 from console.wire.credentials import TenantKey
@@ -345,7 +345,7 @@ async def test_the_line_one_reads_stays_where_it_is_when_more_is_known(
 @example("a" * 18 + "東東 \u0301", 0, 22)
 @given(st.text("ab 東\u0301", max_size=80), st.integers(0, 4), st.integers(20, 60))
 def test_wrapped_lines_are_indented_and_lose_nothing(text: str, indent: int, width: int) -> None:
-    lines = wrapped(" " * indent + text, width)
+    lines = wrap(" " * indent + text, width)
 
     assert all(cell_len(line) <= width for line in lines)
     assert all(line.startswith(" " * (indent + 2)) for line in lines[1:])
@@ -356,7 +356,7 @@ def test_wrapped_lines_are_indented_and_lose_nothing(text: str, indent: int, wid
 def test_a_line_with_a_bar_has_it_where_it_continues(text: str, indent: int, width: int) -> None:
     bar = " " * indent + "| "
 
-    lines = wrapped(bar + text, width)
+    lines = wrap(bar + text, width)
 
     assert all(cell_len(line) <= width for line in lines)
     assert all(line.startswith(bar) for line in lines)
@@ -364,7 +364,7 @@ def test_a_line_with_a_bar_has_it_where_it_continues(text: str, indent: int, wid
 
 
 def test_an_address_is_not_broken_where_a_line_has_room_for_it() -> None:
-    lines = wrapped(f"  token {ADDRESS} and a word", 56)
+    lines = wrap(f"  token {ADDRESS} and a word", 56)
 
     assert lines == [f"  token {ADDRESS} and a", "    word"]
-    assert wrapped(f"  | {'W' * 30}", 24) == [f"  | {'W' * 20}", f"  | {'W' * 10}"]
+    assert wrap(f"  | {'W' * 30}", 24) == [f"  | {'W' * 20}", f"  | {'W' * 10}"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len, get_character_cell_size
 
-from console.texts.plain import clipped, harmless, plain, short
+from console.texts.plain import clip, harmless, plain, short
 
 # What must not come out, told without the tables of the code: by what Unicode says of it.
 _INVISIBLE = re.compile(
@@ -96,8 +96,8 @@ def test_every_string_of_an_answer_is_made_plain() -> None:
 
 
 def test_text_that_is_too_long_says_its_length() -> None:
-    assert clipped("x" * 10_000, 3) == "xxx… (10,000 characters)"
-    assert clipped("xxx", 3) == "xxx"
+    assert clip("x" * 10_000, 3) == "xxx… (10,000 characters)"
+    assert clip("xxx", 3) == "xxx"
 
 
 @given(st.text(min_size=1), st.integers(5, 60))

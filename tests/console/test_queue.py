@@ -140,7 +140,7 @@ def test_when_the_list_stands_still_the_queue_is_the_list(count: int, shifts: li
     read_all(queue, service)
 
     assert queue.items.keys() == service.ids
-    shown = View().of(queue.listed())
+    shown = View().of(queue.rows())
     assert [item.id for item in shown] == [one.id for one in service.waiting]
     assert not queue.differs
     assert queue.waiting == len(service.waiting)
@@ -218,7 +218,7 @@ def test_the_selected_item_stays_in_its_place_after_its_end() -> None:
 
     queue.end("a000002", Outcome("denied", NOON, "user u1", "no invoice"))
 
-    shown = View().of(queue.listed())
+    shown = View().of(queue.rows())
     assert [(item.id, item.outcome and item.outcome.word) for item in shown] == [
         ("a000003", None),
         ("a000002", "denied"),
@@ -226,7 +226,7 @@ def test_the_selected_item_stays_in_its_place_after_its_end() -> None:
     ]
     assert queue.waiting == 2
     queue.keep(queue.find("a000001"))
-    assert [item.id for item in View().of(queue.listed())] == ["a000003", "a000001"]
+    assert [item.id for item in View().of(queue.rows())] == ["a000003", "a000001"]
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ def test_every_order_has_its_first() -> None:
     ]
     queue.merge_first(items, 3, NOON)
 
-    shown = {name: [item.id[-1] for item in View(sorting=name).of(queue.listed())] for name in SORTINGS}
+    shown = {name: [item.id[-1] for item in View(sorting=name).of(queue.rows())] for name in SORTINGS}
 
     assert shown == {
         "newest first": ["3", "2", "1"],
@@ -542,7 +542,7 @@ def test_a_history_is_read_on_from_its_last_page_whatever_comes_in_front() -> No
         page = service.page(history.cursor)
         history.take_more(page, service.cursor_behind(page))
 
-    assert {item.id for item in history.listed({})} == service.ids
+    assert {item.id for item in history.items({})} == service.ids
     assert (history.progress, history.wants_more(history.read - 1)) == ("", False)
 
 
@@ -556,5 +556,5 @@ def test_a_history_with_a_gap_begins_again() -> None:
     first = service.page()
     history.take_newest(first, 5 * PAGE, service.cursor_behind(first))
 
-    assert [item.id for item in history.listed({})] == [one.id for one in first]
+    assert [item.id for item in history.items({})] == [one.id for one in first]
     assert (history.cursor, history.progress) == (first[-1].id, "200 of 1,000 read")

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from console.dialogs.ask import Ask
 from console.widgets.heading import PLACES
 from console.widgets.plain_text import PlainText
-from console.widgets.qr import Qr, drawn
+from console.widgets.qr import Qr, qr_lines
 from tests.console.entering import Waits, code_on, confirm, decide, signed_in
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
@@ -301,11 +301,11 @@ async def test_an_address_of_this_machine_is_said_to_be_one_and_has_no_picture(
 
 def test_a_picture_says_what_the_address_says_with_quiet_around_it() -> None:
     address = "https://custody.example/device?user_code=BCDF-3479"
-    lines = drawn(address)
+    lines = qr_lines(address)
 
     dark = {" ": (0, 0), "▀": (1, 0), "▄": (0, 1), "█": (1, 1)}
     rows = [[dark[cell][half] for cell in line] for line in lines for half in (0, 1)]
     inside = [row[4:-4] for row in rows[4 : 4 + 29]]
     assert inside == [list(row) for row in segno.make_qr(address, error="l", version=3).matrix]
     assert sum(map(sum, rows)) == sum(map(sum, inside))
-    assert drawn("x" * 4000) == []
+    assert qr_lines("x" * 4000) == []

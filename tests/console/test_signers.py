@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from syrupy.assertion import SnapshotAssertion
 
-from console.approver.matter import fingerprint, grouped
+from console.approver.matter import fingerprint, group_digits
 from tests.console.at_agents import at
 from tests.console.entering import confirm
 from tests.fixtures.callers import Tenant
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 # A fixed key: pictures show its fingerprint.
 KEY = ec.derive_private_key(7, ec.SECP256R1()).public_key()
 PUBLIC = base64.b64encode(KEY.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).decode()
-FINGERPRINT = grouped(str(fingerprint(base64.b64decode(PUBLIC))))
+FINGERPRINT = group_digits(str(fingerprint(base64.b64decode(PUBLIC))))
 SIGNERS = "/agents/payer/signers"
 
 

@@ -10,13 +10,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Docstrings that begin with a relative clause, and functions named by a bare participle. Neither figure may rise.
 BOUNDS = {
-    "api": (1, 116),
+    "api": (0, 116),
     "custody": (3, 142),
     "signer": (147, 85),
     "identity": (0, 47),
     "scheduler": (0, 14),
     "proxy_addon": (0, 22),
-    "console": (0, 128),
+    "console": (0, 1),
     "ops": (0, 29),
     "tests": (478, 641),
     "bench": (49, 51),

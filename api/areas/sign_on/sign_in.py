@@ -226,7 +226,7 @@ def _offered(ports: Ports, provider: str) -> OAuthName:
 
 
 def _is_tenant(text: str | None) -> bool:
-    """Whether a text may be a tenant's id, if there is one: identity closes the connection on what it cannot read."""
+    """Tell whether a text may be a tenant's id: identity closes the connection on what it cannot read."""
     try:
         msgspec.convert(text, TenantId | None)
     except msgspec.ValidationError:
