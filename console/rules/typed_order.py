@@ -109,7 +109,7 @@ def amount(field: str, text: str, coin: Coin) -> int:
 
 def _evm(given: Mapping[str, str]) -> dict[str, Any]:
     value = amount("value", given["value"], coin_of(EVM, given["chain"]))
-    request: dict[str, Any] = {"to": _required(given, "to", "the destination address"), "value": str(value)}
+    request: dict[str, Any] = {"to": _require(given, "to", "the destination address"), "value": str(value)}
     if given["chain"]:
         request["chainId"] = _chain("chain", given["chain"])
     return request | ({"data": given["data"]} if given["data"] else {})
@@ -129,19 +129,19 @@ def _message(given: Mapping[str, str]) -> dict[str, Any]:
 
 def _solana(given: Mapping[str, str]) -> dict[str, Any]:
     request = {
-        "transaction": _required(given, "transaction", "the transaction in base64"),
-        "to": _required(given, "recipient", "the address that the transaction pays"),
+        "transaction": _require(given, "transaction", "the transaction in base64"),
+        "to": _require(given, "recipient", "the address that the transaction pays"),
         "value": str(amount("declared", given["declared"], coin_of(SOLANA, ""))),
     }
     return request | ({"chainId": _chain("cluster", given["cluster"])} if given["cluster"] else {})
 
 
 def _bitcoin(given: Mapping[str, str]) -> dict[str, Any]:
-    scope = _required(given, "scope", "the address that signs, like bitcoin:mainnet:p2wpkh:0:0:0")
-    return {"walletScope": scope, "psbtBase64": _required(given, "psbt", "the PSBT in base64")}
+    scope = _require(given, "scope", "the address that signs, like bitcoin:mainnet:p2wpkh:0:0:0")
+    return {"walletScope": scope, "psbtBase64": _require(given, "psbt", "the PSBT in base64")}
 
 
-def _required(given: Mapping[str, str], field: str, what: str) -> str:
+def _require(given: Mapping[str, str], field: str, what: str) -> str:
     if not given[field]:
         raise BadField(field, f"Write {what}.")
     return given[field]
@@ -149,7 +149,7 @@ def _required(given: Mapping[str, str], field: str, what: str) -> str:
 
 def _object(given: Mapping[str, str], field: str, what: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(_required(given, field, what), type=dict[str, Any])
+        return msgspec.json.decode(_require(given, field, what), type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as problem:
         raise BadField(field, f"Not a JSON object: {problem}.") from None
 
