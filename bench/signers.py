@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from bench import load
 from bench.deployment import Deployment
 from bench.people import OFF, Owner
-from ops.sign_request import Key, Request, public_key, signed
+from ops.sign_request import Key, Request, public_key, sign
 
 ORDER = msgspec.json.encode({"to": f"0x{1:040x}", "value": "1", "broadcast": False})
 TENANT = "bench"
@@ -59,7 +59,7 @@ class Signers:
     def order(self) -> bytes:
         """An order that all of them authorise."""
         request = Request("POST", f"/vault/{self.agent}/sign", ORDER, str(uuid.uuid4()), str(int(time.time())))
-        headers = signed(request, TENANT, self.keys, self.quorum)
+        headers = sign(request, TENANT, self.keys, self.quorum)
         return _sign(self.agent, self.token, **{name.replace("-", "_"): value for name, value in headers.items()})
 
 

@@ -32,13 +32,13 @@ def run(chosen: argparse.Namespace) -> int:
     except Unprovable as problem:
         print(f"custody: {problem}", file=sys.stderr)
         return UNREADABLE
-    print("\n".join(_told(found)))
+    print("\n".join(_report(found)))
     if found.unshown:
         return UNREADABLE
     return GOOD if found.signed else UNSIGNED
 
 
-def _told(found: Verified) -> list[str]:
+def _report(found: Verified) -> list[str]:
     head = found.checkpoint
     lines = [f"log         {head.origin}", f"checkpoint  {head.size} rows, root {head.root.hex()}"]
     if found.first is None:

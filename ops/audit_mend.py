@@ -24,11 +24,11 @@ async def run(settings: Settings, logs: Sequence[str]) -> int:
         return 1
     finally:
         await signer.close()
-    print("\n".join(_told(data)))
+    print("\n".join(_report(data)))
     return 1 if data.refused else 0
 
 
-def _told(data: LogsMended) -> list[str]:
+def _report(data: LogsMended) -> list[str]:
     lines = [
         f"MENDED  {log.log}: {log.queued} rows put into the queue, "
         f"{log.sealed_already + log.without_row} taken out of it, {log.sealed} sealed"

@@ -143,7 +143,7 @@ class Child:
     def start(self) -> None:
         """Start the program, and keep it running from now on."""
         self._launch()
-        self._task = spawn(self._keep(), self.program.name, on_failure=self._lost)
+        self._task = spawn(self._keep(), self.program.name, on_failure=self._report_loss)
 
     async def stop(self) -> None:
         """Stop for good; a program that does not end in its time is killed."""
@@ -165,14 +165,14 @@ class Child:
         with program.log.open("ab") as output:
             self.process = launch(program.command, environment=program.environment, output=output, uid=program.uid)
 
-    def _lost(self, name: str, problem: BaseException) -> None:
+    def _report_loss(self, name: str, problem: BaseException) -> None:
         self._say(f"{name} cannot be restarted: {problem}")
 
     async def _keep(self) -> None:
         loop, delay, said = asyncio.get_running_loop(), 0.0, ""
         while self.process is not None:
             began = loop.time()
-            code = await ended(self.process)
+            code = await wait_for_end(self.process)
             delay = 0.0 if loop.time() - began > WELL_AFTER_SECONDS else delay
             if code == os.EX_CONFIG:
                 # Its last words say what is wrong with a setting or a file, mostly the same each time.
@@ -212,7 +212,7 @@ class Child:
             await asyncio.sleep(delay)
 
 
-async def ended(process: subprocess.Popen[bytes]) -> int:
+async def wait_for_end(process: subprocess.Popen[bytes]) -> int:
     """Wait for a child to end: the kernel tells us at once, where it can without a thread of its own."""
     try:
         handle = os.pidfd_open(process.pid)

@@ -42,6 +42,6 @@ def limits(environment: Mapping[str, str]) -> dict[str, int]:
 BY_DEFAULT: Final = limits({})
 
 
-def needed(environment: Mapping[str, str]) -> int:
+def max_connections(environment: Mapping[str, str]) -> int:
     """The `max_connections` of a server on which no role can take another's."""
     return max(_LEAST, sum(limits(environment).values()) + _RESERVED)

@@ -181,7 +181,7 @@ def proxy_port(settings: Settings) -> Finding:
         said = msgspec.json.decode(answer.content, type=_Envelope)
     except httpx.HTTPError:
         found = _free(settings, subject, settings.proxy_host, settings.proxy_port, "SERVICE_PROXY_PORT")
-        return found if found.cure is None else _crowded(subject, settings) or found
+        return found if found.cure is None else _congestion(subject, settings) or found
     except msgspec.MsgspecError:
         said = _Envelope()
     if said.ok is False and said.data and "code" in said.data:
@@ -199,7 +199,7 @@ def shared_counts(settings: Settings) -> Finding:
     return Finding(subject, "answers" if where not in {"", "memory"} else "each process counts on its own")
 
 
-def _crowded(subject: str, settings: Settings) -> Finding | None:
+def _congestion(subject: str, settings: Settings) -> Finding | None:
     """Read the figures of a proxy that does not answer; a thread of its own gives them. None: there is none."""
     listening = {name: (host, port) for name, host, port in settings.metrics_ports}
     url = metrics_address.local_url(*listening["SERVICE_METRICS_PORT_PROXY"])

@@ -41,7 +41,7 @@ def following(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if not environment.get(name, "").strip()}
 
 
-def taken(listeners: Iterable[tuple[str, str, int]]) -> list[tuple[str, int | None]]:
+def unusable(listeners: Iterable[tuple[str, str, int]]) -> list[tuple[str, int | None]]:
     """Of listeners (variable, host, port) those that cannot be: a sentence with its cure, and the system's number."""
     refused: list[tuple[str, int | None]] = []
     with ExitStack() as held:
@@ -89,7 +89,7 @@ def _listeners(environment: Mapping[str, str]) -> list[tuple[str, str, int]]:
 def main(environment: Mapping[str, str], here: Path) -> list[str]:
     """List what stands in the way of an installation in this folder and a start after it."""
     home = here / (environment.get("SERVICE_HOME", "").strip() or ".custody")
-    found = [sentence for sentence, _ in taken(_listeners(environment))]
+    found = [sentence for sentence, _ in unusable(_listeners(environment))]
     rooms = [no_room(here, _PACKAGES_BYTES, "what is installed")]
     if not (home / "db").is_dir():
         rooms.append(fresh_home(home))

@@ -27,12 +27,12 @@ def run(program: Sequence[str], environment: Mapping[str, str]) -> int:
             # Python ignores these, and what is ignored stays so in a child.
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
-        return _ended(pid)
+        return _wait_for_end(pid)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _ended(pid: int) -> int:
+def _wait_for_end(pid: int) -> int:
     while True:
         came = signal.sigwaitinfo(_WATCHED)
         if came.si_signo != signal.SIGCHLD:

@@ -32,14 +32,14 @@ class NotImported(RuntimeError):
 def run(chosen: Namespace, environment: Mapping[str, str] = os.environ, ask: Callable[[str], str] | None = None) -> int:
     """Import a key; 2 when it was not."""
     try:
-        print(f"{chosen.agent} now has the wallet {_imported(chosen, environment, ask or _asked)} on {chosen.chain}.")
+        print(f"{chosen.agent} now has the wallet {_import(chosen, environment, ask or _prompt)} on {chosen.chain}.")
     except (NotImported, OSError, httpx.HTTPError) as problem:
         print(f"custody import-key: {problem}", file=sys.stderr)
         return 2
     return 0
 
 
-def _imported(chosen: Namespace, environment: Mapping[str, str], ask: Callable[[str], str]) -> str:
+def _import(chosen: Namespace, environment: Mapping[str, str], ask: Callable[[str], str]) -> str:
     headers = _credential(environment)
     with httpx.Client(base_url=chosen.service.rstrip("/"), headers=headers, timeout=_SECONDS) as client:
         session = _call(client, f"/vault/{chosen.agent}/import/init", {"chain": chosen.chain})
@@ -65,7 +65,7 @@ def _imported(chosen: Namespace, environment: Mapping[str, str], ask: Callable[[
         return str(_call(client, f"/vault/{chosen.agent}/import/submit", body)["walletAddress"])
 
 
-def _asked(words: str) -> str:
+def _prompt(words: str) -> str:
     if not sys.stdin.isatty():
         raise NotImported("the key is asked for on a terminal, so that no shell keeps it; run this in one.")
     return getpass.getpass(words)
@@ -96,8 +96,8 @@ def _check(session: dict[str, Any], keys: bytes) -> None:
     stated = {name: session[name] for name in ("importSessionId", "publicKey", "expiresAt", "aad")}
     try:
         found = {key["kid"]: key for key in msgspec.json.decode(keys)["keys"]}
-        public = Ed25519PublicKey.from_public_bytes(_decoded(found[session["attestation"]["kid"]]["x"]))
-        public.verify(_decoded(session["attestation"]["signature"]), canonical({"type": _TYPE, **stated}))
+        public = Ed25519PublicKey.from_public_bytes(_decode(found[session["attestation"]["kid"]]["x"]))
+        public.verify(_decode(session["attestation"]["signature"]), canonical({"type": _TYPE, **stated}))
     except (InvalidSignature, KeyError, TypeError, ValueError, msgspec.MsgspecError):
         raise NotImported(
             "the public key is not attested by a key of the JWK set, so nothing was sealed. Somebody may stand between "
@@ -105,5 +105,5 @@ def _check(session: dict[str, Any], keys: bytes) -> None:
         ) from None
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     return bytes(msgspec.convert(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), bytes))

@@ -43,7 +43,7 @@ async def run(settings: Settings, chosen: argparse.Namespace) -> int:
         if chosen.retire:
             return await _retire(workers, settings, at_once=chosen.at_once)
         if chosen.prepare:
-            return _prepared(await _ask(workers, settings, RotateKeys("prepare"), VersionBegun))
+            return _report_begun(await _ask(workers, settings, RotateKeys("prepare"), VersionBegun))
         return await _rotate(workers, settings, new=chosen.new)
     except CustodyError as problem:
         print(f"custody: {problem.message}", file=sys.stderr)
@@ -124,7 +124,7 @@ async def _retire(workers: Workers, settings: Settings, *, at_once: bool) -> int
     return 0
 
 
-def _prepared(prepared: VersionBegun) -> int:
+def _report_begun(prepared: VersionBegun) -> int:
     print(
         f"Version {prepared.version} is in the file and seals nothing yet. Copy the file to every host with a signer, "
         f"keep a backup of it, then run `custody keys rotate`."

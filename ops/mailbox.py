@@ -62,7 +62,7 @@ class Mailbox:
     async def start(self) -> None:
         """Take connections from now on."""
         for serve in (self._mail, self._page):
-            handle = partial(self._bounded, serve)
+            handle = partial(self._limit, serve)
             self._servers.append(await asyncio.start_server(handle, _HOST, 0, limit=_LINE_BYTES))
 
     async def stop(self) -> None:
@@ -84,7 +84,7 @@ class Mailbox:
     def _port(self, index: int) -> int:
         return int(self._servers[index].sockets[0].getsockname()[1])
 
-    async def _bounded(
+    async def _limit(
         self,
         serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
         reader: asyncio.StreamReader,
@@ -107,7 +107,7 @@ class Mailbox:
                 to = rest.partition(":")[2].strip(" <>")
             if word == "DATA":
                 writer.write(b"354 go on\r\n")
-                self._take(to, await _dotted(reader))
+                self._take(to, await _read_letter(reader))
             if word == "QUIT":
                 return writer.write(b"221 bye\r\n")
             known = word in {"EHLO", "HELO", "MAIL", "RCPT", "DATA", "RSET", "NOOP"}
@@ -132,10 +132,10 @@ class Mailbox:
         # A name that leads here for a moment would let another site's page read the answer.
         ours = headers.get("host") == f"{_HOST}:{self._port(1)}"
         if not ours or not hmac.compare_digest(path.encode(), f"/{self._secret}".encode()):
-            return writer.write(_answered("404 Not Found", "text/plain", "There is nothing here.\n"))
+            return writer.write(_response("404 Not Found", "text/plain", "There is nothing here.\n"))
         if "text/html" in headers.get("accept", ""):
-            return writer.write(_answered("200 OK", "text/html", _HEAD + "".join(map(_as_html, self._letters))))
-        return writer.write(_answered("200 OK", "text/plain", "\n".join(map(as_text, self._letters))))
+            return writer.write(_response("200 OK", "text/html", _HEAD + "".join(map(_as_html, self._letters))))
+        return writer.write(_response("200 OK", "text/plain", "\n".join(map(as_text, self._letters))))
 
 
 def as_text(letter: Letter) -> str:
@@ -148,7 +148,7 @@ def _as_html(letter: Letter) -> str:
     return f"<h2>{title}</h2><pre>{html.escape(letter.text)}</pre>"
 
 
-def _answered(status: str, kind: str, text: str) -> bytes:
+def _response(status: str, kind: str, text: str) -> bytes:
     body = text.encode()
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
@@ -158,7 +158,7 @@ def _answered(status: str, kind: str, text: str) -> bytes:
     return head.encode() + body
 
 
-async def _dotted(reader: asyncio.StreamReader) -> bytes:
+async def _read_letter(reader: asyncio.StreamReader) -> bytes:
     """The lines of a letter up to a single dot; of two dots at a line's beginning one is ours."""
     found = bytearray()
     while (line := await reader.readuntil(b"\n")).rstrip(b"\r\n") != b".":

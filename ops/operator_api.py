@@ -53,9 +53,9 @@ class OperatorApi:
                 f"the API does not answer at {self._url} ({problem or type(problem).__name__}); start it with "
                 f"{self._how_to_start}, or set SERVICE_URL"
             ) from None
-        return self._said(answer)
+        return self._read(answer)
 
-    def _said(self, answer: httpx.Response) -> Said:
+    def _read(self, answer: httpx.Response) -> Said:
         if answer.status_code == 401:
             raise CallFailed(
                 f"the API at {self._url} rejects the platform key of this installation; check SERVICE_HOME, "

@@ -42,7 +42,7 @@ async def run(settings: Settings, chosen: argparse.Namespace) -> int:
 async def _carried_out(signer: SignerClient, caller: PlatformCaller, chosen: argparse.Namespace) -> Sequence[str]:
     """Carry out the command, and return what to print of it."""
     if chosen.act == "create":
-        return _created((await signer.ask(CreatePlatformKey(chosen.name, chosen.scope), caller)).answer)
+        return _report_new((await signer.ask(CreatePlatformKey(chosen.name, chosen.scope), caller)).answer)
     if chosen.act == "revoke":
         revoked = (await signer.ask(RevokePlatformKey(chosen.id), caller)).answer
         return (f"The platform key {revoked.deleted} is revoked.",)
@@ -55,7 +55,7 @@ def operator(settings: Settings) -> PlatformCaller:
     return PlatformCaller(proof=Proof("platform_key", key), origin=Origin(ids.new_uuid()), key_prefix=key[:6])
 
 
-def _created(made: NewPlatformKey) -> Sequence[str]:
+def _report_new(made: NewPlatformKey) -> Sequence[str]:
     return (
         f"Platform key {made.name!r}, with the scopes: {', '.join(made.scopes)}",
         f"  id   {made.id}",

@@ -57,9 +57,9 @@ def environment_for(given: Mapping[str, str], access: Access, ca_file: Path, fol
     found |= {spelled: _with_token(access) for name in _PROXY for spelled in (name, name.lower())}
     bypass = _bypassing(given, access)
     found |= {"NO_PROXY": bypass, "no_proxy": bypass, "NODE_USE_ENV_PROXY": "1"}
-    bundle = _write(folder / "trusted.pem", trusted(given), certificates(ca_file))
+    bundle = _write(folder / "trusted.pem", trust_store(given), certificates(ca_file))
     found |= dict.fromkeys(_REPLACING, str(bundle))
-    found |= {name: str(_added(name, given, ca_file, folder)) for name in _ADDING}
+    found |= {name: str(_add(name, given, ca_file, folder)) for name in _ADDING}
     return found | {
         "SERVICE_URL": access.api_url,
         "SERVICE_PROXY_URL": access.proxy_url,
@@ -87,7 +87,7 @@ def certificates(ca_file: Path) -> bytes:
     return content
 
 
-def trusted(given: Mapping[str, str]) -> bytes:
+def trust_store(given: Mapping[str, str]) -> bytes:
     """The certificates that a program trusts so far: the caller's own, else the system's, else a usual set."""
     if own := given.get("SSL_CERT_FILE", "").strip():
         return _read("SSL_CERT_FILE", own)
@@ -108,7 +108,7 @@ def _bypassing(given: Mapping[str, str], access: Access) -> str:
     return ",".join(dict.fromkeys(name for name in (*theirs, *_LOOPBACK, *ours) if name not in {"", "*"}))
 
 
-def _added(name: str, given: Mapping[str, str], ca_file: Path, folder: Path) -> Path:
+def _add(name: str, given: Mapping[str, str], ca_file: Path, folder: Path) -> Path:
     """Return what a variable adds to the trusted ones: ours, and the caller's where there are any."""
     if not (theirs := given.get(name, "").strip()):
         return ca_file

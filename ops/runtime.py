@@ -40,11 +40,13 @@ def python_for(home: places.Home) -> Python:
     found = {}
     if not (places.readable(program) and places.readable(base)):
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        copy = _linked(base, runtime / f"{version}-{_stamp(program)}", (f"lib/{version}", "bin"))
+        copy = _link_tree(base, runtime / f"{version}-{_stamp(program)}", (f"lib/{version}", "bin"))
         program = copy / "bin" / program.name
         found["LD_LIBRARY_PATH"] = str(copy / "lib")
     if not places.readable(packages):
-        packages = _linked(packages.parent, runtime / f"packages-{_stamp(packages)}", (packages.name,)) / packages.name
+        packages = (
+            _link_tree(packages.parent, runtime / f"packages-{_stamp(packages)}", (packages.name,)) / packages.name
+        )
     project = PROJECT if places.readable(PROJECT) else _copied_project(runtime / "project")
     return Python(program, {"PYTHONSAFEPATH": "1", "PYTHONPATH": f"{project}{os.pathsep}{packages}", **found})
 
@@ -55,7 +57,7 @@ def _stamp(path: Path) -> str:
     return f"{found.st_ino}-{found.st_mtime_ns}"
 
 
-def _linked(source: Path, target: Path, parts: tuple[str, ...]) -> Path:
+def _link_tree(source: Path, target: Path, parts: tuple[str, ...]) -> Path:
     if target.exists():
         return target
     draft = target.with_name(f".{target.name}")

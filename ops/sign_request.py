@@ -77,15 +77,15 @@ def run(chosen: Namespace) -> int:
             return _new_key(Path(chosen.target))
         keys = _keys(chosen)
         server, request = _request(chosen)
-        headers = signed(request, chosen.tenant, keys, chosen.quorum)
+        headers = sign(request, chosen.tenant, keys, chosen.quorum)
     except CannotSign as problem:
         print(f"custody sign-request: {problem}", file=sys.stderr)
         return 2
-    print(_shown(chosen, server, request, headers))
+    print(_format(chosen, server, request, headers))
     return 0
 
 
-def signed(request: Request, tenant: str, keys: Mapping[str, Key], quorum: str | None = None) -> dict[str, str]:
+def sign(request: Request, tenant: str, keys: Mapping[str, Key], quorum: str | None = None) -> dict[str, str]:
     """The headers of a request that one signer authorises, or several for a quorum."""
     headers = {
         "Idempotency-Key": request.idempotency_key,
@@ -287,7 +287,7 @@ def _body(name: str | None) -> bytes:
         raise CannotSign(f"cannot read {name}: {problem.strerror}") from None
 
 
-def _shown(chosen: Namespace, server: str | None, request: Request, headers: Mapping[str, str]) -> str:
+def _format(chosen: Namespace, server: str | None, request: Request, headers: Mapping[str, str]) -> str:
     if chosen.output == "json":
         return msgspec.json.encode(headers).decode()
     if chosen.output == "headers":

@@ -152,7 +152,7 @@ class Supervisor:
             ("SERVICE_API_PORT", settings.api_host, settings.api_port),
             ("SERVICE_PROXY_PORT", settings.proxy_host, settings.proxy_port),
         )
-        if refused := first_look.taken((*public, *settings.metrics_ports)):
+        if refused := first_look.unusable((*public, *settings.metrics_ports)):
             # What is merely taken may become free; what is wrong stays so.
             merely = {number for _, number in refused} == {errno.EADDRINUSE}
             raise (PortTaken if merely else NotReady)("\n".join(sentence for sentence, _ in refused))
@@ -161,7 +161,7 @@ class Supervisor:
         if self.settings.database_url is None:
             folder = self.home.file("postgres")
             say("Starting Postgres" if (folder / "data").exists() else "Setting up Postgres (a second or two)")
-            room = {"max_connections": str(connections.needed(self.settings.environment))}
+            room = {"max_connections": str(connections.max_connections(self.settings.environment))}
             self._postgres = EmbeddedPostgres(
                 folder, self.programs.log("postgres"), settings=room, uid_base=self.home.uid_base
             )
@@ -189,7 +189,7 @@ class Supervisor:
         delay = 0.0
         while server.process is not None:
             began = time.monotonic()
-            code = await children.ended(server.process)
+            code = await children.wait_for_end(server.process)
             delay = 0.0 if time.monotonic() - began > children.WELL_AFTER_SECONDS else delay
             say(
                 f"postgres ended ({children.ending(code)}); restarting it, log: {self.home.file('log', 'postgres.log')}"
@@ -213,7 +213,7 @@ class Supervisor:
             await asyncio.sleep(_LOG_SECONDS)
 
     def _start(self, program: children.Program) -> None:
-        child = children.Child(program, say, mend=_mended)
+        child = children.Child(program, say, mend=_mend)
         self._children[program.name] = child
         child.start()
 
@@ -266,7 +266,7 @@ class Supervisor:
         return None if answer.is_success else f"{url} answers {answer.status_code}: {answer.text[:500]}"
 
 
-def _mended(program: children.Program) -> str | None:
+def _mend(program: children.Program) -> str | None:
     folder = compiled.clear(program)
     return f"its compiled code was cut short, as a full disk does it; removed {folder}" if folder else None
 

@@ -144,15 +144,15 @@ def check(environment: Mapping[str, str]) -> list[str]:
     ours = sorted(name for name, value in environment.items() if name.startswith("SERVICE_") and value.strip())
     for name in ours:
         if name in KNOWN:
-            _named(partial(KNOWN[name].look, environment, name))
+            _name_in(partial(KNOWN[name].look, environment, name))
     if os.geteuid() == 0:
         # The processes run under the usual uids where none are chosen.
-        _named(partial(places.unused_uid_base, environment))
-    _named(partial(table.load, environment))
+        _name_in(partial(places.unused_uid_base, environment))
+    _name_in(partial(table.load, environment))
     return [name for name in ours if name not in KNOWN and not name.startswith(PREFIXES)]
 
 
-def _named(look: Callable[[], object]) -> None:
+def _name_in(look: Callable[[], object]) -> None:
     """Some readers say the variable in their sentence alone."""
     try:
         look()

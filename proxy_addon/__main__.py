@@ -54,8 +54,8 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
         hooks=Addon(admission, certificates).hooks(),
         dialler=Dialler(lookup, given.connect_seconds),
         limits=limits,
-        ended=lambda exchange: _ended(exchange, trail),
-        gone=crowd.gone,
+        ended=lambda exchange: _finish(exchange, trail),
+        gone=crowd.remove,
         held=FairSlots(HELD),
     )
     listener = Listener(services, crowd, admission.refused_since, given.host, given.port)
@@ -96,7 +96,7 @@ async def _load(keys: Keys) -> None:
                 raise
 
 
-def _ended(exchange: Exchange, trail: AuditTrail) -> None:
+def _finish(exchange: Exchange, trail: AuditTrail) -> None:
     """An exchange is over: count it, and write it down if we know whose it was."""
     told = exchange.refusal or exchange.failure
     reason = told.code if told else "abandoned" if exchange.abandoned else ""

@@ -48,7 +48,7 @@ class Addon:
     async def requestheaders(self, handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
         """A request's head is here: strip the token, decide, inject."""
         request = flow.request
-        arrived = _arrived(flow, exchange)
+        arrived = _arrival(flow, exchange)
         # Nothing that fails from here on can let the token or the named host through.
         request.headers = http.Headers()
         out = await self._admission.request(arrived, exchange, handler.peer)
@@ -59,7 +59,7 @@ class Addon:
 
     async def http_connect(self, handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
         """A tunnel is asked for."""
-        arrived = _arrived(flow, exchange)
+        arrived = _arrival(flow, exchange)
         flow.request.headers = http.Headers()
         await self._admission.tunnel(arrived, exchange, handler.peer)
 
@@ -103,7 +103,7 @@ class Addon:
             masked = [(name, value) for name, value in masked if name.lower() != b"transfer-encoding"]
         removed: list[str] = []
         if exchange.origin is not None:
-            masked, removed = origin.confined(masked, exchange.origin, lambda text: mask_text(text, exchange.needles))
+            masked, removed = origin.confine(masked, exchange.origin, lambda text: mask_text(text, exchange.needles))
         masked.append((b"X-Service-Request-Id", exchange.request_id.encode()))
         if removed:
             masked.append((b"X-Service-Removed", ", ".join(removed).encode()))
@@ -133,7 +133,7 @@ class Addon:
         log.warning("TLS with an upstream failed", extra={"host": host, "reason": data.conn.error})
 
 
-def _arrived(flow: http.HTTPFlow, exchange: Exchange) -> Arrived:
+def _arrival(flow: http.HTTPFlow, exchange: Exchange) -> Arrived:
     request = flow.request
     length = request.headers.get("content-length", "")
     named = request.data.authority.decode("ascii", "replace")
@@ -168,7 +168,7 @@ def _refusal_of(problem: Exception, exchange: Exchange) -> refuse.Refusal:
 def _fails_closed(
     hook: Callable[[Handler, http.HTTPFlow, Exchange], Awaitable[None]],
 ) -> Callable[[Handler, http.HTTPFlow], Any]:
-    async def closed(handler: Handler, flow: http.HTTPFlow) -> None:
+    async def guard(handler: Handler, flow: http.HTTPFlow) -> None:
         exchange = exchange_of(flow)
         try:
             await hook(handler, flow, exchange)
@@ -176,13 +176,13 @@ def _fails_closed(
             exchange.ticket = None
             exchange.refusal = _refusal_of(problem, exchange)
 
-    return closed
+    return guard
 
 
 def _fails_closed_now(
     hook: Callable[[Handler, http.HTTPFlow, Exchange], None],
 ) -> Callable[[Handler, http.HTTPFlow], None]:
-    def closed(handler: Handler, flow: http.HTTPFlow) -> None:
+    def guard(handler: Handler, flow: http.HTTPFlow) -> None:
         exchange = exchange_of(flow)
         try:
             hook(handler, flow, exchange)
@@ -190,4 +190,4 @@ def _fails_closed_now(
             exchange.ticket = None
             exchange.refusal = exchange.failure = _refusal_of(problem, exchange)
 
-    return closed
+    return guard

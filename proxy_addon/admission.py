@@ -103,7 +103,7 @@ class Admission:
                 raise Refused(refuse.NO_ROUTE)
             return self._outgoing(arrived, exchange, credential, token)
         except (Refused, CustodyError) as problem:
-            raise await self._refused(problem, exchange) from None
+            raise await self._refuse(problem, exchange) from None
 
     async def tunnel(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> None:
         """Decide about a CONNECT: who, and whether any route leads to that host. Raises Refused."""
@@ -116,7 +116,7 @@ class Admission:
             if not table.knows_host(target.host, port):
                 raise Refused(refuse.NO_ROUTE)
         except (Refused, CustodyError) as problem:
-            raise await self._refused(problem, exchange) from None
+            raise await self._refuse(problem, exchange) from None
         peer.token, peer.tunnel = token, (target.host, port)
         peer.until = time.monotonic() + claims.exp - clock.now().timestamp()
 
@@ -135,12 +135,12 @@ class Admission:
             return refuse.BAD_TOKEN
         return refuse.FROZEN if standing.frozen else None
 
-    async def _refused(self, problem: Refused | CustodyError, exchange: Exchange) -> Refused:
+    async def _refuse(self, problem: Refused | CustodyError, exchange: Exchange) -> Refused:
         """Write what the agent is told; one that does not stop asking is told a while later, and so asks less often."""
         claims = exchange.claims
         if claims is not None and self._trail.refusals.many((claims.tid, claims.sub)):
             await asyncio.sleep(REFUSED_SECONDS)
-        return problem if isinstance(problem, Refused) else Refused(_told(problem, exchange))
+        return problem if isinstance(problem, Refused) else Refused(_refusal(problem, exchange))
 
     # ---- who
 
@@ -161,7 +161,7 @@ class Admission:
     async def _who(self, token: str, exchange: Exchange, peer: Peer) -> tuple[AgentClaims, Standing]:
         bad = refuse.BAD_TOKEN if exchange.form == "gateway" else refuse.PROXY_TOKEN
         try:
-            claims = await self._verified(token)
+            claims = await self._verify(token)
         except BadToken:
             raise Refused(bad) from None
         agent = claims.tid, claims.sub
@@ -179,7 +179,7 @@ class Admission:
             raise TooMany(code="rate_limited", retry_after=wait)
         return claims, standing
 
-    async def _verified(self, token: str) -> AgentClaims:
+    async def _verify(self, token: str) -> AgentClaims:
         try:
             return self._keys.current.verify(token)
         except UnknownKey:
@@ -189,7 +189,7 @@ class Admission:
             return self._keys.current.verify(token)
 
     def _count_connection(self, agent: Agent, peer: Peer) -> None:
-        if (lack := self._crowd.known(peer, agent)) is not None:
+        if (lack := self._crowd.count_as(peer, agent)) is not None:
             raise Refused(refuse.TOO_MANY_CONNECTIONS if lack == "share" else refuse.CROWDED)
 
     # ---- where to
@@ -230,14 +230,14 @@ class Admission:
         assert claims is not None  # noqa: S101 - set by _who
         exchange.route_id, exchange.secret_id = route.id, route.secret_id
         if route.secret_lost is not None:
-            raise Refused(_lost(route.secret_lost))
+            raise Refused(_unavailable(route.secret_lost))
         caller = caller_of(claims.tid, claims.sub, token, exchange.request_id, exchange.address)
         try:
             credential = await self._lookups.credential(claims.tid, route.id, standing.credential_version, caller)
         except NotFound:
             raise Refused(refuse.NO_ROUTE) from None
         if credential.expired:
-            raise Refused(_lost("expired"))
+            raise Refused(_unavailable("expired"))
         if not credential.fits:
             raise Refused(refuse.VALUE_UNFIT)
         return credential
@@ -278,7 +278,7 @@ class Admission:
         exchange.inject_key, exchange.inject_text = credential.fields.inject_key, credential.text
 
 
-def _told(problem: CustodyError, exchange: Exchange) -> Refusal:
+def _refusal(problem: CustodyError, exchange: Exchange) -> Refusal:
     if isinstance(problem, Unavailable):
         log.warning("could not decide", extra={"request_id": exchange.request_id, "reason": problem.code})
     return refuse.from_error(problem)
@@ -302,7 +302,7 @@ def _keep_token_out(target: Target, token: str) -> None:
         raise MalformedTarget("The path contains the agent's token; send the token in the Authorization header only.")
 
 
-def _lost(how: str) -> Refusal:
+def _unavailable(how: str) -> Refusal:
     return msgspec.structs.replace(refuse.SECRET_UNAVAILABLE, message=f"The credential of this route is {how}.")
 
 

@@ -34,7 +34,7 @@ class Crowd:
         """A connection was accepted."""
         self._strangers[peer] = None
 
-    def known(self, peer: Peer, agent: Agent) -> Lack | None:
+    def count_as(self, peer: Peer, agent: Agent) -> Lack | None:
         """A connection has shown an agent's token: count it as that agent's, or say what stands in the way."""
         if agent in peer.agents:
             return None
@@ -44,7 +44,7 @@ class Crowd:
             peer.agents.add(agent)
         return lack
 
-    def gone(self, peer: Peer) -> None:
+    def remove(self, peer: Peer) -> None:
         """A connection has ended, or is about to."""
         self._strangers.pop(peer, None)
         for agent in peer.agents:
@@ -63,7 +63,7 @@ class Crowd:
         stranger = next(iter(self._strangers), None)
         idle = next(self._idle(), None) if len(self._strangers) < _STRANGERS else None
         if (found := idle or stranger) is not None:
-            self.gone(found)
+            self.remove(found)
         return found
 
     def _idle(self) -> Iterator[Peer]:

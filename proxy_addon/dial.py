@@ -37,12 +37,12 @@ class Dialler:
         """A connection to a vetted address of the ticket's host, or NotDialled."""
         try:
             async with asyncio.timeout(self._seconds):
-                addresses = await self._vetted(ticket)
+                addresses = await self._vet(ticket)
                 return await self._first(addresses, ticket)
         except TimeoutError:
             raise NotDialled(refuse.UPSTREAM_SLOW) from None
 
-    async def _vetted(self, ticket: Ticket) -> list[str]:
+    async def _vet(self, ticket: Ticket) -> list[str]:
         claims = ticket.exchange.claims
         assert claims is not None  # noqa: S101 - nobody else gets a ticket
         try:

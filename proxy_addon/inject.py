@@ -75,7 +75,7 @@ class TooManyPairs(Invalid):
     """The route puts the credential into the query, which may have at most 10,000 pairs."""
 
 
-def formatted(fields: RouteFields, value: str) -> str:
+def format_value(fields: RouteFields, value: str) -> str:
     """Build what is injected: the route's format with the value in its place."""
     return fields.inject_format.replace(VALUE, value, 1)
 

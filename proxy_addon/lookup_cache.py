@@ -31,7 +31,7 @@ from custody.kit.logs import logger
 from custody.kit.tasks import leave_to_caller, spawn
 from custody.protocol.client import SignerClient
 from custody.protocol.signer.secrets import Revealed, RevealForRoute
-from proxy_addon.inject import formatted
+from proxy_addon.inject import format_value
 from proxy_addon.mask import needles
 
 log = logger("proxy")
@@ -71,7 +71,7 @@ class Credential:
         self.secret_id = revealed.secret_id
         self.secret_version = revealed.secret_version
         self.expires_at: datetime | None = revealed.expires_at
-        self.text = formatted(revealed.fields, value)
+        self.text = format_value(revealed.fields, value)
         self.needles = needles(value)
         self.fits = _fits(revealed.fields, value)
         self._host: HostPattern = compile_host(revealed.fields.host_pattern)
@@ -159,7 +159,7 @@ class LookupCache:
             self._credentials.put((tenant, route), (version, credential), began)
         return credential
 
-    def changed(self, tenant: str) -> None:
+    def invalidate(self, tenant: str) -> None:
         """Something of this tenant changed: its cached data is fetched again."""
         self._changes[tenant] += 1
         self._standings.drop_where(lambda key: key[0] == tenant)
@@ -187,7 +187,7 @@ class LookupCache:
         try:
             gone = asyncio.Event()
             connection.add_termination_listener(lambda _: gone.set())
-            await connection.add_listener(CHANNEL, lambda *heard: self.changed(heard[-1]))
+            await connection.add_listener(CHANNEL, lambda *heard: self.invalidate(heard[-1]))
             # What changed while nobody listened was not heard.
             self._standings.clear()
             self._tables.clear()

@@ -145,7 +145,7 @@ def needles(value: str) -> Needles:
     encoded = {form for form in base64_forms(raw) if len(form) >= SHORTEST_DERIVED}
     special = sorted(frozenset(text) - _PLAIN)
     large = len(raw) > LARGE or len(special) > MAX_SPECIAL
-    derived = {form for form in _derived(text, raw, large=large) if len(form) >= SHORTEST_DERIVED}
+    derived = {form for form in _derivations(text, raw, large=large) if len(form) >= SHORTEST_DERIVED}
     found = Needles.of(*(encoded | derived | {raw}))
     if large:
         return found
@@ -163,7 +163,7 @@ def needles(value: str) -> Needles:
 
 def mask_text(text: bytes, needles: Needles) -> bytes:
     """A whole text with every occurrence masked."""
-    return _starred(text, _spans(text, needles))
+    return _star_out(text, _spans(text, needles))
 
 
 def mask_header(name: bytes, value: bytes, needles: Needles) -> tuple[bytes, bytes]:
@@ -206,8 +206,8 @@ class Masker:
         data = self._held + chunk
         # They are one object until something in them was masked.
         shown = data if self._shown is self._held else self._shown + chunk
-        shown = _starred(shown, _spans(data, self._needles, fresh))
-        cut = len(data) - self._undecided(data, len(chunk))
+        shown = _star_out(shown, _spans(data, self._needles, fresh))
+        cut = len(data) - self._pending(data, len(chunk))
         self._held = data[cut:]
         self._shown = self._held if shown is data else shown[cut:]
         return shown[:cut]
@@ -218,7 +218,7 @@ class Masker:
         self._held = self._shown = b""
         return shown
 
-    def _undecided(self, data: bytes, fresh: int) -> int:
+    def _pending(self, data: bytes, fresh: int) -> int:
         """Count the bytes that wait once so many fresh ones are here: all that is held is of the kind that waits.
 
         The end of a line that may be one of base64 waits with it, whatever the lines say.
@@ -324,7 +324,7 @@ def _run_end(data: bytes, unit: bytes, end: int) -> int:
     return end
 
 
-def _starred(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+def _star_out(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
     if not spans:
         return data
     masked = bytearray(data)
@@ -333,8 +333,8 @@ def _starred(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
     return bytes(masked)
 
 
-def _derived(text: str, raw: bytes, *, large: bool) -> Iterator[bytes]:
-    yield from _decoded(text)
+def _derivations(text: str, raw: bytes, *, large: bool) -> Iterator[bytes]:
+    yield from _decode(text)
     if large:
         yield quote(text, safe="").encode()
         yield msgspec.json.encode(text)[1:-1]
@@ -351,7 +351,7 @@ def base64_forms(raw: bytes) -> Iterator[bytes]:
             yield encode(bytes(before) + raw)[first:last]
 
 
-def _decoded(text: str) -> Iterator[bytes]:
+def _decode(text: str) -> Iterator[bytes]:
     """Decode a value that is itself base64, such as that of Basic: the text, and what follows its first colon."""
     encoded = text.removeprefix("Basic ")
     if len(encoded) < _BASE64_SHORTEST:

@@ -66,7 +66,7 @@ def origin_of(prefix: str, target: Target, headers: Headers) -> Origin:
     return Origin(prefix, target, frozenset(host.partition(":")[0].rstrip(".") for host in said) | {"localhost"})
 
 
-def confined(headers: Headers, origin: Origin, mask: Callable[[bytes], bytes]) -> tuple[Headers, list[str]]:
+def confine(headers: Headers, origin: Origin, mask: Callable[[bytes], bytes]) -> tuple[Headers, list[str]]:
     """An answer's headers, and the names of those that were removed. What was rewritten is masked once more.
 
     At most one of each name that holds one reference is kept: of two, clients follow different ones.
@@ -103,7 +103,7 @@ def reference(raw: bytes, origin: Origin) -> bytes | None:
         placed = _of_url(url[1], url[2], url[3], origin)
     else:
         # Clients disagree about other schemes, and about `http:` without slashes.
-        placed = None if _SCHEME.match(text) else _placed(text, origin)
+        placed = None if _SCHEME.match(text) else _resolve(text, origin)
     return None if placed is None else placed.encode()
 
 
@@ -116,13 +116,13 @@ def _of_url(scheme: str | None, authority: str, rest: str, origin: Origin) -> st
     if port is None or (port == _HTTP_PORT and (scheme or "").lower() == "http"):
         port = DEFAULT_PORT
     if (host, port) == (origin.target.host, origin.target.port):
-        return _placed(rest if rest.startswith("/") else "/" + rest, origin)
+        return _resolve(rest if rest.startswith("/") else "/" + rest, origin)
     if host in origin.proxies or host.endswith(".localhost"):
         return None
     return f"{scheme or 'https'}://{authority}{rest}"
 
 
-def _placed(text: str, origin: Origin) -> str | None:
+def _resolve(text: str, origin: Origin) -> str | None:
     """A reference without a host, resolved as the upstream means it (RFC 3986, 5.2)."""
     text, hash_mark, fragment = text.partition("#")
     path, mark, query = text.partition("?")

@@ -31,7 +31,7 @@ class Turns:
     async def do(self, payer: Payer, work: Work) -> None:
         """Have the work done, at once or when it is the payer's turn. It must be short and must not raise."""
         if not self._line and self._spent < MAX_TURN_SECONDS:
-            self._timed(work)
+            self._run(work)
             return
         done = asyncio.get_running_loop().create_future()
         tenant, agent = payer
@@ -61,7 +61,7 @@ class Turns:
             work, done = works.popleft()
             # Its connection may have ended meanwhile, or by this very work.
             if not done.done():
-                self._timed(work)
+                self._run(work)
             if not done.done():
                 done.set_result(None)
         del agents[agent]
@@ -71,7 +71,7 @@ class Turns:
         if agents:
             self._line[tenant] = agents
 
-    def _timed(self, work: Work) -> None:
+    def _run(self, work: Work) -> None:
         began = self._clock()
         work()
         self._spent += self._clock() - began

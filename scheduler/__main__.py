@@ -71,7 +71,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     clockwork.pause()
     log.info("stopping")
     await asyncio.gather(deliveries.close(ports), key_fetches.close())
-    await runner.ended()
+    await runner.wait_for_end()
     clockwork.shutdown(wait=False)
     await ports.workers.close()
     await ports.rpc.close()

@@ -77,7 +77,7 @@ class Runner:
         await self._ports.pool.execute("SELECT job_ended($1, $2, $3, $4)", job.name, good, items, int(seconds * 1000))
         self._written_down[key] = now
 
-    async def ended(self) -> None:
+    async def wait_for_end(self) -> None:
         """Wait for what runs, for a bounded time."""
         if self._running:
             await asyncio.wait(self._running, timeout=20)

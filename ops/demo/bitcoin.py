@@ -17,7 +17,7 @@ from ops.demo.callers import Answer, DemoFailed
 from ops.demo.printout import Printout, bitcoin
 from ops.demo.world import World
 from ops.local_chain.ledger import CHAIN_ID
-from ops.sign_request import Key, Request, public_key, signed
+from ops.sign_request import Key, Request, public_key, sign
 
 _NETWORK: Final = "bitcoin:regtest"
 _SCOPE: Final = f"{_NETWORK}:p2wpkh:0:0:0"
@@ -71,7 +71,7 @@ async def _ask(world: World, signer: Mapping[str, Key], own: str, amount: int) -
     asked = {"walletScope": _SCOPE, "psbtBase64": b64encode(psbt.serialize()).decode(), "finalize": True}
     body, path = msgspec.json.encode(asked), f"/vault/{world.agent}/sign-bitcoin-psbt"
     now = str(int(clock.now().timestamp()))
-    headers = signed(Request("POST", path, body, new_uuid(), now), world.tenant_id, signer)
+    headers = sign(Request("POST", path, body, new_uuid(), now), world.tenant_id, signer)
     return await world.as_agent.ask("POST", path, body, headers)
 
 

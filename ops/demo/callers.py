@@ -59,14 +59,14 @@ class Api:
 
     async def get(self, path: str) -> Any:
         """Ask for something that must be there."""
-        return _expected(await self.ask("GET", path), "GET", path)
+        return _expect(await self.ask("GET", path), "GET", path)
 
     async def do(self, method: str, path: str, body: Any = None, *, status: int | None = None) -> Any:
         """Do something that must succeed, or must end with this very status."""
-        return _expected(await self.ask(method, path, body), method, path, status)
+        return _expect(await self.ask(method, path, body), method, path, status)
 
 
-def _expected(answer: Answer, method: str, path: str, status: int | None = None) -> Any:
+def _expect(answer: Answer, method: str, path: str, status: int | None = None) -> Any:
     wrong = answer.status != status if status is not None else answer.error is not None or answer.status >= 300
     if wrong:
         raise DemoFailed(f"{method} {path} answered {answer.status}: {answer.error or answer.data}")
@@ -96,7 +96,7 @@ class Chain:
         call = {"to": USDC, "data": "0x70a08231" + address.removeprefix("0x").rjust(64, "0")}
         return int(await self._call("eth_call", call, "latest"), 16)
 
-    async def mined(self, tx_hash: str) -> int:
+    async def wait_for_block(self, tx_hash: str) -> int:
         """The number of the block a transaction was mined in and succeeded."""
         deadline = asyncio.get_running_loop().time() + _MINED_WITHIN_SECONDS
         while (receipt := await self._call("eth_getTransactionReceipt", tx_hash)) is None:

@@ -29,7 +29,7 @@ async def pay_in_dollars(world: World, out: Printout) -> None:
         raise DemoFailed(f"the payment in USDC was not signed ({paid.status}): {paid.error}")
     out.line("signed", f"{_PRICE // _DOLLAR} USDC to the shop")
     out.line("transaction", paid.data["txHash"])
-    out.line("mined in", f"block {await world.chain.mined(paid.data['txHash'])}")
+    out.line("mined in", f"block {await world.chain.wait_for_block(paid.data['txHash'])}")
     out.line("the shop has", f"{await world.chain.usdc(world.shop) // _DOLLAR} USDC on the chain")
     refused = await _pay(world, world.shop, _TOO_MUCH)
     if refused.status != 403:

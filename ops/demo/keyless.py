@@ -33,7 +33,7 @@ async def call_an_api(world: World, out: Printout) -> None:
         finally:
             await world.tenant.do("DELETE", f"/secrets/routes/{route['id']}")
         if world.proxy.lets_through:
-            out.line("route deleted", f"the same call is refused: {await _refused(world)}")
+            out.line("route deleted", f"the same call is refused: {await _wait_for_refusal(world)}")
     finally:
         await world.tenant.do("DELETE", f"/secrets/{secret['id']}")
 
@@ -55,7 +55,7 @@ async def _call(world: World, out: Printout, value: str) -> None:
     out.line("the agent saw", f"{answer.text}, although this API repeats the key in its response")
 
 
-async def _refused(world: World) -> str:
+async def _wait_for_refusal(world: World) -> str:
     deadline = asyncio.get_running_loop().time() + _HEARD_SECONDS
     while (answer := await world.say_hello()).status_code != 403:
         if asyncio.get_running_loop().time() > deadline:

@@ -10,7 +10,7 @@ from custody.kit.ids import new_uuid
 from ops.demo.callers import Answer, Api, DemoFailed
 from ops.demo.printout import Printout
 from ops.demo.world import World
-from ops.sign_request import Key, Request, public_key, signed
+from ops.sign_request import Key, Request, public_key, sign
 
 _SERVICES = ("billing", "stock", "audit")
 _WEI = 2 * 10**16
@@ -36,7 +36,7 @@ async def agree_on_a_transfer(world: World, out: Printout) -> None:
         raise DemoFailed(f"the transfer with two of three signatures was not signed ({answer.status}): {answer.error}")
     out.amount("signed", _WEI, f"with the signatures of {' and '.join(two)}")
     out.line("transaction", answer.data["txHash"])
-    out.line("mined in", f"block {await world.chain.mined(answer.data['txHash'])}")
+    out.line("mined in", f"block {await world.chain.wait_for_block(answer.data['txHash'])}")
     out.amount("the supplier has", await world.chain.balance(world.supplier), "on the chain")
 
 
@@ -52,5 +52,5 @@ async def _transfer(world: World, quorum: str, keys: Mapping[str, Key]) -> Answe
     reference = f"walk-{new_uuid()[:8]}"
     body = msgspec.json.encode({"to": world.supplier, "value": str(_WEI), "referenceId": reference})
     path, now = f"/vault/{world.agent}/actions/transfer", str(int(clock.now().timestamp()))
-    headers = signed(Request("POST", path, body, new_uuid(), now), world.tenant_id, keys, quorum)
+    headers = sign(Request("POST", path, body, new_uuid(), now), world.tenant_id, keys, quorum)
     return await world.as_agent.ask("POST", path, body, headers)

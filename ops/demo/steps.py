@@ -92,7 +92,7 @@ async def _pay_in_parallel(world: World, out: Printout) -> None:
         others = {f"{one.status} {one.error}" for one in answers if one.status not in {200, 403}}
         raise DemoFailed("; ".join([f"{fits} should have been signed and {_PIECES - fits} refused", *sorted(others)]))
     for one in signed:
-        await world.chain.mined(one.data["txHash"])
+        await world.chain.wait_for_block(one.data["txHash"])
     out.amount("the shop has", await world.chain.balance(world.shop), "on the chain")
 
 
@@ -122,7 +122,7 @@ def _show_reasons(refused: Answer, out: Printout) -> None:
 
 async def _show_mined(world: World, out: Printout, tx_hash: str, who: str, address: str) -> None:
     out.line("transaction", tx_hash)
-    out.line("mined in", f"block {await world.chain.mined(tx_hash)}")
+    out.line("mined in", f"block {await world.chain.wait_for_block(tx_hash)}")
     out.amount(f"the {who} has", await world.chain.balance(address), "on the chain")
 
 

@@ -9,7 +9,7 @@ from ops.local_chain import play_usdc, views
 from ops.local_chain.json_rpc import Method, RpcFailure
 from ops.local_chain.ledger import BLOCK_GAS, CHAIN_ID, NOBODY, TIP
 from ops.local_chain.node import Node
-from ops.local_chain.views import hexed
+from ops.local_chain.views import hex_of
 
 CLIENT = "custody-local-chain/1 (py-evm)"
 REVERTED = 3
@@ -33,11 +33,11 @@ class Methods:
             "eth_maxPriorityFeePerGas": lambda: hex(TIP),
             "eth_feeHistory": self._fee_history,
             "eth_getBalance": lambda who, at="latest": hex(self._state(at).get_balance(_bytes(who))),
-            "eth_getCode": lambda who, at="latest": hexed(self._state(at).get_code(_bytes(who))),
+            "eth_getCode": lambda who, at="latest": hex_of(self._state(at).get_code(_bytes(who))),
             "eth_getTransactionCount": self._count,
             "eth_call": self._call,
             "eth_estimateGas": self._estimate,
-            "eth_sendRawTransaction": lambda raw: hexed(self._node.send(_bytes(raw))),
+            "eth_sendRawTransaction": lambda raw: hex_of(self._node.send(_bytes(raw))),
             "eth_getTransactionByHash": self._transaction,
             "eth_getTransactionReceipt": self._receipt,
             "eth_getBlockByNumber": self._block,
@@ -68,9 +68,9 @@ class Methods:
     def _call(self, asked: Mapping[str, str], _at: str = "latest", *_: object) -> str:
         gas = int(asked.get("gas", hex(BLOCK_GAS)), 16)
         try:
-            return hexed(self._ledger.call(*_order(asked), gas))
+            return hex_of(self._ledger.call(*_order(asked), gas))
         except VMError as problem:
-            raise _failed(problem) from problem
+            raise _failure(problem) from problem
 
     def _estimate(self, asked: Mapping[str, str], *_: object) -> str:
         sender, to, value, data = _order(asked)
@@ -79,7 +79,7 @@ class Methods:
         try:
             return hex(self._ledger.estimate(sender, to, value, data))
         except VMError as problem:
-            raise _failed(problem) from problem
+            raise _failure(problem) from problem
 
     def _transaction(self, hash_: str) -> dict[str, Any] | None:
         if mined := self._ledger.mined.get(_bytes(hash_)):
@@ -100,7 +100,7 @@ class Methods:
             return None
         header = self._ledger.header(number)
         hash_ = self._ledger.in_block.get(number)
-        hashes = [hexed(hash_)] if hash_ else []
+        hashes = [hex_of(hash_)] if hash_ else []
         return views.block(header, [self._transaction(one) for one in hashes] if full else hashes)
 
     def _fee_history(self, count: str | int, newest: str, percentiles: list[float] | None = None) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Methods:
 
     def _fund(self, who: str, amount: str | int, what: str = "ETH") -> str:
         give = {"ETH": self._node.fund, play_usdc.SYMBOL: self._node.fund_usdc}[what]
-        return hexed(give(_bytes(who), amount if isinstance(amount, int) else int(amount, 0)))
+        return hex_of(give(_bytes(who), amount if isinstance(amount, int) else int(amount, 0)))
 
 
 def _order(asked: Mapping[str, str]) -> tuple[bytes, bytes, int, bytes]:
@@ -136,11 +136,11 @@ def _order(asked: Mapping[str, str]) -> tuple[bytes, bytes, int, bytes]:
     return _bytes(sender) if sender else NOBODY, _bytes(to or "0x"), int(asked.get("value", "0x0"), 16), _bytes(data)
 
 
-def _failed(problem: VMError) -> RpcFailure:
+def _failure(problem: VMError) -> RpcFailure:
     if not isinstance(problem, Revert):
         return RpcFailure(f"execution failed: {problem or type(problem).__name__}")
     data = bytes(problem.args[0]) if problem.args and isinstance(problem.args[0], bytes) else b""
-    return RpcFailure("execution reverted", REVERTED, hexed(data))
+    return RpcFailure("execution reverted", REVERTED, hex_of(data))
 
 
 def _bytes(text: str) -> bytes:

@@ -14,16 +14,16 @@ def transaction(signed: Any, mined: Mined | None) -> dict[str, Any]:
     return {
         **(_NOWHERE if mined is None else _place(mined)),
         **_dynamic_fields(signed),
-        "hash": hexed(signed.hash),
+        "hash": hex_of(signed.hash),
         "type": hex(_type(signed)),
         "chainId": hex(CHAIN_ID),
         "nonce": hex(signed.nonce),
-        "from": hexed(signed.sender),
-        "to": hexed(signed.to) if signed.to else None,
+        "from": hex_of(signed.sender),
+        "to": hex_of(signed.to) if signed.to else None,
         "value": hex(signed.value),
         "gas": hex(signed.gas),
         "gasPrice": hex(signed.max_fee_per_gas if mined is None else _paid_price(mined)),
-        "input": hexed(signed.data),
+        "input": hex_of(signed.data),
         "r": hex(signed.r),
         "s": hex(signed.s),
     }
@@ -34,16 +34,16 @@ def receipt(mined: Mined) -> dict[str, Any]:
     signed, header = mined.transaction, mined.header
     return {
         **_place(mined),
-        "transactionHash": hexed(signed.hash),
-        "from": hexed(signed.sender),
-        "to": hexed(signed.to) if signed.to else None,
-        "contractAddress": hexed(mined.contract) if mined.contract else None,
+        "transactionHash": hex_of(signed.hash),
+        "from": hex_of(signed.sender),
+        "to": hex_of(signed.to) if signed.to else None,
+        "contractAddress": hex_of(mined.contract) if mined.contract else None,
         "status": hex(mined.succeeded),
         "gasUsed": hex(header.gas_used),
         "cumulativeGasUsed": hex(header.gas_used),
         "effectiveGasPrice": hex(_paid_price(mined)),
         "type": hex(_type(signed)),
-        "logsBloom": hexed(mined.receipt.bloom.to_bytes(256)),
+        "logsBloom": hex_of(mined.receipt.bloom.to_bytes(256)),
         "logs": [_log(mined, index, log) for index, log in enumerate(mined.receipt.logs)],
     }
 
@@ -52,19 +52,19 @@ def block(header: Any, transactions: list[Any]) -> dict[str, Any]:
     """A block with its transactions or their hashes."""
     return {
         "number": hex(header.block_number),
-        "hash": hexed(header.hash),
-        "parentHash": hexed(header.parent_hash),
+        "hash": hex_of(header.hash),
+        "parentHash": hex_of(header.parent_hash),
         "timestamp": hex(header.timestamp),
         "gasLimit": hex(header.gas_limit),
         "gasUsed": hex(header.gas_used),
         "baseFeePerGas": hex(header.base_fee_per_gas),
-        "miner": hexed(header.coinbase),
-        "stateRoot": hexed(header.state_root),
-        "receiptsRoot": hexed(header.receipt_root),
-        "transactionsRoot": hexed(header.transaction_root),
-        "mixHash": hexed(header.mix_hash),
-        "nonce": hexed(header.nonce),
-        "extraData": hexed(header.extra_data),
+        "miner": hex_of(header.coinbase),
+        "stateRoot": hex_of(header.state_root),
+        "receiptsRoot": hex_of(header.receipt_root),
+        "transactionsRoot": hex_of(header.transaction_root),
+        "mixHash": hex_of(header.mix_hash),
+        "nonce": hex_of(header.nonce),
+        "extraData": hex_of(header.extra_data),
         "difficulty": "0x0",
         "size": "0x0",
         "sha3Uncles": _NO_UNCLES,
@@ -74,7 +74,7 @@ def block(header: Any, transactions: list[Any]) -> dict[str, Any]:
     }
 
 
-def hexed(content: bytes) -> str:
+def hex_of(content: bytes) -> str:
     """Bytes as JSON-RPC writes them."""
     return "0x" + bytes(content).hex()
 
@@ -82,10 +82,10 @@ def hexed(content: bytes) -> str:
 def _log(mined: Mined, index: int, log: Any) -> dict[str, Any]:
     return {
         **_place(mined),
-        "transactionHash": hexed(mined.transaction.hash),
-        "address": hexed(log.address),
-        "topics": [hexed(topic.to_bytes(32)) for topic in log.topics],
-        "data": hexed(log.data),
+        "transactionHash": hex_of(mined.transaction.hash),
+        "address": hex_of(log.address),
+        "topics": [hex_of(topic.to_bytes(32)) for topic in log.topics],
+        "data": hex_of(log.data),
         "logIndex": hex(index),
         "removed": False,
     }
@@ -93,7 +93,7 @@ def _log(mined: Mined, index: int, log: Any) -> dict[str, Any]:
 
 def _place(mined: Mined) -> dict[str, str]:
     number, hash_ = mined.header.block_number, mined.header.hash
-    return {"blockHash": hexed(hash_), "blockNumber": hex(number), "transactionIndex": "0x0"}
+    return {"blockHash": hex_of(hash_), "blockNumber": hex(number), "transactionIndex": "0x0"}
 
 
 def _dynamic_fields(signed: Any) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class AgentSide(Http1Server):
         self._refused = refused
 
     def _handle_event(self, event: events.Event) -> Commands:
-        yield from super()._handle_event(_woken(self, event))
+        yield from super()._handle_event(_wake_event(self, event))
 
     def read_headers(self, event: events.ConnectionEvent) -> Commands:
         """Read a head; one that is too long, malformed or no HTTP at all ends the connection with an answer."""
@@ -148,13 +148,13 @@ class UpstreamSide(Http1Client):
     _interim = 0
 
     def _handle_event(self, event: events.Event) -> Commands:
-        yield from super()._handle_event(_woken(self, event))
+        yield from super()._handle_event(_wake_event(self, event))
 
     def read_headers(self, event: events.ConnectionEvent) -> Commands:
         """Read a head; interim answers (100, 103) are dropped, endless heads refused."""
         if isinstance(event, events.ConnectionClosed):
             if self.stream_id:
-                yield from self._broken("the upstream closed the connection")
+                yield from self._break_off("the upstream closed the connection")
             elif self.conn.state:
                 yield commands.CloseConnection(self.conn)
             return
@@ -165,11 +165,11 @@ class UpstreamSide(Http1Client):
         try:
             head = self._final_head()
         except ValueError:
-            yield from self._broken("the answer begins without an end")
+            yield from self._break_off("the answer begins without an end")
             return
         if head is None:
             if len(self.buf) > MAX_HEAD:
-                yield from self._broken("the answer's head has no end")
+                yield from self._break_off("the answer's head has no end")
             return
         yield from self._take(head, event)
 
@@ -193,7 +193,7 @@ class UpstreamSide(Http1Client):
             self.response = http1.read_response_head(head)
             expected = _body_size(self.request, self.response)
         except ValueError:
-            yield from self._broken("the answer's head is malformed")
+            yield from self._break_off("the answer's head is malformed")
             return
         self._interim = 0
         yield ReceiveHttp(ResponseHeaders(self.stream_id, self.response, expected == 0))
@@ -201,7 +201,7 @@ class UpstreamSide(Http1Client):
         self.state = self.read_body
         yield from self.state(event)
 
-    def _broken(self, reason: str) -> Commands:
+    def _break_off(self, reason: str) -> Commands:
         assert self.stream_id is not None  # noqa: S101 - there is a request
         if self.conn.state:
             yield commands.CloseConnection(self.conn)
@@ -213,7 +213,7 @@ class UpstreamSide(Http1Client):
             yield from _read_body(self, event)
         except (h11.ProtocolError, BadChunk, TooFragmented):
             self.state = self.done
-            yield from self._broken("the answer's framing is broken")
+            yield from self._break_off("the answer's framing is broken")
 
 
 def _head_in(side: Http1Connection) -> list[bytes] | None:
@@ -255,7 +255,7 @@ def _reader(expected: int | None) -> Any:
     return Chunks() if expected is None else make_body_reader(expected)
 
 
-def _woken(side: Http1Connection, event: events.Event) -> events.Event:
+def _wake_event(side: Http1Connection, event: events.Event) -> events.Event:
     """It is our turn again: what was left to read is read as if it came now."""
     return events.DataReceived(side.conn, b"") if isinstance(event, events.Wakeup) else event
 

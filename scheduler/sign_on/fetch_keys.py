@@ -51,7 +51,7 @@ class KeyFetches:
             fetch.cancel()
 
     async def _fetch(self, ports: Ports, due: DueKeys) -> None:
-        keys, problem = await self._asked(due)
+        keys, problem = await self._ask(due)
         message = PutProviderKeys(
             tenant=None if due.tenant == _DEPLOYMENT else due.tenant,
             provider=due.provider,
@@ -70,7 +70,7 @@ class KeyFetches:
             said = {"tenant": due.tenant, "provider": due.provider, "reason": kept.problem}
             log.info("an issuer's keys were not taken", extra=said)
 
-    async def _asked(self, due: DueKeys) -> tuple[bytes | None, str | None]:
+    async def _ask(self, due: DueKeys) -> tuple[bytes | None, str | None]:
         try:
             answer = await self._fetcher.get(
                 due.jwks_uri, tenant=due.tenant, most_bytes=MAX_KEY_SET, headers={"Accept": "application/json"}

@@ -21,8 +21,8 @@ async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Ver
     hashes = _once(hash_ for one in followed for hash_ in _hashes(one))
     final_height, receipts = await _receipts(rpc, chain, hashes)
     unmined = [one for one in followed if all(receipts.get(hash_, ...) is None for hash_ in _hashes(one))]
-    used = await _used(rpc, chain, _once(one.address for one in unmined), final_height)
-    known = await _known(rpc, chain, _once(hash_ for one in unmined for hash_ in _hashes(one)))
+    used = await _used_nonces(rpc, chain, _once(one.address for one in unmined), final_height)
+    known = await _look_up(rpc, chain, _once(hash_ for one in unmined for hash_ in _hashes(one)))
     heights = _once(receipt.block_number for receipt in receipts.values() if receipt is not None)
     blocks = await _blocks(rpc, chain, [height for height in (*heights, final_height) if 0 <= height <= final_height])
     answers = Answers(final_height=final_height, receipts=receipts, blocks=blocks, used=used, known=known)
@@ -46,7 +46,7 @@ async def _receipts(rpc: Rpc, chain: Chain, hashes: list[str]) -> tuple[int, dic
     return evm_rpc.block_number(head) - max(chain.confirmations, 1) + 1, receipts
 
 
-async def _used(rpc: Rpc, chain: Chain, addresses: list[str], final_height: int) -> dict[str, int]:
+async def _used_nonces(rpc: Rpc, chain: Chain, addresses: list[str], final_height: int) -> dict[str, int]:
     """Read how many nonces the chain had used at final depth; without those that could not be had."""
     if final_height < 0:
         return {}
@@ -61,7 +61,7 @@ async def _used(rpc: Rpc, chain: Chain, addresses: list[str], final_height: int)
     return used
 
 
-async def _known(rpc: Rpc, chain: Chain, hashes: list[str]) -> dict[str, Known]:
+async def _look_up(rpc: Rpc, chain: Chain, hashes: list[str]) -> dict[str, Known]:
     answers = await rpc.each(chain.rpc_urls, [("eth_getTransactionByHash", [hash_]) for hash_ in hashes])
     return {hash_: _what(answer) for hash_, answer in zip(hashes, answers, strict=True)}
 

@@ -39,11 +39,11 @@ def verdict(followed: Followed, answers: Answers) -> Verdict:
     for member in members:
         receipt = answers.receipts[member.hash]
         if receipt is not None and _is_final(receipt, answers):
-            return Verdict(_decided(members, member, receipt))
+            return Verdict(_decide(members, member, receipt))
     if any(answers.receipts[member.hash] is not None for member in members):
         # Mined, but not for good yet: a reorganization may still take it back.
-        return _sent(followed, is_known=answers.receipts[followed.hash] is not None)
-    return _unmined(followed, members, answers)
+        return _judge_sent(followed, is_known=answers.receipts[followed.hash] is not None)
+    return _judge_unmined(followed, members, answers)
 
 
 def _is_final(receipt: Receipt, answers: Answers) -> bool:
@@ -51,7 +51,7 @@ def _is_final(receipt: Receipt, answers: Answers) -> bool:
     return height <= answers.final_height and answers.blocks.get(height) == receipt.block_hash
 
 
-def _decided(members: tuple[Member, ...], mined: Member, receipt: Receipt) -> tuple[News, ...]:
+def _decide(members: tuple[Member, ...], mined: Member, receipt: Receipt) -> tuple[News, ...]:
     """The mined one took the nonce; no other of this wallet can be mined any more."""
     where = {"block": receipt.block_number, "block_hash": receipt.block_hash, "by": mined.hash}
     word = "confirmed" if receipt.succeeded else "reverted"
@@ -67,7 +67,7 @@ def _decided(members: tuple[Member, ...], mined: Member, receipt: Receipt) -> tu
     )
 
 
-def _unmined(followed: Followed, members: tuple[Member, ...], answers: Answers) -> Verdict:
+def _judge_unmined(followed: Followed, members: tuple[Member, ...], answers: Answers) -> Verdict:
     known = {answers.known.get(member.hash, "unknown") for member in members}
     used = answers.used.get(followed.address)
     if used is not None and used > followed.nonce:
@@ -80,10 +80,10 @@ def _unmined(followed: Followed, members: tuple[Member, ...], answers: Answers) 
         )
     mine = answers.known.get(followed.hash, "unknown")
     if mine in ("waiting", "mined"):
-        return _sent(followed, is_known=True)
+        return _judge_sent(followed, is_known=True)
     return Verdict(forgotten=mine == "absent" and followed.status == "broadcast" and followed.is_newest)
 
 
-def _sent(followed: Followed, *, is_known: bool) -> Verdict:
+def _judge_sent(followed: Followed, *, is_known: bool) -> Verdict:
     """A node has what we did not know to be sent: the process that sent it died before it could say so."""
     return Verdict((News(id=followed.id, word="sent"),)) if is_known and followed.status == "signed" else NOTHING

@@ -25,7 +25,7 @@ async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Ver
     """Find what became of each; raises RpcUnavailable when the node cannot be asked at all."""
     found = await solana_rpc.statuses(rpc, chain, [one.hash for one in followed])
     old = [one for one, status in zip(followed, found, strict=True) if status is None and _may_expire(one)]
-    expired = await _expired(rpc, chain, old)
+    expired = await _find_expired(rpc, chain, old)
     fees = await _fees(rpc, chain, followed, found)
     return [
         _verdict(one, status, expired.get(one.id), fees.get(one.id))
@@ -54,7 +54,7 @@ def _may_expire(followed: Followed) -> bool:
     return followed.age_seconds >= MAY_EXPIRE_SECONDS
 
 
-async def _expired(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> dict[str, int]:
+async def _find_expired(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> dict[str, int]:
     """Those that can never land, with the finalized slot that proves it."""
     if not followed:
         return {}

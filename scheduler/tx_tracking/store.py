@@ -15,10 +15,10 @@ _members = msgspec.json.Decoder(tuple[Member, ...]).decode
 async def claim(pool: Pool, chain_id: int, limit: int) -> list[Followed]:
     """Claim what is due, in the order of its nonces; nobody else gets it before its next look."""
     rows = await pool.fetch(_CLAIM, chain_id, limit, TRACK.first, TRACK.longest, LOOKS_PER_AGE)
-    return sorted((_followed(row) for row in rows), key=lambda followed: followed.nonce)
+    return sorted((_from_row(row) for row in rows), key=lambda followed: followed.nonce)
 
 
-def _followed(row: Any) -> Followed:
+def _from_row(row: Any) -> Followed:
     return Followed(
         tenant=row["tenant_id"],
         id=str(row["id"]),

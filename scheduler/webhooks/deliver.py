@@ -166,25 +166,25 @@ class Deliveries:
         return len(rows)
 
     def _begin(self, ports: Ports, lane: _Lane, row: Any, now: float) -> None:
-        def failed(name: str, problem: BaseException) -> None:
+        def on_failure(name: str, problem: BaseException) -> None:
             log_failure(name, problem)
             self._note(row, now, "failed", error="fault", wait=_wait(row, None))
 
-        def ended(_done: asyncio.Task[None]) -> None:
+        def on_end(_done: asyncio.Task[None]) -> None:
             UNDER_WAY.dec()
             lane.under_way -= 1
             lane.used_at = asyncio.get_running_loop().time()
             self._woken.set()
 
         UNDER_WAY.inc()
-        attempt = spawn(self._attempt(ports, lane, row, now), "delivery", among=self._under_way, on_failure=failed)
-        attempt.add_done_callback(ended)
+        attempt = spawn(self._attempt(ports, lane, row, now), "delivery", among=self._under_way, on_failure=on_failure)
+        attempt.add_done_callback(on_end)
 
     async def _attempt(self, ports: Ports, lane: _Lane, row: Any, claimed_at: float) -> None:
         loop = asyncio.get_running_loop()
         body = _body(row)
         try:
-            headers = await _signed(ports, row, body)
+            headers = await _sign(ports, row, body)
         except (Unavailable, TimeoutError) as problem:
             # A secret that does not open will not the next time either, so that counts and comes to an end.
             if getattr(problem, "code", None) == _TAMPERED:
@@ -203,7 +203,7 @@ class Deliveries:
         took = loop.time() - began
         lane.took(took, silent=answer.problem == "timeout")
         ATTEMPT_SECONDS.observe(took)
-        outcome, error = _judged(answer)
+        outcome, error = _judge(answer)
         self._note(row, claimed_at, outcome, error=error, status=answer.status, wait=_wait(row, answer.retry_after))
         return None
 
@@ -254,7 +254,7 @@ class Deliveries:
             await self._lanes.pop(endpoint).receiver.close()
 
 
-async def _signed(ports: Ports, row: Any, body: bytes) -> dict[str, str]:
+async def _sign(ports: Ports, row: Any, body: bytes) -> dict[str, str]:
     order = SignDelivery(row["tenant_id"], str(row["endpoint_id"]), str(row["id"]), int(clock.now().timestamp()), body)
     async with asyncio.timeout(SIGN_SECONDS):
         headers = msgspec.to_builtins(await ports.workers.tell(order, Origin(new_uuid())))
@@ -274,7 +274,7 @@ def _body(row: Any) -> bytes:
     )
 
 
-def _judged(answer: Answer) -> tuple[Outcome, str | None]:
+def _judge(answer: Answer) -> tuple[Outcome, str | None]:
     status = answer.status
     if status is None:
         return "failed", answer.problem

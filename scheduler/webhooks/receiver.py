@@ -35,7 +35,7 @@ class Receiver:
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
         """Send and hear the answer's head; whatever goes wrong is a word."""
         try:
-            return await self._connections.ask("POST", url, headers, body, _heard)
+            return await self._connections.ask("POST", url, headers, body, _read_answer)
         except NoAnswer as problem:
             return Answer(problem=problem.problem)
 
@@ -44,7 +44,7 @@ class Receiver:
         await self._connections.close()
 
 
-async def _heard(response: httpcore.Response) -> Answer:
+async def _read_answer(response: httpcore.Response) -> Answer:
     told = {name.lower(): value for name, value in response.headers}
     await _read_if_short(response, told)
     return Answer(status=response.status, retry_after=_retry_after(told.get(b"retry-after")))

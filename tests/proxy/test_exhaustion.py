@@ -327,7 +327,7 @@ async def parts(proxied: Proxied) -> AsyncIterator[Parts]:
         dialler=Dialler(system_lookup, 5),
         limits=Limits(5, 5, 5, MIB),
         ended=end,
-        gone=crowd.gone,
+        gone=crowd.remove,
         held=FairSlots(HELD),
     )
 

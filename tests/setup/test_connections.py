@@ -26,8 +26,8 @@ def test_a_limit_has_room_for_every_host_and_worker_and_for_one_more_host() -> N
     found = load({"SERVICE_HOME": "/nonexistent", **given}).connection_limits
 
     assert found == {"signer": 68, "identity": 20, "api": 110, "scheduler": 32, "proxy": 32}
-    assert connections.needed(given) == sum(found.values()) + 4
-    assert connections.needed({}) == 100
+    assert connections.max_connections(given) == sum(found.values()) + 4
+    assert connections.max_connections({}) == 100
     assert connections.POOLS.keys() == set(PROCESSES)
 
 

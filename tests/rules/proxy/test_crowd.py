@@ -37,14 +37,14 @@ class Port:
         """A connection ends."""
         self.open.discard(peer)
         self.ended.append(peer)
-        self.crowd.gone(peer)
+        self.crowd.remove(peer)
 
     def show(self, tenant: str, agent: str = "agent", *, busy: bool = False) -> str | None:
         """Connect and show a token; what stands in the way, or None."""
         peer = self.connect()
         if peer is None:
             return "closed"
-        lack = self.crowd.known(peer, (tenant, agent))
+        lack = self.crowd.count_as(peer, (tenant, agent))
         peer.busy = busy and lack is None
         return lack
 
@@ -124,9 +124,9 @@ def test_a_connection_that_shows_two_tokens_counts_for_both_and_ends_once(port: 
     peer = port.connect()
     assert peer is not None
     for agent in (("acme", "a"), ("other", "b"), ("acme", "a")):
-        assert port.crowd.known(peer, agent) is None
+        assert port.crowd.count_as(peer, agent) is None
     assert peer.agents == {("acme", "a"), ("other", "b")}
     port.end(peer)
-    port.crowd.gone(peer)
+    port.crowd.remove(peer)
 
     assert [port.show("acme", "a") for _ in range(MAX_PEERS_OF_AGENT)] == [None] * MAX_PEERS_OF_AGENT

@@ -13,7 +13,7 @@ from custody.kit.errors import Invalid
 from proxy_addon.inject import (
     BodyUnfit,
     TooManyPairs,
-    formatted,
+    format_value,
     holds_token,
     into_body,
     into_headers,
@@ -57,7 +57,7 @@ def body(content, *, of=JSON, encoding=None, key="api_key", text=SECRET):
     ],
 )
 def test_the_value_takes_its_place_in_the_format_and_is_not_read(inject_format, value, text):
-    assert formatted(route(inject_format), value) == text
+    assert format_value(route(inject_format), value) == text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from custody.credentials.spelling import Misspelled, normal_path
 from custody.credentials.target import parse_target
-from proxy_addon.origin import MAX_LINKS, Origin, confined, cookie, origin_of, reference
+from proxy_addon.origin import MAX_LINKS, Origin, confine, cookie, origin_of, reference
 
 PATH = "/v1/chat/x?a=b"
 
@@ -223,7 +223,7 @@ def test_whatever_an_upstream_says_no_client_lands_beneath_another_prefix(said):
 
 
 def kept(*headers, where=None):
-    return confined(list(headers), where or origin(), lambda text: text)
+    return confine(list(headers), where or origin(), lambda text: text)
 
 
 @pytest.mark.parametrize("name", [b"Location", b"content-LOCATION", b"Operation-Location", b"Azure-AsyncOperation"])
@@ -272,7 +272,7 @@ def test_headers_that_apply_to_a_whole_host_are_removed(name):
 def test_rewritten_values_are_masked_again():
     headers = [(b"Location", b"/sec/x/../ret"), (b"X-Other", b"sec/ret")]
 
-    found, _ = confined(headers, origin(), lambda text: text.replace(b"sec/ret", b"*******"))
+    found, _ = confine(headers, origin(), lambda text: text.replace(b"sec/ret", b"*******"))
 
     assert found == [(b"Location", b"/up/*******"), (b"X-Other", b"sec/ret")]
 
