@@ -27,7 +27,7 @@ def main() -> None:
     with Deployment() as deployment:
         say(f"start to ready, first time (database made)    {time.perf_counter() - began:6.2f} s")
         tokens = deployment.agents(works.AGENTS)
-        stage = works.prepared(deployment, tokens)
+        stage = works.prepare(deployment, tokens)
         in_turn(stage)
         beside_a_hot_agent(deployment, stage.signs)
         reads_and_creates(deployment, list(tokens))
@@ -52,7 +52,7 @@ def sign(agent: str, token: str) -> bytes:
 
 
 def in_turn(stage: works.Stage) -> None:
-    """What revisions are compared by: each work as often as the others, so that a slow minute is in all of them."""
+    """Measure the works that compare revisions: each as often as the others, so that a slow minute is in all."""
     found: dict[str, list[works.Measured]] = {work.name: [] for work in works.WORKS}
     for _ in range(TURNS):
         for work in works.WORKS:
@@ -72,7 +72,7 @@ def in_turn(stage: works.Stage) -> None:
 
 
 def beside_a_hot_agent(deployment: Deployment, signs: list[bytes]) -> None:
-    """What the others have left beside one agent that many use."""
+    """Measure what the others have left beside one agent that many use."""
     alone = load.run(deployment.port, signs[1:], clients=4, seconds=SECONDS)
     hot, others = load.together(deployment.port, [(signs[:1], 64), (signs[1:], 4)], seconds=SECONDS)
     say(f"others, 4 clients, alone          {alone}")
@@ -82,7 +82,7 @@ def beside_a_hot_agent(deployment: Deployment, signs: list[bytes]) -> None:
 
 
 def reads_and_creates(deployment: Deployment, agents: list[str]) -> None:
-    """What consoles repeat, and what tenants do in bulk."""
+    """Measure the reads that consoles repeat, and the creations that tenants do in bulk."""
     key = {"X_Service_Key": deployment.tenant_key}
     gets = [load.request("GET", f"/agents/{agent}", **key) for agent in agents]
     for clients in (1, 4):
@@ -113,7 +113,7 @@ def histories(deployment: Deployment) -> None:
 
 
 def restarts(deployment: Deployment, agent: tuple[str, str]) -> None:
-    """How long nobody can sign after a signer died; the supervisor's own reaction is not in it."""
+    """Measure how long nobody can sign after a signer died; the supervisor's own reaction is not in it."""
     times = []
     for _ in range(5):
         process = deployment.processes.pop("signer")
@@ -121,7 +121,7 @@ def restarts(deployment: Deployment, agent: tuple[str, str]) -> None:
         process.wait()
         began = time.perf_counter()
         deployment.start("signer")
-        wait_for(lambda: signed(deployment, *agent))
+        wait_for(lambda: signs(deployment, *agent))
         times.append(time.perf_counter() - began)
     say(
         f"signer killed to signing again    median {statistics.median(times):.2f} s, longest {max(times):.2f} s of {len(times)}"
@@ -133,8 +133,8 @@ def restarts(deployment: Deployment, agent: tuple[str, str]) -> None:
     say(f"all three, start to ready         {deployment.start('signer', 'identity', 'api'):6.2f} s")
 
 
-def signed(deployment: Deployment, agent: str, token: str) -> bool:
-    """Whether a signature can be had right now."""
+def signs(deployment: Deployment, agent: str, token: str) -> bool:
+    """Tell whether a signature can be had right now."""
     try:
         answer = deployment.http.post(
             f"/vault/{agent}/sign",
@@ -153,7 +153,7 @@ def wait_for(test: Callable[[], bool]) -> None:
 
 
 def memory(deployment: Deployment, signs: list[bytes]) -> None:
-    """Whether anything grows while it works."""
+    """Measure whether any process grows while it works."""
     random.Random(1).shuffle(signs)
     load.run(deployment.port, signs, clients=16, seconds=10.0)
     before = deployment.memory()

@@ -81,7 +81,7 @@ def _indexes() -> tuple[str, str]:
 
 
 async def _beside(connection: asyncpg.Connection, what: str, away: str, back: str) -> None:
-    """What one audit row costs the act that writes it, in the database, with something and without."""
+    """Measure the cost of one audit row to the act that writes it, in the database, with something and without."""
     costs: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(TURNS):
         # Each is first as often as it is second.

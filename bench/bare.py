@@ -95,7 +95,7 @@ _COMMIT = "SELECT pg_logical_emit_message(true, 'bench', 'x');\n"
 
 
 class Bare(msgspec.Struct, frozen=True):
-    """What one run of pgbench did: transactions, a second, milliseconds of one, and microseconds of its own processor."""
+    """The result of one run of pgbench: transactions, a second, milliseconds of one, microseconds of its processor."""
 
     count: int
     rate: float
@@ -145,7 +145,7 @@ def _value(name: str, kind: str, values: dict[str, str]) -> str:
 def _run(url: str, script: str, clients: int, seconds: int) -> Bare:
     # As in our own runs the first second is a warm-up: each connection compiles the functions once.
     long = ["-T", str(seconds + 1), "-P", "1"] if seconds else ["-t", "1"]
-    with _written(script) as file:
+    with _script_file(script) as file:
         command = [programs() / "pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-f", file, *long]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, env=_environment(url), capture_output=True, text=True, check=False)
@@ -153,16 +153,16 @@ def _run(url: str, script: str, clients: int, seconds: int) -> Bare:
     if done.returncode or " ERROR: " in done.stderr:
         raise RuntimeError(f"pgbench: {done.stderr[-1000:]}")
     own = (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1e6
-    count = int(_said(done.stdout, "number of transactions actually processed"))
+    count = int(_figure(done.stdout, "number of transactions actually processed"))
     if not count:
         raise RuntimeError(f"pgbench ended not one transaction of {clients} clients in {seconds + 1} s")
     rates = [float(rate) for rate in re.findall(r"^progress: .* s, ([\d.]+) tps", done.stderr, re.MULTILINE)][1:]
-    rate = (statistics.fmean(rates) if rates else 0) or float(_said(done.stdout, "tps"))
+    rate = (statistics.fmean(rates) if rates else 0) or float(_figure(done.stdout, "tps"))
     # Every client waits for its own transaction and begins the next at once.
     return Bare(count, rate, clients / rate * 1000, own)
 
 
-def _said(output: str, name: str) -> str:
+def _figure(output: str, name: str) -> str:
     found = re.search(rf"^{name} *[:=] *([\d.]+)", output, re.MULTILINE)
     if found is None:
         raise RuntimeError(f"pgbench says no {name}:\n{output[-1000:]}")
@@ -170,7 +170,7 @@ def _said(output: str, name: str) -> str:
 
 
 @contextmanager
-def _written(script: str) -> Iterator[Path]:
+def _script_file(script: str) -> Iterator[Path]:
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
         file.write(script)
         file.flush()

@@ -1,4 +1,4 @@
-"""What a PSBT costs in the signer: reading it, the second reader, proving it, signing and finishing it.
+"""The cost of a PSBT in the signer: reading it, the second reader, proving it, signing and finishing it.
 
 `python -m bench.bitcoin`. One processor, no database and no HTTP; each figure is the median of many.
 """

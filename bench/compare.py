@@ -43,11 +43,11 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=works.AGENTS, help=f"how many there are ({works.AGENTS})")
     parser.add_argument("--only", metavar="WORKS", help=f"some of {','.join(work.name for work in works.WORKS)}")
     given = parser.parse_args()
-    wanted = works.chosen(given.only)
+    wanted = works.choose(given.only)
     with (
         checked_out(given.revision) as tree,
-        works.staged(tree, given.agents) as there,
-        works.staged(here(), given.agents) as ours,
+        works.stage(tree, given.agents) as there,
+        works.stage(here(), given.agents) as ours,
     ):
         commit = bare.commits(ours.deployment.signer_url, 1).milliseconds
         print(
@@ -90,10 +90,10 @@ def line(name: str, turns: Turns, number: Callable[[Measured], float | None]) ->
         return
     ratios = [mine / other for other, mine in pairs if mine is not None and other]
     ratio = f"{Spread.of(ratios):.2f}" if ratios else "-"
-    yield f"  {name:<30}{shown(theirs):>26}{shown(ours):>26}   {ratio}"
+    yield f"  {name:<30}{show(theirs):>26}{show(ours):>26}   {ratio}"
 
 
-def shown(numbers: list[float]) -> str:
+def show(numbers: list[float]) -> str:
     """A spread in a column's width."""
     if not numbers:
         return "-"

@@ -90,7 +90,7 @@ class Drawn(Console):
 
     @property
     def rows(self) -> int:
-        """How many items are in the list."""
+        """Number of items in the list."""
         return len(self.listing.rows) if self.listing else 0
 
 
@@ -141,7 +141,7 @@ async def _drive(deployment: Deployment, agent: str, token: str) -> None:
             )
             for name, keys in ACTS.items():
                 async with still() as found:
-                    times = [await _pressed(app, key) for key in keys]
+                    times = [await _press(app, key) for key in keys]
                 say(
                     f"  {name:24} from key to frame p50 {statistics.median(times):4.0f} ms, longest {max(times):4.0f} ms; "
                     f"stood still for at most {found.longest:4.0f} ms"
@@ -150,7 +150,7 @@ async def _drive(deployment: Deployment, agent: str, token: str) -> None:
             await _arrivals(deployment, app, agent, token)
 
 
-async def _pressed(app: Drawn, key: str) -> float:
+async def _press(app: Drawn, key: str) -> float:
     """Milliseconds from a key, as a terminal sends it, to the next frame."""
     frames, began = app.frames, time.perf_counter()
     app.post_message(events.Key(key, key if len(key) == 1 else None))

@@ -1,4 +1,4 @@
-"""What processes have used of the processor so far, from `/proc`."""
+"""Processor time that processes have used so far, from `/proc`."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 _MICROSECONDS = 1_000_000 / os.sysconf("SC_CLK_TCK")
 
 
-def used(pid: int) -> float:
+def usage(pid: int) -> float:
     """Microseconds of one process with all its threads."""
     fields = _fields(pid)
     return (int(fields[11]) + int(fields[12])) * _MICROSECONDS
@@ -19,14 +19,14 @@ def used_by_family(pid: int) -> float:
     Postgres has a child for each connection, so this is what a load cost it, also of connections that are closed.
     """
     while True:
-        ended = _ended(pid)
-        found = used(pid) + ended + sum(used_by_family(child) for child in _children(pid))
+        ended = _children_usage(pid)
+        found = usage(pid) + ended + sum(used_by_family(child) for child in _children(pid))
         # A child that ended while we looked was counted twice or not at all.
-        if _ended(pid) == ended:
+        if _children_usage(pid) == ended:
             return found
 
 
-def _ended(pid: int) -> float:
+def _children_usage(pid: int) -> float:
     fields = _fields(pid)
     return (int(fields[13]) + int(fields[14])) * _MICROSECONDS
 

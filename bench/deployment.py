@@ -180,7 +180,7 @@ class Deployment:
     def cpu(self) -> dict[str, float]:
         """Microseconds that each process has used of the processor so far, Postgres with all its own."""
         assert self.postgres.process
-        found = {name: cpu.used(process.pid) for name, process in self.processes.items()}
+        found = {name: cpu.usage(process.pid) for name, process in self.processes.items()}
         return found | {"postgres": cpu.used_by_family(self.postgres.process.pid)}
 
     def memory(self) -> dict[str, int]:

@@ -43,14 +43,14 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="measure nothing; write the newest line into the page")
     given = parser.parse_args()
     if not given.page:
-        keep(measured(given.seconds, given.turns))
+        keep(measure(given.seconds, given.turns))
     PAGE.write_text(with_figures(PAGE.read_text(), newest()))
 
 
-def measured(seconds: float, turns: int) -> dict[str, str]:
+def measure(seconds: float, turns: int) -> dict[str, str]:
     """One line: medians of all works, which take turns so that a slow minute is in each."""
     found: dict[str, list[Measured]] = {work.name: [] for work in works.WORKS}
-    with works.staged(here()) as stage:
+    with works.stage(here()) as stage:
         commit = bare.commits(stage.deployment.signer_url, 2).milliseconds
         for _ in range(turns):
             for work in works.WORKS:
@@ -69,16 +69,16 @@ def _columns(work: Work, turns: list[Measured]) -> dict[str, str]:
     found = {}
     for ending, number in _OF_WORK.items():
         numbers = [value for turn in turns if (value := number(turn)) is not None]
-        found[f"{work.name}_{ending}"] = rounded(Spread.of(numbers).median) if numbers else ""
+        found[f"{work.name}_{ending}"] = round_off(Spread.of(numbers).median) if numbers else ""
     return found
 
 
-def rounded(number: float) -> str:
+def round_off(number: float) -> str:
     """As many digits as two runs have in common."""
     return f"{number:.0f}" if number >= 100 else f"{number:.1f}" if number >= 10 else f"{number:.2f}"
 
 
-def kept() -> list[dict[str, str]]:
+def read_lines() -> list[dict[str, str]]:
     """Every line, the oldest first."""
     if not FILE.exists():
         return []
@@ -88,7 +88,7 @@ def kept() -> list[dict[str, str]]:
 
 def keep(line: Mapping[str, str]) -> None:
     """Append a line, or replace the one of the same revision."""
-    lines = [other for other in kept() if other["revision"].rstrip("+") != line["revision"].rstrip("+")]
+    lines = [other for other in read_lines() if other["revision"].rstrip("+") != line["revision"].rstrip("+")]
     with FILE.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
@@ -97,7 +97,7 @@ def keep(line: Mapping[str, str]) -> None:
 
 def newest() -> dict[str, str]:
     """The line that the page shows."""
-    return kept()[-1]
+    return read_lines()[-1]
 
 
 def with_figures(page: str, line: Mapping[str, str]) -> str:

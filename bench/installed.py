@@ -1,4 +1,4 @@
-"""Whose sources a deployment runs: this tree's, or another revision's, checked out for as long as it is measured."""
+"""The sources that a deployment runs: this tree's, or another revision's, checked out while it is measured."""
 
 import functools
 import os
@@ -27,7 +27,7 @@ class Tree(msgspec.Struct, frozen=True):
 
     @property
     def modules(self) -> dict[str, str]:
-        """What Python starts for each process; older revisions have fewer."""
+        """The module that Python starts for each process; older revisions have fewer."""
         return {name: module for name, module in MODULES.items() if (self.path / module / "__main__.py").exists()}
 
     @property
@@ -57,13 +57,13 @@ class Tree(msgspec.Struct, frozen=True):
 def here() -> Tree:
     """This tree as it is; `+` behind the revision says that it has changes that are not committed."""
     changed = _git("status", "--porcelain", "--untracked-files=no")
-    return Tree(PROJECT, Path(sys.executable), _named("HEAD") + ("+" if changed else ""))
+    return Tree(PROJECT, Path(sys.executable), _name("HEAD") + ("+" if changed else ""))
 
 
 @contextmanager
 def checked_out(revision: str) -> Iterator[Tree]:
     """Another revision in a worktree of its own; with packages of its own where it is locked to others."""
-    name = _named(revision)
+    name = _name(revision)
     with tempfile.TemporaryDirectory(prefix="ct-") as folder:
         path = Path(folder, "tree")
         _git("worktree", "add", "--quiet", "--detach", str(path), name)
@@ -77,7 +77,7 @@ def checked_out(revision: str) -> Iterator[Tree]:
             _git("worktree", "remove", "--force", str(path))
 
 
-def _named(revision: str) -> str:
+def _name(revision: str) -> str:
     """A release's name, or the beginning of the commit's."""
     tags = _git("tag", "--points-at", revision).split()
     return tags[0] if tags else _git("rev-parse", "--short", "--verify", f"{revision}^{{commit}}")

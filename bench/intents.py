@@ -1,4 +1,4 @@
-"""What intents and accounts cost: an execution beside a plain order, lists of a million, balances over chains.
+"""The cost of intents and accounts: an execution beside a plain order, lists of a million, balances over chains.
 
 `python -m bench.intents`
 """

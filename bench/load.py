@@ -16,7 +16,7 @@ HOST = "localhost"
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What one run measured: per second, and milliseconds at the median and at 99 %.
+    """The figures of one run: per second, and milliseconds at the median and at 99 %.
 
     `asked` counts the warm-up too, and so does `cpu`: the microseconds of processor that asking itself took.
     """
@@ -36,7 +36,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct, frozen=True):
-    """How a connection is made: in clear, or with TLS when an authority is named; `connect` is sent before TLS begins."""
+    """The way to a server: in clear, or with TLS when an authority is named; `connect` is sent before TLS begins."""
 
     ca_file: str | None = None
     connect: bytes = b""
@@ -143,7 +143,7 @@ def _together(port: int, loads: list[tuple[list[bytes], int]], seconds: float) -
 
 
 class _Turn:
-    """What the clients of one run share: whom to ask, what, from when it counts and until when."""
+    """State that the clients of one run share: whom to ask, what, from when it counts and until when."""
 
     def __init__(
         self, port: int | Sequence[int], way: Way, requests: Iterator[bytes], begins: float, ends: float
@@ -201,9 +201,9 @@ class _Client(asyncio.Protocol):
             self.done.set_exception(problem or ConnectionResetError("the service closed the connection"))
         else:
             self._opening = asyncio.ensure_future(connected(self._port, self._turn.way, self))
-            self._opening.add_done_callback(self._opened)
+            self._opening.add_done_callback(self._on_open)
 
-    def _opened(self, opening: "asyncio.Future[_Client]") -> None:
+    def _on_open(self, opening: "asyncio.Future[_Client]") -> None:
         if (problem := opening.exception()) and not self.done.done():
             self.done.set_exception(problem)
 

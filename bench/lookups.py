@@ -1,4 +1,4 @@
-"""What it costs to find one person among a thousand and among a million: in the database, and over HTTP.
+"""The cost of finding one person among a thousand and among a million: in the database, and over HTTP.
 
 `python -m bench.lookups [MOST]`
 """

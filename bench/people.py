@@ -1,4 +1,4 @@
-"""What sessions, second factors and signed requests cost, and how many guesses an attacker really has.
+"""The cost of sessions, second factors and signed requests, and how many guesses an attacker really has.
 
 `python -m bench.people`
 """
@@ -102,7 +102,7 @@ def changes(deployment: Deployment, owner: Owner) -> None:
     wanted: dict[str, Callable[[str], dict[str, str]]] = {
         "as it is": lambda _: {},
         "with an Idempotency-Key": lambda _: {"Idempotency_Key": uuid.uuid4().hex},
-        "signed, with an Idempotency-Key": lambda path: _signed(secret, path),
+        "signed, with an Idempotency-Key": lambda path: _sign(secret, path),
     }
     rates: dict[str, list[float]] = {name: [] for name in wanted}
     for _ in range(ROUNDS):
@@ -124,7 +124,7 @@ def changes(deployment: Deployment, owner: Owner) -> None:
 BODY = b"[]"
 
 
-def _signed(secret: str, path: str) -> dict[str, str]:
+def _sign(secret: str, path: str) -> dict[str, str]:
     key, now = uuid.uuid4().hex, str(int(time.time()))
     content = canonical("PUT", path, "bench", now, None, key, BODY)
     signature = hmac.new(secret.encode(), content, hashlib.sha256).hexdigest()

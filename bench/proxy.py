@@ -38,7 +38,7 @@ _NO_OTHERS = "DELETE FROM credential_routes WHERE mac = '\\x00'"
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """How long each phase measures after its warm-up, in seconds, and how many requests the memory is watched over."""
+    """Seconds that each phase measures after its warm-up, and the number of requests the memory is watched over."""
 
     seconds: float
     warm_up: float
@@ -74,7 +74,7 @@ class Measured(msgspec.Struct, frozen=True):
         return f"{self.figures}" + (f"   cpu {self.cpu:5.2f} ms" if self.cpu else "")
 
     def times(self, other: "Measured") -> str:
-        """How many times faster than another."""
+        """Tell how many times faster it is than another."""
         return f"{self.figures.rate / other.figures.rate:.2f}" if other.figures.rate else "?"
 
 
@@ -120,10 +120,10 @@ def measure(pace: Pace = FULL) -> None:
     """Measure everything, one line each."""
     say(
         f"Proxy: one worker unless said otherwise. Stock: mitmdump -q {_version()}, an addon that sets host and port, bodies streamed.\n"
-        f"load: the machine's average over the last minute, this bench included; {loaded()} before it on {os.cpu_count()} processors."
+        f"load: the machine's average over the last minute, this bench included; {load_average()} before it on {os.cpu_count()} processors."
     )
-    with staged(pace) as (bench, direct, ca_file):
-        with stock.started(bench.upstream, ca_file) as (port, pid, stock_ca):
+    with stage(pace) as (bench, direct, ca_file):
+        with stock.start(bench.upstream, ca_file) as (port, pid, stock_ca):
             proxy = bench.proxy()
             plain = msgspec.structs.replace(proxy, name="stock", port=port, pids=[pid])
             bodies(bench, [direct, proxy, plain])
@@ -164,12 +164,12 @@ def compare(what: str, found: dict[str, Measured], budget: str) -> None:
         beside = []
         if name == "proxy":
             beside = [f"{measured.times(found['direct'])} of direct" if "direct" in found else ""]
-            beside += [f"{measured.times(found['stock'])} of stock", budget, loaded()]
+            beside += [f"{measured.times(found['stock'])} of stock", budget, load_average()]
         say(f"{what:18} {name:7} {measured}   " + "   ".join(filter(None, beside)))
 
 
 def added_at_one(found: dict[str, Measured]) -> None:
-    """What a proxy in between costs one caller."""
+    """Measure what a proxy in between costs one caller."""
     ours, theirs = (found[name].figures.p50 - found["direct"].figures.p50 for name in ("proxy", "stock"))
     say(
         f"added to the p50 of one connection: {ours:.2f} ms   budget 1 ms   stock {theirs:.2f} ms   ratio {ours / theirs:.2f}"
@@ -190,7 +190,9 @@ def events(bench: Bench, sides: list[Side]) -> None:
     }
     for name, stream in found.items():
         added = f"   added to each {stream.age - found['direct'].age:5.2f} ms" if name != "direct" else ""
-        beside = f"   first of {EVENTS * PACE_SECONDS * 1000:.0f} ms; budget: not held   {loaded()}" if added else ""
+        beside = (
+            f"   first of {EVENTS * PACE_SECONDS * 1000:.0f} ms; budget: not held   {load_average()}" if added else ""
+        )
         say(f"stream of {EVENTS}      {name:7} {stream}{added}{beside if name == 'proxy' else ''}")
 
 
@@ -219,7 +221,7 @@ def routes(bench: Bench) -> None:
         if count > made:
             asyncio.run(_other_routes(bench, _OTHERS, f"{HOST}:{bench.upstream}", pattern, made, count - 1))
             made = count
-        say(f"{what:18} proxy   {bench.run(side, request, 16)}   {loaded()}")
+        say(f"{what:18} proxy   {bench.run(side, request, 16)}   {load_average()}")
     asyncio.run(_other_routes(bench, _NO_OTHERS))
 
 
@@ -229,12 +231,12 @@ def workers(bench: Bench) -> None:
     side = bench.proxy()
     request = side.request(f"{bench.prefix}/small")
     for clients in (16, 64):
-        say(f"two workers, {clients:2}    proxy   {bench.run(side, request, clients)}   {loaded()}")
+        say(f"two workers, {clients:2}    proxy   {bench.run(side, request, clients)}   {load_average()}")
     bench.deployment.stop("proxy-1")
 
 
 def memory(bench: Bench) -> None:
-    """Whether the proxy grows while it works."""
+    """Measure whether the proxy grows while it works."""
     bench.deployment.stop("proxy")
     bench.deployment.start("proxy")
     pace, side, path = bench.pace, bench.proxy(), f"{bench.prefix}/small"
@@ -249,16 +251,18 @@ def memory(bench: Bench) -> None:
         for _ in range(2):
             figures = load.run_all(side.port, request, count // 2, clients=16)
             resident.append(bench.deployment.memory()["proxy"])
-        say(f"{f'{count:,} {what}':18} proxy   {figures}   memory {' -> '.join(map(str, resident))} MiB   {loaded()}")
+        say(
+            f"{f'{count:,} {what}':18} proxy   {figures}   memory {' -> '.join(map(str, resident))} MiB   {load_average()}"
+        )
 
 
-def loaded() -> str:
-    """How much else the machine did: its load average over the last minute, ours included."""
+def load_average() -> str:
+    """Tell how busy the machine was: its load average over the last minute, ours included."""
     return f"load {os.getloadavg()[0]:.1f}"
 
 
 @contextmanager
-def staged(pace: Pace) -> Iterator[tuple[Bench, Side, Path]]:
+def stage(pace: Pace) -> Iterator[tuple[Bench, Side, Path]]:
     """A deployment with an upstream, and a route to it with a secret."""
     with tempfile.TemporaryDirectory(prefix="cb-") as folder:
         certificate = Authority(Path(folder)).leaf("upstream", HOST)
@@ -301,7 +305,7 @@ async def _other_routes(bench: Bench, statement: str, *arguments: object) -> Non
 
 
 def _cpu_seconds(pids: list[int]) -> float:
-    """What processes have used of the processor so far."""
+    """Sum the processor time that processes have used so far."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

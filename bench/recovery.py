@@ -1,4 +1,4 @@
-"""What is there after the worst: a rotation, a backup and a restore killed anywhere, a disk that is full, a database
+"""The state after the worst: a rotation, a backup and a restore killed anywhere, a disk that is full, a database
 that is stopped again and again while everything is under load.
 
 `python -m bench.recovery` prints the three figures; `make reliability` runs them with the others.
@@ -56,7 +56,7 @@ class Figure(msgspec.Struct, frozen=True):
         return f"{self.what}: {self.rounds} rounds, {self.came_to}, {wrong}, {self.seconds:.0f} s"
 
 
-def drilled(wallets: int, kills: int, say: Callable[[str], None]) -> Figure:
+def drill(wallets: int, kills: int, say: Callable[[str], None]) -> Figure:
     """Backup, wipe, restore and rotation, each killed at random moments; every wallet opens and its address matches."""
     began, draws, problems = time.monotonic(), random.Random(5), []
     with (
@@ -67,25 +67,25 @@ def drilled(wallets: int, kills: int, say: Callable[[str], None]) -> Figure:
     ):
         _make_agents(tenant, wallets // 2)
         addresses = asyncio.run(_addresses(service))
-        rate = _rotated(service, problems)
+        rate = _rotate(service, problems)
         say(f"rotation alone: {rate:.0f} values/s")
         for number in range(kills):
             _rotation_killed(service, draws.uniform(0.1, 2 * wallets / rate + 0.6), number)
-        _rotated(service, problems)
-        problems += _proven(service, "after the rotations")
+        _rotate(service, problems)
+        problems += _verify(service, "after the rotations")
         say(f"rotation killed {kills} times")
         with tempfile.TemporaryDirectory(prefix="cr-") as folder:
             copies = Path(folder)
             _backups_killed(service, copies, kills, draws, problems)
             say(f"backup killed {kills} times")
-            before, signed = asyncio.run(_addresses(service)), asyncio.run(_counted(service))
+            before, signed = asyncio.run(_addresses(service)), asyncio.run(_count_rows(service))
             service.stop()
             _restores_killed(service, copies / "whole", kills, draws, problems)
             say(f"restore killed {kills} times")
-        problems += _proven(service, "after the restore")
+        problems += _verify(service, "after the restore")
         if not addresses.items() <= before.items() or asyncio.run(_addresses(service)) != before:
             problems.append("addresses differ from those before")
-        if asyncio.run(_counted(service)) != signed:
+        if asyncio.run(_count_rows(service)) != signed:
             problems.append("rows differ from those before")
         service.start("signer", "identity", "api")
         agent = tenant.as_agent(tenant.ok("GET", "/agents/w-0"))
@@ -142,11 +142,11 @@ def stopped_under_mixed_load(rounds: int, say: Callable[[str], None]) -> Figure:
         owner = member(service, tenant, "owner", mfa=True)
         owner.ok("POST", "/webhooks", {"url": receiver.url("/200/all"), "maxRetries": 10, "retryBackoffMs": 1000})
         owner.close()
-        with mixed(tenant) as others:
+        with mix(tenant) as others:
             survived = postgres_stopped(postgres, service, tenant, rounds, say)
         problems = [*survived.problems, *others.strange]
         problems += [f"{name} ended" for name, one in service.processes.items() if one.poll() is not None]
-        problems += asyncio.run(_undelivered(service, tenant, receiver))
+        problems += asyncio.run(_find_undelivered(service, tenant, receiver))
         problems += asyncio.run(_violations(service, tenant))
     said = f"{survived.acknowledged} acknowledged, {sum(others.done.values())} other acts, "
     came_to = f"{said}{len(receiver.received)} deliveries, silent at most {max(survived.seconds):.1f} s"
@@ -194,7 +194,7 @@ class Mixed:
 
 
 @contextmanager
-def mixed(tenant: Tenant) -> Iterator[Mixed]:
+def mix(tenant: Tenant) -> Iterator[Mixed]:
     """Such a person, on a thread, while the body runs."""
     others = Mixed(tenant)
     thread = threading.Thread(target=others.run)
@@ -233,9 +233,9 @@ def _make_agents(tenant: Tenant, count: int) -> None:
         tenant.ok("POST", "/agents/batch", {"agents": some})
 
 
-def _rotated(service: Service, problems: list[str]) -> float:
+def _rotate(service: Service, problems: list[str]) -> float:
     """Rotate to the end; values resealed a second."""
-    before = asyncio.run(_sealed(service))
+    before = asyncio.run(_count_sealed(service))
     began = time.monotonic()
     ended = custody(service, "keys", "rotate")
     if ended.returncode != 0:
@@ -245,7 +245,7 @@ def _rotated(service: Service, problems: list[str]) -> float:
 
 def _rotation_killed(service: Service, seconds: float, number: int) -> None:
     """Kill the signer, and every other time the command instead, so many seconds after it was begun."""
-    command = _started(service, "keys", "rotate")
+    command = _start(service, "keys", "rotate")
     _wait(command, seconds)
     if number % 2:
         command.kill()
@@ -261,7 +261,7 @@ def _backups_killed(service: Service, copies: Path, kills: int, draws: random.Ra
     takes = time.monotonic() - began
     for number in range(kills):
         folder = copies / f"copy-{number}"
-        command = _started(service, "backup", str(folder))
+        command = _start(service, "backup", str(folder))
         _wait(command, draws.uniform(0.1, takes))
         command.kill()
         command.wait()
@@ -271,31 +271,31 @@ def _backups_killed(service: Service, copies: Path, kills: int, draws: random.Ra
 
 
 def _restores_killed(service: Service, copy: Path, kills: int, draws: random.Random, problems: list[str]) -> None:
-    asyncio.run(_wiped(service))
+    asyncio.run(_wipe(service))
     began = time.monotonic()
     if (whole := custody(service, "restore", str(copy))).returncode != 0:
         problems.append(f"restore: {whole.stderr}")
     takes = time.monotonic() - began
     for _ in range(kills):
-        asyncio.run(_wiped(service))
-        command = _started(service, "restore", str(copy))
+        asyncio.run(_wipe(service))
+        command = _start(service, "restore", str(copy))
         _wait(command, draws.uniform(0.1, takes))
         command.kill()
         command.wait()
         tables = asyncio.run(_tables_when_quiet(service))
         if 0 < tables < asyncio.run(_tables_wanted(copy)):
             problems.append(f"a restore that was killed left {tables} tables")
-    asyncio.run(_wiped(service))
+    asyncio.run(_wipe(service))
     if (again := custody(service, "restore", str(copy), "--verify")).returncode != 0:
         problems.append(f"restore --verify: {again.stdout} {again.stderr}")
 
 
-def _proven(service: Service, when: str) -> list[str]:
+def _verify(service: Service, when: str) -> list[str]:
     ended = custody(service, "restore", "--verify")
     return [] if ended.returncode == 0 else [f"{when}: {ended.stdout[-500:]} {ended.stderr[-500:]}"]
 
 
-def _started(service: Service, *words: str) -> subprocess.Popen[bytes]:
+def _start(service: Service, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "ops", *words],
         cwd="/",
@@ -357,7 +357,7 @@ async def _violations(service: Service, tenant: Tenant) -> list[str]:
         return list(await violations(owner, [tenant.id]))
 
 
-async def _undelivered(service: Service, tenant: Tenant, receiver: Receiver) -> list[str]:
+async def _find_undelivered(service: Service, tenant: Tenant, receiver: Receiver) -> list[str]:
     """Wait until nothing is on its way any more; what was delivered nowhere and shows as nothing."""
     give_up = time.monotonic() + PATIENCE_SECONDS
     async with owner_of(service.database) as owner:
@@ -388,25 +388,25 @@ async def _addresses(service: Service) -> dict[str, str]:
     return {f"{row['tenant_id']}/{row['agent_id']}": row["addresses"] for row in rows}
 
 
-async def _counted(service: Service) -> dict[str, int]:
+async def _count_rows(service: Service) -> dict[str, int]:
     async with owner_of(service.database) as owner:
         tables = ("sealed", "transactions", "spend", "nonces", "policy_heads", "tenant_keys")
         return {table: await owner.fetchval(f"SELECT count(*) FROM {table}") for table in tables}
 
 
-async def _sealed(service: Service) -> int:
+async def _count_sealed(service: Service) -> int:
     async with owner_of(service.database) as owner:
         return int(await owner.fetchval("SELECT (SELECT count(*) FROM sealed) + (SELECT count(*) FROM policy_heads)"))
 
 
-async def _wiped(service: Service) -> None:
+async def _wipe(service: Service) -> None:
     """An empty schema in the place of the current one: to `custody restore` an empty database."""
     async with owner_of(service.database) as owner:
         await owner.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC")
 
 
 async def _tables_when_quiet(service: Service) -> int:
-    """How many tables there are, once nobody writes any."""
+    """Count the tables, once nobody writes any."""
     async with owner_of(service.database) as owner, asyncio.timeout(PATIENCE_SECONDS):
         while True:
             busy = await owner.fetchval(
@@ -429,7 +429,7 @@ async def _tables_wanted(copy: Path) -> int:
 
 def figures(wallets: int, kills: int, full: int, stops: int, say: Callable[[str], None]) -> list[Figure]:
     """All three; the disk's is left out where nothing may be mounted."""
-    made = [drilled(wallets, kills, say), disk_full(full, say), stopped_under_mixed_load(stops, say)]
+    made = [drill(wallets, kills, say), disk_full(full, say), stopped_under_mixed_load(stops, say)]
     return [figure for figure in made if figure is not None]
 
 

@@ -1,4 +1,4 @@
-"""What a SAML answer costs in identity: genuine ones of 6 KiB, and the worst that the bounds let in.
+"""The cost of a SAML answer in identity: genuine ones of 6 KiB, and the worst that the bounds let in.
 
 `python -m bench.saml`. One processor, no database and no HTTP; the median and the 99th percentile of many.
 """
@@ -26,13 +26,13 @@ def measure() -> None:
     """Genuine answers by each kind of key, then hostile ones."""
     for kind, what in (("rsa", "assertion"), ("rsa", "both"), ("p256", "assertion"), ("p521", "assertion")):
         content = ANSWER.signed(saml.key(kind), what)
-        _print(f"{kind}, {what} signed", content, _expected(saml.key(kind)))
+        _print(f"{kind}, {what} signed", content, _expectation(saml.key(kind)))
     five = tuple(saml.key("rsa", str(number)).certificate for number in range(5))
-    unknown = msgspec.structs.replace(_expected(saml.key()), certificates=five)
+    unknown = msgspec.structs.replace(_expectation(saml.key()), certificates=five)
     _print("by none of five certificates", ANSWER.signed(saml.key()), unknown)
     for name, content in hostile().items():
         assert len(content) <= MAX_BYTES + 1, name
-        _print(name, content, _expected(saml.key()))
+        _print(name, content, _expectation(saml.key()))
 
 
 def hostile() -> dict[str, bytes]:
@@ -68,7 +68,7 @@ def _around(inside: str, *, signed: bool = False) -> bytes:
     return saml.signed(root, saml.key(), "both")
 
 
-def _expected(by: saml.Key) -> Expected:
+def _expectation(by: saml.Key) -> Expected:
     return Expected(
         idp_entity_id=ANSWER.idp_entity_id,
         sp_entity_id=ANSWER.sp_entity_id,

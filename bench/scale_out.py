@@ -21,7 +21,7 @@ Side = Callable[[], tuple[Figures, float]]
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """How long each turn lasts, and how many pairs there are."""
+    """The length of each turn, and the number of pairs."""
 
     seconds: float
     pairs: int
@@ -41,9 +41,9 @@ def main() -> None:
 
 def measure(pace: Pace = FULL) -> None:
     """Measure everything, one line each."""
-    with proxy.staged(proxy.FULL) as (bench, _, _):
+    with proxy.stage(proxy.FULL) as (bench, _, _):
         first = bench.deployment
-        stage = works.prepared(first, first.agents(AGENTS))
+        stage = works.prepare(first, first.agents(AGENTS))
         with Partner(first) as second:
             both(pace, "sign", stage.signs, [first, second], [first.port, second.port])
             both(pace, "GET an agent", stage.gets, [first, second], [first.port, second.port])
@@ -61,8 +61,8 @@ def both(pace: Pace, what: str, requests: Sequence[bytes], sets: list[Deployment
     pairs(
         pace,
         f"{what}, two of each, of one of each",
-        lambda: asked(pace, sets, ports[:1], requests),
-        lambda: asked(pace, sets, ports, requests),
+        lambda: ask(pace, sets, ports[:1], requests),
+        lambda: ask(pace, sets, ports, requests),
     )
 
 
@@ -86,12 +86,12 @@ def against(pace: Pace, what: str, requests: Sequence[bytes], first: Deployment,
     pairs(
         pace,
         what,
-        lambda: asked(pace, [first], [first.port], requests),
-        lambda: asked(pace, [other], [other.port], requests),
+        lambda: ask(pace, [first], [first.port], requests),
+        lambda: ask(pace, [other], [other.port], requests),
     )
 
 
-def asked(pace: Pace, sets: list[Deployment], ports: list[int], requests: Sequence[bytes]) -> tuple[Figures, float]:
+def ask(pace: Pace, sets: list[Deployment], ports: list[int], requests: Sequence[bytes]) -> tuple[Figures, float]:
     """One turn: what the clients saw, and microseconds of processor an act."""
     before = _cpu(sets)
     figures = load.run(ports, requests, clients=CLIENTS, seconds=pace.seconds)

@@ -1,4 +1,4 @@
-"""What signing on costs, what it takes from orders meanwhile, and what a storm of exchange codes leaves.
+"""The cost of signing on, its cost to orders meanwhile, and what a storm of exchange codes leaves.
 
 `python -m bench.sign_on`
 """
@@ -90,7 +90,7 @@ class Browser:
         return parse_qs(urlsplit(back.headers["location"]).query)["code"][0], verifier
 
     def exchange(self, http: httpx.Client, code: tuple[str, str]) -> dict[str, Any]:
-        """What a code is exchanged for."""
+        """Exchange a code."""
         body = {"code": code[0], "code_verifier": code[1], "redirect_uri": self.redirect}
         answer: dict[str, Any] = http.post("/auth/oauth/exchange", json=body).json()
         return answer

@@ -1,4 +1,4 @@
-"""What it costs that somebody else must agree: orders with one P-256 signer, and with quorums of 3 and of 32.
+"""The cost of a second agreement: orders with one P-256 signer, and with quorums of 3 and of 32.
 
 `python -m bench.signers`
 """
@@ -78,7 +78,7 @@ def measure() -> None:
             # Each kind is at each place of a round about as often.
             for kind in kinds[turn:] + kinds[:turn]:
                 # Signed now, for an order is good for five minutes.
-                asked = _plain(kind, plain) if kind in (PLAIN, KEYED) else _authorised(*signers[kind])
+                asked = _plain(kind, plain) if kind in (PLAIN, KEYED) else _orders(*signers[kind])
                 figures = load.run(deployment.port, asked, clients=CLIENTS, seconds=SECONDS)
                 if kind != PLAIN and figures.asked > len(asked):
                     raise RuntimeError(f"an order of the kind {kind} was sent twice; make more beforehand")
@@ -100,7 +100,7 @@ def _plain(kind: str, agents: dict[str, str]) -> list[bytes]:
     ]
 
 
-def _authorised(signers: list[Signers], most: int) -> list[bytes]:
+def _orders(signers: list[Signers], most: int) -> list[bytes]:
     return [one.order() for _ in range(most // AGENTS) for one in signers]
 
 

@@ -19,7 +19,7 @@ _UPSTREAM = "BENCH_UPSTREAM_PORT"
 
 
 @contextmanager
-def started(upstream: int, ca_file: Path) -> Iterator[tuple[int, int, Path]]:
+def start(upstream: int, ca_file: Path) -> Iterator[tuple[int, int, Path]]:
     """Start it; gives its port, its process id and the certificate of its authority."""
     from tests.outside.processes import die_with  # noqa: PLC0415 - mitmdump, which reads this file too, has no use for it
 

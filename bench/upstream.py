@@ -46,7 +46,7 @@ class _Visitor(asyncio.Protocol):
 
     def _read(self, head: bytes) -> None:
         name = head.split(b" ", 2)[1].rpartition(b"/")[2]
-        self._answer = {b"large": self._large, b"events": self._events, b"paced": self._paced}.get(name, self._small)
+        self._answer = {b"large": self._large, b"events": self._events, b"paced": self._pace}.get(name, self._small)
         lower = head.lower()
         at = lower.find(b"content-length: ")
         self._missing = int(lower[at + 16 : lower.index(b"\r", at)]) if at >= 0 else 0
@@ -61,7 +61,7 @@ class _Visitor(asyncio.Protocol):
         self._transport.write(_EVENTS_HEAD)
         self._event(EVENTS, 0.0)
 
-    def _paced(self) -> None:
+    def _pace(self) -> None:
         self._transport.write(_EVENTS_HEAD)
         self._event(EVENTS, PACE_SECONDS)
 

@@ -37,7 +37,7 @@ _COUNTS = "SELECT status, error, count(*) AS many FROM deliveries WHERE tenant_i
 
 
 class Delivered(msgspec.Struct, frozen=True):
-    """What became of the events."""
+    """The fate of the events."""
 
     events: int
     deliveries: int
@@ -66,7 +66,7 @@ class Posts:
     async def serve(self, ready: threading.Event) -> None:
         """Take posts until told to stop."""
         self._loop = asyncio.get_running_loop()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=1000)
+        server = await asyncio.start_server(self._connect, "127.0.0.1", 0, backlog=1000)
         self.port = server.sockets[0].getsockname()[1]
         ready.set()
         await self._end.wait()
@@ -76,7 +76,7 @@ class Posts:
         """Stop it."""
         self._loop.call_soon_threadsafe(self._end.set)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -123,10 +123,10 @@ async def _events(service: Service, posts: Posts, tenant: str, count: int, say: 
             if int(time.monotonic() - began) % 30 == 0:
                 say(f"deliveries: {len(posts.good)} heard after {time.monotonic() - began:.0f} s")
         seconds = time.monotonic() - began
-        return await _judged(owner, posts, tenant, count, seconds)
+        return await _judge(owner, posts, tenant, count, seconds)
 
 
-async def _judged(owner: asyncpg.Connection, posts: Posts, tenant: str, count: int, seconds: float) -> Delivered:
+async def _judge(owner: asyncpg.Connection, posts: Posts, tenant: str, count: int, seconds: float) -> Delivered:
     counts = await owner.fetch(_COUNTS, tenant)
     made = sum(row["many"] for row in counts)
     told = await owner.fetch("SELECT id FROM deliveries WHERE tenant_id = $1 AND status = 'delivered'", tenant)

@@ -1,4 +1,4 @@
-"""What is measured when revisions are compared: a work is one kind of request from so many clients."""
+"""Works that are measured when revisions are compared: each is one kind of request from so many clients."""
 
 import statistics
 from collections.abc import Iterable, Iterator
@@ -53,12 +53,12 @@ class Measured(msgspec.Struct, frozen=True):
 
     @property
     def of_bare(self) -> float | None:
-        """Which part of pgbench's rate this is."""
+        """Share of pgbench's rate."""
         return self.rate / self.bare_rate if self.bare_rate else None
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """What several turns gave: the median, and how far the others are from it."""
+    """The result of several turns: the median, and how far the others are from it."""
 
     median: float
     least: float
@@ -108,14 +108,14 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def staged(tree: Tree, agents: int = AGENTS) -> Iterator[Stage]:
+def stage(tree: Tree, agents: int = AGENTS) -> Iterator[Stage]:
     """A deployment of some sources with agents that have policies and tokens."""
     with Deployment(tree) as deployment:
-        yield prepared(deployment, deployment.agents(agents))
+        yield prepare(deployment, deployment.agents(agents))
 
 
-def prepared(deployment: Deployment, tokens: dict[str, str]) -> Stage:
-    """What is sent to a deployment for its agents, each of them asked once: a first request checks what later ones find checked."""
+def prepare(deployment: Deployment, tokens: dict[str, str]) -> Stage:
+    """Prepare a deployment's requests; each agent is asked once, so that later requests find everything checked."""
     key = {"X_Service_Key": deployment.tenant_key}
     signs = [
         load.request("POST", f"/vault/{agent}/sign", ORDER, Authorization=f"Bearer {token}")
@@ -127,7 +127,7 @@ def prepared(deployment: Deployment, tokens: dict[str, str]) -> Stage:
     return Stage(deployment, signs, gets)
 
 
-def chosen(names: str | None) -> tuple[Work, ...]:
+def choose(names: str | None) -> tuple[Work, ...]:
     """The works that a command line names with commas between them; all of them if it names none."""
     if not names:
         return WORKS

@@ -13,7 +13,7 @@ import msgspec
 
 from bench import recovery, webhooks
 from bench.reliability import schedulers
-from bench.reliability.tampered import tampered
+from bench.reliability.tampered import tamper
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
 from tests.fixtures.server import Service
@@ -35,7 +35,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def well(self) -> bool:
-        """Whether nothing was lost and no promise broken."""
+        """True if nothing was lost and no promise broken."""
         return self.lost == 0 and self.broken == 0
 
 
@@ -98,7 +98,7 @@ def _races(service: Service, rounds: int) -> Iterator[Row]:
         for services in ([service], [service, other]):
             for way in WAYS:
                 came_to = [asyncio.run(_race(way, services, number)) for number in range(rounds)]
-                yield _raced(f"race, {way}, {len(services)} signers", came_to)
+                yield _race_row(f"race, {way}, {len(services)} signers", came_to)
 
 
 async def _race(way: str, services: Sequence[Service], number: int) -> Race:
@@ -123,7 +123,7 @@ def _deliveries(events: int) -> Row:
 
 
 def _mutations(rounds: int) -> Row:
-    came_to = tampered(rounds, _say)
+    came_to = tamper(rounds, _say)
     _say(str(came_to))
     return Row("audit rows tampered", rounds, "all of them found", 0, len(came_to.missed), "")
 
@@ -143,14 +143,14 @@ def _row(survived: Survived) -> Row:
 
 
 def _schedulers(seconds: float) -> Row:
-    came_to = schedulers.killed(seconds, _say)
+    came_to = schedulers.kill(seconds, _say)
     for problem in [*came_to.lost, *came_to.twice]:
         _say(problem)
     asked = f"{came_to.sent} sent, {came_to.expired} expired, {came_to.events} events"
     return Row("scheduler killed, two", came_to.kills, asked, len(came_to.lost) + len(came_to.twice), 0, "")
 
 
-def _raced(what: str, came_to: Sequence[Race]) -> Row:
+def _race_row(what: str, came_to: Sequence[Race]) -> Row:
     units = [units for one in came_to for units in one.units]
     broken = sum(len(one.violations) for one in came_to) + sum(signed != UNITS for signed in units)
     return Row(what, len(came_to), f"{min(units)}..{max(units)} of {UNITS} signed", 0, broken, "")

@@ -22,7 +22,7 @@ TAKES_ALL: dict[str, object] = {
 }
 
 
-def killed(seconds: float, say: Callable[[str], None]) -> Killed:
+def kill(seconds: float, say: Callable[[str], None]) -> Killed:
     """On a deployment of its own, whose api sends nothing by itself."""
     with running_bad_node() as node, killable_postgres() as postgres:
         node.results = dict(TAKES_ALL)

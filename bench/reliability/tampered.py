@@ -19,7 +19,7 @@ _STEP_UP_SECONDS = 240
 
 
 class Tampered(msgspec.Struct, frozen=True):
-    """What a series of mutations came to."""
+    """The result of a series of mutations."""
 
     tried: Counter[str]
     missed: list[str]
@@ -29,13 +29,13 @@ class Tampered(msgspec.Struct, frozen=True):
         return f"{sum(self.tried.values())} mutations ({kinds}): {len(self.missed)} not found"
 
 
-def tampered(rounds: int, say: Callable[[str], None]) -> Tampered:
+def tamper(rounds: int, say: Callable[[str], None]) -> Tampered:
     """Mutate one log that often; after each it is put back, and an untouched export must still be good."""
     with killable_postgres() as postgres, deployed(postgres.database) as service, closing(Log(service, _ACTS)) as log:
-        return asyncio.run(_tampered(log, rounds, say))
+        return asyncio.run(_tamper(log, rounds, say))
 
 
-async def _tampered(log: Log, rounds: int, say: Callable[[str], None]) -> Tampered:
+async def _tamper(log: Log, rounds: int, say: Callable[[str], None]) -> Tampered:
     chance, copy, size = random.Random(rounds), await Copy.of(log), len(log.export().splitlines()) - 1
     tried: Counter[str] = Counter()
     missed, shown_at = [], time.monotonic()

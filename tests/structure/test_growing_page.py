@@ -26,7 +26,7 @@ def test_its_tables_are_those_of_the_newest_figures() -> None:
 
 
 def test_a_revision_has_one_line_and_every_column() -> None:
-    lines = figures.kept()
+    lines = figures.read_lines()
 
     assert figures.FILE.read_text().splitlines()[0].split(",") == list(figures.COLUMNS)
     assert len({line["revision"].rstrip("+") for line in lines}) == len(lines)
@@ -40,4 +40,4 @@ def test_another_line_of_a_revision_replaces_its_first(
     for line in ({"revision": "0.9"}, {"revision": "1.0", "cores": "2"}, {"revision": revision, "cores": "4"}):
         figures.keep(line)
 
-    assert [(line["revision"], line["cores"]) for line in figures.kept()] == [("0.9", ""), (revision, "4")]
+    assert [(line["revision"], line["cores"]) for line in figures.read_lines()] == [("0.9", ""), (revision, "4")]

@@ -99,7 +99,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> bool:
-        """Whether the innocent tenant was left in peace."""
+        """True if the innocent tenant was left in peace."""
         return not self.failures and all(times < WORST for times in self.times.values())
 
 
@@ -133,7 +133,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _beside(name: str, target: Target, innocent: Innocent, seconds: float) -> tuple[Noticed, str]:
-    """What the innocent notices while an attack goes on, and what the attacker saw."""
+    """Measure what the innocent notices while an attack goes on, and what the attacker saw."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "bench.reliability.attacks", "--act", name, "--seconds", str(seconds)],
         cwd=PROJECT,
@@ -165,7 +165,7 @@ def _row(name: str, idle: Noticed, noticed: Noticed, attacker: str) -> Row:
 
 
 def _let_rest(innocent: Innocent) -> None:
-    """What an attack left behind (connections that time out) is over before the next begins."""
+    """Wait until what an attack left behind (connections that time out) is over."""
     deadline = time.monotonic() + 60
     while asyncio.run(innocent.lives(1.0)).failures and time.monotonic() < deadline:
         pass

@@ -15,7 +15,7 @@ _ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: c
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
-async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """One connection."""
     with contextlib.suppress(OSError, EOFError, asyncio.LimitOverrunError):
         while True:
@@ -26,16 +26,16 @@ async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
                 writer.write(b"Content-Length: 2\r\n\r\nok")
             elif how == b"chunks":
                 writer.write(_ENDLESS)
-                await _repeated(writer, b"1\r\nx\r\n" * 4_000)
+                await _repeat(writer, b"1\r\nx\r\n" * 4_000)
             elif how == b"hints":
-                await _repeated(writer, b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 500)
+                await _repeat(writer, b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 500)
             elif how == b"large":
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 16777216\r\n\r\n")
                 for _ in range(256):
                     writer.write(b"x" * 65_536)
                     await writer.drain()
             elif how == b"websocket":
-                await _accepted(head, reader, writer)
+                await _accept(head, reader, writer)
             elif how in {b"upload", b"into-body"}:
                 while await reader.read(2**16):
                     pass
@@ -46,13 +46,13 @@ async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     writer.close()
 
 
-async def _repeated(writer: asyncio.StreamWriter, piece: bytes) -> None:
+async def _repeat(writer: asyncio.StreamWriter, piece: bytes) -> None:
     while not writer.is_closing():
         writer.write(piece)
         await writer.drain()
 
 
-async def _accepted(head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _accept(head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     lines = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
     key = next(line.split(b": ", 1)[1] for line in head.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key"))
     assert b"upgrade" in lines
@@ -69,7 +69,7 @@ async def serve(certificate: str) -> None:
     os.nice(19)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    server = await asyncio.start_server(answered, "127.0.0.1", 0, ssl=context, limit=2**17, backlog=1024)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context, limit=2**17, backlog=1024)
     print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await server.serve_forever()
 

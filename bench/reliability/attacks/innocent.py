@@ -1,4 +1,4 @@
-"""What an innocent tenant notices: a read, a signature and a proxied call, each again and again, and how long it took."""
+"""The innocent tenant's measurements: a read, a signature and a proxied call, again and again, each with its time."""
 
 import asyncio
 import time

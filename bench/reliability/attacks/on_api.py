@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 from eth_utils import to_checksum_address
 
-from bench.reliability.attacks.target import Target, again_and_again, asked, head, held, with_body
+from bench.reliability.attacks.target import Target, again_and_again, ask, head, hold, with_body
 
 # Far beyond what is taken, within what is read, and the largest that is legal.
 _SIZES = (14_000, 2_400, 990)
@@ -35,7 +35,7 @@ async def batches(target: Target, seconds: float) -> Counter[str]:
     return await again_and_again(target.api, requests, seconds, 12)
 
 
-async def stored(target: Target, seconds: float) -> Counter[str]:
+async def store_rules(target: Target, seconds: float) -> Counter[str]:
     """One tenant stores some 14 or 45 KiB of rules for 80 agents in each call, two connections."""
     requests = []
     for number in range(60):
@@ -59,7 +59,7 @@ async def histories(target: Target, seconds: float) -> Counter[str]:
     bearer = f"Authorization: Bearer {agent.token}"
     order = {"to": "0x" + "33" * 20, "value": "0", "data": "0x" + "ab" * 60_000, "broadcast": False}
     signing = with_body("POST", f"/vault/{agent.id}/sign", msgspec.json.encode(order), bearer)
-    seen = Counter(await asyncio.gather(*(asked(target.api, signing) for _ in range(120))))
+    seen = Counter(await asyncio.gather(*(ask(target.api, signing) for _ in range(120))))
     reading = [
         head("GET", f"/vault/{agent.id}/{path}", bearer)
         for path in ("history?include=data", "transactions?limit=200&include=data")
@@ -101,7 +101,7 @@ async def typed_data(target: Target, seconds: float) -> Counter[str]:
 async def streams(target: Target, seconds: float) -> Counter[str]:
     """Every tenant of the attacker's opens forty streams of events."""
     openings = [head("GET", "/events", f"X-Service-Key: {tenant.key}") for tenant in target.tenants for _ in range(40)]
-    return await held(target.api, openings, seconds)
+    return await hold(target.api, openings, seconds)
 
 
 async def searches(target: Target, seconds: float) -> Counter[str]:
@@ -114,7 +114,7 @@ async def half_heads(target: Target, seconds: float) -> Counter[str]:
     """1,500 connections say half a head, and 500 half a body."""
     half = b"POST /agents HTTP/1.1\r\nHost: x\r\nX-Sl"
     body = head("POST", "/agents", "Content-Type: application/json", "Content-Length: 9000") + b'{"id":'
-    return await held(target.api, [half] * 1_500 + [body] * 500, seconds)
+    return await hold(target.api, [half] * 1_500 + [body] * 500, seconds)
 
 
 async def many_addresses(target: Target, seconds: float) -> Counter[str]:
@@ -125,7 +125,7 @@ async def many_addresses(target: Target, seconds: float) -> Counter[str]:
     number = 0
     while asyncio.get_running_loop().time() < until:
         sources = [f"127.{10 + n // 60_000}.{n // 250 % 250}.{1 + n % 250}" for n in range(number, number + 8)]
-        seen.update(await asyncio.gather(*(asked(target.api, request, source) for source in sources)))
+        seen.update(await asyncio.gather(*(ask(target.api, request, source) for source in sources)))
         number = (number + 8) % 6_000
     return seen
 
@@ -149,7 +149,7 @@ async def full_lists(target: Target, seconds: float) -> Counter[str]:
         reading += [head("GET", path, key) for path in paths]
     seen: Counter[str] = Counter()
     for begin in range(0, len(filling), 12):
-        seen.update(await asyncio.gather(*(asked(target.api, one) for one in filling[begin : begin + 12])))
+        seen.update(await asyncio.gather(*(ask(target.api, one) for one in filling[begin : begin + 12])))
     return seen + await again_and_again(target.api, reading, seconds, 21)
 
 
@@ -161,7 +161,7 @@ async def balances(target: Target, seconds: float) -> Counter[str]:
         key = f"X-Service-Key: {tenant.key}"
         wallets = [{"chain_type": "evm", "wallet_id": agent.id} for agent in tenant.agents]
         body = msgspec.json.encode({"id": "many-tokens", "wallets_configuration": wallets})
-        await asked(target.api, with_body("POST", "/accounts", body, key))
+        await ask(target.api, with_body("POST", "/accounts", body, key))
         requests.append(head("GET", f"/accounts/many-tokens/balance?chainId=31337&tokens={tokens}", key))
         requests += [head("GET", f"/agents/{agent.id}/balance", key) for agent in tenant.agents]
     return await again_and_again(target.api, requests, seconds, 40)

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections import Counter
 
-from bench.reliability.attacks.target import Target, again_and_again, asked, head, held, pushed, with_body
+from bench.reliability.attacks.target import Target, again_and_again, ask, head, hold, push, with_body
 
 _CHUNKED = "Transfer-Encoding: chunked"
 
@@ -26,13 +26,13 @@ async def idle(target: Target, seconds: float) -> Counter[str]:
     openings = [
         target.hostile(agent.token, "small") for tenant in target.tenants[:5] for agent in tenant.agents[:4]
     ] * 240
-    return await held(target.proxy, openings, seconds)
+    return await hold(target.proxy, openings, seconds)
 
 
 async def small_chunks_up(target: Target, seconds: float) -> Counter[str]:
     """One agent uploads in chunks of one byte, twenty-four connections."""
     opening = target.hostile(target.agent.token, "upload", "POST", _CHUNKED)
-    return await pushed(target.proxy, opening, b"1\r\nx\r\n" * 4_000, seconds, 24)
+    return await push(target.proxy, opening, b"1\r\nx\r\n" * 4_000, seconds, 24)
 
 
 async def small_chunks_down(target: Target, seconds: float) -> Counter[str]:
@@ -40,7 +40,7 @@ async def small_chunks_down(target: Target, seconds: float) -> Counter[str]:
     return await again_and_again(target.proxy, [target.hostile(target.agent.token, "chunks")], seconds, 12)
 
 
-async def informed(target: Target, seconds: float) -> Counter[str]:
+async def early_hints(target: Target, seconds: float) -> Counter[str]:
     """The attacker's server answers 103 without end, six connections of one agent."""
     return await again_and_again(target.proxy, [target.hostile(target.agent.token, "hints")], seconds, 6)
 
@@ -51,7 +51,7 @@ async def small_frames(target: Target, seconds: float) -> Counter[str]:
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
     opening = target.hostile(target.agent.token, "websocket", "GET", *words, key)
     frames = (b"\x81\x81\0\0\0\0x" + b"\x89\x80\0\0\0\0") * 3_000
-    return await pushed(target.proxy, opening, frames, seconds, 12)
+    return await push(target.proxy, opening, frames, seconds, 12)
 
 
 async def downloads(target: Target, seconds: float) -> Counter[str]:
@@ -69,17 +69,17 @@ async def names(target: Target, seconds: float) -> Counter[str]:
     return await again_and_again(target.proxy, requests, seconds, len(requests))
 
 
-async def frozen(target: Target, seconds: float) -> Counter[str]:
+async def frozen_agent(target: Target, seconds: float) -> Counter[str]:
     """A frozen agent goes on asking, sixteen connections."""
     agent = target.tenants[2].agents[0]
     freeze = with_body(
         "POST", f"/agents/{agent.id}/freeze", b'{"reason":"x"}', f"X-Service-Key: {target.tenants[2].key}"
     )
-    seen = Counter([await asked(target.api, freeze)])
+    seen = Counter([await ask(target.api, freeze)])
     return seen + await again_and_again(target.proxy, [target.hostile(agent.token, "small")], seconds, 16)
 
 
-async def unrouted(target: Target, seconds: float) -> Counter[str]:
+async def no_route(target: Target, seconds: float) -> Counter[str]:
     """An agent asks for hosts that no route leads to, until it is limited and beyond, sixteen connections."""
     request = head("GET", "/proxy/nowhere.example.com/", f"Authorization: Bearer {target.tenants[3].agents[0].token}")
     return await again_and_again(target.proxy, [request], seconds, 16)
@@ -92,10 +92,10 @@ async def held_bodies(target: Target, seconds: float) -> Counter[str]:
     for agent in target.tenants[4].agents[:3]:
         words = ("Content-Type: application/json", f"Content-Length: {size}")
         openings += [target.hostile(agent.token, "into-body", "POST", *words) + b'{"a":"' + b"x" * (size - 64)] * 250
-    return await held(target.proxy, openings, seconds)
+    return await hold(target.proxy, openings, seconds)
 
 
 async def half_heads(target: Target, seconds: float) -> Counter[str]:
     """2,500 connections say half a head."""
     await asyncio.sleep(0)
-    return await held(target.proxy, [b"GET / HTTP/1.1\r\nHost: x\r\nX-Sl"] * 2_500, seconds)
+    return await hold(target.proxy, [b"GET / HTTP/1.1\r\nHost: x\r\nX-Sl"] * 2_500, seconds)

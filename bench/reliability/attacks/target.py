@@ -1,4 +1,4 @@
-"""What an attack is told of the deployment, and the few words in which attacks speak to it."""
+"""The deployment as an attack knows it, and the few words in which attacks speak to it."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ class Attacker(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where everything listens, and the credentials that the attacker honestly has."""
+    """Addresses of all listeners, and the credentials that the attacker honestly has."""
 
     api: int
     proxy: int
@@ -73,16 +73,16 @@ def with_body(method: str, path: str, body: bytes, *headers: str) -> bytes:
     return head(method, path, "Content-Type: application/json", f"Content-Length: {len(body)}", *headers) + body
 
 
-async def opened(port: int, source: str = ELSEWHERE) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(port: int, source: str = ELSEWHERE) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection, from an address of this machine."""
     return await asyncio.open_connection(LOCAL, port, local_addr=(source, 0), limit=2**20)
 
 
-async def asked(port: int, request: bytes, source: str = ELSEWHERE) -> str:
+async def ask(port: int, request: bytes, source: str = ELSEWHERE) -> str:
     """Send a request on a connection of its own, read the answer to its end, say its status."""
     try:
         async with asyncio.timeout(PATIENCE):
-            reader, writer = await opened(port, source)
+            reader, writer = await connect(port, source)
             try:
                 writer.write(request)
                 await writer.drain()
@@ -114,14 +114,14 @@ async def again_and_again(
 
     async def one(number: int) -> None:
         while time.monotonic() < until:
-            seen[await asked(port, requests[number % len(requests)], source)] += 1
+            seen[await ask(port, requests[number % len(requests)], source)] += 1
             number += 1
 
     await asyncio.gather(*(one(number) for number in range(connections)))
     return seen
 
 
-async def held(port: int, openings: list[bytes], seconds: float, source: str = ELSEWHERE) -> Counter[str]:
+async def hold(port: int, openings: list[bytes], seconds: float, source: str = ELSEWHERE) -> Counter[str]:
     """Open a connection for each, say the opening, and hold it to the end; those that the other side ends are counted."""
     seen: Counter[str] = Counter()
     until = time.monotonic() + seconds
@@ -131,7 +131,7 @@ async def held(port: int, openings: list[bytes], seconds: float, source: str = E
         try:
             # Faster, and the kernel's queue would be full: a client that comes then tries again after a second.
             await asyncio.sleep(max(0.0, begun + number / OPENED_A_SECOND - time.monotonic()))
-            reader, writer = await opened(port, source)
+            reader, writer = await connect(port, source)
             writer.write(opening)
             seen["opened"] += 1
             with contextlib.suppress(TimeoutError):
@@ -147,7 +147,7 @@ async def held(port: int, openings: list[bytes], seconds: float, source: str = E
     return seen
 
 
-async def pushed(port: int, opening: bytes, pieces: bytes, seconds: float, connections: int) -> Counter[str]:
+async def push(port: int, opening: bytes, pieces: bytes, seconds: float, connections: int) -> Counter[str]:
     """Say an opening, then the same pieces for as long as the service takes them; read and drop what it says."""
     seen: Counter[str] = Counter()
     until = time.monotonic() + seconds
@@ -155,12 +155,12 @@ async def pushed(port: int, opening: bytes, pieces: bytes, seconds: float, conne
     async def one() -> None:
         while time.monotonic() < until:
             try:
-                reader, writer = await opened(port)
+                reader, writer = await connect(port)
             except OSError as problem:
                 seen[type(problem).__name__] += 1
                 await asyncio.sleep(0.05)
                 continue
-            dropping = asyncio.ensure_future(_dropped(reader))
+            dropping = asyncio.ensure_future(_drop(reader))
             try:
                 async with asyncio.timeout(max(until - time.monotonic(), 0.01)):
                     writer.write(opening)
@@ -181,7 +181,7 @@ async def pushed(port: int, opening: bytes, pieces: bytes, seconds: float, conne
     return seen
 
 
-async def _dropped(reader: asyncio.StreamReader) -> None:
+async def _drop(reader: asyncio.StreamReader) -> None:
     with contextlib.suppress(OSError):
         while await reader.read(2**16):
             pass
