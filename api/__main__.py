@@ -54,7 +54,7 @@ async def serve(given: settings.Settings) -> None:
     listening: Any = server.server
     listening.close()
     await server.before_stop()  # type: ignore[no-untyped-call]
-    await _ended(server.connections)
+    await _close(server.connections)
     await server.after_stop()  # type: ignore[no-untyped-call]
 
 
@@ -67,7 +67,7 @@ def _tell_what_hangs() -> None:
         log.warning("the stop waits", extra={"task": task.get_name(), "at": places})
 
 
-async def _ended(connections: set[Any]) -> None:
+async def _close(connections: set[Any]) -> None:
     """Close every connection as soon as it has no request under way, and those that take too long."""
     deadline = asyncio.get_running_loop().time() + STOP_SECONDS
     while connections and asyncio.get_running_loop().time() < deadline:

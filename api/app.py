@@ -17,8 +17,8 @@ from api.areas.webhooks import stream
 from api.http import bodies, envelope, errors, metrics, openapi, pages, sign_in_pages, streams
 from api.http.cors import Preflights, is_preflight
 from api.http.front_page import FrontPage
-from api.http.paths import Methods, shadowed
-from api.http.pipeline import BadPath, Pipeline, finished, holder_of, request_id_of
+from api.http.paths import Methods, find_shadowed
+from api.http.pipeline import BadPath, Pipeline, finish, holder_of, request_id_of
 from api.http.request import BadSegment, CheckedRequest
 from api.routes import device, docs, endpoints, invitation
 from api.settings import Settings
@@ -102,7 +102,7 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
             methods=_methods(endpoint.method),
             name=_name(endpoint),
         )
-    for endpoint, path, values in shadowed(table):
+    for endpoint, path, values in find_shadowed(table):
         # Among its siblings an agent may be called `batch`; the router would stop at the path of that name.
         add(
             partial(pipeline.handler(endpoint), **values),
@@ -119,19 +119,19 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         # Who has it asks each time whether it is still the same, which costs nobody 400 KiB.
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
         if tag in request.headers.get("if-none-match", ""):
-            return finished(HTTPResponse(b"", 304, headers), request, request_id_of(request), private=False)
+            return finish(HTTPResponse(b"", 304, headers), request, request_id_of(request), private=False)
         answer = HTTPResponse(contract, 200, headers, "application/json")
         try:
             holder = holder_of(None, pipeline.address(request))
             answer = streams.whole(answer, pipeline.held, holder, request.method)
         except CustodyError as problem:
             request_id = request_id_of(request)
-            return finished(envelope.failed(problem, request_id), request, request_id)
-        return finished(answer, request, request_id_of(request), private=False)
+            return finish(envelope.failure(problem, request_id), request, request_id)
+        return finish(answer, request, request_id_of(request), private=False)
 
     async def asset(request: Request) -> HTTPResponse:
         bodies.drop(request)
-        return finished(pages.asset(ASSETS[request.path]), request, request_id_of(request))
+        return finish(pages.asset(ASSETS[request.path]), request, request_id_of(request))
 
     served = {**dict.fromkeys(documents, document), **dict.fromkeys(ASSETS, asset)}
     for path, handler in served.items():
@@ -149,13 +149,13 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         if isinstance(problem, SanicException):
             await pipeline.cors.admit(request, pipeline.address(request))
             if is_preflight(request) and request.ctx.page and (answer := preflights.answer(request)) is not None:
-                return finished(answer, request, request_id)
+                return finish(answer, request, request_id)
             if (page := front.answer(request)) is not None:
-                return finished(page, request, request_id)
-            refusal = _translated(problem, methods.at(request.path))
-            return finished(envelope.failed(refusal, request_id), request, request_id)
+                return finish(page, request, request_id)
+            refusal = _translate(problem, methods.at(request.path))
+            return finish(envelope.failure(refusal, request_id), request, request_id)
         log.error("unexpected", exc_info=problem, extra={"request_id": request_id})
-        return finished(envelope.faulted(request_id), request, request_id)
+        return finish(envelope.internal_error(request_id), request, request_id)
 
     app.ctx.leaving = ports.leaving
     _keep_on(app, ports, settings)
@@ -222,7 +222,7 @@ def _name(endpoint: Any) -> str:
     )
 
 
-def _translated(problem: SanicException, allowed: list[str]) -> CustodyError:
+def _translate(problem: SanicException, allowed: list[str]) -> CustodyError:
     if problem.status_code == 404:
         return errors.NoSuchRoute()
     if problem.status_code == 405:

@@ -89,13 +89,13 @@ def response_of(answer: object, *, status: int, raw: bool, public_url: str, offs
     """
     match answer:
         case Recorded():
-            return envelope.recorded(STATUS[type(answer)], answer)
+            return envelope.outcome(STATUS[type(answer)], answer)
         case Created():
-            return envelope.succeeded(STATUS[Created], answer.data)
+            return envelope.success(STATUS[Created], answer.data)
         case Metered():
-            response = envelope.succeeded(status, answer.data)
+            response = envelope.success(status, answer.data)
             if answer.limit is not None:
-                response.headers.update(envelope.left(answer.limit, answer.remaining, answer.seconds))
+                response.headers.update(envelope.rate_limit_headers(answer.limit, answer.remaining, answer.seconds))
         case Document():
             media = f"{answer.media}; charset=utf-8"
             named = {"Content-Disposition": f'attachment; filename="{answer.name}"'} if answer.name else {}
@@ -105,14 +105,14 @@ def response_of(answer: object, *, status: int, raw: bool, public_url: str, offs
             if answer.cookie is not None:
                 response.headers["Set-Cookie"] = _cookie(answer.cookie, secure=public_url.startswith("https:"))
         case Page():
-            response = browser_pages.response(browser_pages.written(answer.title, answer.body, public_url), 200)
+            response = browser_pages.response(browser_pages.page(answer.title, answer.body, public_url), 200)
         case Listed():
             beside: dict[str, object] = {} if answer.next_cursor is UNSET else {"nextCursor": answer.next_cursor}
             beside |= {"totalIsEstimate": True} if answer.total_is_estimate else {}
-            response = envelope.succeeded(200, answer.rows, **beside)
+            response = envelope.success(200, answer.rows, **beside)
             response.headers.update(total_headers(Total(answer.total, answer.total_is_estimate)))
         case _:
-            response = envelope.raw(status, answer) if raw else envelope.succeeded(status, answer)
+            response = envelope.raw(status, answer) if raw else envelope.success(status, answer)
     if onwards := getattr(answer, "next_cursor", None):
         response.headers[NEXT_CURSOR] = onwards
     if offset is not None and (page_of := getattr(answer, "page_of", None)):

@@ -68,7 +68,7 @@ class MalformedRequest(Invalid):
     """The request is malformed."""
 
 
-def announced(request: Request, most: int) -> int:
+def content_length(request: Request, most: int) -> int:
     """Bound the length of the body by what the request says of it."""
     # The server's own types do not know what it keeps in these fields.
     stream: Any = request.stream

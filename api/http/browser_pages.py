@@ -18,7 +18,7 @@ def asks_for_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "").lower()
 
 
-def refused(problem: CustodyError, request_id: str, base: str) -> HTTPResponse:
+def refusal(problem: CustodyError, request_id: str, base: str) -> HTTPResponse:
     """A refusal as a page: its sentence, its code, and by which id the operator finds it."""
     said = (
         f'<p class="problem">{html.escape(problem.message)}</p>'
@@ -26,7 +26,7 @@ def refused(problem: CustodyError, request_id: str, base: str) -> HTTPResponse:
         f'<dt>Request id</dt><dd class="code">{html.escape(request_id)}</dd></dl>'
         '<p class="hint">Close this page and begin again where you wanted to sign in.</p>'
     )
-    return response(written("You are not signed in", said, base), status_of(problem))
+    return response(page("You are not signed in", said, base), status_of(problem))
 
 
 def response(page: str, status: int) -> HTTPResponse:
@@ -34,7 +34,7 @@ def response(page: str, status: int) -> HTTPResponse:
     return HTTPResponse(page, status, headers=pages.HEADERS, content_type="text/html; charset=utf-8")
 
 
-def written(title: str, body: str, base: str) -> str:
+def page(title: str, body: str, base: str) -> str:
     """A page with a title, as text whatever it is, and a body of HTML; `base` is where the service is reached."""
     return (
         _PAGE.replace("{{title}}", html.escape(title)).replace("{{base}}", html.escape(base)).replace("{{body}}", body)

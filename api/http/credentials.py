@@ -140,7 +140,7 @@ class Credentials:
             raise AgentTokenRequired
         if not given[0].isascii():
             raise BadCredential
-        claims = await self._verified(given[0], caller.origin)
+        claims = await self._verify(given[0], caller.origin)
         if not isinstance(claims, AgentClaims):
             raise BadCredential("X-Service-Agent-Token must be an agent's token.")
         agent = await self._agent(given[0], claims, caller.origin, acts=False)
@@ -158,7 +158,7 @@ class Credentials:
         scheme, _, token = value.partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise BadCredential("Authorization must be: Bearer <token>.")
-        claims = await self._verified(token.strip(), origin)
+        claims = await self._verify(token.strip(), origin)
         if isinstance(claims, SessionClaims):
             return await self._session(token.strip(), claims, origin, who)
         return _allowed(await self._agent(token.strip(), claims, origin, acts=acts), who)
@@ -176,7 +176,7 @@ class Credentials:
         caller = TenantCaller(
             proof=Proof("tenant_key", value), origin=origin, tenant=key.tenant, principal=f"tenant-key:{key.prefix}"
         )
-        await self._vouched(caller, (hashed, key.tenant), VouchedTenant(key.tenant))
+        await self._vouch(caller, (hashed, key.tenant), VouchedTenant(key.tenant))
         return caller
 
     async def _app_client(self, request: Request, encoded: str, origin: Origin) -> AppClientCaller:
@@ -204,7 +204,7 @@ class Credentials:
         )
         found = VouchedAppClient(row.tenant, row.client)
         # The document and its MAC as well: a client that was switched on behind the signer's back is another.
-        await self._vouched(caller, (hashed, row.tenant, row.client, row.document, row.mac, row.client_mac), found)
+        await self._vouch(caller, (hashed, row.tenant, row.client, row.document, row.mac, row.client_mac), found)
         return caller
 
     async def _session(self, token: str, claims: SessionClaims, origin: Origin, who: Who) -> SessionCaller:
@@ -225,7 +225,7 @@ class Credentials:
             bound=claims.bound,
         )
         found = VouchedSession(caller.tenant, caller.user, standing.role, standing.mfa)
-        await self._vouched(caller, ("session", msgspec.json.encode(found)), found)
+        await self._vouch(caller, ("session", msgspec.json.encode(found)), found)
         _allowed(caller, who)
         _admit(caller, standing, who)
         return caller
@@ -242,10 +242,10 @@ class Credentials:
             scopes = tuple(row.scopes)
         caller = PlatformCaller(proof=Proof("platform_key", value), origin=origin, key_prefix=row.prefix, scopes=scopes)
         written = None if row.scopes is None else sorted(row.scopes)
-        await self._vouched(caller, (hashed, str(written)), VouchedPlatform(written))
+        await self._vouch(caller, (hashed, str(written)), VouchedPlatform(written))
         return caller
 
-    async def _vouched(self, caller: Caller, row: tuple[object, ...], found: Vouched) -> None:
+    async def _vouch(self, caller: Caller, row: tuple[object, ...], found: Vouched) -> None:
         """Raise BadCredential unless identity, too, says so: anyone who writes the database can plant a row.
 
         The rows stand under MACs, whose key only workers have. It is asked once a minute for each row as it reads.
@@ -267,7 +267,7 @@ class Credentials:
             self._rows.put(key, True)
         return AgentCaller(proof=Proof("agent", token), origin=origin, tenant=claims.tid, agent=claims.sub)
 
-    async def _verified(self, token: str, origin: Origin) -> Claims:
+    async def _verify(self, token: str, origin: Origin) -> Claims:
         try:
             return self._token_keys.read(token)
         except UnknownKey:
@@ -329,7 +329,7 @@ _NAMED: dict[Kind, str] = {
 }
 
 
-def _taken(who: Who) -> str:
+def _kinds(who: Who) -> str:
     """The kinds of credential that a route takes, in words."""
     names = [name for kind, name in _NAMED.items() if kind in who.kinds]
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
@@ -337,7 +337,7 @@ def _taken(who: Who) -> str:
 
 def _allowed[C: Caller](caller: C, who: Who) -> C:
     if _KINDS[type(caller)] not in who.kinds:
-        raise WrongKind(f"This route takes {_taken(who)}, and not this credential.")
+        raise WrongKind(f"This route takes {_kinds(who)}, and not this credential.")
     scopes = caller.scopes if isinstance(caller, PlatformCaller) else None
     if who.scope is not None and scopes is not None and who.scope not in scopes:
         raise MissingScope(f"This platform key lacks the scope {who.scope}.")

@@ -16,7 +16,7 @@ from api.http.answers import cookie_name
 from api.http.endpoint import Endpoint
 from api.http.envelope import JSON
 from api.http.errors import WrongContentType
-from api.http.negotiation import preferred
+from api.http.negotiation import preference
 from api.http.present import present, sentence_of
 from custody.kit.errors import Invalid
 from custody.kit.json_bodies import BadBody, look_through, typed
@@ -58,7 +58,7 @@ def body_of(request: Request, endpoint: Endpoint) -> Any:
         _refuse_retired(content, endpoint.lenient)
     try:
         if endpoint.oauth or endpoint.both_spellings:
-            decoded = msgspec.convert(_respelled(msgspec.json.decode(content), shape), shape)
+            decoded = msgspec.convert(_respell(msgspec.json.decode(content), shape), shape)
         else:
             decoded = typed(content, shape)
         look_through(content)
@@ -76,7 +76,7 @@ def _form(content: bytes, endpoint: Endpoint) -> Any:
     """A form, whose fields are texts."""
     fields = forms.fields_of(content)
     try:
-        return msgspec.convert(_respelled(fields, endpoint.body) if endpoint.oauth else fields, endpoint.body)
+        return msgspec.convert(_respell(fields, endpoint.body) if endpoint.oauth else fields, endpoint.body)
     except msgspec.ValidationError as problem:
         wrong = explain(problem, endpoint.body)
         raise BadBody(wrong.sentence("The form"), fields=wrong.fields) from None
@@ -99,7 +99,7 @@ def query_of(request: Request, endpoint: Endpoint) -> Any:
                 raise BadQuery(f"{name[:128]} is given more than once; send it once.", fields=[name[:128]])
             given.setdefault(family, {})[name.removeprefix(family)] = values[0]
     if "format" in known and "format" not in given:
-        asked_for = preferred(endpoint, request.headers.get("accept", ""))
+        asked_for = preference(endpoint, request.headers.get("accept", ""))
         given |= {"format": asked_for} if asked_for else {}
     try:
         return msgspec.convert(given, present(endpoint.query), strict=False)
@@ -147,7 +147,7 @@ def _names_of(shape: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(field.encode_name for field in msgspec.structs.fields(shape))
 
 
-def _respelled(document: Any, shape: Any) -> Any:
+def _respell(document: Any, shape: Any) -> Any:
     """The body with fields in snake case, whichever of the two spellings each had."""
     if not isinstance(document, dict):
         return document

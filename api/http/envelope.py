@@ -15,7 +15,7 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 JSON = "application/json"
 
 
-def succeeded(status: int, data: Any, **beside: Any) -> HTTPResponse:
+def success(status: int, data: Any, **beside: Any) -> HTTPResponse:
     """A success; `beside` stands next to the data."""
     return Response(_encode({"ok": True, "data": data, **beside}), status, content_type=JSON)
 
@@ -25,7 +25,7 @@ def raw(status: int, document: Any) -> HTTPResponse:
     return Response(_encode(document), status, content_type=JSON)
 
 
-def recorded(status: int, answer: Recorded[Any]) -> HTTPResponse:
+def outcome(status: int, answer: Recorded[Any]) -> HTTPResponse:
     """An outcome that is no success, such as a queued or refused order."""
     body = _encode({"ok": False, "error": answer.error, "data": answer.data})
     response = Response(body, status, content_type=JSON)
@@ -37,7 +37,7 @@ def recorded(status: int, answer: Recorded[Any]) -> HTTPResponse:
     return response
 
 
-def limited(amount: int, remaining: int, seconds: int) -> dict[str, str]:
+def limit_headers(amount: int, remaining: int, seconds: int) -> dict[str, str]:
     """The headers that say what is left of a limit."""
     return {
         "RateLimit-Limit": str(amount),
@@ -48,16 +48,16 @@ def limited(amount: int, remaining: int, seconds: int) -> dict[str, str]:
 
 def full(amount: int, seconds: int) -> dict[str, str]:
     """The headers of a limit with nothing left, in the legacy spelling too: each costs as much as a small query."""
-    return left(amount, 0, seconds)
+    return rate_limit_headers(amount, 0, seconds)
 
 
-def left(amount: int, remaining: int, seconds: int) -> dict[str, str]:
+def rate_limit_headers(amount: int, remaining: int, seconds: int) -> dict[str, str]:
     """The headers that say what is left of a limit, in both spellings."""
-    headers = limited(amount, remaining, seconds)
+    headers = limit_headers(amount, remaining, seconds)
     return headers | {f"X-{name}": text for name, text in headers.items()}
 
 
-def failed(problem: CustodyError, request_id: str) -> HTTPResponse:
+def failure(problem: CustodyError, request_id: str) -> HTTPResponse:
     """A known error."""
     status = status_of(problem)
     data = {"code": problem.code, **problem.context}
@@ -71,7 +71,7 @@ def failed(problem: CustodyError, request_id: str) -> HTTPResponse:
     return response
 
 
-def refused(problem: Invalid) -> HTTPResponse:
+def oauth_error(problem: Invalid) -> HTTPResponse:
     """A bad request as RFC 6749 5.2 has it: `error` is the word for programs. Only routes that declare `oauth`."""
     error = problem.code if isinstance(problem, OAuthRefused) else "invalid_request"
     body: dict[str, Any] = {"ok": False, "error": error, "error_description": problem.message}
@@ -82,7 +82,7 @@ def refused(problem: Invalid) -> HTTPResponse:
     )
 
 
-def faulted(request_id: str) -> HTTPResponse:
+def internal_error(request_id: str) -> HTTPResponse:
     """Internal error: no detail, only the id to look for in the logs."""
     body = {
         "ok": False,

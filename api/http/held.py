@@ -47,11 +47,11 @@ class Held:
         if size > FREE_BYTES and (self._each[name] + size > MAX_HELD_EACH or self._all + size > MAX_HELD):
             raise TooMuchHeld
 
-    def expected(self, name: str, route: str, *, listed: bool = False) -> int:
+    def expect(self, name: str, route: str, *, listed: bool = False) -> int:
         """Return the length of a holder's longest answer to a read of this route; of the first, 0 or a long list's."""
         return self._longest.get((name, route), FREE_BYTES + 1 if listed else 0)
 
-    def answered(self, name: str, route: str, size: int, *, listed: bool = False) -> None:
+    def remember(self, name: str, route: str, size: int, *, listed: bool = False) -> None:
         """Remember how long a list, or another long answer, was: that is known only when the work is done."""
         if size <= FREE_BYTES and not listed:
             return

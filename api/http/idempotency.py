@@ -95,11 +95,11 @@ def count(counts: Counts, endpoint: Endpoint, request: Request, response: HTTPRe
         return
     replayed = "Idempotency-Replayed" in response.headers
     code, stored = getattr(request.ctx, "code", None), getattr(request.ctx, "stored", False)
-    for counter in counted(endpoint, response.status, code, replayed=replayed, stored=stored):
+    for counter in counters(endpoint, response.status, code, replayed=replayed, stored=stored):
         counts.add(tenant, counter)
 
 
-def counted(endpoint: Endpoint, status: int, code: str | None, *, replayed: bool, stored: bool) -> list[Counter]:
+def counters(endpoint: Endpoint, status: int, code: str | None, *, replayed: bool, stored: bool) -> list[Counter]:
     """Choose the counters of one answer to a request with a key.
 
     `code` is that of an error, `stored` says that a refusal was written down (a policy's, with its transaction).

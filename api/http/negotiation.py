@@ -6,12 +6,12 @@ from api.http.endpoint import Endpoint
 FORMATS = {"application/json": "json", "text/csv": "csv", "application/x-ndjson": "ndjson"}
 
 
-def preferred(endpoint: Endpoint, accept: str) -> str | None:
+def preference(endpoint: Endpoint, accept: str) -> str | None:
     """The format that Accept names, or None where it leaves the choice to the route, or knows none of its forms."""
     if endpoint.media_too is None or not accept:
         return None
     usual = endpoint.media or "application/json"
-    wanted = dict(_wanted(part) for part in accept.split(","))
+    wanted = dict(_parse(part) for part in accept.split(","))
 
     def weight(media: str) -> float:
         return wanted.get(media, wanted.get(f"{media.partition('/')[0]}/*", wanted.get("*/*", 0.0)))
@@ -20,7 +20,7 @@ def preferred(endpoint: Endpoint, accept: str) -> str | None:
     return FORMATS[endpoint.media_too] if weight(endpoint.media_too) > weight(usual) else None
 
 
-def _wanted(part: str) -> tuple[str, float]:
+def _parse(part: str) -> tuple[str, float]:
     media, *parameters = (piece.strip().lower() for piece in part.split(";"))
     weight = next((one.removeprefix("q=") for one in parameters if one.startswith("q=")), "1")
     try:

@@ -288,19 +288,19 @@ def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
             responses[str(status)] = {"headers": headers_of(endpoint, status), "description": _TEXTS[status]}
             continue
         if oauth:
-            content = _json(schemas.named("OauthError", OAUTH_ERROR))
+            content = _json(schemas.reference("OauthError", OAUTH_ERROR))
         else:
             content = _json(_ERROR) if kind is None else _answer(endpoint, status, kind, schemas)
         if page:
             content["content"]["text/html"] = {"schema": {"type": "string"}}
-        said = _coded(status, codes[status]) if status in codes else {"description": _TEXTS[status]}
+        said = _with_codes(status, codes[status]) if status in codes else {"description": _TEXTS[status]}
         responses[str(status)] = {"headers": headers_of(endpoint, status), **said, **content}
     if endpoint.media is None and endpoint.media_too is not None:
         responses["200"]["content"][endpoint.media_too] = {"schema": {"type": "string"}}
     return responses
 
 
-def _coded(status: int, codes: dict[str, str]) -> dict[str, Any]:
+def _with_codes(status: int, codes: dict[str, str]) -> dict[str, Any]:
     """A refusal with its codes, for people and for programs."""
     listed = ", ".join(f"`{code}`" for code in codes)
     return {"description": f"{_TEXTS[status]}: {listed}.", examples.CODES: list(codes)}
@@ -313,7 +313,7 @@ def _common_name(status: int) -> str:
 def _common_responses() -> dict[str, Any]:
     """Refusals that are alike on all routes that have no more of their status."""
     return {
-        _common_name(status): {"headers": refused_headers(status), **_coded(status, codes), **_json(_ERROR)}
+        _common_name(status): {"headers": refused_headers(status), **_with_codes(status, codes), **_json(_ERROR)}
         for status, codes in COMMON.items()
     }
 
@@ -348,7 +348,7 @@ def _answer(endpoint: Endpoint, status: int, kind: Any, schemas: Schemas) -> dic
     }
     if not good and kind == endpoint.returns.get(endpoint.status):
         name = f"Not{name}"
-    answer = schemas.named(f"{name}{'Page' if good and endpoint.listed else 'Answer'}", body)
+    answer = schemas.reference(f"{name}{'Page' if good and endpoint.listed else 'Answer'}", body)
     # A policy's refusal and a refused credential share the status; both are the envelope.
     return _json(answer if status < 400 else {"anyOf": [answer, _ERROR]})
 

@@ -31,7 +31,7 @@ class Methods:
         return meant or list(found)
 
 
-def shadowed(table: Iterable[Endpoint]) -> list[tuple[Endpoint, str, dict[str, str]]]:
+def find_shadowed(table: Iterable[Endpoint]) -> list[tuple[Endpoint, str, dict[str, str]]]:
     """Endpoints with parameters that a path without any hides from one caller, with the values it stands for."""
     fixed = [endpoint for endpoint in table if not endpoint.path_names]
     declared = {(endpoint.method, endpoint.path) for endpoint in fixed}

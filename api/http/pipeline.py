@@ -87,13 +87,13 @@ class Pipeline:
                 response = self._refusal(problem, endpoint, request, request_id)
             except asyncpg.DiskFullError:
                 log.error("the database has no room", extra={"request_id": request_id, "route": endpoint.contract_path})
-                response = envelope.failed(DatabaseFull(), request_id)
+                response = envelope.failure(DatabaseFull(), request_id)
             except (*DatabaseAway, asyncpg.InsufficientResourcesError) as problem:
                 log.warning("the database is away", extra={"request_id": request_id, "reason": type(problem).__name__})
-                response = envelope.failed(DatabaseUnavailable(), request_id)
+                response = envelope.failure(DatabaseUnavailable(), request_id)
             except Exception:  # the edge of the process
                 log.exception("unexpected", extra={"request_id": request_id, "route": endpoint.contract_path})
-                response = envelope.faulted(request_id)
+                response = envelope.internal_error(request_id)
             bodies.leave(request)
             if "RateLimit-Limit" not in response.headers:
                 response.headers.update(getattr(request.ctx, "limits", {}))
@@ -117,7 +117,7 @@ class Pipeline:
                 )
             # Caches do not know our headers for credentials, so what depends on one is for nobody else.
             private = endpoint.private or "public" not in endpoint.who.kinds
-            return finished(response, request, request_id, private=private)
+            return finish(response, request, request_id, private=private)
 
         return handle
 
@@ -125,27 +125,27 @@ class Pipeline:
         address = self.address(request)
         await self.cors.admit(request, address)
         origin = Origin(request_id, address, _user_agent(request))
-        caller = await self._admitted(endpoint, request, origin, address)
+        caller = await self._admit(endpoint, request, origin, address)
         if isinstance(caller, TenantCaller | AgentCaller):
             await self.cors.admit(request, address, caller.tenant)
         holder = holder_of(caller, address)
-        size = bodies.announced(request, endpoint.max_body)
+        size = bodies.content_length(request, endpoint.max_body)
         self.held.room(holder, size)
         with self.held.hold(holder, size):
             # Only now: nobody else's body is read, and none that a limit refuses.
             await bodies.receive(request, endpoint.max_body)
             route = endpoint.contract_path
             reads = endpoint.method == "GET"
-            expected = self.held.expected(holder, route, listed=endpoint.listed) if reads else 0
+            expected = self.held.expect(holder, route, listed=endpoint.listed) if reads else 0
             async with self.held.turn(holder, max(expected, len(request.body)), reads=reads):
-                response = await self._answered(endpoint, request, caller, origin, path)
+                response = await self._answer(endpoint, request, caller, origin, path)
                 if reads:
                     # A stream has no body.
                     size = len(getattr(response, "body", None) or b"")
-                    self.held.answered(holder, route, size, listed=endpoint.listed)
+                    self.held.remember(holder, route, size, listed=endpoint.listed)
         return streams.whole(response, self.held, holder, request.method)
 
-    async def _answered(
+    async def _answer(
         self, endpoint: Endpoint, request: Request, caller: Caller | None, origin: Origin, path: dict[str, str]
     ) -> HTTPResponse:
         if caller is not None:
@@ -177,7 +177,7 @@ class Pipeline:
             response.headers["Idempotency-Replayed"] = "true"
         return response
 
-    async def _admitted(self, endpoint: Endpoint, request: Request, origin: Origin, address: str) -> Caller | None:
+    async def _admit(self, endpoint: Endpoint, request: Request, origin: Origin, address: str) -> Caller | None:
         shown = None if "public" in endpoint.who.kinds else shown_by(request)
         self._limit.refuse_unread(shown, address)
         try:
@@ -223,11 +223,11 @@ class Pipeline:
     def _refusal(self, problem: CustodyError, endpoint: Endpoint, request: Request, request_id: str) -> HTTPResponse:
         headers = problem.context.pop("headers", {}) if isinstance(problem, RateLimited) else {}
         if endpoint.oauth and isinstance(problem, Invalid):
-            response = envelope.refused(problem)
+            response = envelope.oauth_error(problem)
         elif endpoint.browsed and browser_pages.asks_for_page(request):
-            response = browser_pages.refused(problem, request_id, self._settings.public_url)
+            response = browser_pages.refusal(problem, request_id, self._settings.public_url)
         else:
-            response = envelope.failed(problem, request_id)
+            response = envelope.failure(problem, request_id)
         response.headers.update(headers)
         return response
 
@@ -255,7 +255,7 @@ def request_id_of(request: Request) -> str:
     return given if _SAFE_ID.fullmatch(given) else ids.new_uuid()
 
 
-def finished(response: HTTPResponse, request: Request, request_id: str, *, private: bool = True) -> HTTPResponse:
+def finish(response: HTTPResponse, request: Request, request_id: str, *, private: bool = True) -> HTTPResponse:
     """The headers that every answer carries."""
     readable(response, request)
     response.headers["X-Request-Id"] = request_id
@@ -268,7 +268,7 @@ def finished(response: HTTPResponse, request: Request, request_id: str, *, priva
 
 def _agent_ref(caller: Caller | None, agent: str) -> AgentRef:
     """The agent in the path, of the caller's own tenant: the only way to come by a ref."""
-    _checked(agent, AgentId, "agentId")
+    _check(agent, AgentId, "agentId")
     if isinstance(caller, AgentCaller):
         # The same answer whether the other agent exists or not.
         if agent != caller.agent:
@@ -289,13 +289,13 @@ class NoSuchTenant(NotFound):
 
 
 def _path_value(caller: Caller | None, name: str, value: str) -> str:
-    _checked(value, PATH_SHAPES[name], name)
+    _check(value, PATH_SHAPES[name], name)
     if name in OWN_TENANT and isinstance(caller, TenantCaller) and value != caller.tenant:
         raise NoSuchTenant
     return value
 
 
-def _checked(value: str, shape: Any, name: str) -> None:
+def _check(value: str, shape: Any, name: str) -> None:
     try:
         msgspec.convert(value, shape)
     except msgspec.ValidationError:

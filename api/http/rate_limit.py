@@ -11,7 +11,7 @@ from limits.limits import RateLimitItem
 from limits.storage import storage_from_string
 
 from api.http.addresses import counted_as
-from api.http.envelope import full, limited
+from api.http.envelope import full, limit_headers
 from api.settings import Limit, Settings
 from custody.kit.cache import Cache
 from custody.kit.callers import AgentCaller, Caller, PlatformCaller, TenantCaller
@@ -64,11 +64,11 @@ class RateLimit:
             return
         now = time.monotonic()
         if (spent := self._spent.get(credential)) is not None and spent[0] > now:
-            raise _refused(spent[1], spent[0] - now)
+            raise _refuse(spent[1], spent[0] - now)
         if self._anonymous is not None and credential not in self._good:
             count, ends = self._own["failed"].of(_of_address(address), now)
             if count >= self._anonymous.amount:
-                raise _refused(self._anonymous.amount, ends - now)
+                raise _refuse(self._anonymous.amount, ends - now)
 
     def looked_up(self, credential: bytes | None, address: str, *, good: bool) -> None:
         """Remember what became of a credential."""
@@ -112,7 +112,7 @@ class RateLimit:
         now = time.monotonic()
         count, ends = self._own[kind].hit(name, now)
         if count > item.amount:
-            raise _refused(item.amount, ends - now)
+            raise _refuse(item.amount, ends - now)
         return _headers(item.amount, item.amount - count, ends - now)
 
 
@@ -141,15 +141,15 @@ async def _hit(limiter: FixedWindowRateLimiter, item: RateLimitItem, name: str) 
     stats = await limiter.get_window_stats(item, name)
     left = stats.reset_time - time.time()  # noqa: TID251 - the library counts in this clock
     if not within:
-        raise _refused(item.amount, left)
+        raise _refuse(item.amount, left)
     return _headers(item.amount, stats.remaining, left)
 
 
 def _headers(amount: int, remaining: int, seconds: float) -> dict[str, str]:
-    return limited(amount, remaining, _whole(seconds))
+    return limit_headers(amount, remaining, _whole(seconds))
 
 
-def _refused(amount: int, seconds: float) -> RateLimited:
+def _refuse(amount: int, seconds: float) -> RateLimited:
     return RateLimited(retry_after=_whole(seconds), headers=full(amount, _whole(seconds)))
 
 

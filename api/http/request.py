@@ -22,7 +22,7 @@ class BadSegment(BadRequest):
     """A segment of the path is `.` or `..`, or its percent-encoding hides a slash, a control character or no UTF-8."""
 
 
-def decoded(path: bytes) -> str:
+def decode(path: bytes) -> str:
     """A path as routes are matched: each segment percent-decoded once. Raises BadSegment."""
     segments = [unquote_to_bytes(segment) for segment in path.split(b"/")]
     if any(_REFUSED.match(segment) for segment in segments):
@@ -53,7 +53,7 @@ class CheckedRequest(Request):
             # RFC 9112, 3.2.
             raise BadRequest("")
         sent = self._parsed_url.path
-        self._decoded_path = decoded(sent) if _UNUSUAL.search(sent) else sent.decode()
+        self._decoded_path = decode(sent) if _UNUSUAL.search(sent) else sent.decode()
 
     @property
     def path(self) -> str:

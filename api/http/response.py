@@ -14,10 +14,10 @@ class Response(HTTPResponse):
         """The fields as they are sent; of one with a line end or NUL in it Sanic takes those out."""
         if has_message_body(self.status):  # type: ignore[no-untyped-call] # it has no types
             self.headers.setdefault("content-type", self.content_type)
-        return ((_sent(name), _sent(str(value))) for name, value in self.headers.items())
+        return ((_header_bytes(name), _header_bytes(str(value))) for name, value in self.headers.items())
 
 
-def _sent(text: str) -> bytes:
+def _header_bytes(text: str) -> bytes:
     if text.isascii() and text.isprintable():
         return text.encode()
     return HTTPResponse._sanitize_header_value(text).encode(errors="surrogateescape")

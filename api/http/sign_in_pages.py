@@ -10,7 +10,7 @@ _MADE: Final = (_FOLDER / "made.html").read_text().strip()
 ASSETS: Final = pages.assets("/sign-in", _FOLDER)
 
 
-def composed(name: str, step: str) -> str:
+def compose(name: str, step: str) -> str:
     """A page with the part in its places; `step` says which of its steps that is."""
     text = pages.page(name).replace("{{sign_in}}", _SIGN_IN.replace("{{step}}", step))
     return text.replace("{{made}}", _MADE)

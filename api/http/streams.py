@@ -40,7 +40,7 @@ def whole(answer: HTTPResponse, held: Held, name: str, method: str) -> HTTPRespo
         assert isinstance(stream, ResponseStream)  # noqa: S101 - it is the one below
         with held.hold(name, len(content)):
             for start in range(0, len(content), PIECE):
-                if not await _sent(stream, content[start : start + PIECE], ANSWER_SECONDS):
+                if not await _send(stream, content[start : start + PIECE], ANSWER_SECONDS):
                     return
 
     piecewise = ResponseStream(send, status=answer.status, headers=headers, content_type=answer.content_type)
@@ -60,7 +60,7 @@ def response(streamed: Streamed, still: Callable[[], Awaitable[object]], *, head
         chunks = streamed.chunks(still)
         try:
             async for chunk in chunks:
-                if not await _sent(answer, chunk):
+                if not await _send(answer, chunk):
                     return
         except CustodyError as problem:
             log.info("a stream ended", extra={"reason": problem.code})
@@ -75,7 +75,7 @@ def response(streamed: Streamed, still: Callable[[], Awaitable[object]], *, head
     return cast("HTTPResponse", ResponseStream(send, headers=unheld, content_type=streamed.media))
 
 
-async def _sent(answer: ResponseStream, chunk: bytes, seconds: float = SEND_SECONDS) -> bool:
+async def _send(answer: ResponseStream, chunk: bytes, seconds: float = SEND_SECONDS) -> bool:
     try:
         async with asyncio.timeout(seconds):
             await answer.write(chunk)  # type: ignore[arg-type]

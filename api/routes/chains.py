@@ -12,4 +12,4 @@ routes = Routes("/chains", tag="System")
 @routes.get("", who=public)
 async def list_chains(ports: Ports) -> list[ChainSeen]:
     """List the chains of this deployment, the default one first."""
-    return shown.shown(ports.chains)
+    return shown.to_public(ports.chains)

@@ -12,7 +12,7 @@ from custody.kit.answers import Document
 from custody.kit.described import described
 
 routes = Routes("/device", tag="Devices")
-_PAGE: Final = sign_in_pages.composed("device", "Step 2 of 3")
+_PAGE: Final = sign_in_pages.compose("device", "Step 2 of 3")
 _SHOWN = 32
 ASSETS: Final = pages.assets("/device", pages.FOLDER / "device")
 
@@ -26,9 +26,9 @@ class PageQuery(msgspec.Struct, frozen=True):
 @routes.get("", who=public, private=True, media="text/html")
 async def show_device_page(query: PageQuery) -> Document:
     """Show the page where a person signs in and approves or denies a device."""
-    return Document(written(query.user_code), "text/html", pages.HEADERS)
+    return Document(page(query.user_code), "text/html", pages.HEADERS)
 
 
-def written(user_code: str) -> str:
+def page(user_code: str) -> str:
     """The page with a code in its first field, as text whatever it is."""
     return _PAGE.replace("{{user_code}}", html.escape(user_code[:_SHOWN]))

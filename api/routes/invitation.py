@@ -8,7 +8,7 @@ from api.http.who import public
 from custody.kit.answers import Document
 
 routes = Routes("/invitation", tag="Invitations")
-_PAGE: Final = sign_in_pages.composed("invitation", "Step 1 of 2")
+_PAGE: Final = sign_in_pages.compose("invitation", "Step 1 of 2")
 ASSETS: Final = pages.assets("/invitation", pages.FOLDER / "invitation")
 
 

@@ -86,7 +86,7 @@ async def create_user_wallet(
 @routes.get("/wallets", who=admin_mfa("vaultSigning"), fails=(PersonalSessionRequired,), private=True)
 async def list_user_wallets(ports: Ports, caller: SessionCaller) -> list[UserWallet]:
     """List your wallets by index."""
-    return await wallets.listed(ports, caller)
+    return await wallets.list_all(ports, caller)
 
 
 @routes.post("/wallet/import/init", who=asking(BeginUserImport), fails=(*_IMPORTS, TooManyImports), private=True)

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Docstrings that begin with a relative clause, and functions named by a bare participle. Neither figure may rise.
 BOUNDS = {
-    "api": (0, 116),
+    "api": (0, 0),
     "custody": (3, 142),
     "signer": (147, 85),
     "identity": (0, 47),

@@ -36,7 +36,7 @@ from custody.protocol.signer.policies import CreateAgents, NewAgent
 async def create(ports: Ports, caller: TenantCaller, body: NewAccountBody) -> Answered[DigitalAssetAccount]:
     """Create an account. Agents that it asks for are made first: a repetition finds them, and makes no others."""
     account_id = body.id or _made_id(caller)
-    wanted = members.wanted(body, account_id) or []
+    wanted = members.wallets_in(body, account_id) or []
     assigned = members.assignments(body)
     display_name = either("displayName", body.display_name, body.display_name_, absent=UNSET)
     metadata = members.checked_metadata({} if body.metadata is UNSET else body.metadata)
@@ -64,7 +64,7 @@ async def create(ports: Ports, caller: TenantCaller, body: NewAccountBody) -> An
         await store.put_members(scope, account, made)
         return Done(shape(account, made, standings), "account.created", account_id, {"walletIds": _ids(made)})
 
-    return await _vouched(ports, caller, wanted, plan, act)
+    return await _with_standings(ports, caller, wanted, plan, act)
 
 
 def _made_id(caller: TenantCaller) -> str:
@@ -78,22 +78,22 @@ async def change(
     ports: Ports, caller: TenantCaller, account_id: str, body: AccountChangeBody
 ) -> Answered[DigitalAssetAccount]:
     """Change what was sent of an account; wallet fields replace all of its wallets."""
-    wanted = members.wanted(body, account_id)
+    wanted = members.wallets_in(body, account_id)
     assigned = members.assignments(body)
     display_name = either("displayName", body.display_name, body.display_name_, absent=UNSET)
     metadata = UNSET if body.metadata is UNSET else members.checked_metadata(body.metadata)
 
-    async def merged(scope: Scope, *, lock: bool) -> tuple[Account, dict[str, list[str]]]:
+    async def merge(scope: Scope, *, lock: bool) -> tuple[Account, dict[str, list[str]]]:
         account = await store.get(account_id, lock=lock)
         kept = {name: getattr(account, name) for name in Assignments.__struct_fields__}
         return account, {**kept, **assigned.given}
 
     async def plan(scope: Scope) -> None:
-        _, given = await merged(scope, lock=False)
+        _, given = await merge(scope, lock=False)
         await _members(scope, wanted or [], given, planned=True)
 
     async def act(scope: Scope) -> Done[DigitalAssetAccount]:
-        account, given = await merged(scope, lock=True)
+        account, given = await merge(scope, lock=True)
         if wanted is None:
             now = store.members_of(account)
             standings = await store.standings(scope, _ids(now))
@@ -112,10 +112,10 @@ async def change(
             fields["metadata"] = metadata
         account.update_from_dict({**fields, "updated_at": scope.now})
         await account.save()
-        said = {"fields": _sent(body), "walletIds": _ids(now)}
+        said = {"fields": _field_names(body), "walletIds": _ids(now)}
         return Done(shape(account, now, standings), "account.changed", account_id, said)
 
-    return await _vouched(ports, caller, wanted or [], plan, act)
+    return await _with_standings(ports, caller, wanted or [], plan, act)
 
 
 async def delete(ports: Ports, caller: TenantCaller, account_id: str) -> Answered[DeletedAccount]:
@@ -136,7 +136,7 @@ async def get(ports: Ports, tenant: str, account_id: str) -> DigitalAssetAccount
         account = await store.get(account_id)
         found = store.members_of(account)
         standings = await store.standings(scope, _ids(found))
-    await shown.vouch(ports, tenant, shown.unvouched(ports, tenant, _claimed(standings)))
+    await shown.vouch(ports, tenant, shown.without_proof(ports, tenant, _claims(standings)))
     return shape(account, found, standings)
 
 
@@ -146,7 +146,7 @@ async def all_of(ports: Ports, tenant: str, query: AccountQuery) -> AccountList:
         accounts, total = await store.page(scope, query)
         found = [(account, store.members_of(account)) for account in accounts]
         standings = await store.standings(scope, [agent for _, some in found for agent in _ids(some)])
-    await shown.vouch(ports, tenant, shown.unvouched(ports, tenant, _claimed(standings)))
+    await shown.vouch(ports, tenant, shown.without_proof(ports, tenant, _claims(standings)))
     return AccountList([shape(account, some, standings) for account, some in found], total, query.limit, query.offset)
 
 
@@ -170,7 +170,7 @@ class _Unvouched(Exception):
         self.claimed = claimed
 
 
-async def _vouched(
+async def _with_standings(
     ports: Ports, caller: TenantCaller, wanted: Sequence[Wanted], plan: Any, act: Any
 ) -> Answered[DigitalAssetAccount]:
     """Act, with no address in the answer that the signer does not know; it is asked while no connection is held."""
@@ -183,15 +183,15 @@ async def _vouched(
         new = [NewAgent(one.agent, one.name or one.agent) for one in wanted if one.made]
         await ports.workers.ask(CreateAgents(new), msgspec.structs.replace(caller, idempotency=None))
 
-    async def checked(scope: Scope) -> Done[DigitalAssetAccount]:
+    async def check(scope: Scope) -> Done[DigitalAssetAccount]:
         done: Done[DigitalAssetAccount] = await act(scope)
         standings = await store.standings(scope, done.answer.wallet_ids)
-        if unknown := shown.unvouched(ports, caller.tenant, _claimed(standings)):
+        if unknown := shown.without_proof(ports, caller.tenant, _claims(standings)):
             raise _Unvouched(unknown)
         return done
 
     try:
-        return await once(ports.pool, caller, DigitalAssetAccount, checked)
+        return await once(ports.pool, caller, DigitalAssetAccount, check)
     except _Unvouched as problem:
         await shown.vouch(ports, caller.tenant, problem.claimed)
     return await once(ports.pool, caller, DigitalAssetAccount, act)
@@ -238,10 +238,10 @@ def _ids(found: Sequence[Member]) -> list[str]:
     return list(dict.fromkeys(member.agent for member in found))
 
 
-def _claimed(standings: dict[str, Standing]) -> list[ClaimedAddresses]:
+def _claims(standings: dict[str, Standing]) -> list[ClaimedAddresses]:
     return [ClaimedAddresses(agent, one.wallets) for agent, one in standings.items()]
 
 
-def _sent(body: AccountChangeBody) -> list[str]:
+def _field_names(body: AccountChangeBody) -> list[str]:
     values = msgspec.structs.asdict(body)
     return sorted({name.removesuffix("_") for name, value in values.items() if value is not UNSET})

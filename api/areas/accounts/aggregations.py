@@ -50,7 +50,7 @@ async def create(
             updated_at=scope.now,
         )
         await row.save(force_create=True)
-        return _done(row, "aggregation.created")
+        return _outcome(row, "aggregation.created")
 
     return await once(ports.pool, caller, AccountAggregation, act)
 
@@ -70,7 +70,7 @@ async def change(
             fields |= await _snapshot(account_id)
         row.update_from_dict({**fields, "updated_at": scope.now})
         await row.save()
-        return _done(row, "aggregation.changed")
+        return _outcome(row, "aggregation.changed")
 
     return await once(ports.pool, caller, AccountAggregation, act)
 
@@ -109,7 +109,7 @@ async def _snapshot(account_id: str) -> dict[str, list[str]]:
     }
 
 
-def _done(row: Aggregation, action: str) -> Done[AccountAggregation]:
+def _outcome(row: Aggregation, action: str) -> Done[AccountAggregation]:
     return Done(_shape(row), action, row.id, {"accountId": row.account_id, "walletIds": row.wallet_ids})
 
 

@@ -20,7 +20,7 @@ from api.areas.accounts.types import (
     TokenRollup,
     WalletBalance,
 )
-from api.areas.agents.balance import formatted
+from api.areas.agents.balance import in_whole_units
 from api.areas.funds import erc20, read
 from api.areas.funds.read import Holdings
 from api.areas.funds.types import Held
@@ -48,7 +48,7 @@ async def balance(ports: Ports, tenant: str, account_id: str, query: BalanceQuer
     chain = None if query.chain_id is None else ports.chains.find(query.chain_id)
     if query.chain_id is not None and chain is None:
         raise UnknownChain(f"Chain {query.chain_id} is not configured here.")
-    tokens = read.named(query.tokens, erc20.token_address)
+    tokens = read.token_names(query.tokens, erc20.token_address)
     account = await accounts.get(ports, tenant, account_id)
     asked = [
         (wallet, one)
@@ -102,7 +102,7 @@ def _native(found: _Found) -> WalletBalance:
         chain_id=chain.id,
         symbol=chain.symbol,
         native=None if amount is None else str(amount),
-        native_formatted=None if amount is None else formatted(amount, chain.decimals),
+        native_formatted=None if amount is None else in_whole_units(amount, chain.decimals),
         wallet_address=found.wallet.address,
         note=found.holds.note,
     )
@@ -122,7 +122,7 @@ def _tokens(found: _Found, *, every: bool) -> list[TokenBalance]:
             note=one.note or UNSET,
         )
         for one in found.holds.tokens
-        for amount, whole in [read.written(one)]
+        for amount, whole in [read.amounts(one)]
         if every or amount is not None
     ]
 

@@ -53,7 +53,7 @@ class Assignments(msgspec.Struct, frozen=True):
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not UNSET}
 
 
-def wanted(body: AccountChangeBody, account: str) -> list[Wanted] | None:
+def wallets_in(body: AccountChangeBody, account: str) -> list[Wanted] | None:
     """The wallets that a body names, in its order; None where it names none, and nothing changes."""
     agents = either("walletIds", body.wallet_ids, body.wallet_ids_, absent=UNSET)
     people = either("userWalletIds", body.user_wallet_ids, body.user_wallet_ids_, absent=UNSET)
@@ -64,7 +64,7 @@ def wanted(body: AccountChangeBody, account: str) -> list[Wanted] | None:
     found += [Wanted(one, field="user_wallet_ids") for one in people or ()]
     made: dict[ChainFamily, int] = {}
     for place, one in enumerate(configured or ()):
-        found.append(_configured(one, place, account, made))
+        found.append(_configure(one, place, account, made))
     if len(found) > MAX_WALLETS:
         raise TooManyWallets(fields=["wallet_ids"])
     rows = [row for one in found for row in Member("", one.agent, "", one.family, None).rows]
@@ -73,7 +73,7 @@ def wanted(body: AccountChangeBody, account: str) -> list[Wanted] | None:
     return found
 
 
-def _configured(one: WalletConfiguration, place: int, account: str, made: dict[ChainFamily, int]) -> Wanted:
+def _configure(one: WalletConfiguration, place: int, account: str, made: dict[ChainFamily, int]) -> Wanted:
     field = f"wallets_configuration[{place}]"
     chain_type = either(f"{field}.chainType", one.chain_type, one.chain_type_, absent=UNSET)
     if chain_type is UNSET:
@@ -105,13 +105,13 @@ def members(found: Sequence[Wanted], standings: Mapping[str, Standing], *, plann
 def assignments(body: AccountChangeBody) -> Assignments:
     """Read the assignments of a body, each once; BadAssignment."""
     return Assignments(
-        _assigned("ownerUserIds", body.owner_user_ids, body.owner_user_ids_),
-        _assigned("additionalSignerIds", body.additional_signer_ids, body.additional_signer_ids_),
-        _assigned("signerPolicyIds", body.signer_policy_ids, body.signer_policy_ids_),
+        _assignment("ownerUserIds", body.owner_user_ids, body.owner_user_ids_),
+        _assignment("additionalSignerIds", body.additional_signer_ids, body.additional_signer_ids_),
+        _assignment("signerPolicyIds", body.signer_policy_ids, body.signer_policy_ids_),
     )
 
 
-def _assigned(name: str, first: Any, second: Any) -> Any:
+def _assignment(name: str, first: Any, second: Any) -> Any:
     found = either(name, first, second, absent=UNSET)
     if found is UNSET:
         return UNSET

@@ -51,10 +51,10 @@ async def native(ports: Ports, tenant: str, chain: Chain, address: str) -> Balan
     """The native balance of any address."""
     rpc = ports.rpc.looking(await ports.node_shares.of(ports.pool, tenant)).brief
     amount = await nodes_of(chain).balance(rpc, chain, address)
-    return Balances(str(amount), formatted(amount, chain.decimals), chain.id, chain.symbol)
+    return Balances(str(amount), in_whole_units(amount, chain.decimals), chain.id, chain.symbol)
 
 
-def formatted(amount: int, decimals: int, places: int = 6) -> str:
+def in_whole_units(amount: int, decimals: int, places: int = 6) -> str:
     """An amount of the smallest unit in whole units, cut (never rounded up) to six places."""
     whole, rest = divmod(amount, 10**decimals)
     return f"{whole}.{rest * 10**places // 10**decimals:0{places}d}"

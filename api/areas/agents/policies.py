@@ -53,10 +53,10 @@ async def vote(
     """Vote for a looser set."""
     check_size(body.policies)
     answered = await ports.workers.ask(VotePolicies(ref.agent, body.policies, body.vote), caller)
-    return answered.to(_told)
+    return answered.to(_answer)
 
 
-def _told(voted: PoliciesVoted) -> PolicyVotes | Deferred[PolicyVotesTaken]:
+def _answer(voted: PoliciesVoted) -> PolicyVotes | Deferred[PolicyVotesTaken]:
     if voted.policies is not None:
         return PolicyVotes(voted.policies, voted.have, voted.need, voted.by)
     return Deferred(

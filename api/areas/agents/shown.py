@@ -19,7 +19,7 @@ from custody.protocol.signer.refusals import AgentAbsent, KeyTampered
 
 async def get(ports: Ports, ref: AgentRef) -> Agent:
     """One agent; AgentAbsent if there is none, KeyTampered if an address is not its own."""
-    agent = await ports.agents_read.get(partial(store.named, ports.pool), ref.tenant, ref.agent)
+    agent = await ports.agents_read.get(partial(store.by_id, ports.pool), ref.tenant, ref.agent)
     if agent is None:
         raise AgentAbsent
     await _check(ports, ref.tenant, [agent])
@@ -35,10 +35,10 @@ async def all_of(ports: Ports, tenant: str, query: AgentQuery) -> Listed[Agent]:
 
 async def _check(ports: Ports, tenant: str, agents: Sequence[Agent]) -> None:
     claimed = [ClaimedAddresses(one.id, one.wallet_addresses.all) for one in agents]
-    await vouch(ports, tenant, unvouched(ports, tenant, claimed))
+    await vouch(ports, tenant, without_proof(ports, tenant, claimed))
 
 
-def unvouched(ports: Ports, tenant: str, claimed: Iterable[ClaimedAddresses]) -> list[ClaimedAddresses]:
+def without_proof(ports: Ports, tenant: str, claimed: Iterable[ClaimedAddresses]) -> list[ClaimedAddresses]:
     """Those for which the signer has not said so yet."""
     return [one for one in claimed if (tenant, one) not in ports.known_addresses]
 

@@ -29,7 +29,7 @@ async def get(pool: Pool, ref: AgentRef) -> Agent:
     return _agent(ref.tenant, row)
 
 
-async def named(pool: Pool, tenant: str, agents: list[str]) -> dict[str, Agent]:
+async def by_id(pool: Pool, tenant: str, agents: list[str]) -> dict[str, Agent]:
     """Those of these agents that there are, by their ids, in one round trip."""
     rows = await pool.fetch("SELECT * FROM agents_named($1, $2)", tenant, agents)
     return {row["id"]: _agent(tenant, row) for row in rows}

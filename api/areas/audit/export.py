@@ -39,7 +39,7 @@ class LogDamaged(Conflict):
 
 async def export(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditExportQuery) -> Document:
     """At most 10,000 rows; a header says where the next call goes on."""
-    wanted = filters.wanted(query)
+    wanted = filters.parse(query)
     try:
         if query.format == "csv":
             with alone.of(tenant):
@@ -100,7 +100,7 @@ async def _ndjson(pool: Pool, share: TenantSemaphore, tenant: str, wanted: Wante
         since=query.since,
         consistency=_proof(onwards, known),
     )
-    content = await asyncio.to_thread(_written, found.rows, last)
+    content = await asyncio.to_thread(_text, found.rows, last)
     headers = {} if more is None else {NEXT_CURSOR: more}
     return Document(content, "application/x-ndjson", headers, file_name("audit", "ndjson"))
 
@@ -117,7 +117,7 @@ def _proof(ranges: Sequence[tree.Range], known: dict[tree.Range, bytes]) -> list
     return [base64.b64encode(known[one]).decode() for one in ranges]
 
 
-def _written(rows: Sequence[store.Sealed], last: LastLine) -> str:
+def _text(rows: Sequence[store.Sealed], last: LastLine) -> str:
     return b"".join([*(written(_line(sealed)) for sealed in rows), written(last)]).decode()
 
 

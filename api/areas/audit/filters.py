@@ -48,7 +48,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return not any(given[name] for name in AuditFilter.__struct_fields__)
 
 
-def wanted(given: AuditFilter) -> Wanted:
+def parse(given: AuditFilter) -> Wanted:
     """The filter; BadTime or BadFilter with the parameter's name."""
     since, until = first_moment("dateFrom", given.date_from), last_moment("dateTo", given.date_to)
     return Wanted(given, since, until, _paths(given.metadata))

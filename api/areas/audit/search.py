@@ -32,7 +32,7 @@ async def page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQuer
 
 
 async def _page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQuery) -> AuditPage:
-    wanted, walk = filters.wanted(query), cursors.walk(tenant, ("audit",), query)
+    wanted, walk = filters.parse(query), cursors.walk(tenant, ("audit",), query)
     place = cursors.begun(walk, query)
     before = place.before if place else (query.page - 1) * query.limit
     skipped, below = (0, place.number) if place else (before, None)

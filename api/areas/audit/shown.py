@@ -28,16 +28,16 @@ def event(read: Read) -> AuditEvent:
         user_agent=row.user_agent,
         request_id=row.request_id,
         created_at=row.created_at if "created_at" in read.unreadable else row.created_at[:-4] + "Z",
-        unreadable=_named(read, metadata) or UNSET,
+        unreadable=_names(read, metadata) or UNSET,
     )
 
 
 def unreadable_in(read: Read) -> list[str]:
     """The columns of a row that are not what they should be."""
-    return _named(read, _metadata(read))
+    return _names(read, _metadata(read))
 
 
-def _named(read: Read, metadata: dict[str, Any] | None) -> list[str]:
+def _names(read: Read, metadata: dict[str, Any] | None) -> list[str]:
     return sorted({*read.unreadable, *(["metadata"] if metadata is None else [])})
 
 

@@ -130,13 +130,13 @@ async def page(connection: Connection, tenant: str, wanted: Wanted, part: Part) 
         found.add("a.seq < {}", part.below)
     plain = list(found.values)
     begin = f"SELECT a.* FROM {found.rows(wanted, offset + limit + 1)} ORDER BY a.seq DESC LIMIT {limit + 1:d}"
-    bounded = _bounded(f"{begin} OFFSET {offset:d}", "a.seq DESC", limit, of_page=part.of_page)
+    bounded = _page_sql(f"{begin} OFFSET {offset:d}", "a.seq DESC", limit, of_page=part.of_page)
     rows = await connection.fetch(bounded, *found.values)
-    if wanted.paths and _found(rows) < limit:
+    if wanted.paths and _count(rows) < limit:
         read = await connection.fetchval(f"SELECT count(*) FROM ({found.newest(MOST_READ + 1)}) c", *plain)
         if read > MOST_READ:
             raise TooWide
-    return Rows([leaf.of_record(row) for row in rows], _found(rows) > len(rows))
+    return Rows([leaf.of_record(row) for row in rows], _count(rows) > len(rows))
 
 
 async def count(connection: Connection, tenant: str, wanted: Wanted, most: int, *, below: int | None = None) -> Counted:
@@ -176,14 +176,14 @@ async def log(connection: Connection, tenant: str, wanted: Wanted, begin: int, e
     if wanted.paths:
         inner = f"SELECT * FROM ({inner} LIMIT {MOST_READ}) a WHERE true{found.says(wanted)} ORDER BY log_index"
     rows = await connection.fetch(
-        _bounded(f"{inner} LIMIT {limit + 1:d}", "a.log_index", limit, "a.log_index, a.hash, "), *found.values
+        _page_sql(f"{inner} LIMIT {limit + 1:d}", "a.log_index", limit, "a.log_index, a.hash, "), *found.values
     )
-    if wanted.paths and _found(rows) < limit:
+    if wanted.paths and _count(rows) < limit:
         read = await connection.fetchval(f"SELECT count(*) FROM ({_LOG}{found.text} LIMIT {MOST_READ + 1}) c", *plain)
         if read > MOST_READ:
             raise TooWide
     sealed = [Sealed(row["log_index"], row["hash"], leaf.of_record(row)) for row in rows]
-    return Rows(sealed, _found(rows) > len(rows))
+    return Rows(sealed, _count(rows) > len(rows))
 
 
 async def newest_checkpoint(connection: Connection, tenant: str) -> Stored | None:
@@ -247,7 +247,7 @@ async def hashes(connection: Connection, tenant: str, places: Iterable[Place]) -
     return found
 
 
-def _bounded(rows: str, order: str, limit: int, more: str = "", *, of_page: bool = False) -> str:
+def _page_sql(rows: str, order: str, limit: int, more: str = "", *, of_page: bool = False) -> str:
     """The first of these rows as they are read, at most `limit` and what fits, but one if there is any."""
     size, most_bytes = (_OF_A_PAGE, MAX_PAGE_BYTES) if of_page else (columns.SIZE, MAX_BYTES)
     return (
@@ -258,7 +258,7 @@ def _bounded(rows: str, order: str, limit: int, more: str = "", *, of_page: bool
     )
 
 
-def _found(rows: Sequence[Any]) -> int:
+def _count(rows: Sequence[Any]) -> int:
     return rows[0]["found"] if rows else 0
 
 
@@ -287,7 +287,7 @@ class _Statement:
 
     def add(self, condition: str, *values: object) -> None:
         """One more condition; `{}` stands for each value."""
-        self.text += " AND " + self._placed(condition, *values)
+        self.text += " AND " + self._place(condition, *values)
 
     async def where(self, connection: Connection, tenant: str, wanted: Wanted) -> None:
         """Everything but the kind and the metadata."""
@@ -317,13 +317,13 @@ class _Statement:
 
     def only(self, kinds: Iterable[tuple[str, str, str]]) -> None:
         """Rows of these kinds: action, type of actor, type of resource."""
-        self._kinds = [self._placed("a.action = {} AND a.actor_type = {} AND a.resource_type = {}", *k) for k in kinds]
+        self._kinds = [self._place("a.action = {} AND a.actor_type = {} AND a.resource_type = {}", *k) for k in kinds]
 
     def says(self, wanted: Wanted) -> str:
         """The conditions on the metadata."""
         return "".join(
             " AND "
-            + self._placed(
+            + self._place(
                 "CASE WHEN strpos(a.metadata, {}) > 0 THEN audit_says(a.metadata, {}::text[], {}) ELSE false END",
                 path.needle,
                 list(path.segments),
@@ -345,7 +345,7 @@ class _Statement:
         parts = [f"(SELECT a.* FROM audit a WHERE a.tenant_id = $1 AND {kind}{self.text} {newest})" for kind in kinds]
         return f"SELECT a.* FROM ({' UNION ALL '.join(parts)}) a {newest}"
 
-    def _placed(self, condition: str, *values: object) -> str:
+    def _place(self, condition: str, *values: object) -> str:
         for value in values:
             self.values.append(value)
             condition = condition.replace("{}", f"${len(self.values)}", 1)

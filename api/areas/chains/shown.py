@@ -30,12 +30,12 @@ class ChainSeen(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-def shown(chains: ChainTable) -> list[ChainSeen]:
+def to_public(chains: ChainTable) -> list[ChainSeen]:
     """Every chain, the default one first."""
-    return [_shown(chain, chains) for chain in sorted(chains.all, key=lambda one: (one != chains.active, one.id))]
+    return [_to_public(chain, chains) for chain in sorted(chains.all, key=lambda one: (one != chains.active, one.id))]
 
 
-def _shown(chain: Chain, chains: ChainTable) -> ChainSeen:
+def _to_public(chain: Chain, chains: ChainTable) -> ChainSeen:
     return ChainSeen(
         chain_id=chain.id,
         family=chain.family,

@@ -53,7 +53,7 @@ def mfa_policy(facts: Facts) -> Item:
 
 def owners(facts: Facts) -> Item:
     """Check whether somebody is responsible."""
-    found = f"{_counted(facts.owners, 'owner')}, {_counted(facts.admins, 'admin')}."
+    found = f"{_count(facts.owners, 'owner')}, {_count(facts.admins, 'admin')}."
     cure = "Have the operator name an owner: POST /platform/tenants/:id/members."
     return _item("owners", "Owners", "pass" if facts.owners else "warning", found, cure)
 
@@ -103,7 +103,7 @@ def empty_policy(facts: Facts) -> Item:
 def agents_without_rules(facts: Facts) -> Item:
     """Check whether there are such agents."""
     count = facts.agents_without_hard_rule
-    found = f"{_counted(count, 'agent')} without an enabled hard rule."
+    found = f"{_count(count, 'agent')} without an enabled hard rule."
     cure = "Give each of them a spending limit or another hard rule: PUT /agents/:agentId/policies."
     dangerous = count > 0 and facts.deployment.empty_policy == "allow"
     return _item("agent-rules", "Hard rules of agents", "fail" if dangerous else "pass", found, cure)
@@ -164,7 +164,7 @@ def approver_keys(facts: Facts) -> Item:
     """Check whether votes are given by keys that any program on an approver's machine may ask."""
     count = facts.loose_approver_keys
     found = (
-        f"Rules approval-quorum name {_counted(count, 'key')} of localhost, which any program on the approver's "
+        f"Rules approval-quorum name {_count(count, 'key')} of localhost, which any program on the approver's "
         "machine may ask for a vote."
         if count
         else "No rule approval-quorum names a key of localhost."
@@ -254,12 +254,12 @@ CHECKS: Final[tuple[Callable[[Facts], Item], ...]] = (
 def _age(made: datetime, facts: Facts, most_days: int) -> tuple[Status, str]:
     """Check whether something is too old, and how old it is."""
     age = facts.now - made
-    return "warning" if age > timedelta(days=most_days) else "pass", f"{_counted(age.days, 'day')} old"
+    return "warning" if age > timedelta(days=most_days) else "pass", f"{_count(age.days, 'day')} old"
 
 
 def _item(item: str, label: str, status: Status, description: str, cure: str) -> Item:
     return Item(item, label, status, description, "" if status == "pass" else cure)
 
 
-def _counted(count: int, noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -11,10 +11,10 @@ from custody.ports import Ports
 
 async def run(ports: Ports, tenant: str) -> Checklist:
     """The whole list as it is now; nothing is changed, and nothing but states, figures and names is told."""
-    return told(tenant, await store.facts(ports.pool, tenant, ports.deployment))
+    return sum_up(tenant, await store.facts(ports.pool, tenant, ports.deployment))
 
 
-def told(tenant: str, facts: Facts) -> Checklist:
+def sum_up(tenant: str, facts: Facts) -> Checklist:
     """Sum up the facts."""
     items = [check(facts) for check in CHECKS]
     found = Counter(item.status for item in items)

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from api.areas.agents import shown
-from api.areas.agents.balance import Balances, formatted, native
+from api.areas.agents.balance import Balances, in_whole_units, native
 from api.areas.dashboard import store
 from api.areas.policies import store as policies
 from api.areas.transactions.redaction import hash_is_secret
@@ -162,14 +162,14 @@ def _spend(rows: list[Any], chains: ChainTable) -> Spend:
         today=str(today),
         this_week=str(week),
         this_month=str(month),
-        today_formatted=formatted(today, DECIMALS),
-        this_week_formatted=formatted(week, DECIMALS),
-        this_month_formatted=formatted(month, DECIMALS),
-        assets=[_spent(row, chains) for row in rows],
+        today_formatted=in_whole_units(today, DECIMALS),
+        this_week_formatted=in_whole_units(week, DECIMALS),
+        this_month_formatted=in_whole_units(month, DECIMALS),
+        assets=[_asset_spend(row, chains) for row in rows],
     )
 
 
-def _spent(row: Any, chains: ChainTable) -> AssetSpend:
+def _asset_spend(row: Any, chains: ChainTable) -> AssetSpend:
     asset = row["asset"]
     # A coin whose asset name has no chain has one symbol on all chains of its family, so any chain serves.
     chain = next((one.id for one in chains.all_of(asset.partition(":")[0])), None)
@@ -203,7 +203,7 @@ def _recent(agent: str, row: Any, chains: ChainTable) -> RecentTransaction:
         kind=row["kind"],
         to_address=row["to_address"],
         value=number(row["value"]),
-        moved=[Amount(asset, *_unit(asset, chains, row["chain_id"]), amount) for asset, amount in _moved(row)],
+        moved=[Amount(asset, *_unit(asset, chains, row["chain_id"]), amount) for asset, amount in _moves(row)],
         status=row["status"],
         chain_id=row["chain_id"],
         tx_hash=None if secret else row["tx_hash"],
@@ -211,7 +211,7 @@ def _recent(agent: str, row: Any, chains: ChainTable) -> RecentTransaction:
     )
 
 
-def _moved(row: Any) -> list[tuple[str, str]]:
+def _moves(row: Any) -> list[tuple[str, str]]:
     if row["moved"] is not None:
         return list(_decode_moved(row["moved"]).items())
     # Rows of an older version have no `moved`; their native value is all that is known.

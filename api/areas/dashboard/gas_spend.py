@@ -46,7 +46,7 @@ async def report(ports: Ports, query: GasSpendQuery) -> GasSpend:
     begin, end = _range(query)
     wallets = await _wallets(ports, query)
     range_ = Range(begin, end, wallets)
-    sums, page = await store.spent(ports.pool, ports.search_share, query.tenant_id, range_, query.limit, query.offset)
+    sums, page = await store.spend(ports.pool, ports.search_share, query.tenant_id, range_, query.limit, query.offset)
     return GasSpend(
         tenant_id=query.tenant_id,
         wallet_ids=wallets or [],
@@ -96,7 +96,7 @@ async def _wallets(ports: Ports, query: GasSpendQuery) -> list[str] | None:
             "wallet_external_ids and walletExternalIds are two names of one parameter; send one of them.",
             fields=["wallet_external_ids", "walletExternalIds"],
         )
-    ids, external_ids = _listed("wallet_ids", query.wallet_ids), _listed("wallet_external_ids", named)
+    ids, external_ids = _split("wallet_ids", query.wallet_ids), _split("wallet_external_ids", named)
     external_ids = [_external_id(one) for one in external_ids]
     for one in ids:
         _check_id(one)
@@ -119,7 +119,7 @@ async def _wallets(ports: Ports, query: GasSpendQuery) -> list[str] | None:
     return list(dict.fromkeys(meant)) if ids or external_ids else None
 
 
-def _listed(name: str, text: str | None) -> list[str]:
+def _split(name: str, text: str | None) -> list[str]:
     if text is None:
         return []
     found = list(dict.fromkeys(part.strip() for part in text.split(",")))

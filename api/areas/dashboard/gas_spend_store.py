@@ -69,7 +69,7 @@ async def wallets(pool: Pool, tenant: str, ids: Sequence[str], external_ids: Seq
     return Wallets({row["id"] for row in there}, {row["external_id"]: list(row["wallets"]) for row in named})
 
 
-async def spent(
+async def spend(
     pool: Pool, share: TenantSemaphore, tenant: str, range_: Range, limit: int, offset: int
 ) -> tuple[list[Any], list[Any]]:
     """Sums by chain of the whole range, and one page of it, the newest first."""

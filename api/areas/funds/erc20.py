@@ -31,13 +31,13 @@ def token_address(text: str) -> str:
         raise BadToken(f"{text[:64]!r} is not a token address on an EVM chain. {problem}") from None
 
 
-async def held(rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str]) -> list[Held]:
+async def balances(rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str]) -> list[Held]:
     """Read an address' balance of each token, in the order of the tokens."""
     gate = asyncio.Semaphore(_AT_ONCE)
-    return await asyncio.gather(*(_held(rpc, chain, owner, token, gate) for token in tokens))
+    return await asyncio.gather(*(_balance(rpc, chain, owner, token, gate) for token in tokens))
 
 
-async def _held(rpc: Rpc, chain: Chain, owner: str, token: str, gate: asyncio.Semaphore) -> Held:
+async def _balance(rpc: Rpc, chain: Chain, owner: str, token: str, gate: asyncio.Semaphore) -> Held:
     whose = _BALANCE_OF + owner.lower().removeprefix("0x").rjust(64, "0")
     queries = [
         ("eth_call", [{"to": token, "data": data, "gas": _GAS}, "latest"]) for data in (whose, _SYMBOL, _DECIMALS)

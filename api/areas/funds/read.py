@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from api.areas.agents import shown
-from api.areas.agents.balance import formatted
+from api.areas.agents.balance import in_whole_units
 from api.areas.funds import erc20, spl
 from api.areas.funds.types import (
     MAX_TOKENS,
@@ -51,7 +51,7 @@ class TokenReader(Protocol):
     def token_address(self, text: str, /) -> str:
         """The address of a token in its one spelling, or BadToken."""
 
-    async def held(self, rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str], /) -> list[Held]:
+    async def balances(self, rpc: Rpc, chain: Chain, owner: str, tokens: Sequence[str], /) -> list[Held]:
         """Read a wallet's balances of the tokens named, or of all that a node can tell."""
 
 
@@ -78,7 +78,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 async def tokens(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentTokens:
     """The native coin and the tokens of the agent's wallet on one chain."""
-    found = await _found(ports, ref, query)
+    found = await _find(ports, ref, query)
     native = found.holds.native
     return AgentTokens(
         agent_id=ref.agent,
@@ -86,7 +86,7 @@ async def tokens(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentTokens:
         chain_id=found.chain.id,
         native=None
         if native.amount is None
-        else NativeFunds(found.chain.symbol, str(native.amount), formatted(native.amount, found.chain.decimals)),
+        else NativeFunds(found.chain.symbol, str(native.amount), in_whole_units(native.amount, found.chain.decimals)),
         tokens=[_token(one) for one in found.holds.tokens],
         note=found.holds.note,
     )
@@ -94,7 +94,7 @@ async def tokens(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentTokens:
 
 async def account(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentAccount:
     """The agent as an account: its wallets, and what one of them holds and is worth."""
-    found = await _found(ports, ref, query)
+    found = await _find(ports, ref, query)
     agent = found.agent
     return AgentAccount(
         id=agent.id,
@@ -108,12 +108,12 @@ async def account(ports: Ports, ref: AgentRef, query: FundsQuery) -> AgentAccoun
     )
 
 
-async def _found(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
+async def _find(ports: Ports, ref: AgentRef, query: FundsQuery) -> _Found:
     chain = ports.chains.active if query.chain_id is None else ports.chains.find(query.chain_id)
     if chain is None:
         raise UnknownChain(f"Chain {query.chain_id} is not configured here.")
     tokens = TOKENS.get(chain.family)
-    wanted = named(query.tokens, tokens.token_address) if tokens else []
+    wanted = token_names(query.tokens, tokens.token_address) if tokens else []
     agent = await shown.get(ports, ref)
     address = agent.wallet_addresses.of(chain.family)
     return _Found(agent, chain, address, await holdings(ports, ref.tenant, chain, address, wanted))
@@ -128,7 +128,7 @@ async def holdings(ports: Ports, tenant: str, chain: Chain, address: str, named:
         async with asyncio.timeout(SECONDS):
             rpc = ports.rpc.looking(share).brief
             native = Held("", amount=await nodes_of(chain).balance(rpc, chain, address), decimals=chain.decimals)
-            held = await tokens.held(rpc, chain, address, named) if tokens else []
+            held = await tokens.balances(rpc, chain, address, named) if tokens else []
     except UpstreamFailed as problem:
         notes.append(problem.message)
     except TimeoutError:
@@ -140,7 +140,7 @@ async def holdings(ports: Ports, tenant: str, chain: Chain, address: str, named:
     return Holdings(native, held[:MAX_TOKENS], " ".join(notes) or UNSET)
 
 
-def named(given: str | None, parse: Callable[[str], str]) -> list[str]:
+def token_names(given: str | None, parse: Callable[[str], str]) -> list[str]:
     """The tokens that were named, each once."""
     texts = [text.strip() for text in given.split(",")] if given is not None else []
     if len(texts) > MAX_TOKENS:
@@ -150,16 +150,16 @@ def named(given: str | None, parse: Callable[[str], str]) -> list[str]:
 
 def _token(held: Held) -> TokenFunds:
     decimals = UNSET if held.decimals is None else held.decimals
-    return TokenFunds(held.address, held.symbol, *written(held), decimals=decimals, note=held.note or UNSET)
+    return TokenFunds(held.address, held.symbol, *amounts(held), decimals=decimals, note=held.note or UNSET)
 
 
-def written(held: Held) -> tuple[str | None, str | None]:
+def amounts(held: Held) -> tuple[str | None, str | None]:
     """An amount in the smallest unit and in whole ones, as far as both are known."""
     if held.amount is None:
         return None, None
     # Nothing is nothing in any unit.
     unknown = held.decimals is None and held.amount != 0
-    return str(held.amount), None if unknown else formatted(held.amount, held.decimals or 0)
+    return str(held.amount), None if unknown else in_whole_units(held.amount, held.decimals or 0)
 
 
 def _portfolio(found: _Found, listed: prices.Prices) -> Portfolio:
@@ -168,12 +168,12 @@ def _portfolio(found: _Found, listed: prices.Prices) -> Portfolio:
     worths: list[Decimal] = []
     if found.holds.native.amount is not None:
         usd = _worth(listed, family.native_asset, chain.symbol, found.holds.native, worths)
-        native = NativeWorth(chain.symbol, formatted(found.holds.native.amount, chain.decimals), usd)
+        native = NativeWorth(chain.symbol, in_whole_units(found.holds.native.amount, chain.decimals), usd)
     shown = [
         TokenWorth(
             one.address,
             one.symbol,
-            *written(one),
+            *amounts(one),
             _worth(listed, family.token_asset(chain.id, one.address), one.symbol, one, worths),
             one.note or UNSET,
         )

@@ -58,7 +58,7 @@ def token_address(text: str) -> str:
         raise BadToken(f"{text[:64]!r} is not a mint address.") from None
 
 
-async def held(rpc: Rpc, chain: Chain, owner: str, mints: Sequence[str]) -> list[Held]:
+async def balances(rpc: Rpc, chain: Chain, owner: str, mints: Sequence[str]) -> list[Held]:
     """Read a wallet's balances of the mints named, or of all; raises RpcUnavailable when no node answers."""
     filters = [{"mint": mint} for mint in mints] or [{"programId": program} for program in PROGRAMS]
     answers = await rpc.batch(
@@ -67,7 +67,7 @@ async def held(rpc: Rpc, chain: Chain, owner: str, mints: Sequence[str]) -> list
     if not mints:
         # A cluster without the newer program refuses to be asked about it.
         return sorted(
-            (one for answer in answers if not isinstance(answer, RpcRefused) for one in _summed(answer, owner)),
+            (one for answer in answers if not isinstance(answer, RpcRefused) for one in _sum(answer, owner)),
             key=lambda one: one.address,
         )
     return [_of(mint, answer, owner) for mint, answer in zip(mints, answers, strict=True)]
@@ -77,10 +77,10 @@ def _of(mint: str, answer: Any, owner: str) -> Held:
     if isinstance(answer, RpcRefused):
         return Held(mint, note="No token at this address reports a balance.")
     # Without an account there is nothing of it, and nobody says how many decimals nothing has.
-    return next((one for one in _summed(answer, owner) if one.address == mint), Held(mint, amount=0))
+    return next((one for one in _sum(answer, owner) if one.address == mint), Held(mint, amount=0))
 
 
-def _summed(answer: Any, owner: str) -> list[Held]:
+def _sum(answer: Any, owner: str) -> list[Held]:
     """The accounts of one answer, one line for each mint; those of others are not counted, whatever a node says."""
     try:
         accounts = [entry.account.data.parsed.info for entry in msgspec.convert(answer, _Answer).value]

@@ -18,7 +18,7 @@ def invitation(public_url: str, *, tenant: str, name: str, role: str, token: str
     link = f"{public_url}/invitation#{token}"
     said = (
         f"The operator of {public_url} invites you to join an organisation there.",
-        f"Organisation: {_quoted(name)} ({tenant})",
+        f"Organisation: {_quote(name)} ({tenant})",
         f"Your role: {role}",
         f"The invitation works once, until {until}, for this e-mail address.",
     )
@@ -28,11 +28,11 @@ def invitation(public_url: str, *, tenant: str, name: str, role: str, token: str
     return Letter(f"Invitation to join an organisation at {_host(public_url)}", text, page)
 
 
-def joined(public_url: str, *, tenant: str, name: str, email: str, role: str) -> Letter:
+def acceptance(public_url: str, *, tenant: str, name: str, email: str, role: str) -> Letter:
     """To an owner: somebody accepted an invitation."""
     said = (
         f"{email} accepted an invitation to your organisation at {public_url}.",
-        f"Organisation: {_quoted(name)} ({tenant})",
+        f"Organisation: {_quote(name)} ({tenant})",
         f"Role: {role}",
     )
     end = "If that should not be, ask the operator to remove the member."
@@ -46,7 +46,7 @@ def _page(*said: str, link: str | None = None, end: str) -> str:
     return f'<!doctype html><html lang="en"><body>{lines}{button}<p>{html.escape(end)}</p></body></html>\n'
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """A name as text that stays on its line, and that no mail program turns over or runs into what follows."""
     plain = "".join(letter for letter in name if letter.isprintable())
     return f"\u201c{plain[:_SHOWN]}\u201d" if len(plain) <= _SHOWN else f"\u201c{plain[:_SHOWN]}\u2026\u201d"

@@ -24,7 +24,7 @@ async def link(
     ports: Ports, caller: SessionCaller, body: LinkBody
 ) -> Answered[Created[LinkedIdentity] | LinkedIdentity]:
     """Link what the body proves; 200 where it was the person's already."""
-    answered = await _linked(ports, caller, _message(body))
+    answered = await _link(ports, caller, _message(body))
     return answered.to(lambda linked: Created(linked.identity) if linked.added else linked.identity)
 
 
@@ -40,7 +40,7 @@ def _message(body: LinkBody) -> LinkIdentity:
     )
 
 
-async def _linked(ports: Ports, caller: SessionCaller, message: LinkIdentity) -> Answered[Linked]:
+async def _link(ports: Ports, caller: SessionCaller, message: LinkIdentity) -> Answered[Linked]:
     try:
         return await ports.workers.ask(message, caller)
     except Unauthenticated as refusal:

@@ -16,7 +16,7 @@ async def invite(
     if body.send_email and ports.mail is None:
         raise EmailNotConfigured
     answered = await ports.workers.ask(PutInvitation(tenant, body.email, body.role, body.expires_in_seconds), caller)
-    return answered.to(lambda made: CreatedInvitation(made.invitation, made.token, _mailed(ports, body, made)))
+    return answered.to(lambda made: CreatedInvitation(made.invitation, made.token, _mail(ports, body, made)))
 
 
 async def accept(ports: Ports, caller: SessionCaller, tenant: str, body: AcceptBody) -> Answered[AcceptedInvitation]:
@@ -24,7 +24,7 @@ async def accept(ports: Ports, caller: SessionCaller, tenant: str, body: AcceptB
     answered = await ports.workers.ask(AcceptInvitation(tenant, body.token), caller)
     joined = answered.answer
     if ports.mail is not None and not answered.replayed:
-        letter = letters.joined(
+        letter = letters.acceptance(
             ports.mail.public_url,
             tenant=tenant,
             name=joined.tenant_name,
@@ -36,7 +36,7 @@ async def accept(ports: Ports, caller: SessionCaller, tenant: str, body: AcceptB
     return answered.to(lambda answer: answer.accepted)
 
 
-def _mailed(ports: Ports, body: NewInvitationBody, made: MadeInvitation) -> bool:
+def _mail(ports: Ports, body: NewInvitationBody, made: MadeInvitation) -> bool:
     if ports.mail is None or not body.send_email:
         return False
     invitation = made.invitation

@@ -21,20 +21,20 @@ async def change(ports: Ports, caller: PlatformCaller, user: str, body: UserChan
     """Change what is shown of a user."""
     if isinstance(body.custom_metadata, dict):
         metadata_text(body.custom_metadata)
-    return await _shown(ports, caller, ChangeUser(user=user, name=body.name, metadata=body.custom_metadata))
+    return await _answer(ports, caller, ChangeUser(user=user, name=body.name, metadata=body.custom_metadata))
 
 
 async def deactivate(ports: Ports, caller: PlatformCaller, user: str, body: ForceBody) -> Answered[PlatformUser]:
     """Let a user in nowhere any more."""
-    return await _shown(ports, caller, DeactivateUser(user, body.force))
+    return await _answer(ports, caller, DeactivateUser(user, body.force))
 
 
 async def reactivate(ports: Ports, caller: PlatformCaller, user: str) -> Answered[PlatformUser]:
     """Let a user sign in again."""
-    return await _shown(ports, caller, ReactivateUser(user))
+    return await _answer(ports, caller, ReactivateUser(user))
 
 
-async def _shown(
+async def _answer(
     ports: Ports, caller: PlatformCaller, message: ChangeUser | DeactivateUser | ReactivateUser
 ) -> Answered[PlatformUser]:
     answered: Answered[ActedOn] = await ports.workers.ask(message, caller)

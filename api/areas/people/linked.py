@@ -35,7 +35,7 @@ class Selector(msgspec.Struct, frozen=True):
         return f"Selector({self.by})"
 
 
-def shown(kind: str, subject: str) -> tuple[str, str]:
+def to_public(kind: str, subject: str) -> tuple[str, str]:
     """The provider and the account of an identity, as a linked account shows them."""
     if kind not in {"oidc", "saml"}:
         return _OF_KIND.get(kind, kind), subject

@@ -52,37 +52,37 @@ async def by_any(ports: Ports, query: LookupQuery) -> FoundUser:
         raise OneIdentity("provider and providerAccountId are sent together.", fields=[missing])
     if len(given) != 1:
         raise OneIdentity
-    return await _found(ports, query.tenant_id, _selector(query))
+    return await _find(ports, query.tenant_id, _selector(query))
 
 
 async def by_email(ports: Ports, body: ByEmailBody) -> FoundUser:
     """Find the person who signs in with an address."""
-    return await _found(ports, body.tenant_id, _email(body.email))
+    return await _find(ports, body.tenant_id, _email(body.email))
 
 
 async def by_phone(ports: Ports, body: ByPhoneBody) -> FoundUser:
     """Find the person whose second factor is a number."""
-    return await _found(ports, body.tenant_id, _phone(body.phone))
+    return await _find(ports, body.tenant_id, _phone(body.phone))
 
 
 async def by_wallet(ports: Ports, body: ByWalletBody) -> FoundUser:
     """Find the person who signs in with a wallet."""
-    return await _found(ports, body.tenant_id, _wallet(body.wallet_address))
+    return await _find(ports, body.tenant_id, _wallet(body.wallet_address))
 
 
 async def by_smart_wallet(ports: Ports, body: BySmartWalletBody) -> FoundUser:
     """Find the person who signs in with a contract wallet."""
-    return await _found(ports, body.tenant_id, _contract(body.smart_wallet_id))
+    return await _find(ports, body.tenant_id, _contract(body.smart_wallet_id))
 
 
 async def by_external_id(ports: Ports, body: ExternalIdBody) -> FoundUser:
     """Find the person whose wallet has an external id in a tenant."""
-    return await _found(ports, body.tenant_id, Selector("external_id", external_id(body.needed)))
+    return await _find(ports, body.tenant_id, Selector("external_id", external_id(body.needed)))
 
 
 async def users_of(ports: Ports, tenant: str, query: TenantUsersQuery) -> Listed[PlatformUser]:
     """A tenant's members as the operator sees them; TenantAbsent if there is no such tenant."""
-    found = await user_store.members(ports.pool, tenant, _named(query), query.limit, query.offset)
+    found = await user_store.members(ports.pool, tenant, _external_id(query), query.limit, query.offset)
     if not found.total and not await user_store.has_tenant(ports.pool, tenant):
         raise TenantAbsent
     return found
@@ -90,10 +90,10 @@ async def users_of(ports: Ports, tenant: str, query: TenantUsersQuery) -> Listed
 
 async def team_of(ports: Ports, caller: SessionCaller, query: TenantUsersQuery) -> Listed[TenantUser]:
     """A tenant's members as its admins see them."""
-    return await user_store.team(ports.pool, caller.tenant, _named(query), query.limit, query.offset)
+    return await user_store.team(ports.pool, caller.tenant, _external_id(query), query.limit, query.offset)
 
 
-def _named(query: TenantUsersQuery) -> str | None:
+def _external_id(query: TenantUsersQuery) -> str | None:
     return external_id(query.wallet_external_id) if query.wallet_external_id is not None else None
 
 
@@ -138,7 +138,7 @@ def _contract(text: str) -> Selector:
     return Selector("contract", text)
 
 
-async def _found(ports: Ports, tenant: str | None, selector: Selector | None) -> FoundUser:
+async def _find(ports: Ports, tenant: str | None, selector: Selector | None) -> FoundUser:
     people = await user_store.find(ports.pool, tenant, selector) if selector is not None else []
     if len(people) > 1:
         raise IdentityAmbiguous

@@ -112,7 +112,7 @@ def _person[P: PlatformUser](row: Any, shape: type[P]) -> P:
         updated_at=clock.iso(row["updated_at"]),
         tenant_ids=list(row["tenants"]),
         linked_accounts=[
-            LinkedAccount(id_, *linked.shown(kind, subject))
+            LinkedAccount(id_, *linked.to_public(kind, subject))
             for id_, kind, subject in _identities(row["linked"] or "[]")
         ],
         wallet_external_ids=[WalletExternalId(*pair) for pair in _pairs(row["external_ids"] or "[]")],

@@ -43,7 +43,7 @@ async def remediate_all(ports: Ports, caller: SessionCaller, wallets: list[Walle
 async def remediate(ports: Ports, caller: SessionCaller, user: str, account: str) -> Answered[RemediatedWallet]:
     """Unlink one wallet of a member, or raise why not."""
     answered = await remediate_all(ports, caller, [WalletOfMember(user, account)])
-    return answered.to(lambda answer: _unlinked(answer.outcomes[0]))
+    return answered.to(lambda answer: _result(answer.outcomes[0]))
 
 
 def refusal_of(outcome: WalletOutcome) -> CustodyError | None:
@@ -51,7 +51,7 @@ def refusal_of(outcome: WalletOutcome) -> CustodyError | None:
     return REFUSALS[outcome.code]() if outcome.code is not None else None
 
 
-def _unlinked(outcome: WalletOutcome) -> RemediatedWallet:
+def _result(outcome: WalletOutcome) -> RemediatedWallet:
     refusal = refusal_of(outcome)
     if refusal is not None:
         raise refusal

@@ -53,10 +53,10 @@ async def all_of(pool: Pool, ref: AgentRef) -> list[PolicyRule]:
         )
     if not rows:
         raise AgentAbsent
-    return [_shown(row) for row in rows if row["id"] is not None]
+    return [_to_public(row) for row in rows if row["id"] is not None]
 
 
-def _shown(row: Any) -> PolicyRule:
+def _to_public(row: Any) -> PolicyRule:
     kind, by_agent = split_type(row["type"])
     try:
         rule = stored(row["id"], kind, row["enabled"], row["config"])

@@ -14,7 +14,7 @@ MAX_BYTES = 65_536
 
 async def create(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[Secret]:
     """Keep a secret under a name that no other living one has."""
-    message = CreateSecret(body.name, _bounded(body.value), body.description, _moment(body.expires_at))
+    message = CreateSecret(body.name, _check_length(body.value), body.description, _moment(body.expires_at))
     return await ports.workers.ask(message, caller)
 
 
@@ -22,10 +22,10 @@ async def replace(
     ports: Ports, caller: TenantCaller, secret: str, body: NewValueBody, *, rotate: bool
 ) -> Answered[RotatedSecret]:
     """Give a secret its next value; `rotate` is which of the two routes was called, for the audit trail."""
-    return await ports.workers.ask(RotateSecret(secret, _bounded(body.value), rotate), caller)
+    return await ports.workers.ask(RotateSecret(secret, _check_length(body.value), rotate), caller)
 
 
-def _bounded(value: str) -> str:
+def _check_length(value: str) -> str:
     # The shape counts characters; what is sealed and injected is bytes.
     if len(value.encode()) > MAX_BYTES:
         raise ValueTooLong(fields=["value"])

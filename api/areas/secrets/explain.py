@@ -18,7 +18,7 @@ async def explain(ports: Ports, caller: TenantCaller, body: ExplainBody) -> Expl
     target = _target(body.url)
     found = await store.candidates(ports.pool, AgentRef(caller.tenant, body.agent_id))
     # The patterns of all its routes are compiled for this one question.
-    return await asyncio.to_thread(_judged, found, target, body.method.upper())
+    return await asyncio.to_thread(_explain, found, target, body.method.upper())
 
 
 def _target(url: str) -> Target:
@@ -28,11 +28,11 @@ def _target(url: str) -> Target:
         raise MalformedTarget(f"url: {problem.message}", fields=["url"]) from None
 
 
-def _judged(found: Candidates, target: Target, method: str) -> Explanation:
+def _explain(found: Candidates, target: Target, method: str) -> Explanation:
     table = RouteTable(found.routes)
     matched = table.find(target, method)
     considered = [Considered(route.id, reason) for route, reason in table.explain(target, method)]
-    return Explanation(found.shown(matched) if matched else None, _verdict(found, matched), considered)
+    return Explanation(found.to_public(matched) if matched else None, _verdict(found, matched), considered)
 
 
 def _verdict(found: Candidates, matched: CredentialRoute | None) -> Verdict:

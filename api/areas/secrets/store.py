@@ -41,9 +41,9 @@ class Candidates(msgspec.Struct, frozen=True):
     routes: list[credentials.CredentialRoute]
     created_at: dict[str, datetime]
 
-    def shown(self, route: credentials.CredentialRoute) -> CredentialRoute:
+    def to_public(self, route: credentials.CredentialRoute) -> CredentialRoute:
         """One of the routes as callers see it."""
-        return _shown(route.id, route.secret_id, route.fields, self.created_at[route.id])
+        return _to_public(route.id, route.secret_id, route.fields, self.created_at[route.id])
 
 
 async def get(pool: Pool, tenant: str, secret: str) -> Secret:
@@ -76,7 +76,9 @@ async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed[CredentialRou
         to_count = bound(page.offset, page.limit)
         counted = to_count.query("FROM credential_routes WHERE tenant_id = $1")
         total = to_count.total(await connection.fetchval(counted, tenant))
-    shown = [_shown(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"]) for row in rows]
+    shown = [
+        _to_public(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"]) for row in rows
+    ]
     return listed(shown, total)
 
 
@@ -90,7 +92,7 @@ async def route(pool: Pool, tenant: str, route_id: str) -> CredentialRoute:
         )
     if row is None:
         raise CredentialRouteAbsent
-    return _shown(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"])
+    return _to_public(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"])
 
 
 async def candidates(pool: Pool, ref: AgentRef) -> Candidates:
@@ -136,7 +138,7 @@ def _candidate(row: Any) -> credentials.CredentialRoute:
     )
 
 
-def _shown(route: str, secret: str, fields: credentials.RouteFields, created_at: datetime) -> CredentialRoute:
+def _to_public(route: str, secret: str, fields: credentials.RouteFields, created_at: datetime) -> CredentialRoute:
     return CredentialRoute(
         id=route,
         secret_id=secret,

@@ -84,15 +84,15 @@ async def discover(fetcher: Fetcher, tenant: str, issuer: str) -> Document | Und
         return Undiscovered("malformed")
 
 
-def completed(body: OidcProviderBody, found: Document | Undiscovered, place: str, public_url: str) -> OidcProvider:
+def complete(body: OidcProviderBody, found: Document | Undiscovered, place: str, public_url: str) -> OidcProvider:
     """The provider with every field. ProviderProblem for a field that does not agree with the document,
     OidcDiscoveryFailed where something is left out and there is none."""
     if isinstance(found, Undiscovered):
-        addresses = _given(body, found, place)
+        addresses = _from_body(body, found, place)
         authentication: ClientAuthentication = body.client_authentication or "basic"
         promised = bool(body.iss_in_response)
     else:
-        addresses = _agreed(body, found, public_url)
+        addresses = _agree(body, found, public_url)
         authentication = _authentication(body, found)
         promised = found.authorization_response_iss_parameter_supported
         if body.iss_in_response not in (None, promised):
@@ -113,7 +113,7 @@ def completed(body: OidcProviderBody, found: Document | Undiscovered, place: str
     )
 
 
-def _given(body: OidcProviderBody, found: Undiscovered, place: str) -> dict[str, str]:
+def _from_body(body: OidcProviderBody, found: Undiscovered, place: str) -> dict[str, str]:
     given = {field: getattr(body, field) for field, _, _ in _ADDRESSES}
     missing = [f"{place}.{name}" for field, name, _ in _ADDRESSES if given[field] is None]
     if missing:
@@ -124,10 +124,10 @@ def _given(body: OidcProviderBody, found: Undiscovered, place: str) -> dict[str,
     return given
 
 
-def _agreed(body: OidcProviderBody, found: Document, public_url: str) -> dict[str, str]:
+def _agree(body: OidcProviderBody, found: Document, public_url: str) -> dict[str, str]:
     if found.issuer != body.issuer:
         raise ProviderProblem(
-            "issuer", f"The issuer's own document names {_shown(found.issuer)}; write it exactly so if it is yours."
+            "issuer", f"The issuer's own document names {_printable(found.issuer)}; write it exactly so if it is yours."
         )
     addresses = {}
     for field, name, theirs in _ADDRESSES:
@@ -136,7 +136,7 @@ def _agreed(body: OidcProviderBody, found: Document, public_url: str) -> dict[st
             raise ProviderProblem(name, f"The issuer's document has no {theirs}; give the address yourself.")
         if said is not None and given is not None and given != said:
             raise ProviderProblem(
-                name, f"The issuer's document says {_shown(said)}; leave the field out, or write that."
+                name, f"The issuer's document says {_printable(said)}; leave the field out, or write that."
             )
         if said is not None:
             check_address(name, said, public_url)
@@ -160,5 +160,5 @@ def _authentication(body: OidcProviderBody, found: Document) -> ClientAuthentica
     return offered[0] if offered else "basic"
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     return _UNPRINTABLE.sub("?", text[:_SHOWN])

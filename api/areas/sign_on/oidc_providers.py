@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from api.areas.sign_on import client_secrets
-from api.areas.sign_on.discovery import completed, discover
+from api.areas.sign_on.discovery import complete, discover
 from api.areas.sign_on.oidc_types import OidcProviderBody, OidcProviders, OidcProvidersBody, ShownOidcProvider
 from custody.identity.oidc_provider import (
     OidcProvider,
@@ -24,9 +24,9 @@ from custody.sign_on import provider_store
 from custody.sign_on.provider_store import StoredProvider
 
 
-async def shown(ports: Ports, tenant: str) -> OidcProviders:
+async def read(ports: Ports, tenant: str) -> OidcProviders:
     """The providers, without any secret."""
-    return _shown(ports, tenant, await provider_store.providers(ports.pool, tenant))
+    return _to_public(ports, tenant, await provider_store.providers(ports.pool, tenant))
 
 
 async def put(ports: Ports, caller: SessionCaller, body: OidcProvidersBody) -> Answered[OidcProviders]:
@@ -36,12 +36,12 @@ async def put(ports: Ports, caller: SessionCaller, body: OidcProvidersBody) -> A
     for provider in body.providers:
         if provider.client_secret_env is not None:
             await client_secrets.check(ports, tenant, provider.client_secret_env)
-    providers = check_all(await _completed(ports, tenant, body.providers), tenant, public_url)
+    providers = check_all(await _complete(ports, tenant, body.providers), tenant, public_url)
     answered = await ports.workers.ask(
         PutOidcProviders([msgspec.to_builtins(provider) for provider in providers]), caller
     )
     stored = [provider_store.of_state(state) for state in answered.answer.providers]
-    return Answered(_shown(ports, tenant, stored), answered.replayed)
+    return Answered(_to_public(ports, tenant, stored), answered.replayed)
 
 
 def _check_before(providers: Sequence[OidcProviderBody], public_url: str) -> None:
@@ -57,20 +57,20 @@ def _check_before(providers: Sequence[OidcProviderBody], public_url: str) -> Non
         seen.add(provider.id)
 
 
-async def _completed(ports: Ports, tenant: str, providers: Sequence[OidcProviderBody]) -> list[OidcProvider]:
+async def _complete(ports: Ports, tenant: str, providers: Sequence[OidcProviderBody]) -> list[OidcProvider]:
     issuers = list({provider.issuer for provider in providers})
     asked = await asyncio.gather(*(discover(ports.fetcher, tenant, issuer) for issuer in issuers))
     found = dict(zip(issuers, asked, strict=True))
     done = []
     for index, provider in enumerate(providers):
         try:
-            done.append(completed(provider, found[provider.issuer], f"providers[{index}]", ports.deployment.public_url))
+            done.append(complete(provider, found[provider.issuer], f"providers[{index}]", ports.deployment.public_url))
         except ProviderProblem as problem:
             raise problem.of(index) from None
     return done
 
 
-def _shown(ports: Ports, tenant: str, stored: Sequence[StoredProvider]) -> OidcProviders:
+def _to_public(ports: Ports, tenant: str, stored: Sequence[StoredProvider]) -> OidcProviders:
     public_url = ports.deployment.public_url
     return OidcProviders(
         providers=[_one(ports, tenant, one) for one in stored],

@@ -4,7 +4,7 @@ import msgspec
 
 from api.areas.sign_on.saml_metadata import service_provider
 from api.areas.sign_on.saml_types import AcsForm, IdpCertificate, SamlSso, ServiceProvider
-from api.areas.sign_on.sign_in import COOKIE_SECONDS, browser_of, check_challenge_method, ended
+from api.areas.sign_on.sign_in import COOKIE_SECONDS, browser_of, check_challenge_method, end_flow
 from api.areas.sign_on.types import SamlCookies, SignOnQuery
 from custody.identity.saml_certificates import IdpCertificateInvalid, read_certificates
 from custody.identity.saml_config import SamlConfig
@@ -45,7 +45,7 @@ async def came_back(ports: Ports, origin: Origin, tenant: str, cookies: SamlCook
     message = FinishSaml(
         tenant=tenant, relay_state=form.relay_state, browser=cookies.flow[:512], response=form.saml_response
     )
-    return ended(await ports.workers.tell(message, origin))
+    return end_flow(await ports.workers.tell(message, origin))
 
 
 async def metadata(ports: Ports, tenant: str) -> Document:
@@ -55,7 +55,7 @@ async def metadata(ports: Ports, tenant: str) -> Document:
     return Document(text, METADATA, name="custody-metadata.xml")
 
 
-async def shown(ports: Ports, tenant: str) -> SamlSso:
+async def read(ports: Ports, tenant: str) -> SamlSso:
     """The configuration, what to copy into the identity provider, and the last try."""
     stored = await store.saml(ports.pool, tenant)
     config = msgspec.json.decode(stored.document, type=SamlConfig) if stored else None

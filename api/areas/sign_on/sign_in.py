@@ -64,7 +64,7 @@ class _Way(msgspec.Struct, frozen=True):
 
 async def begin_oauth(ports: Ports, origin: Origin, provider: str, cookies: FlowCookies, query: OAuthQuery) -> Redirect:
     """Send the browser to Google, Discord or X."""
-    name = _offered(ports, provider)
+    name = _provider(ports, provider)
     client = query.client_id or query.camel_client_id or None
     tenant = query.tenant_id
     if client is not None and tenant is None and "/" in client:
@@ -73,7 +73,7 @@ async def begin_oauth(ports: Ports, origin: Origin, provider: str, cookies: Flow
     # A tenant's id, a slash and a client's.
     if client is not None and not (len(client) <= 129 and _is_tenant(tenant)):
         raise UnknownAppClient
-    return await _begun(ports, origin, _Way("oauth", name, tenant), cookies, query, client)
+    return await _begin(ports, origin, _Way("oauth", name, tenant), cookies, query, client)
 
 
 async def begin_oidc(ports: Ports, origin: Origin, provider: str, cookies: FlowCookies, query: OidcQuery) -> Redirect:
@@ -84,14 +84,14 @@ async def begin_oidc(ports: Ports, origin: Origin, provider: str, cookies: FlowC
     tenant = named or query.tenant_id
     if tenant is None:
         raise TenantRequired
-    return await _begun(ports, origin, _Way("oidc", name, tenant), cookies, query)
+    return await _begin(ports, origin, _Way("oidc", name, tenant), cookies, query)
 
 
 async def oauth_came_back(
     ports: Ports, origin: Origin, provider: str, cookies: FlowCookies, query: CallbackQuery
 ) -> Redirect | Page:
     """Send the browser on to the client, with a code or an error."""
-    return await _came_back(ports, origin, _Way("oauth", _offered(ports, provider)), cookies, query)
+    return await _came_back(ports, origin, _Way("oauth", _provider(ports, provider)), cookies, query)
 
 
 async def oidc_came_back(
@@ -109,7 +109,7 @@ async def exchange(ports: Ports, origin: Origin, body: ExchangeBody) -> SignedIn
     message = ExchangeCode(
         code=body.code, code_verifier=body.code_verifier, redirect_uri=body.redirect_uri, tenant=body.tenant_id
     )
-    return await _exchanged(ports, origin, message)
+    return await _exchange(ports, origin, message)
 
 
 async def exchange_of(ports: Ports, origin: Origin, provider: str, body: ProviderCodeBody) -> SignedIn:
@@ -119,9 +119,9 @@ async def exchange_of(ports: Ports, origin: Origin, provider: str, body: Provide
         code_verifier=body.code_verifier,
         redirect_uri=body.redirect_uri,
         tenant=body.tenant_id,
-        provider=_offered(ports, provider),
+        provider=_provider(ports, provider),
     )
-    return await _exchanged(ports, origin, message)
+    return await _exchange(ports, origin, message)
 
 
 def browser_of(flow: str) -> str:
@@ -135,7 +135,7 @@ def check_challenge_method(method: str) -> None:
         raise BadCodeChallenge
 
 
-async def _begun(
+async def _begin(
     ports: Ports, origin: Origin, way: _Way, cookies: FlowCookies, query: SignOnQuery, client: str | None = None
 ) -> Redirect:
     if not query.test:
@@ -173,13 +173,13 @@ async def _came_back(
     )
     opened = await ports.workers.tell(message, origin)
     if not isinstance(opened, Opened):
-        return ended(opened)
+        return end_flow(opened)
     told = await token_endpoint.ask(ports, way.kind, way.provider, way.tenant, opened, query.code)
     finish = FinishOAuth(state=query.state, id_token=told.id_token, profile=told.profile, problem=told.problem)
-    return ended(await _finished(ports, origin, finish))
+    return end_flow(await _finish(ports, origin, finish))
 
 
-async def _finished(ports: Ports, origin: Origin, finish: FinishOAuth) -> SentBack | Tried:
+async def _finish(ports: Ports, origin: Origin, finish: FinishOAuth) -> SentBack | Tried:
     """Judged, when the keys are there that the token names."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + KEYS_SECONDS
@@ -204,19 +204,19 @@ def _new_way_in(tenant: str) -> Letter:
     return Letter("A new way to sign in", text)
 
 
-def ended(outcome: SentBack | Tried) -> Redirect | Page:
+def end_flow(outcome: SentBack | Tried) -> Redirect | Page:
     """Back to the client, or the report of an administrator's try."""
     return Redirect(outcome.location) if isinstance(outcome, SentBack) else report.page(outcome)
 
 
-async def _exchanged(ports: Ports, origin: Origin, message: ExchangeCode) -> SignedIn:
+async def _exchange(ports: Ports, origin: Origin, message: ExchangeCode) -> SignedIn:
     done = await ports.workers.tell(message, origin)
     if done.tell is not None and ports.mail is not None:
         ports.mail.send(done.tell, _new_way_in(done.session.tenant.id))
     return done.session
 
 
-def _offered(ports: Ports, provider: str) -> OAuthName:
+def _provider(ports: Ports, provider: str) -> OAuthName:
     """The provider, if the deployment has a client and its secret there."""
     for name in get_args(OAuthName):
         if name == provider and name in ports.oauth_secrets:

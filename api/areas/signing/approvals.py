@@ -7,7 +7,7 @@ import msgspec
 from api.areas.agents import store as agents
 from api.areas.signing.prepare import Preparation, prepare
 from api.areas.signing.request import send_if_asked
-from api.areas.signing.types import PolicyRateLimited, refused
+from api.areas.signing.types import PolicyRateLimited, refusal
 from api.areas.transactions.redaction import sees_signatures
 from custody.approvals import store
 from custody.approvals.types import (
@@ -103,7 +103,7 @@ async def _prepare(ports: Ports, asked_for: store.Asked) -> Preparation:
 
 
 def _as_refusal(outcome: Refused) -> Declined[ApprovalRefused] | Throttled[PolicyRateLimited]:
-    answer = refused(outcome)
+    answer = refusal(outcome)
     if isinstance(answer, Throttled):
         return answer
     code: Literal["policy_refused", "quorum_needed"] = "quorum_needed" if outcome.lacks_votes else "policy_refused"

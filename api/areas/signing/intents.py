@@ -142,7 +142,7 @@ async def _carry_out(ports: Ports, caller: SessionCaller, intent: Intent) -> Ans
     if intent.intent_type == "rpc":
         # Before the signer begins with it: an intent that was begun ends.
         (await ports.node_shares.of(ports.pool, caller.tenant)).spend_look(1)
-    preparation = await _prepared(ports, caller.tenant, intent)
+    preparation = await _prepare(ports, caller.tenant, intent)
     with stages.timed("signer"):
         answered = await ports.workers.ask(ExecuteIntent(intent.id, preparation.prepared), caller)
     match answered.answer:
@@ -166,7 +166,7 @@ def _stays(stays: IntentStays) -> Executed:
     return Declined(VotesMissing(stays.id, stays.results), stays.reason)
 
 
-async def _prepared(ports: Ports, tenant: str, intent: Intent) -> Preparation:
+async def _prepare(ports: Ports, tenant: str, intent: Intent) -> Preparation:
     """Ask a node about what is about to be signed; nothing for what is not."""
     if intent.status != "authorized" or intent.intent_type not in payloads.SIGNING:
         return Preparation()

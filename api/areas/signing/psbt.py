@@ -40,10 +40,10 @@ async def sign(ports: Ports, caller: Asker, ref: AgentRef, body: PsbtOrder) -> A
     asked = ask_signer(ports, caller, ref, message, Preparation())
     answered = await run_to_completion(asked, "sign")
     outcome = answered.answer
-    return Answered(_released(outcome) if isinstance(outcome, Signed) else outcome, answered.replayed)
+    return Answered(_release(outcome) if isinstance(outcome, Signed) else outcome, answered.replayed)
 
 
-def _released(signed: Signed) -> PsbtSigned:
+def _release(signed: Signed) -> PsbtSigned:
     released, raw = signed.psbt, signed.raw
     if released is None or raw is None:
         raise TypeError("the signer answered a PSBT without one")

@@ -5,7 +5,7 @@ Once the signer was asked, the caller hanging up changes nothing: the use case r
 
 from api.areas.agents import shown
 from api.areas.signing.prepare import Preparation, prepare
-from api.areas.signing.types import Decided, Undecided, queued, refused, released
+from api.areas.signing.types import Decided, Undecided, pending, refusal, released
 from custody.chains.orders import Asked, Question
 from custody.kit import ids, stages
 from custody.kit.answers import Answered
@@ -34,12 +34,12 @@ async def sign[T](
     ports: Ports, caller: Asker, ref: AgentRef, question: Question, shape: type[T]
 ) -> Answered[Decided[T]]:
     """Sign an order, and broadcast it if asked; what was signed is answered in the shape of its kind."""
-    preparation = await prepared(ports, ref, question.request)
+    preparation = await prepare_order(ports, ref, question.request)
     message = SignOrder(ref.agent, ids.new_uuid(), question, preparation.prepared)
     return decided(await run_to_completion(ask_signer(ports, caller, ref, message, preparation), "sign"), shape)
 
 
-async def prepared(ports: Ports, ref: AgentRef, order: Asked) -> Preparation:
+async def prepare_order(ports: Ports, ref: AgentRef, order: Asked) -> Preparation:
     """Ask a node about an order of this agent."""
 
     async def sender(family: str) -> str:
@@ -64,9 +64,9 @@ async def ask_signer(
             await send_if_asked(ports, ref, signed, replayed=answered.replayed)
             return Answered(signed, answered.replayed)
         case Queued() as outcome:
-            return Answered(queued(outcome), answered.replayed)
+            return Answered(pending(outcome), answered.replayed)
         case Refused() as outcome:
-            return Answered(refused(outcome), answered.replayed)
+            return Answered(refusal(outcome), answered.replayed)
         case NeedsPreparation():
             raise preparation.problem or UpstreamFailed
         case other:

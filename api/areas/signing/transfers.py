@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from api.areas.signing.prepare import Preparation
-from api.areas.signing.request import prepared, send_if_asked
+from api.areas.signing.request import prepare_order, send_if_asked
 from api.areas.transactions import action_store
 from api.areas.transactions.actions import Found, TransferAction
 from custody.chains.orders import TransferOrder, TransferQuestion
@@ -65,7 +65,7 @@ async def transfer(
     ports: Ports, caller: AgentCaller | SessionCaller, ref: AgentRef, body: TransferOrder
 ) -> Answered[Transferred]:
     """Judge and sign a transfer, and broadcast it if asked; once under its reference, however often it is sent."""
-    preparation = await prepared(ports, ref, body)
+    preparation = await prepare_order(ports, ref, body)
     message = SignOrder(ref.agent, ids.new_uuid(), TransferQuestion(body), preparation.prepared)
     return await run_to_completion(_ask(ports, caller, ref, message, preparation), "transfer")
 

@@ -67,12 +67,12 @@ def released[T](signed: Signed, shape: type[T]) -> T:
     return msgspec.convert(told, shape, from_attributes=True)
 
 
-def queued(outcome: Queued) -> Deferred[Pending]:
+def pending(outcome: Queued) -> Deferred[Pending]:
     """The answer for an order that waits for a person."""
     return Deferred(Pending(outcome.tx_id, outcome.approval_id, outcome.results), outcome.reason)
 
 
-def refused(outcome: Refused) -> Declined[PolicyRefused] | Throttled[PolicyRateLimited]:
+def refusal(outcome: Refused) -> Declined[PolicyRefused] | Throttled[PolicyRateLimited]:
     """The answer for an order that a hard rule refused."""
     if (room := outcome.room) is not None:
         data = PolicyRateLimited(outcome.tx_id, outcome.results)

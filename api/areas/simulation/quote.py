@@ -82,7 +82,7 @@ async def quote(ports: Ports, caller: SessionCaller, ref: AgentRef, body: Transf
             broadcast=body.broadcast,
             reference_id=body.reference_id,
         ),
-        fee=_priced(said.fee, chain, ports.prices) if said.fee else None,
+        fee=_price(said.fee, chain, ports.prices) if said.fee else None,
         decision=said.decision,
         results=said.results,
         effects=said.effects,
@@ -92,7 +92,7 @@ async def quote(ports: Ports, caller: SessionCaller, ref: AgentRef, body: Transf
     )
 
 
-def _priced(fee: Fee, chain: Chain, listed: prices.Prices) -> QuotedFee:
+def _price(fee: Fee, chain: Chain, listed: prices.Prices) -> QuotedFee:
     price = listed.find(WALLETS[chain.family].native_asset, chain.symbol)
     usd = prices.worth(price, int(fee.max), chain.decimals)
     return QuotedFee(fee.asset, fee.max, UNSET if usd is None else prices.text(usd))

@@ -72,7 +72,7 @@ class Ledger:
         """Sum up what one hour counts."""
         return self.spend.get(asset, _NONE)[hour]
 
-    def spent(self, asset: str, past: Past, at: datetime) -> Spend:
+    def sum_spend(self, asset: str, past: Past, at: datetime) -> Spend:
         """Sum up what counts in both windows, without the slot that this order takes over."""
         hour = hour_of(at)
         buckets = self.spend.get(asset)
@@ -131,7 +131,7 @@ class Replay:
         """Replay some events."""
         for event in events:
             if event.past.asked_at <= self._since:
-                happened(self._ledger, event)
+                count(self._ledger, event)
             elif event.kind == "asked":
                 self._ask(event.past, event.at)
             else:
@@ -163,7 +163,7 @@ class Replay:
         age = at - past.asked_at
         facts = Facts(
             now=at,
-            spend={asset: self._ledger.spent(asset, past, at) for asset in self._assets},
+            spend={asset: self._ledger.sum_spend(asset, past, at) for asset in self._assets},
             floor=self._ledger.floor(past),
             orders_last_hour=in_hour - (1 if approving and age < _SURELY_THIS_HOUR else 0),
             orders_last_day=in_day - (1 if approving and age < _SURELY_TODAY else 0),
@@ -185,7 +185,7 @@ def events_of(requests: Iterable[Past]) -> list[Event]:
     return sorted(found, key=lambda event: event.at)
 
 
-def happened(ledger: Ledger, event: Event) -> None:
+def count(ledger: Ledger, event: Event) -> None:
     """Count an event as it was really decided."""
     past = event.past
     if event.kind == "asked" and past.was != "refuse":
@@ -198,7 +198,7 @@ def beside(known: Ledger, events: Iterable[Event]) -> Ledger:
     """The spend there is, less what these events count in it: what else counted, from before or from elsewhere."""
     real = Ledger({})
     for event in events:
-        happened(real, event)
+        count(real, event)
     return Ledger(
         {
             asset: Counter(

@@ -1,7 +1,7 @@
 """The outcome of signing an order right now: a node and the signer are asked as for signing."""
 
 from api.areas.signing.prepare import Preparation
-from api.areas.signing.request import prepared
+from api.areas.signing.request import prepare_order
 from api.areas.simulation.types import Need, Simulated
 from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.orders import Question
@@ -14,16 +14,16 @@ from custody.protocol.signer.orders import Foreseen, Simulate
 
 async def simulate(ports: Ports, caller: TenantCaller | AgentCaller, ref: AgentRef, question: Question) -> Simulated:
     """The decision, and what it rests on; nothing is written. Fails where signing would fail without a decision."""
-    preparation = await prepared(ports, ref, question.request)
+    preparation = await prepare_order(ports, ref, question.request)
     said = (await ports.workers.ask(Simulate(ref.agent, question, preparation.prepared), caller)).answer
     if said.needs_node and not _missing(preparation):
         # The node expects it to fail, or may not be asked: signing would say the same, with the same reason.
         raise preparation.problem  # type: ignore[misc]
-    needed = _needed(said, preparation)
+    needed = _needs(said, preparation)
     return Simulated(said.decision, said.results, said.effects, said.fee, said.budgets, needed)
 
 
-def _needed(said: Foreseen, preparation: Preparation) -> list[Need]:
+def _needs(said: Foreseen, preparation: Preparation) -> list[Need]:
     """A refusal needs nothing: nothing helps."""
     if said.decision == "refuse":
         return []

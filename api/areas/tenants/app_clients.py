@@ -17,7 +17,7 @@ Stored = StoredAppClient | list[StoredAppClient]
 
 async def create(ports: Ports, caller: SessionCaller, body: AppClientsBody) -> Answered[Stored]:
     """Add app clients; all, or none if one of them is there already."""
-    if not body.named():
+    if not body.clients():
         raise OneOrSeveral(fields=["appClients"])
     return await _put(ports, caller, body, "create")
 
@@ -30,7 +30,7 @@ async def put(ports: Ports, caller: SessionCaller, body: AppClientsBody) -> Answ
 async def _put(
     ports: Ports, caller: SessionCaller, body: AppClientsBody, mode: Literal["create", "upsert", "replace_all"]
 ) -> Answered[Stored]:
-    clients = [check(client) for client in body.named()]
+    clients = [check(client) for client in body.clients()]
     message = PutAppClients([msgspec.to_builtins(client) for client in clients], mode)
     answered = await ports.workers.ask(message, caller)
     # The request says what is stored now; the answer adds only the times, so a long list fits into a frame.

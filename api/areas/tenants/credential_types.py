@@ -53,7 +53,7 @@ class AppClientsBody(AppClient, frozen=True, forbid_unknown_fields=True, rename=
         described("Several clients at once, instead of the other fields."),
     ] = UNSET
 
-    def named(self) -> tuple[AppClient, ...]:
+    def clients(self) -> tuple[AppClient, ...]:
         """The clients, whichever way they are sent."""
         if self.app_clients is UNSET:
             return (self._alone(),)

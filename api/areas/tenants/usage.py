@@ -47,9 +47,9 @@ async def usage(ports: Ports, tenant: str) -> Usage:
     row = await store.usage(ports.pool, tenant)
     used = {**row, "event_streams": ports.notifier.waiting(tenant)}
     tomorrow = dt.datetime.combine(row["day"] + dt.timedelta(days=1), dt.time(), dt.UTC)
-    return Usage(tenant, clock.iso(tomorrow), QuotaUsage(**shown(used, ports.quotas.of(tenant))))
+    return Usage(tenant, clock.iso(tomorrow), QuotaUsage(**quotas(used, ports.quotas.of(tenant))))
 
 
-def shown(used: dict[str, Any], allowed: Quotas) -> dict[str, Quota]:
+def quotas(used: dict[str, Any], allowed: Quotas) -> dict[str, Quota]:
     """Figures beside their limits, by the names of the quotas."""
     return {name: Quota(int(used[name]), getattr(allowed, name) or None) for name in Quotas.__struct_fields__}

@@ -36,10 +36,10 @@ async def find(pool: Pool, ref: AgentRef, action_id: str) -> Found:
     if _decode(row["wallet_action"]).type != "transfer":
         # A batch that was refused; what becomes of the others is told by their intents.
         raise ActionAbsent
-    return Found(_shown(row), row["status_detail"])
+    return Found(_to_public(row), row["status_detail"])
 
 
-def _shown(row: Any) -> TransferAction:
+def _to_public(row: Any) -> TransferAction:
     action, tx_id = _decode(row["wallet_action"]), str(row["id"])
     # As the signer saw it: it compares the wallet with its key, and the effects come from there.
     sender = next((one["from"] for one in msgspec.json.decode(row["effects"]) if one["from"]), None)

@@ -36,7 +36,7 @@ async def export(pool: Pool, share: TenantSemaphore, caller: TenantCaller, query
             piece = msgspec.structs.replace(query, limit=min(PIECE, most - rows))
             found = await store.search_tenant(pool, share, caller.tenant, piece)
             shown = shown_to(caller, TransactionPage(found.rows, 0, False, PIECE, found.before, None))
-            text = await asyncio.to_thread(_written, shown.transactions)
+            text = await asyncio.to_thread(_csv, shown.transactions)
             if rows and size + len(text) > MAX_BYTES:
                 # Read once more by the next file: its cursor is still the one in front of this piece.
                 break
@@ -49,7 +49,7 @@ async def export(pool: Pool, share: TenantSemaphore, caller: TenantCaller, query
     return Document("".join(texts), "text/csv", headers, file_name("transactions", "csv"))
 
 
-def _written(rows: Sequence[ListedTransaction]) -> str:
+def _csv(rows: Sequence[ListedTransaction]) -> str:
     return as_csv((), ([_cell(getattr(row, field.name)) for field in _FIELDS] for row in rows))
 
 

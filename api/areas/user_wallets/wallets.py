@@ -47,7 +47,7 @@ async def create(
     return Answered(Created(made.wallet) if made.made else made.wallet, answered.replayed)
 
 
-async def listed(ports: Ports, caller: SessionCaller) -> list[UserWallet]:
+async def list_all(ports: Ports, caller: SessionCaller) -> list[UserWallet]:
     """All wallets of the caller, by index."""
     return await store.wallets(ports.pool, _personal(caller).tenant, caller.user)
 

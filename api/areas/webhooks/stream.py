@@ -37,7 +37,7 @@ async def open_stream(ports: Ports, caller: TenantCaller, query: StreamQuery, he
 
     An event that is not kept any more is answered with a `reset`: what came between is not known here.
     """
-    listener = _admitted(ports, caller, await maker_of(ports.pool, caller.tenant))
+    listener = _admit(ports, caller, await maker_of(ports.pool, caller.tenant))
     newest = await store.newest_event(ports.pool, caller.tenant)
     place, reset = newest, False
     if headers.last_event_id:
@@ -47,7 +47,7 @@ async def open_stream(ports: Ports, caller: TenantCaller, query: StreamQuery, he
     return Streamed("text/event-stream", lambda still: reader.chunks(still, reset=reset))
 
 
-def _admitted(ports: Ports, caller: TenantCaller, maker: str | None) -> Listener:
+def _admit(ports: Ports, caller: TenantCaller, maker: str | None) -> Listener:
     """A place, counted to the tenant, to the person who made it, and to the one who listens."""
     people = [caller.user if isinstance(caller, SessionCaller) else None, maker]
     persons = frozenset(person for person in people if person is not None)
@@ -90,7 +90,7 @@ class _Reader:
                     await still()
                     self._checked = time.monotonic()
                 for row in rows:
-                    yield _shown(row)
+                    yield _frame(row)
                     self._place = row.number
                 if self._ports.notifier.closed:
                     return
@@ -110,7 +110,7 @@ class _Reader:
         return max(0.0, seconds if self._ports.notifier.connected else min(seconds, POLL_SECONDS))
 
 
-def _shown(published: Published) -> bytes:
+def _frame(published: Published) -> bytes:
     # A line break in JSON stands between its parts only, so it may as well be one between lines of data.
     data = b"\n".join(b"data: " + line for line in published.content.splitlines())
     return b"id: %d\nevent: %s\n%s\n\n" % (published.number, published.event.encode(), data)

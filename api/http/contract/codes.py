@@ -139,13 +139,13 @@ _INTERNAL = {500: {"internal": "Internal error; the operator can find the cause 
 def _by_status(problems: Iterable[type[CustodyError]]) -> dict[int, dict[str, str]]:
     found: dict[int, dict[str, str]] = {}
     for problem in problems:
-        status, code, message = _known(problem)  # type: ignore[arg-type]  # a class has a hash
+        status, code, message = _meaning(problem)  # type: ignore[arg-type]  # a class has a hash
         found.setdefault(status, {})[code] = message
     return {status: dict(sorted(codes.items())) for status, codes in found.items()}
 
 
 @functools.cache
-def _known(problem: type[CustodyError]) -> tuple[int, str, str]:
+def _meaning(problem: type[CustodyError]) -> tuple[int, str, str]:
     """The status, code and meaning of an error: most errors are those of nearly every route."""
     known = problem()
     return errors.status_of(known), known.code, known.message

@@ -21,13 +21,13 @@ _CHECK += "may come more than once. Answer 2xx within ten seconds."
 def webhooks(schemas: Schemas) -> dict[str, Any]:
     """Every event by its name."""
     found = {
-        payload.event: _webhook(schemas, payload.event, _said(payload), schemas.of(payload)) for payload in PAYLOADS
+        payload.event: _webhook(schemas, payload.event, _summary(payload), schemas.of(payload)) for payload in PAYLOADS
     }
     empty = {"type": "object", "description": "Empty.", "additionalProperties": False}
     return found | {TEST: _webhook(schemas, TEST, "An endpoint is tried on request.", empty)}
 
 
-def _said(payload: type) -> str:
+def _summary(payload: type) -> str:
     return inspect.cleandoc(payload.__doc__ or "").partition("\n")[0]
 
 
@@ -50,7 +50,7 @@ def _webhook(schemas: Schemas, event: str, text: str, data: dict[str, Any]) -> d
             ],
             "requestBody": {
                 "required": True,
-                "content": {"application/json": {"schema": schemas.named(f"{name}Event", body)}},
+                "content": {"application/json": {"schema": schemas.reference(f"{name}Event", body)}},
             },
             "responses": {
                 "2XX": {"description": "The event was received."},

@@ -85,7 +85,7 @@ class Schemas:
                 said = {"description": components[name]["description"]}
                 self.components[name] = said | {"oneOf": [{"$ref": REF.format(name=part.__name__)} for part in parts]}
                 continue
-            made = _named(struct, components[name], answers=name not in taken, respelled=struct in free)
+            made = _schema(struct, components[name], answers=name not in taken, respelled=struct in free)
             self.components[name] = _tidy(made)
         for name, union in UNIONS.items():
             if typing.get_args(union)[0].__name__ not in self.components:
@@ -106,7 +106,7 @@ class Schemas:
         properties: dict[str, Any] = _tidy(msgspec.json.schema(struct)["$defs"][struct.__name__]["properties"])
         return properties
 
-    def named(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    def reference(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         """A reference to a schema under a name, which no other schema may have."""
         if self.components.setdefault(name, schema) != schema:
             raise TypeError(f"two schemas would be called {name}")
@@ -148,7 +148,7 @@ def _tag_field(union: Any) -> str:
     return str(typing.get_args(union)[0].__struct_config__.tag_field)
 
 
-def _named(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: bool, respelled: bool) -> dict[str, Any]:
+def _schema(struct: type[msgspec.Struct], schema: dict[str, Any], *, answers: bool, respelled: bool) -> dict[str, Any]:
     """The schema of a struct. In an answer every field is required that is always there, and none has a default.
 
     `respelled`: its route takes each field in camelCase too.

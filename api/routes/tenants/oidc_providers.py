@@ -20,7 +20,7 @@ routes = Routes("/tenants/<tenant_id>/oidc-providers", tag="Sign-on")
 @routes.get("", who=admin)
 async def get_oidc_providers(ports: Ports, caller: SessionCaller, tenant_id: str) -> OidcProviders:
     """Get the OIDC providers, what to copy to each, and the state of its keys; never a secret."""
-    return await oidc_providers.shown(ports, caller.tenant)
+    return await oidc_providers.read(ports, caller.tenant)
 
 
 @routes.put(

@@ -21,7 +21,7 @@ routes = Routes("/tenants/<tenant_id>/saml-sso", tag="Sign-on")
 @routes.get("", who=admin)
 async def get_saml_sso(ports: Ports, caller: SessionCaller, tenant_id: str) -> SamlSso:
     """Get the SAML configuration, what to copy into the identity provider, and the last try."""
-    return await saml.shown(ports, caller.tenant)
+    return await saml.read(ports, caller.tenant)
 
 
 @routes.put(

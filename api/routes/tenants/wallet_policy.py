@@ -58,10 +58,10 @@ async def remediate_wallets(
     ports: Ports, caller: SessionCaller, own_tenant_id: str, body: RemediationsBody
 ) -> Answered[Remediations]:
     """Unlink up to 50 wallets of members, each by itself: one that is refused holds up no other."""
-    return (await wallet_policy.remediate_all(ports, caller, body.wallets)).to(_shown)
+    return (await wallet_policy.remediate_all(ports, caller, body.wallets)).to(_to_public)
 
 
-def _shown(answer: WalletOutcomes) -> Remediations:
+def _to_public(answer: WalletOutcomes) -> Remediations:
     results = [_result(outcome) for outcome in answer.outcomes]
     succeeded = sum(result.ok for result in results)
     return Remediations(answer.tenant, succeeded, len(results) - succeeded, results)

@@ -238,7 +238,7 @@ def at(node: BadNode, family: str) -> Chain:
 async def test_a_malformed_balance_counts_as_none(lying: BadNode, rpc: Rpc, answer: object) -> None:
     lying.results = {"eth_call": answer}
 
-    [found] = await erc20.held(rpc, at(lying, "evm"), ADDRESS, [ADDRESS])
+    [found] = await erc20.balances(rpc, at(lying, "evm"), ADDRESS, [ADDRESS])
 
     assert found == Held(ADDRESS, note="No token at this address reports a balance.")
 
@@ -257,7 +257,7 @@ async def test_accounts_of_others_and_absurd_amounts_are_not_counted(lying: BadN
     ]
     lying.results = {"getTokenAccountsByOwner": {"value": entries}}
 
-    assert await spl.held(rpc, at(lying, "solana"), "me", ["mint"]) == [Held("mint", amount=11, decimals=2)]
+    assert await spl.balances(rpc, at(lying, "solana"), "me", ["mint"]) == [Held("mint", amount=11, decimals=2)]
 
 
 def listed(folder: Path, text: str) -> prices.Prices:

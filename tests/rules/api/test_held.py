@@ -14,7 +14,7 @@ async def entered(held: Held, name: str, route: str, count: int, *, reads: bool 
 
     async def request() -> None:
         nonlocal inside
-        async with held.turn(name, held.expected(name, route), reads=reads):
+        async with held.turn(name, held.expect(name, route), reads=reads):
             inside += 1
             await end.wait()
 
@@ -32,7 +32,7 @@ async def entered(held: Held, name: str, route: str, count: int, *, reads: bool 
 
 async def test_reads_that_answered_at_length_take_turns() -> None:
     held = Held()
-    held.answered("tenant", "/intents", LONG)
+    held.remember("tenant", "/intents", LONG)
 
     assert await entered(held, "tenant", "/intents", 9) == MAX_LONG_AT_ONCE
 
@@ -125,8 +125,8 @@ async def wait(answered: asyncio.Event) -> None:
 
 async def test_other_reads_and_other_tenants_wait_for_nobody() -> None:
     held = Held()
-    held.answered("tenant", "/intents", LONG)
-    held.answered("tenant", "/agents", FREE_BYTES)
+    held.remember("tenant", "/intents", LONG)
+    held.remember("tenant", "/agents", FREE_BYTES)
 
     assert await entered(held, "tenant", "/agents", 9) == 9
     assert await entered(held, "other", "/intents", 9) == 9
@@ -162,28 +162,28 @@ async def _taken(held: Held) -> None:
 
 def test_a_short_answer_does_not_make_a_long_read_forgotten() -> None:
     held = Held()
-    held.answered("tenant", "/intents", LONG)
-    held.answered("tenant", "/intents", 1)
+    held.remember("tenant", "/intents", LONG)
+    held.remember("tenant", "/intents", 1)
 
-    assert held.expected("tenant", "/intents") == LONG
+    assert held.expect("tenant", "/intents") == LONG
 
 
 def test_the_longest_known_is_forgotten_first() -> None:
     held = Held()
     for number in range(MAX_KNOWN + 1):
-        held.answered(f"tenant-{number}", "/intents", LONG)
+        held.remember(f"tenant-{number}", "/intents", LONG)
 
-    assert held.expected("tenant-0", "/intents") == 0
-    assert held.expected("tenant-1", "/intents") == LONG
+    assert held.expect("tenant-0", "/intents") == 0
+    assert held.expect("tenant-1", "/intents") == LONG
 
 
 async def test_the_first_reads_of_a_list_wait_as_long_ones_do_until_it_is_known_to_be_short() -> None:
     held = Held()
-    assert held.expected("tenant", "/intents", listed=True) > FREE_BYTES
-    assert held.expected("tenant", "/intents/{id}") == 0
+    assert held.expect("tenant", "/intents", listed=True) > FREE_BYTES
+    assert held.expect("tenant", "/intents/{id}") == 0
 
-    held.answered("tenant", "/intents", 1, listed=True)
-    held.answered("tenant", "/intents/{id}", 1)
+    held.remember("tenant", "/intents", 1, listed=True)
+    held.remember("tenant", "/intents/{id}", 1)
 
-    assert held.expected("tenant", "/intents", listed=True) == 1
-    assert held.expected("other", "/intents", listed=True) > FREE_BYTES
+    assert held.expect("tenant", "/intents", listed=True) == 1
+    assert held.expect("other", "/intents", listed=True) > FREE_BYTES

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from api.areas.checklist import checks
-from api.areas.checklist.run import told
+from api.areas.checklist.run import sum_up
 from api.areas.checklist.types import DomainFact, Facts, Judging
 from custody.identity.app_clients import AppClient
 from custody.identity.mfa import MfaPolicy
@@ -118,28 +118,28 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
 def test_an_item_says_what_the_facts_come_to(item: str, changed: dict[str, Any], status: str) -> None:
     facts = msgspec.structs.replace(GOOD, **changed)
 
-    found = {one.id: one for one in told("t", facts).items}[item]
+    found = {one.id: one for one in sum_up("t", facts).items}[item]
 
     assert found.status == status
     assert bool(found.remediation) is (status != "pass")
 
 
 def test_a_tenant_in_which_all_is_well_passes_everything() -> None:
-    found = told("t", GOOD)
+    found = sum_up("t", GOOD)
 
     assert {one.id: one.status for one in found.items} == {one.id: "pass" for one in found.items}
     assert (found.summary.passed, found.summary.warning, found.summary.fail) == (len(checks.CHECKS), 0, 0)
 
 
 def test_each_item_has_a_name_of_its_own_and_can_go_wrong() -> None:
-    ids = [one.id for one in told("t", GOOD).items]
+    ids = [one.id for one in sum_up("t", GOOD).items]
 
     assert len(set(ids)) == len(ids)
     assert {item for item, _, status in CASES if status != "pass"} == set(ids)
 
 
 def test_the_summary_counts_the_items() -> None:
-    found = told("t", msgspec.structs.replace(GOOD, admins_without_factor=2, deployment=Deployment()))
+    found = sum_up("t", msgspec.structs.replace(GOOD, admins_without_factor=2, deployment=Deployment()))
 
     assert msgspec.to_builtins(found)["summary"] == {
         status: sum(one.status == status for one in found.items) for status in ("pass", "warning", "fail")
