@@ -14,7 +14,7 @@ from tests.fixtures.server import Service
 
 @pytest.fixture(scope="session")
 def checkpoint_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the signer appends what it signed."""
+    """The file to which the signer appends what it signed."""
     return tmp_path_factory.mktemp("outside") / "checkpoints"
 
 

@@ -25,7 +25,7 @@ _AT = "tenant_id = $1 AND seq = (SELECT seq FROM audit_leaves WHERE tenant_id = 
 
 
 class Mutation(msgspec.Struct, frozen=True):
-    """What is done, in words, and the statements that do it."""
+    """A mutation: its description in words, and the statements that make it."""
 
     kind: str
     said: str
@@ -112,7 +112,7 @@ KINDS: tuple[Callable[[random.Random, int], Mutation], ...] = (change, delete, i
 
 
 async def found(log: Log, copy: Copy, mutation: Mutation) -> str | None:
-    """What `verify` says of the export of the changed log, or None where it says nothing; the log is put back."""
+    """Return the finding of `verify` in the export of the changed log, or None; the log is put back."""
     await behind_its_back(log, *mutation.statements)
     try:
         answer = log.owner.get("/audit/export")

@@ -48,7 +48,7 @@ class Log:
             assert self.agent.sign().status_code == 200
 
     def seal(self) -> dict[str, Any]:
-        """What the scheduler asks for every second."""
+        """Seal as the scheduler asks for it every second."""
         return seal(self.service)
 
     @property
@@ -110,7 +110,7 @@ async def as_before_there_were_bounds(database: Database, tenant: Tenant, *state
 
 
 class Copy:
-    """What the database holds of one log, to be put back later."""
+    """A copy of the database's rows of one log, to be put back later."""
 
     def __init__(self, rows: dict[str, list[asyncpg.Record]]) -> None:
         self._rows = rows

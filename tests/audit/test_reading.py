@@ -73,7 +73,7 @@ async def test_a_tenant_has_one_turn_and_the_next_tenant_is_not_behind_its_queue
 
 
 async def search(pool: db.Pool, share: TenantSemaphore, statement: str) -> object:
-    """What a statement of a search gives."""
+    """Run a statement of a search and return what it gives."""
     async with reading(pool, share, "tenant") as connection:
         return await connection.fetchval(statement)
 

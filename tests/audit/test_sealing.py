@@ -187,7 +187,7 @@ async def test_a_log_line_of_another_tenant_cannot_be_written(log: Log, name: st
 
 
 async def waiting(log: Log) -> int:
-    """How many of its rows have no place yet."""
+    """Count the log's rows that have no place yet."""
     async with owner_of(log.service.database) as owner:
         return await owner.fetchval("SELECT count(*) FROM audit_unsealed WHERE tenant_id = $1", log.tenant.id)
 

@@ -1,4 +1,4 @@
-"""What cannot be compared is refused before anything is deployed."""
+"""Comparisons that are impossible are refused before anything is deployed."""
 
 import subprocess
 import sys

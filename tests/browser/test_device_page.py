@@ -93,14 +93,14 @@ def sign_in_by_email(page: Page, address: str, mailbox: Mailbox) -> None:
 
 
 def reviewed(page: Page) -> dict[str, str]:
-    """What the page says that the device asks for."""
+    """Read from the page what the device asks for."""
     heading(page, "Let this device in?")
     terms, values = page.locator("dt").all_inner_texts(), page.locator("dd").all_inner_texts()
     return dict(zip(terms, values, strict=True))
 
 
 def sessions_of(person: Person) -> list[str]:
-    """How somebody is signed in, everywhere."""
+    """List the sign-in methods of a person's sessions."""
     return sorted(session["provider"] for session in person.ok("GET", "/auth/sessions"))
 
 

@@ -47,7 +47,7 @@ def site() -> Iterator[str]:
 
 
 def call(page: Page, service: Service, method: str, path: str, body: Any = None, **headers: str) -> dict[str, Any]:
-    """What the page's own script reads of an answer."""
+    """Call the API from the page's own script, and return what it reads of the answer."""
     sent = headers | ({"Content-Type": "application/json"} if body is not None else {})
     found: dict[str, Any] = page.evaluate(CALL, [f"{service.url}{path}", method, sent, body])
     return found

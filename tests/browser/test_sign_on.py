@@ -167,7 +167,7 @@ class _Idp(BaseHTTPRequestHandler):
 
 @contextmanager
 def saml_page(tenant: SamlTenant) -> Iterator[str]:
-    """Where it is, by a name of the service's own site: over plain HTTP no browser sends the cookie from another."""
+    """Serve the page by a name of the service's own site: over plain HTTP no browser sends the cookie from another."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Idp", (_Idp,), {"tenant": tenant}))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -20,7 +20,7 @@ TRANSFER_ONE = "0xa9059cbb" + THEM[2:].zfill(64) + "1".zfill(64)
 
 
 async def transaction_count(rpc, chain, address, block="latest"):
-    """How many transactions of an address a node counts at a block."""
+    """Ask a node how many transactions of an address it counts at a block."""
     at = hex(block) if isinstance(block, int) else block
     return int(await rpc.call(chain.rpc_urls, "eth_getTransactionCount", [address, at]), 16)
 

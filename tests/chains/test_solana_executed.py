@@ -1,4 +1,4 @@
-"""What Solana's own programs do with a message is what its effects say: executed, with balances read around it."""
+"""Messages do under Solana's own programs what their effects say: executed, with balances read around it."""
 
 import pytest
 from solders.account import Account
@@ -81,7 +81,7 @@ class Ledger:
         self._land(VersionedTransaction(content, [OWN_KEY]))
 
     def signed(self, *instructions, to=US, value=0, payer=US, build=message):
-        """What the service signs of a message, executed: its effects, and how many lamports left us."""
+        """Execute what the service signs of a message; return its effects, and how many lamports left us."""
         content = build(*instructions, payer=payer, blockhash=str(self.svm.latest_blockhash()))
         parsed = parse(encoded(content))
         subject = subject_of(parsed, str(US), 102, "solana:x", str(to))
@@ -95,11 +95,11 @@ class Ledger:
         return subject.effects, before - self.lamports(US)
 
     def lamports(self, key):
-        """What an account has."""
+        """Return the lamports of an account."""
         return self.svm.get_balance(key) or 0
 
     def tokens(self, key):
-        """How many tokens are in an account."""
+        """Return the number of tokens in an account."""
         return self.account(key).amount
 
     def account(self, key):

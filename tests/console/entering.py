@@ -38,7 +38,7 @@ async def code_on(console: Driven) -> str:
 
 
 def decide(person: Person, code: str, action: str = "approve") -> None:
-    """What a person does on the page."""
+    """Decide on the page, as a person does."""
     person.ok("POST", "/auth/device/verify", {"user_code": code, "action": action})
 
 

@@ -42,7 +42,7 @@ def state(tenant: Tenant, approval: str) -> str:
 
 
 def question(console: Driven) -> str:
-    """What is seen inside the question, between its frames."""
+    """Return the text inside the question, between its frames."""
     return console.flat[console.flat.index("Approve th") :] if "Approve th" in console.flat else ""
 
 

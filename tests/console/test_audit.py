@@ -160,7 +160,7 @@ async def test_further_pages_come_as_one_scrolls(
 
 
 def picture_of(line: str) -> dict[str, str]:
-    """What a line of this screen asks the API for, on the last day of January."""
+    """Return the request that a line of this screen makes to the API, on the last day of January."""
     now = datetime(2026, 1, 31, 12, tzinfo=UTC)
     fields = {
         "action": filters.beginning("action", "actionPrefix"),

@@ -120,7 +120,7 @@ def test_an_installation_without_it_says_so(tmp_path: Path) -> None:
 
 
 def _packages() -> str:
-    """Where libraries lie; their `.pth` files, one of which leads to us, are not read without `site`."""
+    """Find the folder of libraries; their `.pth` files, one of which leads to us, are not read without `site`."""
     return str(Path(pytest.__file__).parents[1])
 
 

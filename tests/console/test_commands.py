@@ -29,12 +29,12 @@ async def opened(console: Driven, query: str = "") -> None:
 
 
 def offered(console: Driven) -> list[str]:
-    """What the palette offers, each without its second line."""
+    """List the palette's offers, each without its second line."""
     return [str(option.prompt).split("\n")[0] for option in console.one(CommandList).options]
 
 
 def told(console: Driven) -> list[str]:
-    """What the palette offers, with both of its lines."""
+    """List the palette's offers, with both of their lines."""
     return [str(option.prompt) for option in console.one(CommandList).options]
 
 

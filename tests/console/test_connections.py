@@ -1,4 +1,4 @@
-"""What a screen gives up leaves no connection half open."""
+"""Requests that a screen gives up leave no connection half open."""
 
 import asyncio
 import gc
@@ -38,7 +38,7 @@ async def _given_up(client: ApiClient) -> None:
 
 
 async def _left_open(*, ours: bool) -> int:
-    """How many sockets were lost."""
+    """Count the sockets that were lost."""
     server: AbstractAsyncContextManager[asyncio.Server] = await asyncio.start_server(_served, "127.0.0.1", 0)
     # What others have lost is said here in its own name, and not counted as ours.
     gc.collect()

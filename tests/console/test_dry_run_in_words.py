@@ -1,4 +1,4 @@
-"""What a tried-out order would come to, in words: on which chain it is."""
+"""The result of a tried-out order, in words: on which chain it is."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ AGENT = Agent(id="careful", name="Careful", tenant_id="t", created_at="", wallet
 
 
 def answered(kind: str, request: dict[str, Any], *effects: Effect) -> list[Line]:
-    """What is said of an order that was tried out."""
+    """Describe the answer to an order that was tried out."""
     answer, asked = Simulated("queue", [], list(effects), [], []), {"kind": kind, "request": request}
     return dry_run_in_words(order_of(AGENT, asked, answer), answer, Known(data=data_of(asked)))
 

@@ -1,4 +1,4 @@
-"""What the client makes of answers that it should not get, over a real wire."""
+"""The client's handling of answers that it should not get, over a real wire."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What agents write is shown escaped on every screen, breaks no line, and never reaches the terminal as it is."""
+"""Text that agents write is shown escaped on every screen, breaks no line, and never reaches the terminal as it is."""
 
 import os
 import pty

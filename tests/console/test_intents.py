@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def admin(service: Service, tenant: Tenant) -> Iterator[Person]:
-    """Who decides at the console."""
+    """The person who decides at the console."""
     with closing(member(service, tenant, "admin", mfa=True)) as person:
         yield person
 
@@ -49,7 +49,7 @@ async def at_intents(service: Service, folder: Path, who: Person | Tenant, **set
 
 
 def random_of(intent: dict[str, Any]) -> list[str]:
-    """What differs from run to run of an intent."""
+    """List the parts of an intent that differ from run to run."""
     return [intent["id"], intent["digest"], intent["createdAt"][:19].replace("T", " ")]
 
 

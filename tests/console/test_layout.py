@@ -30,7 +30,7 @@ def luminance(colour: Color) -> float:
 
 
 async def pale(console: Driven) -> set[tuple[str, str]]:
-    """What is written in a colour too near to the one behind it, by night and by day."""
+    """Find text in a colour too near to the one behind it, by night and by day."""
     found = set()
     for _ in range(2):
         themes.turn(console.app)

@@ -52,7 +52,7 @@ class Shown(App[None]):
 
     @property
     def lines(self) -> list[str]:
-        """What one sees."""
+        """Lines in sight."""
         return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
 
 

@@ -65,7 +65,7 @@ def asked(message: str | bytes, family: str = "evm") -> tuple[Order, Known]:
 
 
 def text_in(lines: list[str]) -> str:
-    """What stands behind the bars."""
+    """Return the text behind the bars."""
     return "".join(line.removeprefix("  | ") for line in lines if line.startswith("  | "))
 
 

@@ -1,4 +1,4 @@
-"""What one sees while the service is away, slow or faulty: what was known, its age, and when it is asked again."""
+"""Screens while the service is away, slow or faulty: what was known, its age, and when it is asked again."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -84,7 +84,7 @@ def five_minutes_after(*made: dict[str, Any]) -> Callable[[], datetime]:
 
 
 def random_of(*made: dict[str, Any]) -> list[str]:
-    """What differs from run to run."""
+    """List the parts that differ from run to run."""
     return [text for one in made for text in (one["id"], clock(moment(one["createdAt"])).removesuffix(" UTC"))]
 
 
@@ -199,7 +199,7 @@ async def test_a_hostile_name_stays_in_its_quotation_marks(
 
 
 async def ask_around(service: Service, tenant: Tenant, tx_id: str) -> Any:
-    """What is found out about an order."""
+    """Fetch the context of an order."""
     client = ApiClient(service.url, TenantKey(tenant.key))
     try:
         path = f"/vault/payer/transactions/{tx_id}"

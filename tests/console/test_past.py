@@ -1,4 +1,4 @@
-"""What the past tells of a destination: what happened, and only the like of what is asked."""
+"""The past of a destination: what happened, and only the like of what is asked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where one can go, by key and by mouse."""
+"""Places of the console, reached by key and by mouse."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What others write cannot move the cursor, hide, or stand for something else."""
+"""Text of others cannot move the cursor, hide, or stand for something else."""
 
 import re
 import unicodedata

@@ -414,7 +414,7 @@ def test_a_count_that_is_the_least_differs_only_from_less() -> None:
 
 
 def swept_of(odd: OddApi) -> list[Request]:
-    """What a sweep has asked for."""
+    """Return the requests of a sweep."""
     return [one for one in odd.heard if "cursor=" in one.path]
 
 

@@ -1,4 +1,4 @@
-"""What the rules said, with its amounts in the units of people."""
+"""Results of rules, with their amounts in the units of people."""
 
 import pytest
 from hypothesis import given

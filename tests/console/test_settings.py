@@ -1,4 +1,4 @@
-"""Where the console goes and as whom: arguments, profiles, environment."""
+"""The console's server and identity, from arguments, profiles and the environment."""
 
 from pathlib import Path
 

@@ -23,7 +23,7 @@ HALF = 5 * 10**17
 
 @pytest.fixture
 def environment(service: Service, tenant: Tenant, tmp_path: Path) -> Mapping[str, str]:
-    """What the person's terminal has: the service's address, and where the tenant's key lies."""
+    """Environment of the person's terminal: the service's address, and the path of the tenant's key."""
     key_file = tmp_path / "tenant.key"
     key_file.touch(0o600)
     key_file.write_text(tenant.key)

@@ -1,4 +1,4 @@
-"""Where tokens are kept, and how two consoles of one profile go on with one session."""
+"""The store of tokens, and how two consoles of one profile go on with one session."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -45,7 +45,7 @@ def store(folder: Path) -> TokenStore:
 
 
 def heard(store: TokenStore) -> list[str]:
-    """What the store says from now on."""
+    """Collect the store's messages from now on."""
     said: list[str] = []
     store.say = said.append
     return said
@@ -191,12 +191,12 @@ async def consoles(
 
 
 async def who(client: ApiClient) -> str:
-    """Who is signed in, by the API's word."""
+    """Ask the API for the person who is signed in."""
     return str((await client.get("/auth/session", dict[str, Any]))["user"]["id"])
 
 
 async def renewals(owner: asyncpg.Connection, person: Person) -> int:
-    """How often the session was renewed; it lives still."""
+    """Count the renewals of the session; it lives still."""
     row = await owner.fetchrow("SELECT generation, revoked_at FROM sessions WHERE user_id = $1", UUID(person.id))
     assert row is not None
     assert row["revoked_at"] is None

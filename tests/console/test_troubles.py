@@ -1,4 +1,4 @@
-"""How trouble looks: one calm sentence over what was known, in any terminal."""
+"""Trouble on the screen: one calm sentence over what was known, in any terminal."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""How long a signature over a document holds, from the document itself."""
+"""The time for which a signature over a document holds, from the document itself."""
 
 import re
 from typing import Any
@@ -16,7 +16,7 @@ def permit_order(*effects: Effect, label: str = "Permit") -> Order:
 
 
 def ends(shown: Order, **message: Any) -> list[tuple[str, str | None]]:
-    """What is said of how long the signature holds."""
+    """Describe how long the signature holds."""
     lines = essentials(shown, Known(data={"primaryType": "Permit", "value": message}))
     return [
         (one.text, one.tone) for one in lines if re.search("can be used|[Tt]he permission|names no expiry", one.text)

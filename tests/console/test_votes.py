@@ -284,7 +284,7 @@ def later_than(shown: dict[str, Any]) -> Callable[[], Any]:
 
 
 def hidden(shown: dict[str, Any], voters: list[Approver]) -> list[str]:
-    """What differs from run to run in what is shown of an order and those who vote on it."""
+    """List the parts of a shown order and its voters that differ from run to run."""
     ids = [one.person.id for one in voters]
     times = [moment(one["votedAt"]) for one in shown["votes"]["by"]]
     wallets = [one.person.wallet.address for one in voters]

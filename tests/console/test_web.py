@@ -72,7 +72,7 @@ class Place:
         return answer
 
     async def status(self, path: str, **headers: str) -> int:
-        """What a path below the place answers to exactly these headers."""
+        """Return the status of a path below the place, asked with exactly these headers."""
         self.browser.cookies.clear()
         return (await self.browser.get(self.path + path, headers=headers)).status_code
 
@@ -260,7 +260,7 @@ async def test_a_console_opens_no_page_and_hands_out_no_file() -> None:
 
 
 async def said_without_us() -> list[str]:
-    """What textual-serve, as it comes, tells the page of an eager console before it draws."""
+    """Return what textual-serve, as it comes, tells the page of an eager console before it draws."""
     told: list[str] = []
     drawn = asyncio.Event()
 

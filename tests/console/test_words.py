@@ -1,4 +1,4 @@
-"""What an order does, in words: exact, the gravest first, and nothing that others write passes for ours."""
+"""Effects of an order in words: exact, the gravest first, and nothing that others write passes for ours."""
 
 import re
 from typing import Any

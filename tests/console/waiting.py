@@ -45,7 +45,7 @@ def item(tenant: Tenant, approval: str) -> dict[str, Any]:
 
 
 def random_of(*items: dict[str, Any]) -> list[str]:
-    """What differs from run to run in what is shown of these."""
+    """List the parts of these items that differ from run to run."""
     found = []
     for one in items:
         found += [one["id"], one["txId"], one["digest"]]

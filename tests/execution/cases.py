@@ -1,4 +1,4 @@
-"""What a case is, and what becomes of many."""
+"""Cases, and the outcome of many."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """What a law says against a verdict."""
+    """The objection of a law to a verdict."""
 
     law: str
     why: str
@@ -44,7 +44,7 @@ type Run = Callable[[Case, Tally], list[Violation]]
 
 
 class Tally:
-    """How often what came of cases."""
+    """A count of the outcomes of cases."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()

@@ -51,7 +51,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a transaction did; coins are changes of balances without the fee."""
+    """The result of a transaction; coins are changes of balances without the fee."""
 
     succeeded: bool
     fee: int
@@ -61,7 +61,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class _Heard:
-    """What was there before contracts wrote, and what they hashed."""
+    """State from before contracts wrote, and what they hashed."""
 
     def __init__(self) -> None:
         self.slots: dict[tuple[bytes, int], int] = {}
@@ -162,7 +162,7 @@ class Chain:
 
     @contextmanager
     def case(self) -> Iterator[None]:
-        """What happens inside never happened."""
+        """Undo everything that happens inside."""
         start = self._state.snapshot()
         try:
             yield

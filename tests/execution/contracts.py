@@ -35,7 +35,7 @@ class Contract(msgspec.Struct, frozen=True):
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """What `compile.mjs` wrote: the contracts by name, and the digest of what they were made from."""
+    """The output of `compile.mjs`: the contracts by name, and the digest of their sources."""
 
     made_from: str
     contracts: dict[str, Contract]

@@ -1,4 +1,4 @@
-"""What is drawn for a case, from its number alone: the same in every run and on every machine."""
+"""Draws for a case, from its number alone: the same in every run and on every machine."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ class Draws:
         return found % end
 
     def chance(self, percent: int) -> bool:
-        """Whether something happens that happens so often in a hundred cases."""
+        """Draw whether something happens, at so many in a hundred cases."""
         return self.below(100) < percent
 
     def one[T](self, of: Sequence[T]) -> T:

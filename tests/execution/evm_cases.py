@@ -33,7 +33,7 @@ def inputs() -> Inputs:
 
 @cache
 def ours(address: str = AGENT) -> ledger.Facts:
-    """What the ledger says of a wallet that never signed."""
+    """The ledger's facts about a wallet that never signed."""
     return ledger.Facts(
         now=MOMENT,
         incarnation="",
@@ -100,7 +100,7 @@ def case(number: int) -> Case:
 
 
 def facts_drawn(draws: Draws, assets: tuple[str, ...]) -> Facts:
-    """What was spent, and what the tenant wants done with what no rule covers."""
+    """Draw what was spent, and what the tenant wants done with what no rule covers."""
     spend = {name: Spend(draws.one((0, 3)), draws.one((3, 6))) for name in draws.some(assets, 2)}
     return Facts(now=MOMENT, spend=spend, uncovered=draws.one(("queue", "queue", "allow", "allow", "refuse")))
 

@@ -1,4 +1,4 @@
-"""What transactions on the EVM chain did to the agent, from the slots and balances that they changed."""
+"""Effects of transactions on the agent on the EVM chain, from the slots and balances that they changed."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Unexplained(AssertionError):
 
 
 def seen(outcomes: Sequence[Outcome]) -> Seen:
-    """What several transactions did together."""
+    """Sum up the effects of several transactions together."""
     held: Counter[tuple[str, str]] = Counter()
     powers: Counter[tuple[str, str]] = Counter()
     for outcome in outcomes:

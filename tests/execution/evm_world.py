@@ -1,4 +1,4 @@
-"""Who is there on the EVM chain of the tests: an agent, people, tokens, and contracts that call others."""
+"""The inhabitants of the tests' EVM chain: an agent, people, tokens, and contracts that call others."""
 
 from functools import cache
 

@@ -18,7 +18,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What was wrong, where cases meet it, and after how many of them at most it has to be found."""
+    """A fault, the cases that meet it, and after how many of them at most it has to be found."""
 
     says: str
     kind: str

@@ -1,4 +1,4 @@
-"""What must hold between a verdict and what was then seen to happen.
+"""Laws that must hold between a verdict and what was then seen to happen.
 
 `Seen` is what an execution says, in the terms of no decoder: who holds less, who holds more, who may now take how much.
 Law A: none of it is more than the ledger counted for an asset that a rule names, nor anybody's whom a rule forbids.
@@ -20,7 +20,7 @@ ENDLESS = 2**256
 
 
 class Power(msgspec.Struct, frozen=True):
-    """What somebody may take from now on; `more` than before, of an asset."""
+    """A power to take from now on; `more` than before, of an asset."""
 
     who: str
     asset: str
@@ -36,7 +36,7 @@ class Act(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What an order did: `lost` by us without fees; who `gained` what; what others `used` of powers that they had."""
+    """Effects of an order: `lost` by us without fees; who `gained` what; what others `used` of their powers."""
 
     lost: Mapping[str, int]
     gained: Mapping[tuple[str, str], int]
@@ -49,12 +49,12 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing left us and nobody may take more."""
+        """True if nothing left us and nobody may take more."""
         return not any(amount > 0 for amount in self.lost.values()) and not self.powers
 
 
 class Family(msgspec.Struct, frozen=True):
-    """What a chain family calls its things. `names` gives all names of an asset that a rule may limit."""
+    """A chain family's names for its things. `names` gives all names of an asset that a rule may limit."""
 
     native: str
     names: Mapping[str, tuple[str, ...]]
@@ -80,7 +80,7 @@ class _Asked(msgspec.Struct, frozen=True):
 def broken(
     sent: Sequence[Sent], facts: Facts, verdict: Verdict, seen: Seen, family: Family, typed: str | None = None
 ) -> list[str]:
-    """What law A says against a signature; `typed` is the contract of typed data."""
+    """Find breaches of law A in a signature; `typed` is the contract of typed data."""
     rules = [rule for rule in sent if rule["enabled"]]
     lists = [rule["config"]["contracts"] for rule in rules if rule["type"] == "contract-allowlist"]
     asked = _Asked(rules, lists, facts, verdict, seen, family, typed, _trusted(lists, seen.acts, typed))
@@ -88,7 +88,7 @@ def broken(
 
 
 def milder(before: Verdict, after: Verdict, *, hidden: bool = False) -> bool:
-    """Whether law B says against the second, which does the same and more.
+    """Tell whether law B objects to the second verdict, whose order does the same and more.
 
     Where what it does is hidden as a whole no rule can refuse it, and a person is asked; signed it may not be.
     """
@@ -98,7 +98,7 @@ def milder(before: Verdict, after: Verdict, *, hidden: bool = False) -> bool:
 
 
 def _taken(asset: str, asked: _Asked) -> int:
-    """What of an asset is gone or may be taken, without what was counted before or trusted in so many words.
+    """Sum what of an asset is gone or may be taken, without what was counted before or trusted in so many words.
 
     An allowance counted when it was granted, so a contract that is trusted uses what was counted.
     """
@@ -135,7 +135,7 @@ def _sums(asked: _Asked) -> Iterator[str]:
 
 
 def _uncovered(asked: _Asked) -> Iterator[str]:
-    """Where a limit exists, what no rule can judge waits for a person: unless the tenant lets it pass."""
+    """Find what no rule could judge and nobody was asked about, though a limit exists: unless the tenant lets it."""
     named = {name for name, _ in _limits(asked)}
     if not named or asked.facts.uncovered == "allow":
         return
@@ -181,7 +181,7 @@ def _listed(asked: _Asked) -> Iterator[str]:
 
 
 def _constraints(contracts: Sequence[Sent], contract: str, selectors: Sequence[str]) -> list[Sent]:
-    """What a list says of some calls of a contract; nothing of a call that it does not list."""
+    """List a list's constraints on some calls of a contract; nothing of a call that it does not list."""
     return [
         entry["constraints"].get(selector, {})
         for selector in selectors
@@ -191,7 +191,7 @@ def _constraints(contracts: Sequence[Sent], contract: str, selectors: Sequence[s
 
 
 def _constrained(asked: _Asked) -> Iterator[str]:
-    """Who got tokens of a contract, and how many, where every call of it that was made is constrained."""
+    """Find breaches of constraints: who got tokens of a contract, and how many, where its every call is constrained."""
     seen = asked.seen
     places = {act.contract for act in seen.acts} | ({asked.typed} if asked.typed else set())
     for contracts in asked.lists:

@@ -22,7 +22,7 @@ def read(sent: Sequence[Sent]) -> tuple[ParsedRule, ...]:
 
 
 class Near(msgspec.Struct, frozen=True):
-    """What rules are drawn from: assets, people, and calls that the order makes or might."""
+    """Material that rules are drawn from: assets, people, and calls that the order makes or might."""
 
     assets: Sequence[str]
     people: Sequence[str]

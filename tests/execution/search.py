@@ -25,7 +25,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def kind_of(name: str) -> tuple[Callable[[int], Case], Run]:
-    """How a kind of case is drawn, and run."""
+    """Look up how a kind of case is drawn, and run."""
     module = importlib.import_module(f"tests.execution.{name}_cases")
     return module.case, module.run
 

@@ -115,7 +115,7 @@ def _sponsored(signed: bytes) -> bytes:
 
 
 def seen(executed: Executed) -> Seen:
-    """What a transaction did to the agent: everything is summed over the accounts by who owns them then."""
+    """Sum up a transaction's effects on the agent, over the accounts by who owns them then."""
     held: Counter[tuple[str, str]] = Counter()
     where: defaultdict[str, set[str]] = defaultdict(set)
     for key, one in executed.after.items():
@@ -153,7 +153,7 @@ def seen(executed: Executed) -> Seen:
 
 
 def _holder(key: Pubkey, account: Held) -> str:
-    """Who has an account's lamports: its owner, where anybody could derive that from the addresses."""
+    """Find the holder of an account's lamports: its owner, where anybody could derive that from the addresses."""
     known = account.owner == AGENT or key in HOLDERS
     return str(account.owner if known else key)
 

@@ -1,4 +1,4 @@
-"""Who is there on the Solana cluster of the tests: an agent, people, mints of three kinds, and accounts of each."""
+"""The inhabitants of the tests' Solana cluster: an agent, people, mints of three kinds, and accounts of each."""
 
 import hashlib
 from functools import cache
@@ -62,7 +62,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Executed(msgspec.Struct, frozen=True):
-    """What a transaction did to the accounts that it names; a failed one took its fee."""
+    """Effects of a transaction on the accounts that it names; a failed one took its fee."""
 
     succeeded: bool
     before: dict[Pubkey, Held]

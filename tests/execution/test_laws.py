@@ -1,4 +1,4 @@
-"""What is signed is executed by real contracts and programs, and never moves more than was counted."""
+"""Orders that are signed are executed by real contracts and programs, and never move more than was counted."""
 
 import pytest
 

@@ -22,7 +22,7 @@ DUE = "UPDATE approvals SET expires_at = service_now() WHERE id = $1"
 
 
 class Raced(msgspec.Struct, frozen=True):
-    """What became of the items, how many decisions were answered with success, and what should not be."""
+    """The result of a race: the fate of the items, the decisions answered with success, and what should not be."""
 
     outcomes: Counter[str]
     successes: int

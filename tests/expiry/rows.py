@@ -214,7 +214,7 @@ KEPT = {
 
 
 async def counted(owner: asyncpg.Connection) -> dict[str, int]:
-    """How many rows each table has."""
+    """Count the rows of each table."""
     tables = await owner.fetch(
         "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
     )

@@ -1,4 +1,4 @@
-"""What is old goes, a batch at a time and in nobody's way; what is young or still needed stays. Decision 0027."""
+"""Retention: old rows go, a batch at a time and in nobody's way; young and needed ones stay. Decision 0027."""
 
 import re
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ async def aged(apart: Database) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def gone(owner: asyncpg.Connection, what: str, moment: datetime, limit: int = 100) -> int:
-    """How many rows of a line go at a moment, by the hand of the scheduler."""
+    """Count the rows of a line that go at a moment, by the hand of the scheduler."""
     await owner.execute(_CLOCK.format(moment.isoformat()))
     await owner.execute("SET LOCAL ROLE custody_scheduler")
     count: int = await owner.fetchval("SELECT retain($1, $2)", what, limit)

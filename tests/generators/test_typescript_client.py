@@ -28,7 +28,7 @@ def run(*command: Any, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def folder(contract: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the job is, beside the types that were generated for it."""
+    """Folder of the job, beside the types that were generated for it."""
     installed.install_node()
     made = tmp_path_factory.mktemp("typescript")
     (made / "node_modules").symlink_to(installed.HERE / "node_modules")

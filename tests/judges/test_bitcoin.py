@@ -1,4 +1,4 @@
-"""What we sign on Bitcoin, held against other wallets' libraries and the consensus code of Bitcoin Core."""
+"""Signatures on Bitcoin, held against other wallets' libraries and the consensus code of Bitcoin Core."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ def _judges() -> None:
 
 
 def said(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the judges say of each."""
+    """Return the judges' findings on each case."""
     node = shutil.which("node")
     assert node
     given = "".join(json.dumps(case) + "\n" for case in cases)
@@ -78,7 +78,7 @@ ALL = [
 
 @pytest.fixture(scope="module")
 def finished() -> dict[tuple[Any, ...], tuple[Any, dict[str, Any]]]:
-    """What was made here of each case, and what one run of the foreign libraries says of it."""
+    """Every case as it was made here, with the findings of one run of the foreign libraries."""
     ours = {case.values: made(*case.values) for case in ALL}
     asked = [
         {"kind": "finished", "signed": b64encode(signed.raw).decode(), "final": b64encode(done.psbt).decode()}
@@ -111,7 +111,7 @@ def test_every_library_finishes_the_same_bytes(
 
 
 def accepts(raw: bytes, coins: tuple[Any, ...], place: int) -> bool:
-    """Whether Bitcoin Core's consensus code takes an input of a transaction."""
+    """Tell whether Bitcoin Core's consensus code takes an input of a transaction."""
     transaction = kernel.Transaction(raw)
     outputs = [kernel.TransactionOutput(kernel.ScriptPubkey(one.script), one.amount) for one in coins]
     computed = kernel.script.PrecomputedTransactionData(transaction, outputs)

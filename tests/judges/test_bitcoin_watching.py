@@ -90,7 +90,7 @@ def built(wallet: bdk.Wallet, amount: int) -> str:
 
 
 def accepted(raw: bytes, coins: list[Any]) -> list[bool]:
-    """Whether Bitcoin Core's consensus code takes each input of a transaction that spends these coins."""
+    """Ask Bitcoin Core's consensus code whether it takes each input of a transaction that spends these coins."""
     transaction = kernel.Transaction(raw)
     spent = {one.txid(): one.vout[0] for one in coins}
     order = [spent[bytes.fromhex(str(one.previous_output.txid))] for one in bdk.Transaction(raw).input()]

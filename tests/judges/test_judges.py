@@ -1,4 +1,4 @@
-"""What we sign, held against the libraries that wallets read it with: ethers, viem, web3.js, tweetnacl."""
+"""Signatures held against the libraries that wallets read them with: ethers, viem, web3.js, tweetnacl."""
 
 import base64
 import json

@@ -58,7 +58,7 @@ class Mutant(NamedTuple):
 
     @property
     def name(self) -> tuple[str, str, str, str, int]:
-        """What names it for as long as its own line stands."""
+        """Name that identifies it for as long as its own line stands."""
         return self.file, self.where, self.before, self.after, self.same
 
 

@@ -43,7 +43,7 @@ _MEMORY = 8 << 30
 
 
 class Covered(msgspec.Struct):
-    """What ran which line of a file: tests by their ids, with the seconds each takes."""
+    """Coverage of a file's lines: tests by their ids, with the seconds each takes."""
 
     seconds: dict[str, float] = {}
     # By file, then by line, the tests that ran it.
@@ -145,7 +145,7 @@ class _Lines:
             sys.monitoring.set_local_events(_TOOL, code, _LINE)
 
     def taken(self) -> dict[str, set[int]]:
-        """What ran since the last look."""
+        """Return the lines that ran since the last look."""
         found, self.found = self.found, {}
         sys.monitoring.restart_events()
         return found

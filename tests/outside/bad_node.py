@@ -9,7 +9,7 @@ import msgspec
 
 
 class BadNode:
-    """Where it listens, what it answers, and what it was asked."""
+    """A node that answers badly: its address, its answers, and the questions that it got."""
 
     def __init__(self, address: str) -> None:
         self.address = address

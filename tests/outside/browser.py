@@ -37,7 +37,7 @@ class VirtualAuthenticator:
         self._id = wire.send("WebAuthn.addVirtualAuthenticator", {"options": _BUILT_IN})["authenticatorId"]
 
     def passkeys(self) -> list[dict[str, Any]]:
-        """What it holds: credentialId, rpId, userHandle, signCount and more, as the browser's protocol has them."""
+        """List its passkeys: credentialId, rpId, userHandle, signCount and more, as the browser's protocol has them."""
         return list(self._wire.send("WebAuthn.getCredentials", {"authenticatorId": self._id})["credentials"])
 
     def verify_user(self, verified: bool) -> None:

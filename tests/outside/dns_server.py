@@ -46,7 +46,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class DnsServer:
-    """Where it listens, what it knows, and what it was asked."""
+    """A name server: its address, its records, and the questions that it got."""
 
     def __init__(self) -> None:
         self.host, self.port = "127.0.0.1", 0

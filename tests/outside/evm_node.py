@@ -81,19 +81,19 @@ class EvmNode:
         assert self.rpc("evm_revert", moment)
 
     def waits(self, tx_hash: str) -> bool:
-        """Whether a transaction is there and in no block."""
+        """Tell whether a transaction is there and in no block."""
         found = self.rpc("eth_getTransactionByHash", tx_hash)
         return found is not None and found["blockNumber"] is None
 
     def receipt(self, tx_hash: str) -> Any:
-        """What became of a transaction, once it is mined: a node may answer before it has mined."""
+        """Return a transaction's receipt, once it is mined: a node may answer before it has mined."""
         deadline = time.monotonic() + _MINED_SECONDS
         while (receipt := self.rpc("eth_getTransactionReceipt", tx_hash)) is None:
             assert time.monotonic() < deadline, "not mined"
         return receipt
 
     def sent_from(self, address: str) -> int:
-        """How many transactions of an address the node has, mined or not."""
+        """Count an address's transactions that the node has, mined or not."""
         return int(self.rpc("eth_getTransactionCount", address, "pending"), 16)
 
     def deploy_erc20(self, holder: str, *, symbol: str = "USDX", decimals: int = 6, supply: int = 10**12) -> str:

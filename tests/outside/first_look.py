@@ -1,4 +1,4 @@
-"""What one of our processes finds when it begins.
+"""The first look of one of our processes when it begins.
 
 `python -m tests.outside.first_look MODULE` imports what the module imports, prints what it found as JSON, and stays.
 """

@@ -21,7 +21,7 @@ RESULTS: dict[str, object] = {
 
 
 class HoldingNode:
-    """Where it listens, whose questions it holds, and how many it holds and held at most."""
+    """A node that holds questions: its address, whose questions, and how many it holds and held at most."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -50,7 +50,7 @@ class HoldingNode:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Where it runs."""
+        """Loop on which it runs."""
         return self._loop
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

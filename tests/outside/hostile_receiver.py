@@ -42,7 +42,7 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class HostileReceiver:
-    """Where the servers listen, and everything that they heard, in the order in which it came."""
+    """The servers of a hostile receiver, and everything that they heard, in the order in which it came."""
 
     def __init__(self, folder: Path) -> None:
         self.ca_file = folder / "ca.pem"
@@ -64,7 +64,7 @@ class HostileReceiver:
         return f"{scheme}://{host}:{self.ports[server]}/{next(self._names)}/{does}"
 
     def at(self, url: str) -> list[Heard]:
-        """What came to an address."""
+        """Return what came to an address."""
         path = "/" + url.split("/", 3)[3]
         return [one for one in self.heard if one.path == path]
 

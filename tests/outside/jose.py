@@ -32,12 +32,12 @@ class SigningKey:
 
     @property
     def jwk(self) -> dict[str, Any]:
-        """What a key set shows of it."""
+        """The public part, as a key set shows it."""
         return self._jwk(self.private.public_key())
 
     @property
     def private_jwk(self) -> dict[str, Any]:
-        """What a key set must never show."""
+        """The private part, which a key set must never show."""
         return self._jwk(self.private)
 
     def sign(self, content: bytes) -> bytes:

@@ -15,7 +15,7 @@ class MemoryKeyring(KeyringBackend):
         self.locked = False
 
     def get_password(self, service: str, username: str) -> str | None:
-        """What was kept under a name."""
+        """Return the password kept under a name."""
         self._insist()
         return self.kept.get((service, username))
 

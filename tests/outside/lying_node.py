@@ -15,7 +15,7 @@ Lie = Callable[[str, list[Any], Any], Any]
 
 
 class LyingNode:
-    """Where it listens, what it lies about, and what it was asked."""
+    """A node that lies: its address, its lies, and the questions that it got."""
 
     def __init__(self, address: str, truth: str) -> None:
         self.url = f"http://{address}"
@@ -35,7 +35,7 @@ class LyingNode:
         self.asked: list[tuple[str, list[Any]]] = []
 
     def count(self, method: str) -> int:
-        """How often something was asked."""
+        """Count how often something was asked."""
         return sum(1 for asked, _ in self.asked if asked == method)
 
     def answer(self, content: bytes) -> bytes:

@@ -36,7 +36,7 @@ Deed = Callable[["OddApi", Request, asyncio.StreamWriter], Awaitable[None]]
 
 
 class OddApi:
-    """Where it listens, what it does, and what it heard."""
+    """An API that misbehaves: its address, its behaviour, and the requests that it heard."""
 
     def __init__(self, behind: str) -> None:
         parts = urlsplit(behind)
@@ -63,7 +63,7 @@ class OddApi:
         self._deeds = []
 
     def at(self, path: str, method: str = "") -> list[Request]:
-        """What came to an address."""
+        """Return the requests to an address."""
         return [one for one in self.heard if one.path.startswith(path) and method in ("", one.method)]
 
     async def listen(self) -> None:
@@ -100,7 +100,7 @@ class OddApi:
         await passes_on(self, request, writer)
 
     async def asked(self, request: Request) -> AsyncGenerator[bytes]:
-        """What the API behind answers, as it comes."""
+        """Pass on the answer of the API behind, as it comes."""
         reader, writer = await asyncio.open_connection(*self.behind)
         try:
             writer.write(request.raw)

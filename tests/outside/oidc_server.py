@@ -26,7 +26,7 @@ CLIENT_ID, CLIENT_SECRET = "client-1", "the client's own secret"
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """What a code stands for: the authorization request."""
+    """The authorization request that a code stands for."""
 
     client_id: str
     redirect_uri: str
@@ -76,7 +76,7 @@ class OidcServer(WebServer):
         return signed(claims, self.keys[0], **self.header_changes)
 
     def claims(self, nonce: str | None = None, **changes: object) -> dict[str, Any]:
-        """What an ID token says now."""
+        """Make the claims of an ID token now."""
         now = int(time.time())
         honest = {"iss": self.issuer, "aud": self.client_id, "iat": now, "exp": now + 600, "nonce": nonce}
         return changed(honest | self.person | changes, self.claim_changes)
@@ -89,7 +89,7 @@ class OidcServer(WebServer):
         return str(answer.headers["location"])
 
     def discovery(self) -> dict[str, Any]:
-        """What its document says."""
+        """Make its discovery document."""
         honest = {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.url}/authorize",
@@ -156,7 +156,7 @@ class OidcServer(WebServer):
         return json(changed(self.tokens(grant), self.token_changes))
 
     def tokens(self, grant: Grant) -> dict[str, Any]:
-        """What a good code is exchanged for."""
+        """Exchange a good code for tokens."""
         token = secrets.token_urlsafe(24)
         id_token = self.id_token(self.claims(grant.nonce, aud=grant.client_id))
         return {"access_token": token, "token_type": "Bearer", "expires_in": 600, "id_token": id_token}

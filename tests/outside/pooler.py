@@ -1,4 +1,4 @@
-"""What a client sees of a pooler before Postgres: another process number than that of the server it talks to."""
+"""A pooler before Postgres as clients see it: with another process number than that of the server it talks to."""
 
 import asyncio
 import tempfile

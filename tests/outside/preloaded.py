@@ -29,7 +29,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Start(msgspec.Struct, frozen=True):
-    """How a process is to be started."""
+    """The way in which a process is to be started."""
 
     module: str
     arguments: list[str]
@@ -107,7 +107,7 @@ def _tell_the_end(pid: int, teller: socket.socket) -> None:
 
 
 def _become(start: Start, descriptors: list[int], parent: int) -> None:
-    """What happens between fork and exec of a start, and what the interpreter would have read from its environment."""
+    """Do what happens between fork and exec of a start, and read what the interpreter would from its environment."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)

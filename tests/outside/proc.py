@@ -19,7 +19,7 @@ def words_of(pid: int) -> list[str]:
 
 
 def ended(pid: int) -> bool:
-    """Whether a process is gone, or waits for nothing but to be counted."""
+    """Tell whether a process is gone, or waits for nothing but to be counted."""
     return _read(pid, "stat").rpartition(")")[2].split()[:1] in ([], ["Z"])
 
 

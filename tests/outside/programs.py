@@ -18,7 +18,7 @@ _NO_DAEMONS = "#!/bin/sh\nexit 101\n"
 
 
 class Program(msgspec.Struct, frozen=True):
-    """What it is called on PATH and the Debian packages that bring it, the best first."""
+    """A program's name on PATH, and the Debian packages that bring it, the best first."""
 
     commands: tuple[str, ...]
     packages: tuple[str, ...]
@@ -40,7 +40,7 @@ PROMETHEUS, PROMTOOL = Program(("prometheus",), ("prometheus",)), Program(("prom
 
 
 def installed(program: Program) -> Path:
-    """Where the program is; root on Debian gets it installed, and parallel workers wait for the one that does it."""
+    """Find the program; root on Debian gets it installed, and parallel workers wait for the one that does it."""
     if found := _find(program):
         return found
     why = _cannot_install()

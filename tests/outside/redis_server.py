@@ -83,7 +83,7 @@ class RedisServer:
         self._process.send_signal(signal.SIGCONT)
 
     def keys(self) -> list[str]:
-        """What it keeps, by name."""
+        """Return its keys, by name."""
         with Valkey(port=self.port, decode_responses=True) as client:
             return sorted(client.keys())
 

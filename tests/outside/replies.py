@@ -1,4 +1,4 @@
-"""What a web server of the tests hears and says, the replies that no honest server gives among them."""
+"""Requests and replies of a web server of the tests, the replies that no honest server gives among them."""
 
 import gzip
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What goes back; a body in pieces has no length and ends with the connection."""
+    """A reply; a body in pieces has no length and ends with the connection."""
 
     status: int = 200
     body: bytes | Iterable[bytes] = b""

@@ -86,7 +86,7 @@ def instant(moment: datetime) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What an identity provider answers; every field can be another. None leaves the thing out."""
+    """An identity provider's answer; every field can be another. None leaves the thing out."""
 
     now: datetime
     idp_entity_id: str = "https://idp.example/entity"

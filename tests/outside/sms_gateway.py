@@ -19,7 +19,7 @@ class Sms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SmsGateway:
-    """Where it listens, what it answers, and what it was given; only what it answered with 2xx counts as sent."""
+    """An SMS gateway: its address, its answers, its requests; only what it answered with 2xx counts as sent."""
 
     def __init__(self, address: str) -> None:
         self.url = f"http://{address}/messages"
@@ -38,11 +38,11 @@ class SmsGateway:
         self._answering.set()
 
     def count(self, number: str) -> int:
-        """How many messages went to a number: what `after` means in the other question."""
+        """Count the messages to a number: what `after` means in the other question."""
         return len(self.to(number))
 
     def to(self, number: str) -> list[Sms]:
-        """What was sent to a number, in order."""
+        """Return the messages to a number, in order."""
         return [sms for sms in self.sent if sms.to == number]
 
     def code_for(self, number: str, after: int = 0, seconds: float = 10.0) -> str:

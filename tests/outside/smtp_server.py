@@ -48,14 +48,14 @@ class Mail(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What a person reads."""
+        """Text that a person reads."""
         body = self.message.get_body(("plain",))
         assert body, f"no plain text in {self.content!r}"
         return str(body.get_content())
 
 
 class Mailbox:
-    """Where the server listens, what it keeps for whom, and what a test tells it to be."""
+    """A mail server: its address, the mails that it keeps, and the behaviour that a test sets."""
 
     def __init__(self, folder: Path, address: str, security: Security) -> None:
         host, _, port = address.rpartition(":")
@@ -76,16 +76,16 @@ class Mailbox:
         new.replace(self._folder / "mode")
 
     def refused(self, address: str) -> bool:
-        """Whether a mail to this address was not taken."""
+        """Tell whether a mail to this address was not taken."""
         return address in (self._folder / "refused").read_text().split()
 
     def mails(self, address: str | None = None) -> list[Mail]:
-        """What came for an address, or for anybody, in order."""
+        """Return the mails to an address, or to anybody, in order."""
         kept = [_read(line) for line in (self._folder / "mails").read_bytes().splitlines(True) if line.endswith(b"\n")]
         return [mail for mail in kept if address is None or address in mail.recipients]
 
     def count(self, address: str) -> int:
-        """How many mails came for an address: what `after` means in the other questions."""
+        """Count the mails to an address: what `after` means in the other questions."""
         return len(self.mails(address))
 
     def mail_for(self, address: str, after: int = 0, seconds: float = 10.0) -> Mail:

@@ -28,12 +28,12 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What stands on the screen."""
+        """Text on the screen."""
         return self.tmux("capture-pane", "-p")
 
     @property
     def modes(self) -> dict[str, str]:
-        """What a program may have left on: the other screen, the mouse, a hidden cursor."""
+        """Modes that a program may have left on: the other screen, the mouse, a hidden cursor."""
         names = ("alternate_on", "mouse_any_flag", "cursor_flag")
         said = self.tmux("display-message", "-p", " ".join(f"#{{{name}}}" for name in names)).split()
         return dict(zip(names, said, strict=True))
@@ -84,5 +84,5 @@ def terminal(
 
 
 def basics() -> dict[str, str]:
-    """What every terminal has in its environment."""
+    """Return the environment that every terminal has."""
     return {"PATH": os.environ["PATH"], "TERM": "tmux-256color", "LANG": "C.UTF-8"}

@@ -40,7 +40,7 @@ class Heard(msgspec.Struct):
 
 
 class Upstream:
-    """Where the servers listen, what they heard, and what a test tells them while they answer."""
+    """The servers of an upstream, what they heard, and what a test tells them while they answer."""
 
     def __init__(self, folder: Path, ports: dict[str, int]) -> None:
         self.ports = ports
@@ -56,7 +56,7 @@ class Upstream:
         self._from = self._log.stat().st_size
 
     def lines(self, kind: str) -> list[dict[str, Any]]:
-        """What was logged of a kind since the test began."""
+        """Return the lines of a kind that were logged since the test began."""
         with self._log.open("rb") as file:
             file.seek(self._from)
             found = [msgspec.json.decode(line) for line in file if line.endswith(b"\n")]
@@ -81,7 +81,7 @@ class Upstream:
         return found
 
     def connections(self, server: str = "main") -> int:
-        """How many connections a server got since the test began; those that failed in TLS do not count."""
+        """Count the connections that a server got since the test began; those that failed in TLS do not count."""
         return sum(line["server"] == server for line in self.lines("connection"))
 
     def release(self, gate: str) -> None:
@@ -89,7 +89,7 @@ class Upstream:
         self._ask(f"release {gate}")
 
     def sent(self, name: str) -> int:
-        """How many bytes went out under this name."""
+        """Count the bytes that went out under this name."""
         return self._ask(f"sent {name}")
 
     def close(self) -> None:

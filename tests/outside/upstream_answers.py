@@ -1,4 +1,4 @@
-"""How the upstream answers, by path: what an honest API does, and what a broken or hostile one does."""
+"""Answers of the upstream, by path: those of an honest API, and those of a broken or hostile one."""
 
 import asyncio
 import base64

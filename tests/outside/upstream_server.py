@@ -24,7 +24,7 @@ class Goodbye(Exception):
 
 
 class Log:
-    """What came, one line each, written before it is answered."""
+    """A log of requests, one line each, written before they are answered."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.open("ab", buffering=0)
@@ -36,7 +36,7 @@ class Log:
 
 
 class Desk:
-    """What the test tells the server, and asks it, while answers are under way: gates by name and counts of bytes."""
+    """The test's control of the server while answers are under way: gates by name and counts of bytes."""
 
     def __init__(self) -> None:
         self.gates: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(0))
@@ -77,7 +77,7 @@ class Visit:
 
     @property
     def credential(self) -> str:
-        """What follows the word `Bearer`, or the whole key where there is no such word."""
+        """Credential behind the word `Bearer`, or the whole key where there is no such word."""
         return (self.header("authorization") or self.header("x-api-key") or "").rpartition(" ")[2]
 
     async def body(self) -> bytes:
@@ -186,7 +186,7 @@ class Server:
         writer.close()
 
     async def _plain(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """What a server without TLS says to a handshake."""
+        """Answer a handshake as a server without TLS does."""
         first = await reader.read(5)
         self._log.note("connection", self._name, next(self._numbers), first=first.hex())
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

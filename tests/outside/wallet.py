@@ -19,7 +19,7 @@ def _now() -> str:
 
 
 class SignIn(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a sign-in message says, beside whose it is; times are RFC 3339."""
+    """The fields of a sign-in message, beside its address; times are RFC 3339."""
 
     domain: str
     uri: str

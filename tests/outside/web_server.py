@@ -16,7 +16,7 @@ from tests.outside.replies import Answers, Heard, Reply
 
 
 class WebServer:
-    """Where it listens, what it was asked in order, and the answers that replace its own."""
+    """A web server: its address, its requests in order, and the answers that replace its own."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -39,14 +39,14 @@ class WebServer:
         self._instead = {}
 
     def at(self, path: str) -> list[Heard]:
-        """What came to a path."""
+        """Return the requests to a path."""
         return [one for one in self.heard if one.path == path]
 
     def started(self) -> None:
         """Be told that `url` is known."""
 
     def respond(self, heard: Heard) -> Reply:
-        """What the server itself says."""
+        """Answer as the server itself does."""
         return Reply(404)
 
     def answer(self, heard: Heard) -> Reply:

@@ -52,7 +52,7 @@ class Refused(Exception):
         self.code: str = self.data.get("code", "")
 
     def reasons(self) -> list[str]:
-        """Which rules refused, and why."""
+        """Return the rules that refused, with their reasons."""
         return [f"{rule['type']}: {rule['reason']}" for rule in self.data.get("results", []) if not rule["passed"]]
 
 
@@ -105,7 +105,7 @@ class Caller:
 
 @dataclass
 class Order:
-    """What became of a request for a signature: signed, or queued under `approval`."""
+    """The outcome of a request for a signature: signed, or queued under `approval`."""
 
     tx: str
     approval: str | None
@@ -121,7 +121,7 @@ class Order:
 
 @dataclass
 class Agent:
-    """What the program that spends holds: its name, its token, and its wallet's address."""
+    """The possessions of the program that spends: its name, its token, and its wallet's address."""
 
     name: str
     wallet: str
@@ -230,7 +230,7 @@ async def new_agent(tenant: Caller, name: str, policies: list[dict[str, Any]]) -
 
 @dataclass
 class Seen:
-    """What the walk saw, by part."""
+    """Findings of the walk, by part."""
 
     eth: dict[str, Any] = field(default_factory=dict)
     erc20: dict[str, Any] = field(default_factory=dict)
@@ -289,7 +289,7 @@ async def ask_a_person(agent: Agent, tenant: Caller, person: Person) -> dict[str
 
 
 async def be_refused(agent: Agent) -> dict[str, Any]:
-    """What the rules forbid, and what they say of it."""
+    """Ask for what the rules forbid, and read their reasons."""
     asked = {
         "too much": agent.pay(SHOP, 2 * ETH),
         "too many tokens": agent.pay(TOKEN, 0, data=erc20_transfer(SHOP, 200), broadcast=False),
@@ -466,7 +466,7 @@ async def hear(agent: Agent, person: Person) -> dict[str, Any]:
 
 
 async def arrived(received: list[tuple[dict[str, str], bytes]], tx: str) -> tuple[dict[str, str], bytes]:
-    """What came about this transaction. A new endpoint also hears of what happened just before it was made."""
+    """Wait for the event about this transaction. A new endpoint also hears of what happened just before it was made."""
     for _ in range(300):
         for headers, body in received:
             if tx.encode() in body:
@@ -476,7 +476,7 @@ async def arrived(received: list[tuple[dict[str, str], bytes]], tx: str) -> tupl
 
 
 def play_money(node: str) -> Callable[[str, int], None]:
-    """How the chain that `custody up` starts gives a wallet play money (docs/api.md)."""
+    """Return the function that gives a wallet play money on the chain of `custody up` (docs/api.md)."""
 
     def fund(wallet: str, wei: int) -> None:
         call = {"jsonrpc": "2.0", "id": 1, "method": "dev_fund", "params": [wallet, hex(wei)]}

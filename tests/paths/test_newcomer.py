@@ -1,4 +1,4 @@
-"""What the pages promise is enough: a client written from them alone does its whole job against a real service."""
+"""The pages are enough, as they promise: a client written from them alone does its whole job against a real service."""
 
 import asyncio
 

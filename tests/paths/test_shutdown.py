@@ -82,7 +82,7 @@ def payer(running: Service) -> Iterator[Agent]:
 
 
 def refused(service: Service) -> bool:
-    """Whether nobody listens at the api's port any more."""
+    """Tell whether nobody listens at the api's port any more."""
     try:
         socket.create_connection(("127.0.0.1", service.port), 1).close()
     except OSError:
@@ -91,7 +91,7 @@ def refused(service: Service) -> bool:
 
 
 def ready(service: Service) -> Any:
-    """What /ready says, or None where nobody answers."""
+    """Return the answer of /ready, or None where nobody answers."""
     try:
         answer = loopback.get(f"{service.url}/ready")
     except httpx.HTTPError:

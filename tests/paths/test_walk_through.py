@@ -1,4 +1,4 @@
-"""What a newcomer sees: `custody up` walks through the service, and nothing is left when it stops."""
+"""The newcomer's walk: `custody up` walks through the service, and nothing is left when it stops."""
 
 import contextlib
 import json

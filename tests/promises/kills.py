@@ -18,7 +18,7 @@ BETWEEN = 25
 
 
 class Survived(msgspec.Struct, frozen=True):
-    """What a series of deaths came to."""
+    """The result of a series of deaths."""
 
     what: str
     acknowledged: int

@@ -125,7 +125,7 @@ async def ask(http: AsyncClient, agent: str, key: str) -> httpx.Response:
 
 
 def acknowledged(agent: str, answer: httpx.Response) -> Acknowledged:
-    """What a client was given."""
+    """Read what a client was given."""
     data = answer.json()["data"]
     return Acknowledged(agent, data["txId"], data["signedTransaction"])
 

@@ -21,7 +21,7 @@ BYTES_LOOKED_AT = 40
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """What one agent may have signed of one asset in any window of so many hours."""
+    """A limit: the amount of one asset that one agent may have signed in any window of so many hours."""
 
     agent: str
     most: int
@@ -49,7 +49,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slot(self) -> tuple[Any, ...]:
-        """What counts once: the nonce slot, or the signature itself where there is none."""
+        """Key under which signatures count once: the nonce slot, or the signature itself where there is none."""
         if self.kind == "evm":
             return (self.tenant, self.address, self.chain, self.nonce)
         if self.kind == "bitcoin" and self.raw is not None:
@@ -145,7 +145,7 @@ def _slots(signed: Sequence[Signature], nonces: Sequence[Mapping[str, Any]]) -> 
 
 
 def _replacements(signed: Sequence[Signature]) -> Iterator[str]:
-    """What was sent may be replaced by nothing but itself at higher fees."""
+    """Find transactions that were replaced by anything but themselves at higher fees."""
     known = {(one.tenant, one.id): one for one in signed}
     for one in signed:
         before = known.get((one.tenant, one.replaces or ""))

@@ -115,7 +115,7 @@ MOST = {"chains": {COIN: UNITS, "evm:native": 2 * UNITS}, "pairs of a chain": {C
 
 
 class Race(msgspec.Struct, frozen=True):
-    """What one race came to: what each agent signed, how the clients were answered, what the oracle says."""
+    """The result of one race: what each agent signed, how the clients were answered, what the oracle says."""
 
     units: list[int]
     outcomes: Counter[str]

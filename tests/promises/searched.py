@@ -1,4 +1,4 @@
-"""Where a secret must not be, and the forms in which it would be found there."""
+"""Places where a secret must not be, and the forms in which it would be found there."""
 
 import base64
 

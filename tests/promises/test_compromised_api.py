@@ -35,7 +35,7 @@ LIMITS = rule("spending-limit", maxPerDay="1000"), rule("auto-approve-threshold"
 
 
 class Attacker:
-    """What the attacker has: the socket, the api's database role, a tenant of their own, and what passed by."""
+    """The attacker, with the socket, the api's database role, a tenant of their own, and what passed by."""
 
     def __init__(self, service: Service, tenant: Tenant, own: Tenant) -> None:
         self.service, self.tenant, self.own = service, tenant, own
@@ -163,7 +163,7 @@ def mint(a: Attacker) -> dict[str, Any]:
 
 
 def outcome(a: Attacker, word: str) -> dict[str, Any]:
-    """What only a scheduler may say of a transaction."""
+    """Tell the signer an outcome of a transaction, which only a scheduler may do."""
     return {"type": "BroadcastOutcome", "tenant": a.tenant.id, "tx_id": a.approved["txId"], "outcome": word}
 
 

@@ -74,7 +74,7 @@ STATEMENTS = {
 
 
 class Attacker:
-    """What they have, beside a tenant with an agent that interests them."""
+    """The attacker, beside a tenant with an agent that interests them."""
 
     def __init__(self, service: Service, tenant: Tenant) -> None:
         self.service, self.tenant, self.agent = service, tenant, tenant.agent(*LIMITS)
@@ -188,7 +188,7 @@ def test_their_uid_is_no_peer_of_the_signer() -> None:
 
 
 async def test_the_drill_would_notice(attacker: Attacker) -> None:
-    """What they can do, docs/threats.md says: approve as the owner, whose second factor they made up."""
+    """The attacker can do what docs/threats.md says: approve as the owner, whose second factor they made up."""
     headers = {"Authorization": f"Bearer {await attacker.session_with_a_factor()}"}
 
     answer = attacker.owner.post(f"/approvals/{attacker.waiting['approvalId']}/approve", json={}, headers=headers)

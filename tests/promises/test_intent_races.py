@@ -101,7 +101,7 @@ def cut_off() -> Iterator[CutOff]:
 
 
 async def _told(service: Service, agent: Agent) -> tuple[int, int]:
-    """How many transactions an agent has, and what it has spent."""
+    """Count the transactions of an agent, and sum its spending."""
     async with owner_of(service.database) as rows:
         assert await violations(rows, [str(await _tenant_of(rows, agent))]) == []
         signed = await rows.fetchval("SELECT count(*) FROM transactions WHERE agent_id = $1", agent.id)

@@ -155,7 +155,7 @@ async def _judged(service: Service, tenant: Tenant) -> list[str]:
 
 
 async def _claims(service: Service, tx_id: str) -> int:
-    """How often the scheduler tried to send this, within a bounded time."""
+    """Count how often the scheduler tried to send this, within a bounded time."""
     async with owner_of(service.database) as owner:
         await owner.execute("UPDATE transactions SET broadcast = true, resend_at = service_now() WHERE id = $1", tx_id)
         return int(

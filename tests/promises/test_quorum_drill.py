@@ -24,7 +24,7 @@ Item = dict[str, Any]
 
 
 class Drill:
-    """What the attacker has."""
+    """The attacker's means."""
 
     def __init__(self, service: Service, tenant: Tenant) -> None:
         self.service, self.tenant = service, tenant
@@ -71,7 +71,7 @@ class Drill:
         return asyncio.run(run())
 
     def signatures(self) -> int:
-        """How many signatures the signer recorded."""
+        """Count the signatures that the signer recorded."""
         return int(self.sql("SELECT count(*) AS n FROM audit WHERE action IN ('tx.signed', 'tx.approved')")[0]["n"])
 
     def rule_becomes(self, path: str, value: str) -> None:
@@ -168,7 +168,7 @@ class Drill:
         self.last_tries(item)
 
     def last_tries(self, item: Item) -> None:
-        """What the attacker does at the end of every way."""
+        """Try what the attacker does at the end of every way."""
         for who in (self.tenant, self.ada.person, self.ben.person, self.mallory.person):
             answer = who.post(f"/approvals/{item['id']}/approve", json={})
             assert answer.status_code != 200, answer.text
@@ -347,7 +347,7 @@ def test_the_operator_breaks_a_quorum_after_a_day(drill: Drill) -> None:
 
 
 def told(drill: Drill, agent: Agent, *words: str) -> str:
-    """What `custody break-quorum` says."""
+    """Run `custody break-quorum` and return its output."""
     said = custody(drill.service, "break-quorum", "--tenant", drill.tenant.id, "--agent", agent.id, *words)
     assert said.returncode == 0, said.stderr
     return said.stdout

@@ -32,7 +32,7 @@ class Taken:
         self.wire, self.service = wire, service
 
     def say(self, name: str, **fields: Any) -> Any:
-        """What identity answers."""
+        """Send a message to identity and return its answer."""
         return self.wire.ask(name, fields)
 
     def begun(self, kind: str, provider: str, tenant: str | None = None) -> dict[str, list[str]]:

@@ -29,7 +29,7 @@ def postgres() -> Iterator[KillablePostgres]:
 
 @pytest.fixture(scope="module")
 def running(postgres: KillablePostgres) -> Iterator[Service]:
-    """What signs on it."""
+    """The service that signs on it."""
     with deployed(postgres.database) as service:
         yield service
 

@@ -1,4 +1,4 @@
-"""What a tenant and an operator change while the proxy runs, and whether the proxy is told of it."""
+"""Changes by a tenant and an operator while the proxy runs, whether or not the proxy is told of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -44,7 +44,7 @@ ENDINGS: dict[str, tuple[Change, int, str]] = {
 
 @pytest.fixture(params=["told", "not told"])
 async def told(request: pytest.FixtureRequest, proxied: Proxied) -> AsyncIterator[bool]:
-    """Whether the database tells the proxy of changes."""
+    """Run with and without the database's notices of changes to the proxy."""
     if request.param == "told":
         yield True
         return

@@ -1,4 +1,4 @@
-"""What every refusal of the proxy looks like."""
+"""The form of every refusal of the proxy."""
 
 import httpx
 import msgspec

@@ -33,7 +33,7 @@ GATEWAY = (
 
 
 class Run(msgspec.Struct):
-    """What went on, and all that an agent's side saw of it."""
+    """A run, and all that an agent's side saw of it."""
 
     proxied: Proxied
     secrets: dict[str, bytes]
@@ -76,7 +76,7 @@ def _asked(keyless: Keyless, impatient: Proxy) -> Iterator[bytes]:
 
 
 def _said(keyless: Keyless) -> Iterator[bytes]:
-    """What real clients saw."""
+    """Collect what real clients saw."""
     forward = keyless.forward()
     yield forward.get("/reflect?piece=2").content
     yield forward.post("/echo", json={}).content

@@ -1,4 +1,4 @@
-"""What a tenant changes holds within two seconds, even when nobody hears of it."""
+"""Changes of a tenant hold within two seconds, even when nobody hears of them."""
 
 import time
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Who takes much leaves the others what they need: hellos, connections, names, bodies, a database that hangs."""
+"""Greedy callers leave the others what they need: hellos, connections, names, bodies, a database that hangs."""
 
 import asyncio
 import contextlib
@@ -178,7 +178,7 @@ class SlowNames:
         self.gate = threading.Event()
 
     def __call__(self, host: str, *given: Any, **more: Any) -> Any:
-        """What `socket.getaddrinfo` would say."""
+        """Answer as `socket.getaddrinfo` would."""
         if host.endswith(".slow.test"):
             self.gate.wait()
             raise socket.gaierror(socket.EAI_AGAIN, "no answer")
@@ -210,7 +210,7 @@ def ticket(agent: str, host: str, port: int = 443, tenant: str = "tenant") -> Ti
 
 
 async def reaches(dialler: Dialler, agent: str, port: int) -> bool:
-    """Whether an agent gets a connection to a host that resolves well."""
+    """Tell whether an agent gets a connection to a host that resolves well."""
     async with asyncio.timeout(5):
         _, writer = await dialler.dial(ticket(agent, "localhost", port))
     writer.close()
@@ -294,7 +294,7 @@ class Parts:
         self.trail, self.port, self.handlers, self.over = trail, port, handlers, over
 
     def places(self) -> int:
-        """How many places for audit rows are left; takes all of them, each for another tenant."""
+        """Count the places for audit rows that are left; take all of them, each for another tenant."""
         return next(count for count in itertools.count() if not self.trail.promise((f"tenant-{count}", "agent")))
 
 

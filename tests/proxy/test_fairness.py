@@ -71,7 +71,7 @@ def test_others_are_answered_while_an_agent_sends_or_has_sent_crumbs(
 
 
 def _is_done(wire: Wire) -> bool:
-    """Whether everything has come by now."""
+    """Tell whether everything has come by now."""
     wire.socket.setblocking(False)
     heard = bytearray()
     try:

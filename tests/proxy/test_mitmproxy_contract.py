@@ -1,4 +1,4 @@
-"""What we rely on inside mitmproxy. A version that changes any of it must be read before it is taken."""
+"""The parts of mitmproxy that we rely on. A version that changes any of them must be read before it is taken."""
 
 import inspect
 import tomllib

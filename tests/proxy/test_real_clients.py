@@ -175,7 +175,7 @@ def test_requests_through_https_proxy(routed: Keyless, monkeypatch: pytest.Monke
 
 
 def ran(program: str, *arguments: str, **environment: str) -> str:
-    """What a program of the system printed; its environment is what is said here."""
+    """Run a program of the system in exactly this environment, and return what it printed."""
     found = shutil.which(program)
     assert found, f"{program} is not installed; scripts/set-up says what is needed"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Where a name may lead: only judged addresses are dialled, and only those that were judged."""
+"""Names may lead to judged addresses alone: only those are dialled."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is written down of every request, and what is counted."""
+"""The record of every request, and its counters."""
 
 import uuid
 
@@ -153,7 +153,7 @@ async def test_a_websocket_leaves_one_row_when_it_ends(routed: Keyless) -> None:
 
 
 def connections(proxy: Proxy) -> float:
-    """How many agents are connected."""
+    """Return the number of agents that are connected."""
     return proxy.metrics()["custody_proxy_connections"]
 
 

@@ -1,4 +1,4 @@
-"""What is under way for an agent ends about two seconds after the agent may no longer ask."""
+"""Requests under way end about two seconds after their agent may no longer ask."""
 
 import asyncio
 import time
@@ -66,7 +66,7 @@ class UnderWay:
         self.wires = {kind.__name__: stack.enter_context(kind(self.keyless)) for kind in KINDS}
 
     def left(self, until: float) -> dict[str, bool]:
-        """What ended whole; raises TimeoutError when one has not ended until then."""
+        """Tell what ended whole; raise TimeoutError when one has not ended until then."""
         whole = {}
         for name, wire in self.wires.items():
             wire.socket.settimeout(max(until - time.monotonic(), 0.05))
@@ -78,7 +78,7 @@ class UnderWay:
         return whole
 
     def goes_on(self) -> bool:
-        """Whether each comes to its proper end."""
+        """Tell whether each comes to its proper end."""
         for _ in ("answer", "tunnelled"):
             self.keyless.upstream.release(self.keyless.tenant.id)
         self.wires["upload"].say(b"4\r\nmore\r\n0\r\n\r\n")

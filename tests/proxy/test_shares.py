@@ -1,4 +1,4 @@
-"""What one agent can take of what all share: rows of the audit log, and bodies that are held."""
+"""One agent's share of what all have in common: rows of the audit log, and bodies that are held."""
 
 import select
 from contextlib import ExitStack

@@ -32,7 +32,7 @@ STARTS_WITHIN = 60
 
 
 def refused(proxy: Proxy) -> bool:
-    """Whether nobody listens any more."""
+    """Tell whether nobody listens any more."""
     try:
         socket.create_connection(("127.0.0.1", proxy.port), 1).close()
     except OSError:

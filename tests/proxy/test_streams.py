@@ -1,4 +1,4 @@
-"""What is long passes on as it comes, and nothing of it stays in memory."""
+"""Long bodies pass on as they come, and nothing of them stays in memory."""
 
 import hashlib
 import uuid

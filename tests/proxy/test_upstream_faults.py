@@ -1,4 +1,4 @@
-"""What an upstream may do wrong, and what an agent sees of it."""
+"""Faults of an upstream, and what an agent sees of them."""
 
 import base64
 import uuid

@@ -1,4 +1,4 @@
-"""What the proxy has written down."""
+"""Rows that the proxy has written."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ def put(owner: Person, client_id: str, *origins: str, **changed: Any) -> None:
 
 
 def may_read(client: Client, origin: str, path: str = "/chains", **headers: str) -> bool:
-    """Whether a page there may read an answer; an answer says it of that origin or of none."""
+    """Tell whether a page there may read an answer; an answer says it of that origin or of none."""
     answer = client.get(path, headers={"Origin": origin, **headers})
     assert answer.headers["Vary"] == "Origin"
     assert "Access-Control-Allow-Credentials" not in answer.headers
@@ -51,7 +51,7 @@ def preflight(client: Client, origin: str, path: str, method: str = "POST") -> h
 
 
 def asked(service: Service) -> int:
-    """How many origins identity has looked up."""
+    """Count the origins that identity has looked up."""
     with connected(service, "identity") as wire:
         wire.say({"version": VERSION, "process": "api"})
         wire.hear()

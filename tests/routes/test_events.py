@@ -77,7 +77,7 @@ def listening(client: httpx.Client, last: str | None = None, query: str = "", **
 
 
 def kept(client: httpx.Client, last: str) -> list[Heard]:
-    """What there is after an event."""
+    """Return the events after an event."""
     with listening(client, last, "?follow=false") as stream:
         return list(iter(stream.next, None))
 

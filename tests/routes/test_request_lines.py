@@ -1,4 +1,4 @@
-"""What the api logs of a request: a line for each change and each fault, none that a stranger can have written."""
+"""The api's log of requests: a line for each change and each fault, none that a stranger can have written."""
 
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.server import Service

@@ -1,4 +1,4 @@
-"""What each role may do, on every route that takes a session: said here once more, route by route."""
+"""Rights of each role, on every route that takes a session: said here once more, route by route."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What an agent spent of each asset, tokens too, on its dashboard."""
+"""Spending of an agent by asset, tokens too, on its dashboard."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What lists say of how many rows they have: the number, or that there are at least so many. Decision 0085."""
+"""Totals of lists: the number of rows, or that there are at least so many. Decision 0085."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What can be sent, wherever it might be read: each reading route, as each kind of reader."""
+"""Signatures that can be sent, wherever they might be read: each reading route, as each kind of reader."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -53,7 +53,7 @@ class Scene:
         }
 
     def read(self, reader: Client, endpoint: Endpoint, tx_id: str) -> str:
-        """What one is answered; the stream from its beginning to now."""
+        """Return the answer to a reader; of the stream, everything from its beginning to now."""
         path = endpoint.path.replace("<agent>", self.agent.id).replace("<tx_id>", tx_id)
         # Lists leave out what is long, unless one asks; others ignore the question.
         path += "?follow=false" if endpoint.path == "/events" else "?include=data"

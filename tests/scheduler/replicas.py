@@ -80,7 +80,7 @@ def replicas(service: Service, count: int) -> Iterator[list[Replica]]:
 
 
 class Killed(msgspec.Struct, frozen=True):
-    """What became of the work while schedulers died."""
+    """The state of the work while schedulers died."""
 
     kills: int
     sent: int

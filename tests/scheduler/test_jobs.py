@@ -27,7 +27,7 @@ DUE = "UPDATE approvals SET expires_at = service_now() WHERE id = ANY ($1)"
 
 @pytest.fixture
 async def pair(database: Database, owner: asyncpg.Connection) -> AsyncIterator[list[Runner]]:
-    """What runs jobs in two schedulers on one database."""
+    """Two schedulers that run jobs on one database."""
     rpc = Rpc()
     pools = [await open_pool(database.urls["scheduler"], size=2) for _ in range(2)]
     yield [Runner(Ports(pool, SignerClient("/nowhere", "scheduler"), load({}), rpc)) for pool in pools]

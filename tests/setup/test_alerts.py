@@ -58,7 +58,7 @@ def without(target: str, *, up: str = "") -> dict[str, str]:
 
 
 def jobs(target: str = SCHEDULER, **values: str) -> dict[str, str]:
-    """When jobs last ended well in a scheduler."""
+    """Make the figures of when jobs last ended well in a scheduler."""
     return {f'custody_job_last_success_timestamp_seconds{{{target},task="{job}"}}': at for job, at in values.items()}
 
 
@@ -174,7 +174,7 @@ def alert_of(rung: str) -> str:
 
 
 def played(changed: dict[str, str], rung: list[str], folder: Path, rules: Path = RULES) -> str:
-    """What the tool complains of when these alerts, and no others, are to ring at the end."""
+    """Return the tool's complaints when these alerts, and no others, are to ring at the end."""
     expected = [{"labels": alert_of(one), "value": 1} for one in rung]
     test = {
         "interval": f"{EACH}s",

@@ -1,4 +1,4 @@
-"""What a child process may know, and that a dead one comes back."""
+"""Children: what a child process may know, and that a dead one comes back."""
 
 import asyncio
 import os

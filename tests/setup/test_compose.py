@@ -137,7 +137,7 @@ class Composed:
         return root
 
     def environment_of(self, name: str, root: Path) -> dict[str, str]:
-        """What image and file say, with places below this root, ports that are free, and Postgres where it is."""
+        """Return the environment by image and file, with places below this root, free ports, and where Postgres is."""
         said = {**STAGES[name].environment, **FILE["services"][name].get("environment", {})}
         said = {key: str(value) for key, value in said.items()}
         for key, value in said.items():
@@ -176,7 +176,7 @@ class Composed:
         return process
 
     def command(self, name: str, *words: str, as_root: bool = False, **environment: str) -> str:
-        """What a command says that is run in a service's container, or in another one of it."""
+        """Run a command in a service's container, or in another one of it, and return its output."""
         uid = int(FILE["services"][name]["user"].split(":")[0]) if ROOT and not as_root else None
         done = subprocess.run(
             [str(self._python.program), "-P", "-m", "ops", *words],
@@ -193,7 +193,7 @@ class Composed:
         return done.stdout.decode()
 
     def health_of(self, name: str) -> str | None:
-        """What the health check of a service complains of."""
+        """Return the complaint of a service's health check."""
         assert STAGES[name].healthcheck[-1] == name
         try:
             return healthy.CHECKS[name](self.environment_of(name, self.folder / name))
@@ -210,12 +210,12 @@ class Composed:
         eventually(complaint, None, START_SECONDS, self.logs)
 
     def metrics(self) -> list[str]:
-        """What each process that has figures exposes."""
+        """Return the metrics of each process that has figures."""
         names = [name for name in self._ports if name.startswith("SERVICE_METRICS_PORT")]
         return [httpx.get(f"http://{METRICS_HOST}:{self._ports[name]}/metrics", trust_env=False).text for name in names]
 
     def logs(self) -> str:
-        """What all services said."""
+        """Return the output of all services."""
         return "".join(f"== {file.name}\n{file.read_text()[-3000:]}" for file in sorted(self.folder.glob("*.log")))
 
     def end(self) -> None:

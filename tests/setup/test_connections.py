@@ -1,4 +1,4 @@
-"""How many connections each role may hold follows from the settings; nothing else changes it."""
+"""The number of connections each role may hold follows from the settings; nothing else changes it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -171,7 +171,7 @@ def test_a_database_whose_certificate_is_checked_is_migrated_and_used(encrypted:
 
 
 def _by_psql(environment: dict[str, str]) -> str:
-    """Whether the programs of Postgres, with which backups are made, are encrypted on their way as the owner."""
+    """Tell whether the programs of Postgres that make backups are encrypted on their way as the owner."""
     url = load(environment).database_url
     assert url is not None
     asked = subprocess.run(

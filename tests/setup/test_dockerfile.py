@@ -1,4 +1,4 @@
-"""What the Dockerfile needs is there and works, as far as a machine without a container engine can tell.
+"""Needs of the Dockerfile are there and work, as far as a machine without a container engine can tell.
 
 Each COPY is made into a folder, and what is in that folder is what runs; `test_images.py` builds whole images.
 """
@@ -61,13 +61,13 @@ def locked(target: str) -> set[str]:
 
 
 def copies(stage: Stage) -> list[list[str]]:
-    """What is copied from the checkout, sources first, the place last."""
+    """List what is copied from the checkout, sources first, the place last."""
     return [rest.split() for rest in stage.all("COPY") if not rest.startswith("--from")]
 
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """What is copied into the image of each target."""
+    """Folders with what is copied into the image of each target."""
     found = {target: tmp_path_factory.mktemp(target) for target in STARTED}
     for target, folder in found.items():
         for *sources, place in [*copies(STAGES["runtime"]), *copies(STAGES[target])]:

@@ -114,7 +114,7 @@ def test_a_stranger_on_the_proxys_port_is_wrong() -> None:
 
 
 class Figures(BaseHTTPRequestHandler):
-    """What a proxy says of itself."""
+    """The figures of a proxy."""
 
     def do_GET(self) -> None:
         """As the library writes it."""

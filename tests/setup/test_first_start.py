@@ -1,4 +1,4 @@
-"""What the walk-through of the first start allows the proxy, and that it takes it back."""
+"""The walk-through of the first start takes back what it allows the proxy."""
 
 import asyncio
 import ssl

@@ -108,7 +108,7 @@ class Running:
         yield Path(socket), root / socket[1:], "rw"
 
     def command(self, name: str, *words: str) -> list[str | Path]:
-        """What runs such words in the image of a service, as its user."""
+        """Return the command that runs such words in the image of a service, as its user."""
         root = self._built.root(name)
         steps = [f"mount --bind {root} {root}"]
         for mount in FILE["services"][name]["tmpfs"]:
@@ -129,7 +129,7 @@ class Running:
         return str(FILE["services"][name].get("user", self._built.stages[name].user))
 
     def environment(self, name: str) -> dict[str, str]:
-        """What image and file say, with ports that are free, on loopback, and Postgres where it is."""
+        """Return the environment by image and file, with free ports, on loopback, and Postgres where it is."""
         said = {**self._built.stages[name].environment, **FILE["services"][name]["environment"]}
         said = {key: str(value) for key, value in said.items()}
         if "SERVICE_DATABASE_URL" in said:
@@ -173,7 +173,7 @@ class Running:
         eventually(state, 0, START_SECONDS, self.logs)
 
     def logs(self) -> str:
-        """What all services said."""
+        """Return the output of all services."""
         return "".join(f"== {file.name}\n{file.read_text()[-3000:]}" for file in sorted(self.folder.glob("*.log")))
 
     def end(self) -> None:

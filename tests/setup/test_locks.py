@@ -47,7 +47,7 @@ def test_the_first_python_beyond_the_promise_lacks_a_wheel(wheels: Wheels) -> No
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the stages do that build from source: the folder with their wheels."""
+    """The folder with the wheels that the stages build from source."""
     folder = _checkout(tmp_path_factory.mktemp("built"))
     for lock, name in BUILT:
         _script(folder, "image-wheel", lock, name)
@@ -84,7 +84,7 @@ def _pinned(version: str, machine: str, name: str) -> set[str]:
 
 
 def _checkout(folder: Path) -> Path:
-    """What the first stage of the Dockerfile copies, and the locks."""
+    """Copy what the first stage of the Dockerfile copies, and the locks."""
     for name in ("scripts", "locks"):
         shutil.copytree(PROJECT / name, folder / name)
     shutil.copy(PROJECT / ".python-version", folder)

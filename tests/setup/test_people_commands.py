@@ -36,7 +36,7 @@ def custody(service: Service, *words: str, **changed: str) -> subprocess.Complet
 
 
 def done(service: Service, *words: str) -> str:
-    """What the command prints; it succeeds."""
+    """Run the command, which must succeed, and return its output."""
     ended = custody(service, *words)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
     return ended.stdout

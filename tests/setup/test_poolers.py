@@ -41,7 +41,7 @@ async def test_poolers_are_told_apart(database: Database, forgetful: Database) -
 
 
 async def test_a_forgetful_pooler_is_found_while_others_use_it(forgetful: Database) -> None:
-    """What others left on the server's connections does not hide it."""
+    """Settings that others left on the server's connections do not hide it."""
     assert [await poolers.found(forgetful.urls["api"]) for _ in range(20)] == [Pooler.FORGETFUL] * 20
 
 

@@ -1,4 +1,4 @@
-"""How processes are started: workers with numbers, and to each process what it needs."""
+"""Starts of processes: workers with numbers, and to each process what it needs."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What a program finds in its environment under `custody run`: proxy, certificates, token, and no key of Custody."""
+"""The environment of a program under `custody run`: proxy, certificates, token, and no key of Custody."""
 
 import ssl
 from pathlib import Path
@@ -34,7 +34,7 @@ def ca(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where bundles are written."""
+    """Folder in which bundles are written."""
     (tmp_path / "bundles").mkdir()
     return tmp_path / "bundles"
 

@@ -31,7 +31,7 @@ def up(home: Path, base: int) -> AbstractContextManager[BroughtUp]:
 
 
 def as_uid(uid: int, act: Callable[[], str]) -> str:
-    """What an act comes to in a process of this uid that belongs to no deployment; the name of what it met instead."""
+    """Act in a process of this uid that belongs to no deployment; return the result, or the error's name."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

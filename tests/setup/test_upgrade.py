@@ -336,7 +336,7 @@ async def filled(url: str) -> dict[str, list[str]]:
 
 
 async def rows_of(url: str) -> dict[str, list[str]]:
-    """What some tables hold, without columns that came later."""
+    """Return the rows of some tables, without columns that came later."""
     owner = await asyncpg.connect(url)
     columns = {
         "tenants": "id, name, created_at",
@@ -356,7 +356,7 @@ async def rows_of(url: str) -> dict[str, list[str]]:
 
 
 async def catalogue(url: str) -> dict[str, dict[str, object]]:
-    """What a database is made of, by name."""
+    """Return the objects of a database, by name."""
     owner = await asyncpg.connect(url)
     found = {
         kind: {row["name"]: tuple(row) for row in await owner.fetch(question)} for kind, question in CATALOGUE.items()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 
 def no_key(file: Path) -> None:
-    """What is left of a copy that went wrong."""
+    """Leave what a copy that went wrong leaves."""
     file.write_text("1 0123\n")
 
 
@@ -26,7 +26,7 @@ def another_key(file: Path) -> None:
 
 
 def open_to_all(file: Path) -> None:
-    """What a copy makes of a file."""
+    """Leave a file as a copy makes it."""
     file.chmod(0o644)
 
 

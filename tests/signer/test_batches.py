@@ -78,7 +78,7 @@ def ask(
 
 
 def answers(wire: Wire, count: int) -> dict[int, Any]:
-    """What the next replies say, by the numbers of their orders."""
+    """Read the next replies, by the numbers of their orders."""
     replies = [wire.hear() for _ in range(count)]
     return {reply["n"]: outcome_of(reply) for reply in replies}
 

@@ -1,4 +1,4 @@
-"""Who has the signer's loop read for long waits for the next time; others do not."""
+"""Callers whose orders take the signer's loop long wait for the next time; others do not."""
 
 import asyncio
 from collections.abc import Callable

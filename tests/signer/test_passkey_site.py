@@ -1,4 +1,4 @@
-"""What passkeys of a deployment belong to, by the address it has."""
+"""The site that passkeys of a deployment belong to, by the address it has."""
 
 import pytest
 

@@ -19,7 +19,7 @@ HASH = hashlib.sha256(PLANTED.encode()).digest()
 
 
 def questions(service: Service) -> int:
-    """How often the api has asked the signer about a credential."""
+    """Count how often the api has asked the signer about a credential."""
     with greeted(service) as wire:
         return int(wire.ask("Status")["data"]["counters"].get("Vouch", 0))
 

@@ -1,4 +1,4 @@
-"""What the signer counts in memory between two looks at the database."""
+"""Counters that the signer keeps in memory between two looks at the database."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Who has a secret revealed: the proxy, for a living agent of the same tenant, as long as nobody tampered."""
+"""Revealing a secret: to the proxy, for a living agent of the same tenant, as long as nobody tampered."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -192,7 +192,7 @@ run('signer', life())
 
 
 def _greeting(path: str, name: str) -> bytes:
-    """What the signer answers to a greeting: its own, or nothing before it hangs up."""
+    """Return the signer's answer to a greeting: its own, or nothing before it hangs up."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(10)
         peer.connect(path)

@@ -271,7 +271,7 @@ def tamper(service: Service, statements: str, **names: str) -> None:
 
 
 def signed(service: Service, agent: Agent) -> int:
-    """How many signatures the tables hold of an agent."""
+    """Count an agent's signatures in the tables."""
 
     async def count() -> int:
         async with owner_of(service.database) as owner:
@@ -295,7 +295,7 @@ def _restart(service: Service) -> None:
 
 
 def _said(service: Service) -> str:
-    """What the workers logged, in the order of time; they alone tell of what they refuse."""
+    """Return what the workers logged, in the order of time; they alone tell of what they refuse."""
     logs = ((service.home / "log" / f"{worker}.log").read_text() for worker in ("signer", "identity"))
     return "\n".join(sorted("".join(logs).splitlines()))
 

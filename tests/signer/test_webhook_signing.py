@@ -1,4 +1,4 @@
-"""What the signer answers to the process that sends webhooks: signatures, and only for endpoints that are in use."""
+"""Answers of the signer to the process that sends webhooks: signatures, and only for endpoints that are in use."""
 
 import base64
 import hashlib

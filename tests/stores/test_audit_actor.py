@@ -1,4 +1,4 @@
-"""Whose name an audit row bears: a person's only where a person acted."""
+"""The name on an audit row: a person's only where a person acted."""
 
 import asyncpg
 

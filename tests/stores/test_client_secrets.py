@@ -1,4 +1,4 @@
-"""Whose a secret's variable is: looked at again at each use, among all tenants that there are then."""
+"""The owner of a secret's variable: looked at again at each use, among all tenants that there are then."""
 
 import uuid
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What a page of a list reads: its own rows, however many come before and behind it; and what a search reads."""
+"""Reads of a list's page: its own rows, however many come before and behind it; and the reads of a search."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""How much of an agent's history a look-up by its order's id reads: none, whether the planner has statistics or not."""
+"""Look-ups of an agent's order by its id read none of its history, whether or not the planner has statistics."""
 
 import asyncio
 import uuid
@@ -94,7 +94,7 @@ async def some(busy: Database) -> AsyncIterator[str]:
 async def rows_read(
     connection: asyncpg.Connection, act: Callable[[], Awaitable[object]], table: str = "transactions"
 ) -> int:
-    """How many rows are looked at, when it was done so often that its plan is settled."""
+    """Count the rows that are looked at, when it was done so often that its plan is settled."""
     for _ in range(TIMES):
         async with connection.transaction():
             await act()

@@ -1,4 +1,4 @@
-"""What a pool says of a database that goes away: always that it is away, never something that nobody waits for."""
+"""A pool says of a database that goes away always that it is away, never something that nobody waits for."""
 
 import asyncpg
 import pytest

@@ -72,7 +72,7 @@ class Identity:
             await keys.register(connection, self, self.tenant, provider, address)
 
     async def put(self, *found: SigningKey, provider: str = "idp", address: str = ADDRESS) -> str | None:
-        """What the scheduler is told of a set that it fetched."""
+        """Tell the service of a set of keys, as the scheduler that fetched it does."""
         content = msgspec.json.encode({"keys": [key.jwk for key in found]})
         message = PutProviderKeys(tenant=self.tenant, provider=provider, jwks_uri=address, keys=content)
         return (await keys.put(self, message, CALL)).problem

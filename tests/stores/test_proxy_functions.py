@@ -1,4 +1,4 @@
-"""What the proxy asks of the database and says to it, under its own role; and that it is told what changed."""
+"""Functions of the database for the proxy, under its own role; and that it is told what changed."""
 
 import asyncio
 from collections.abc import AsyncIterator

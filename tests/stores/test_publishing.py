@@ -1,4 +1,4 @@
-"""What the scheduler's functions for events and deliveries guarantee by themselves, under its own role."""
+"""Guarantees of the scheduler's functions for events and deliveries by themselves, under its own role."""
 
 import asyncio
 import uuid

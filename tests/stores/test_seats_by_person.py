@@ -1,4 +1,4 @@
-"""What tenants share is shared by people: all tenants that one person made have one seat together."""
+"""Shares of what tenants have in common go by people: all tenants that one person made have one seat together."""
 
 import asyncio
 import uuid

@@ -55,7 +55,7 @@ def solana_liar(cluster: SolanaNode) -> Iterator[LyingNode]:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory, evm_liar: LyingNode, solana_liar: LyingNode) -> dict[str, str]:
-    """Where the chains are, for the processes and for the test."""
+    """Addresses of the chains, for the processes and for the test."""
     file: Path = tmp_path_factory.mktemp("chains") / "chains.toml"
     file.write_text(CHAINS)
     prices = file.with_name("prices.toml")

@@ -48,7 +48,7 @@ class Scheduling:
         )
 
     async def audited(self, tx_id: str) -> list[tuple[str, dict[str, Any]]]:
-        """What the audit says of a transaction after it was sent, with the evidence."""
+        """Read the audit rows of a transaction after it was sent, with the evidence."""
         rows = await self._owner.fetch(
             "SELECT action, metadata FROM audit WHERE resource_id = $1 AND action IN ('tx.confirmed', 'tx.failed') "
             "ORDER BY seq",
@@ -57,7 +57,7 @@ class Scheduling:
         return [(row["action"], msgspec.json.decode(row["metadata"])) for row in rows]
 
     async def heard(self, tenant: Tenant, tx_id: str) -> list[tuple[str, dict[str, Any]]]:
-        """What the tenant's stream says of a transaction after it was sent."""
+        """Read the events of a transaction after it was sent from the tenant's stream."""
         await publish(self.ports)
         # Its first event is of a signature: everything later is read.
         first = await self._owner.fetchval("SELECT min(number) FROM events WHERE tenant_id = $1", tenant.id)
@@ -74,7 +74,7 @@ class Scheduling:
         ]
 
     async def slot(self, agent: Agent, nonce: int = 0) -> tuple[str, str]:
-        """Who holds a nonce, and its state."""
+        """Return the holder of a nonce, and its state."""
         row = await self._owner.fetchrow(
             "SELECT tx_id::text, state FROM nonces WHERE address = $1 AND nonce = $2", agent.evm_address, nonce
         )

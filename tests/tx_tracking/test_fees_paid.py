@@ -1,4 +1,4 @@
-"""What the network took for a transaction, as a node says it, and what the operator sees of it in dollars."""
+"""The network's fee for a transaction, as a node says it, and what the operator sees of it in dollars."""
 
 from decimal import Decimal
 from typing import Any
@@ -35,7 +35,7 @@ def usd(amount: int, decimals: int, price: Decimal) -> str:
 
 
 def cost(chain: EvmNode, tx_hash: str) -> int:
-    """What a transaction cost, by its receipt."""
+    """Return the cost of a transaction, by its receipt."""
     receipt = chain.rpc("eth_getTransactionReceipt", tx_hash)
     return int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
 

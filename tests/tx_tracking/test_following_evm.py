@@ -1,4 +1,4 @@
-"""What becomes of an EVM transaction after it was sent. Promises P2 and P9."""
+"""The fate of an EVM transaction after it was sent. Promises P2 and P9."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What becomes of a Solana transaction after it was sent. Promises P2 and P9."""
+"""The fate of a Solana transaction after it was sent. Promises P2 and P9."""
 
 from typing import Any
 

@@ -72,7 +72,7 @@ def test_keep(
 
 
 def _more(service: Service, kept: Keepsakes, node: EvmNode) -> dict[str, Any]:
-    """What the keepsakes lack, and what a test must know to use it all."""
+    """Make what the keepsakes lack, and what a test must know to use it all."""
     tenant, agent = kept.tenant, kept.agent
     node.fund(agent.evm_address)
     sent = agent.sign(value=3, broadcast=True, key="kept-once")
@@ -115,7 +115,7 @@ def _more(service: Service, kept: Keepsakes, node: EvmNode) -> dict[str, Any]:
 
 
 def _newer(service: Service, kept: Keepsakes, dns: Any) -> None:
-    """What versions since 381e036 have besides: accounts, Bitcoin, invitations, sign-on."""
+    """Make what versions since 381e036 have besides: accounts, Bitcoin, invitations, sign-on."""
     # Earlier versions have none of these.
     from tests.fixtures.saml_sign_on import SamlTenant  # noqa: PLC0415
     from tests.fixtures.sign_on import said, verified_domain  # noqa: PLC0415

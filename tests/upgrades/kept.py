@@ -17,7 +17,7 @@ MASTER_KEY = f"1 {'42' * 32}\n"
 
 
 class Kept(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What one must know of a kept database to use what is in it."""
+    """Facts that one must know of a kept database to use what is in it."""
 
     revision: str
     # Of the migrations and functions that made it.
@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 
 def known(name: str) -> Kept:
-    """What is known of one."""
+    """Read the facts of one."""
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Kept)
 
 

@@ -1,4 +1,4 @@
-"""Where a delivery may go: every address of the name is judged, with each connection, and nothing else is dialled."""
+"""Places where a delivery may go: every address of the name is judged, with each connection; no other is dialled."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -63,7 +63,7 @@ def _order(hooks: Hooks, value: int, to: str = ADDRESS) -> str:
 
 
 def order(told: Told, tx: str, value: int) -> dict[str, Any]:
-    """What every event of an order says of it; the fee depends on the node."""
+    """Make the fields that every event of an order has; the fee depends on the node."""
     record = told.hooks.agent.ok("GET", f"/vault/{told.hooks.agent.id}/transactions/{told.tx[tx]}")
     assert [one["kind"] for one in record["effects"]] == ["transfer", "fee"]
     return {

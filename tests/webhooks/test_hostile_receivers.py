@@ -1,4 +1,4 @@
-"""What becomes of a delivery to a receiver that does not behave, and of those beside it."""
+"""The fate of a delivery to a receiver that does not behave, and of those beside it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ WAITS = {"busy": (3600, 3960), "later": (300, 330), "soon": (60, 66), "status-50
 
 
 class After(msgspec.Struct):
-    """What one event came to at each kind of receiver."""
+    """The outcome of one event at each kind of receiver."""
 
     hooks: Any
     urls: dict[str, str]

@@ -1,4 +1,4 @@
-"""What the tests need from Debian is installed once with the rights for it, and named where they are missing."""
+"""Programs that the tests need from Debian: installed once with the rights for it, and named where they are missing."""
 
 import os
 import subprocess

@@ -22,7 +22,7 @@ def redis() -> Iterator[RedisServer]:
 
 
 async def hits(url: str, count: int, seconds: float = 5.0) -> list[bool]:
-    """What a process that has just started answers to so many requests of one caller."""
+    """Return the answers of a process that has just started to so many requests of one caller."""
     storage: Storage = storage_from_string(f"async+{url}", implementation="valkey", socket_timeout=seconds)
     assert isinstance(storage, RedisStorage)
     limiter = FixedWindowRateLimiter(storage)

@@ -1,4 +1,4 @@
-"""What the policies see of a PSBT: each payment, the whole fee, whose coins they are, and on which network."""
+"""Effects of a PSBT that the policies see: each payment, the whole fee, whose coins they are, and the network."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What a proof says of each input and output, and what a signer believes of an input's own fields."""
+"""Proofs of each input and output, and what a signer believes of an input's own fields."""
 
 import pytest
 from embit.script import Script

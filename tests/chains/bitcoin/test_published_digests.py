@@ -1,4 +1,4 @@
-"""What each signature is made over, as BIP-143 and BIP-341 publish it, and what is taken for a signature."""
+"""Digests that signatures are made over, as BIP-143 and BIP-341 publish them, and the forms of a signature."""
 
 import hashlib
 from base64 import b64encode

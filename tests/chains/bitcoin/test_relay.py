@@ -1,4 +1,4 @@
-"""What nodes relay, by Bitcoin Core's figures: dust as the Bitcoin Dev Kit has it, the fee's floor, data, sizes."""
+"""Bounds of relay, by Bitcoin Core's figures: dust as the Bitcoin Dev Kit has it, the fee's floor, data, sizes."""
 
 import random
 from typing import Any
@@ -33,7 +33,7 @@ def wallet() -> bdk.Wallet:
 
 
 def is_dust(wallet: bdk.Wallet, script: Script, amount: int) -> bool:
-    """Whether the other library refuses to pay so little."""
+    """Tell whether the other library refuses to pay so little."""
     builder = bdk.TxBuilder().add_recipient(bdk.Script(script.data), bdk.Amount.from_sat(amount))
     try:
         builder.fee_absolute(bdk.Amount.from_sat(10_000)).finish(wallet)

@@ -1,4 +1,4 @@
-"""What is proven of a PSBT before it is signed: its coins, whose they are, what comes back, and the fee."""
+"""Proofs of a PSBT before it is signed: its coins, whose they are, what comes back, and the fee."""
 
 from collections.abc import Callable
 

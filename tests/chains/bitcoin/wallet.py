@@ -47,7 +47,7 @@ def proven(
     index: int = 0,
     root: Root = ROOT,
 ) -> Spend:
-    """What our code finds in it, held to bounds or to none."""
+    """Prove a PSBT with our code, held to bounds or to none."""
     said = psbt if isinstance(psbt, str) else b64encode(psbt).decode() if isinstance(psbt, bytes) else text(psbt)
     scope = parse_scope(f"bitcoin:regtest:{kind}:0:0:{index}")
     return prove(psbts.read(said), scope, account_of(root, scope.account_path), None if bounds == "none" else bounds)

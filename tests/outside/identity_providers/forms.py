@@ -7,7 +7,7 @@ import msgspec
 
 
 class Form(msgspec.Struct):
-    """Where it goes, how, and its named fields."""
+    """A form: its address, its method, and its named fields."""
 
     action: str
     method: str

@@ -31,7 +31,7 @@ class OidcClient(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OidcProvider:
-    """Where it listens, and the browser of the person who signs in."""
+    """An OIDC provider, and the browser of the person who signs in."""
 
     def __init__(self, issuer: str, ca_file: Path | None) -> None:
         self.issuer = issuer

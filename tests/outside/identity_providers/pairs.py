@@ -21,7 +21,7 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def certificate(self) -> str:
-        """What an administrator pastes into the configuration."""
+        """Certificate that an administrator pastes into the configuration."""
         return self.certificate_file.read_text()
 
 

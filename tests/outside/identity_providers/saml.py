@@ -33,7 +33,7 @@ TRANSIENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:transient"
 
 
 class Says(msgspec.Struct, frozen=True):
-    """What the provider says about the person, and how; `acs_url` and `audience` overrule the request."""
+    """The provider's word about the person; `acs_url` and `audience` overrule the request."""
 
     name_id: str = "ann@people.test"
     name_id_format: str = EMAIL_ADDRESS
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
 
 class SamlProvider:
-    """Where it listens, and what an administrator copies from it into the configuration of a tenant."""
+    """A SAML provider: its address, and what an administrator copies from it into the configuration of a tenant."""
 
     def __init__(self, kind: Kind, address: str, pair: Pair, entity_id: str | None, sso_url: str | None) -> None:
         self.kind = kind

@@ -32,6 +32,6 @@ def said(answer: httpx.Response) -> tuple[int, str]:
 
 
 def told(client: Client, resource: str) -> list[tuple[str, dict[str, Any]]]:
-    """What the audit trail says of one resource: actions with their metadata, oldest first."""
+    """Read the audit trail of one resource: actions with their metadata, oldest first."""
     rows = client.ok("GET", f"/audit/events?resourceId={resource}")["data"]
     return [(row["action"], row["metadata"]) for row in reversed(rows)]

@@ -1,4 +1,4 @@
-"""What an account holds: over its wallets and chains at once, exact, and never worse for one node that is away."""
+"""Balances of an account: over its wallets and chains at once, exact, and never worse for one node that is away."""
 
 import asyncio
 from collections.abc import Callable, Iterator

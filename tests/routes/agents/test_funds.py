@@ -1,4 +1,4 @@
-"""What an agent holds: exact, best effort, and unharmed by what a contract says. Decision 0032."""
+"""Funds of an agent: exact, best effort, and unharmed by what a contract says. Decision 0032."""
 
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal

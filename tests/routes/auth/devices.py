@@ -38,7 +38,7 @@ def new_device(client: Client, tenant: str, **asked: Any) -> Device:
 
 
 def decide(person: Client, device: Device, action: str = "approve") -> httpx.Response:
-    """What a person says who is signed in."""
+    """Decide as a person does who is signed in."""
     return person.post("/auth/device/verify", json={"user_code": device.code["user_code"], "action": action})
 
 

@@ -126,7 +126,7 @@ class Integration:
         ]
 
     def at_signer(self, service: Service) -> dict[str, Any]:
-        """What the signer itself says to an act of it."""
+        """Return the signer's own answer to an act of it."""
         proof = {"kind": "app_client", "value": f"{self.app_id}:{self.secret}"}
         with greeted(service) as wire:
             told: dict[str, Any] = wire.ask("RevokeAgentTokens", {"agent": "absent"}, proof)

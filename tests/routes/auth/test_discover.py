@@ -1,4 +1,4 @@
-"""Where people sign on, by their address: the same shape for every domain, and nothing of any person."""
+"""Discovery of the sign-on by an address: the same shape for every domain, and nothing of any person."""
 
 import asyncpg
 import pytest

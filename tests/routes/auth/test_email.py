@@ -382,7 +382,7 @@ def _seconds(act: Any, *given: Any) -> float:
 
 
 def _apart(took: list[tuple[float, float]]) -> float:
-    """How much longer the first of two usually takes, measured by turns: what slows the machine meets both."""
+    """Measure how much longer the first of two usually takes, by turns: what slows the machine meets both."""
     return statistics.median(one - other for one, other in took)
 
 

@@ -29,7 +29,7 @@ def by_mail(client: Client, mailbox: Mailbox, address: str, tenant: str | None =
 
 
 def refused(answer: httpx.Response, tenant: str) -> bool:
-    """Whether an answer says that sign-on is required, and where."""
+    """Tell whether an answer says that sign-on is required, and where."""
     said = answer.json()["data"]
     return (
         answer.status_code == 403

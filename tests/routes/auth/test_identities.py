@@ -1,4 +1,4 @@
-"""What a person signs in with: linked on purpose, unlinked, and never the last way in."""
+"""A person's ways of signing in: linked on purpose, unlinked, and never the last one."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -110,7 +110,7 @@ def test_the_provider_may_be_named_by_id_and_tenant_apart(oidc: OidcTenant) -> N
 def test_a_removed_member_is_no_newcomer_at_the_tenants_other_provider(
     oidc: OidcTenant, mailbox: Mailbox, as_platform: Client, name: str, is_proven: bool
 ) -> None:
-    """Whether sign-on made them, or found them by an address that they had proven."""
+    """Sign-on made them, or found them by an address that they had proven."""
     address, members = f"eve@{oidc.domain}", f"/platform/tenants/{oidc.tenant}/members"
     saml = SamlTenant(oidc.service, oidc.owner, oidc.domain)
     assert saml.put().status_code == 200

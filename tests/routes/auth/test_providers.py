@@ -1,4 +1,4 @@
-"""Which ways of signing in are on."""
+"""The list of ways of signing in that are on."""
 
 from tests.fixtures.callers import Client
 

@@ -42,13 +42,13 @@ def seen(client: Client, token: str) -> httpx.Response:
 
 
 def at_signer(service: Service, token: str, name: str = "EndSession", **body: Any) -> dict[str, Any]:
-    """What the signer itself says to a session's token."""
+    """Return the signer's own answer to a session's token."""
     with greeted(service) as wire:
         return wire.ask(name, body, {"kind": "session", "value": token})
 
 
 async def actions(owner: asyncpg.Connection, session: str) -> list[str]:
-    """What the audit log says of a session, in order."""
+    """List the actions that the audit log has of a session, in order."""
     rows = await owner.fetch("SELECT action FROM audit WHERE resource_id = $1 ORDER BY seq", session)
     return [row["action"] for row in rows]
 

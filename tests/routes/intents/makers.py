@@ -45,7 +45,7 @@ def act(client: Client, intent: dict[str, Any] | str, act: str, body: Any = None
 
 
 def state(client: Client, intent: dict[str, Any]) -> str:
-    """How far it has come."""
+    """Read the intent's state."""
     status: str = client.ok("GET", f"/intents/{intent['id']}")["status"]
     return status
 

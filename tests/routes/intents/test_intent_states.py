@@ -149,7 +149,7 @@ async def test_an_event_says_why_an_intent_failed(
 
 
 async def told_of(owner: asyncpg.Connection, tenant: Tenant, event: str) -> dict[str, Any]:
-    """What the only event of a name says; the scheduler may have published it already."""
+    """Return the data of the only event of a name; the scheduler may have published it already."""
     found = "SELECT data FROM outbox WHERE tenant_id = $1 AND event = $2"
     rows = await owner.fetch(f"{found} UNION ALL {found.replace('outbox', 'events')}", tenant.id, event)
     [said] = {row["data"] for row in rows}

@@ -41,7 +41,7 @@ def states(service: Service, tenant: Tenant) -> list[tuple[str, str]]:
 
 
 def role_in(person: Person, tenant: Tenant) -> str | None:
-    """What somebody is in a tenant."""
+    """Return a person's role in a tenant."""
     known = {one["tenantId"]: one["role"] for one in person.ok("GET", "/auth/session")["memberships"]}
     return known.get(tenant.id)
 

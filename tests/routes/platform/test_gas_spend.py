@@ -1,4 +1,4 @@
-"""Which fees the operator's report is about; what they come to is in tests/tx_tracking/test_fees_paid.py."""
+"""Fees that the operator's report is about; their sums are in tests/tx_tracking/test_fees_paid.py."""
 
 import time
 from contextlib import closing

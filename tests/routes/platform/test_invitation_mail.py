@@ -1,4 +1,4 @@
-"""What is mailed of invitations: to the address alone, with nothing of others in a header, and no token in a log."""
+"""Mail of invitations: to the address alone, with nothing of others in a header, and no token in a log."""
 
 import re
 import uuid

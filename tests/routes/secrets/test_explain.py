@@ -1,4 +1,4 @@
-"""Which route a request would fall to, and why; nothing is sent, nothing is written."""
+"""The route that a request would fall to, and why; nothing is sent, nothing is written."""
 
 import socket
 from datetime import UTC, datetime, timedelta

@@ -62,7 +62,7 @@ def path(owner: Person) -> str:
 
 
 def least(server: OidcServer, **more: Any) -> dict[str, Any]:
-    """What an administrator has to say of an honest provider."""
+    """Make the least that an administrator has to say of an honest provider."""
     return {"id": "idp", "issuer": server.issuer, "clientId": server.client_id, **more}
 
 

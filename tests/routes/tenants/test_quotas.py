@@ -1,4 +1,4 @@
-"""What one tenant, or one person, may have and write; the deployment's file of quotas gives these tenants little."""
+"""Quotas of one tenant, or one person; the deployment's file of quotas gives these tenants little."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

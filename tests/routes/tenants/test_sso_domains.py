@@ -37,7 +37,7 @@ def as_other_owner(service: Service, other_tenant: Tenant) -> Iterator[Person]:
 
 @pytest.fixture
 async def ports(service: Service, database: Database, dns_server: DnsServer) -> AsyncIterator[Ports]:
-    """What a scheduler has, with little patience for name servers."""
+    """Ports of a scheduler, with little patience for name servers."""
     pool, rpc = await open_pool(database.urls["scheduler"], size=4, least=1), Rpc()
     identity = SignerClient(str(service.home / "run-identity" / "identity.sock"), "scheduler")
     workers = Workers(SignerClient(str(service.socket), "scheduler"), identity)
@@ -49,7 +49,7 @@ async def ports(service: Service, database: Database, dns_server: DnsServer) -> 
 
 
 def seen(service: Service, tenant: str, domain: str, *found: str, process: str = "scheduler") -> Any:
-    """What a scheduler says, or somebody who says that they are one, and what comes of it."""
+    """Report a domain's records as a scheduler, or as somebody who claims to be one, and return the answer."""
     with greeted(service, process) as wire:
         return wire.ask("DomainSeen", {"tenant": tenant, "domain": domain, "found": list(found)})
 

@@ -216,7 +216,7 @@ def mfa(owner: Person, tenant: Tenant, **policy: Any) -> None:
 
 
 def refused(tenant: Tenant, service: Service) -> dict[str, Any]:
-    """What an admin without a second factor is answered who reads the audit trail."""
+    """Return the answer to an admin without a second factor who reads the audit trail."""
     with closing(member(service, tenant, "admin")) as admin:
         found: dict[str, Any] = admin.get("/audit/events").json()["data"]
     return found

@@ -1,4 +1,4 @@
-"""What became of a transfer, for a person who has the agent's token beside their session."""
+"""The outcome of a transfer, for a person who has the agent's token beside their session."""
 
 import uuid
 from collections.abc import Iterator

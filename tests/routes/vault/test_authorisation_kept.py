@@ -1,4 +1,4 @@
-"""What an order's authorisation is worth later: when a person approves, in receipts, and behind the service's back."""
+"""An order's authorisation later on: when a person approves, in receipts, and behind the service's back."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

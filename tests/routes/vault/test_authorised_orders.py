@@ -49,7 +49,7 @@ def nothing_written(agent: Agent) -> bool:
 
 
 async def used_up(owner: asyncpg.Connection, tenant: Tenant) -> int:
-    """How many signatures of the tenant were used up."""
+    """Count the signatures of the tenant that were used up."""
     return int(await owner.fetchval("SELECT count(*) FROM used_signatures WHERE tenant_id = $1", tenant.id))
 
 

@@ -1,4 +1,4 @@
-"""What an agent asked for: pending, history, search, one."""
+"""Orders of an agent: pending, history, search, one."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""What a caller, a crowd of clients and a database writer can't get signed on Bitcoin, each with its code."""
+"""Orders that a caller, a crowd of clients or a database writer can't get signed on Bitcoin, each with its code."""
 
 import asyncio
 from base64 import b64encode

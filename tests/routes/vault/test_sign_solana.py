@@ -212,7 +212,7 @@ def sponsor(solana_node: SolanaNode) -> Keypair:
 
 
 def completed(signed: str, sponsor: Keypair) -> bytes:
-    """What a sponsor makes of the bytes that came back: their own signature in its empty place, first."""
+    """Complete the bytes as a sponsor does: with their own signature in its empty place, first."""
     ours = VersionedTransaction.from_bytes(base64.b64decode(signed))
     assert ours.signatures[0] == Signature.default()
     theirs = sponsor.sign_message(to_bytes_versioned(ours.message))

@@ -40,7 +40,7 @@ class Shell:
         return self.admin.ok("POST", path_of(self.agent, "signers"), signer_body(**fields))["id"]
 
     def run(self, language: str, program: str) -> dict[str, Any]:
-        """What a program prints last, in JSON."""
+        """Run a program, and return its last output, in JSON."""
         ended = subprocess.run(
             [*RUN[language], program],
             cwd=self.folder,

@@ -1,4 +1,4 @@
-"""What signing would come to: equal to what signing then does, and nothing is written."""
+"""Simulation of signing: equal to what signing then does, and nothing is written."""
 
 from contextlib import closing
 from typing import Any

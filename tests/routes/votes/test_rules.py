@@ -1,4 +1,4 @@
-"""Who sets a rule that asks for votes, and what loosening one takes."""
+"""Rules that ask for votes: who sets one, and what loosening one takes."""
 
 import hashlib
 import json

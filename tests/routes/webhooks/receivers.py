@@ -18,7 +18,7 @@ class Received(msgspec.Struct):
 
     @property
     def envelope(self) -> Any:
-        """What it says."""
+        """Envelope in its body."""
         return msgspec.json.decode(self.body)
 
 
@@ -36,7 +36,7 @@ class Receiver(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}{path}"
 
     def at(self, path: str) -> list[Received]:
-        """What came in at one path."""
+        """Return the deliveries to one path."""
         return [one for one in list(self.received) if one.path == path]
 
 

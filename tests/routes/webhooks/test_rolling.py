@@ -20,7 +20,7 @@ from tests.routes.webhooks.test_guide import PAGE, Judge, example
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Where deliveries go."""
+    """The receiver of deliveries."""
     with running_receiver() as running:
         yield running
 
@@ -46,7 +46,7 @@ def delivered(person: Person, webhook: dict[str, Any], receiver: Receiver) -> Re
 
 
 def verified(secrets: list[str], received: Received) -> list[bool]:
-    """What a foreign library says with each secret; ours, and the example on the page, must say the same."""
+    """Verify with a foreign library, with each secret; ours, and the example on the page, must say the same."""
     return [_verified(secret, received) for secret in secrets]
 
 

@@ -1,4 +1,4 @@
-"""Which address is the client's, and under which name it is counted."""
+"""The client's address, and the name under which it is counted."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""What one tenant may have the loop make at once: long answers count like long bodies, once a read is known as long."""
+"""Work that one tenant may have the loop do at once: long answers count like long bodies, once known as long."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ LONG = FREE_BYTES + 1
 
 
 async def entered(held: Held, name: str, route: str, count: int, *, reads: bool = True) -> int:
-    """How many of so many requests are worked on before any of them ends."""
+    """Count how many of so many requests are worked on before any of them ends."""
     inside, end = 0, asyncio.Event()
 
     async def request() -> None:
@@ -118,7 +118,7 @@ async def test_a_task_that_outlives_its_request_keeps_no_turn() -> None:
 
 
 async def wait(answered: asyncio.Event) -> None:
-    """What asks a node."""
+    """Wait as a request does that asks a node."""
     async with turns.aside():
         await answered.wait()
 

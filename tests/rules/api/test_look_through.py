@@ -1,4 +1,4 @@
-"""What a body has beside its type: no key twice, no number or nesting that the signer's frames cannot hold."""
+"""Rules for a body beside its type: no key twice, no number or nesting that the signer's frames cannot hold."""
 
 import json
 from typing import Any

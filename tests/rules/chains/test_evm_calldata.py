@@ -1,4 +1,4 @@
-"""What contract calls do, with eth-abi as the independent encoder."""
+"""Effects of contract calls, with eth-abi as the independent encoder."""
 
 from typing import Any
 
@@ -145,7 +145,7 @@ READ = MOVES_OURS + ALLOWS + REVOKES
 
 
 def beside(data: bytes, changed: bytes, value: int = 0) -> list[tuple[str | None, int | None]]:
-    """Where and how much is unread of a changed call that is read for the rest like the original."""
+    """Find where and how much is unread of a changed call that is read for the rest like the original."""
     original, (effects, calls) = only(data), read(changed, value=value)
     # An allowlist may vouch for what is unread of a call it lists.
     assert all(one.call == calls[0] for one in effects if one.kind == "unread")

@@ -33,7 +33,7 @@ def node(max_fee: int, tip: int = 0, **more: Any) -> EvmPrepared:
 
 
 def fees(asked: EvmOrder, prepared: EvmPrepared | None = None, chains: ChainTable = CHAINS) -> Fees:
-    """What the signer would sign with."""
+    """Choose the fees that the signer would sign with."""
     facts = msgspec.convert({"address": ADDRESS} | FACTS, Facts)
     return EVM_TRANSACTION.effects(EVM_TRANSACTION.check(asked, Inputs(chains, prepared)), facts).fees
 

@@ -159,7 +159,7 @@ def test_bytes_of_a_solana_transaction_are_no_message(name: str, content: bytes,
 
 
 def reads_as_a_transaction(content: bytes) -> bool:
-    """Whether other libraries read a transaction of either chain."""
+    """Tell whether other libraries read a transaction of either chain."""
     for reader in (
         from_bytes_versioned,
         VersionedTransaction.from_bytes,

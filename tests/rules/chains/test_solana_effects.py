@@ -1,4 +1,4 @@
-"""What a Solana message does is what it is judged by."""
+"""Judging of a Solana message by what it does."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a wallet does with its own token accounts: wrap, unwrap, revoke, close, create."""
+"""A wallet's acts with its own token accounts: wrap, unwrap, revoke, close, create."""
 
 import pytest
 from solders.keypair import Keypair

@@ -1,4 +1,4 @@
-"""What typed data moves or allows, recognised by its exact type."""
+"""Effects of typed data, recognised by its exact type."""
 
 from typing import Any
 

@@ -86,7 +86,7 @@ def witnessed(spelled: str, **changes: Any) -> TypedDataOrder:
 
 
 def read_effects(order: TypedDataOrder) -> tuple[Effect, ...]:
-    """What it lets others do with what is ours."""
+    """Read what it lets others do with what is ours."""
     return subject_of(read(order), US).effects
 
 

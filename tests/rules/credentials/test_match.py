@@ -1,4 +1,4 @@
-"""Which route a request falls to."""
+"""Matching of requests with routes."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""What a credential route may say."""
+"""Rules for a credential route."""
 
 import msgspec
 import pytest

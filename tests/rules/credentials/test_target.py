@@ -1,4 +1,4 @@
-"""Where a request wants to go: what is read, and what is refused because two readers could differ."""
+"""The target of a request: what is read, and what is refused because two readers could differ."""
 
 from urllib.parse import quote, unquote_to_bytes
 

@@ -58,7 +58,7 @@ def key_set(*entries: dict[str, Any]) -> bytes:
 
 
 def claims(**changed: Any) -> dict[str, Any]:
-    """What a good token says; None leaves something out."""
+    """Make the claims of a good token; None leaves something out."""
     now = int(NOW.timestamp())
     good = {"iss": ISSUER, "aud": CLIENT, "sub": "user-1", "nonce": NONCE, "iat": now, "exp": now + 300}
     return {name: value for name, value in {**good, **changed}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What makes a vote: an assertion by this key, over this item, by this person, made at the approver's own origin."""
+"""A vote: an assertion by this key, over this item, by this person, made at the approver's own origin."""
 
 import base64
 import hashlib

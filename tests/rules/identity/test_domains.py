@@ -1,4 +1,4 @@
-"""Which texts are e-mail domains that a tenant may claim, and the record that proves one."""
+"""E-mail domains that a tenant may claim, and the record that proves one."""
 
 import pytest
 

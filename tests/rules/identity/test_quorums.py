@@ -38,7 +38,7 @@ def quorum(name, threshold, members="", children="", *, permissions=SIGN, status
 
 
 def enough(quorums, signers, shown, *, permissions=SIGN):
-    """Whether the first quorum agrees."""
+    """Tell whether the first quorum agrees."""
     authority = Authority({one.id: one for one in signers}, {one.id: one for one in quorums})
     return agreed(authority, quorums[0].id, shown.split(), permissions)
 
@@ -72,7 +72,7 @@ def test_a_second_signer_must_be_another_and_active_and_permitted(other):
 
 
 def not_counted(quorums, signers, shown):
-    """Who does not count for the first quorum, and why."""
+    """List who does not count for the first quorum, and why."""
     authority = Authority({one.id: one for one in signers}, {one.id: one for one in quorums})
     return uncounted(authority, quorums[0].id, shown.split(), SIGN)
 

@@ -1,4 +1,4 @@
-"""Which address, which groups and which role an answer gives a person."""
+"""The address, the groups and the role that an answer gives a person."""
 
 from typing import Any
 

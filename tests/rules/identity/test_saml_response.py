@@ -1,4 +1,4 @@
-"""What an identity provider says of a person is believed only where every rule holds. Normative text: docs/saml.md.
+"""An identity provider is believed about a person only where every rule holds. Normative text: docs/saml.md.
 
 Each test builds a genuine answer, sees that it is accepted, changes one thing and asserts the code that refuses it.
 """

@@ -1,4 +1,4 @@
-"""Which addresses may be dialled when somebody else names where to."""
+"""Addresses that may be dialled when somebody else names where to."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""What the DNS says of TXT records, asked of a name server on loopback."""
+"""Look-ups of TXT records in the DNS, asked of a name server on loopback."""
 
 from collections.abc import Iterator
 

@@ -10,7 +10,7 @@ BOUNDS = Bounds(places=100, of_one=10, of_group=30, reserve=20, few=2)
 
 
 def taken(shares: FairSlots, group: str, asked: int) -> int:
-    """How many of so many a group gets for askers that each take one."""
+    """Count how many of so many a group gets for askers that each take one."""
     return sum(shares.take((group, number)) is None for number in range(asked))
 
 

@@ -1,4 +1,4 @@
-"""What other programs call a field: the refusal names the one that is meant, and has nobody drop what is signed."""
+"""Foreign names of a field: the refusal names the one that is meant, and has nobody drop what is signed."""
 
 import re
 from collections.abc import Iterator

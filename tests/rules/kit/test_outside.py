@@ -1,4 +1,4 @@
-"""What a fetcher dials, and what it makes of answers: a little server of this test's own, on loopback."""
+"""Fetching from outside: what is dialled, and what becomes of answers, from a little server on loopback."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -39,7 +39,7 @@ def _names(effect, subject):
 
 
 def _reached(effect, subject, named):
-    """What is limited, of that which an uncovered effect is about."""
+    """Return what is limited, of that which an uncovered effect is about."""
     if effect.kind != "unread":
         return _names(effect, subject) & named
     if not effect.call and (not effect.unknown or not subject.verifying_contract):

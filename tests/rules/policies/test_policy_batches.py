@@ -41,7 +41,7 @@ def batch(*parts: Subject, vouched="refuse") -> Subject:
 
 
 def told(verdict):
-    """What the evaluation itself says of lists."""
+    """Return what the evaluation itself says of lists."""
     return [
         (one.passed, one.reason) for one in verdict.results if one.type == "contract-allowlist" and not one.policy_id
     ]

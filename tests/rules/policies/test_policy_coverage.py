@@ -1,4 +1,4 @@
-"""Which effects a set of rules can judge, and that what it can't always asks, rule by rule and asset by asset."""
+"""Coverage: the effects that a set of rules can judge; others always ask, rule by rule and asset by asset."""
 
 import msgspec
 import pytest
@@ -72,7 +72,7 @@ def unread(contract=TOKEN_CONTRACT, chain=1, *, of=1, apart=True):
 
 
 def unasked(order, *set_):
-    """What becomes of it in a tenant that lets pass whatever no rule is about."""
+    """Judge it in a tenant that lets pass whatever no rule is about."""
     return judge(rules(*set_), order, facts(uncovered="allow")).decision
 
 

@@ -1,4 +1,4 @@
-"""What every type of rule must answer, held for each by the list of types."""
+"""Answers that every type of rule must give, held for each by the list of types."""
 
 import inspect
 import typing

@@ -1,4 +1,4 @@
-"""What it means where nothing is said: fields that may be left out, the bounds of a set, and the words of results."""
+"""The meaning of silence: fields that may be left out, the bounds of a set, and the words of results."""
 
 import msgspec
 import pytest
@@ -146,7 +146,7 @@ def test_a_set_has_a_thousand_values_at_most():
 
 def test_a_set_has_64_kib_at_most_with_the_ids_that_it_gets():
     def size(last: int) -> int | None:
-        """What the rules take as they are kept; None where they are refused."""
+        """Measure the rules as they are kept; None where they are refused."""
         lists = (["a" * 1024] * 48, [*["b" * 1000] * 15, "b" * last])
         sent = typed_rules(*(rule("message-allowlist", {"patterns": patterns}) for patterns in lists))
         try:

@@ -350,7 +350,7 @@ LETTERS = st.text("ab \n", max_size=6)
 
 @given(st.lists(LETTERS, min_size=1, max_size=4), LETTERS | st.none())
 def test_a_star_stands_for_anything_within_its_line(pieces: list[str], filling: str | None) -> None:
-    """What a pattern is made of fits it; a line end in place of a star does not."""
+    """A text made of a pattern fits it; one with a line end in place of a star does not."""
     pattern = "Example " + "*".join(pieces)
     text = pattern if filling is None else pattern.replace("*", filling)
     if "**" in pattern:

@@ -1,4 +1,4 @@
-"""What the evaluation says by itself, rule by rule: it neither gives way to another failure nor to an approval."""
+"""The evaluation's own results, rule by rule: they give way neither to another failure nor to an approval."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Whose a rule is after the agent's own token sent a set: the tenant's only where the tenant's rules hold all of it."""
+"""The source of a rule after the agent's own token sent a set: the tenant only where its rules hold all of it."""
 
 import msgspec
 import pytest

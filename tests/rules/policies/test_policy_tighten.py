@@ -1,4 +1,4 @@
-"""What an agent's own token may change: only towards stricter."""
+"""Changes that an agent's own token may make: only towards stricter."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whose connections end when too many are open: never the last ones of somebody who has few."""
+"""Connections that end when too many are open: never the last ones of somebody who has few."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from proxy_addon.peer import Peer
 
 
 class Port:
-    """What the listener does with a crowd, without sockets."""
+    """The listener's part with a crowd, without sockets."""
 
     def __init__(self) -> None:
         self.crowd = Crowd()

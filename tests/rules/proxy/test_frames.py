@@ -211,7 +211,7 @@ def test_as_much_leaves_at_once_whether_a_message_has_parts_of_the_secret_or_any
 
 
 def lengths(data, cuts):
-    """How many bytes leave at once for each chunk."""
+    """Return how many bytes leave at once for each chunk."""
     frames = MaskedFrames(Needles.of(SECRET))
     return [len(frames.feed(chunk)) for chunk in cut(data, cuts)]
 

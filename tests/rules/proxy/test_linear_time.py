@@ -1,4 +1,4 @@
-"""What strangers send is parsed in time that grows with its length: every regular expression and parser on 64 KiB.
+"""Input of strangers is parsed in time that grows with its length: every regular expression and parser on 64 KiB.
 
 The expressions are found, not listed: those of our modules that the proxy loads, as they are used there, and those of
 the modules of its libraries that read a head or a body. For each, worst cases are made of its own syntax tree.
@@ -157,7 +157,7 @@ def found() -> dict[str, tuple["re.Pattern[Any]", frozenset[str]]]:
 
 
 def uses(module: Any) -> tuple[dict[str, set[str]], list[tuple["re.Pattern[Any]", str]]]:
-    """Which methods are called on which name, and the expressions that are written where they are used."""
+    """Find the methods that are called on each name, and the expressions that are written where they are used."""
     used: dict[str, set[str]] = {}
     inline = []
     for node in ast.walk(ast.parse(inspect.getsource(module))):

@@ -50,7 +50,7 @@ def fed(forms, chunks):
 
 
 def shows(value, text):
-    """Whether a text still has a form of the value after masking."""
+    """Tell whether a text still has a form of the value after masking."""
     return mask_text(b"x" + text + b"y", needles(value)) != b"x" + b"*" * len(text) + b"y"
 
 
@@ -261,7 +261,7 @@ def test_the_held_length_does_not_depend_on_parts_of_the_secret(kind, shape, cut
 
 
 def lengths(forms, text, cuts):
-    """How many bytes come back at once for each chunk."""
+    """Return how many bytes come back at once for each chunk."""
     masker = Masker(forms)
     return [len(masker.feed(chunk)) for chunk in in_chunks(text, cuts)]
 

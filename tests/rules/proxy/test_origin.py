@@ -1,4 +1,4 @@
-"""What an upstream may refer to in the gateway form: its own place, and other hosts; its cookies go to that place."""
+"""References of an upstream in the gateway form: its own place, and other hosts; its cookies go to that place."""
 
 from urllib.parse import urljoin, urlsplit
 

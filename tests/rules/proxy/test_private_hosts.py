@@ -1,4 +1,4 @@
-"""Which hosts the operator lets have a private address."""
+"""Hosts that the operator lets have a private address."""
 
 from custody.credentials.patterns import compile_host
 from proxy_addon.private_hosts import host_allowed

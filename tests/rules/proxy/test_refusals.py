@@ -11,7 +11,7 @@ from proxy_addon.refuse import Refusal
 
 
 class Clock:
-    """What time it is."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0

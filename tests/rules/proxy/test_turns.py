@@ -1,4 +1,4 @@
-"""Whose turn it is: an agent with many connections waits as often as one with a single one. No time passes here."""
+"""Fair turns: an agent with many connections waits as often as one with a single one. No time passes here."""
 
 import asyncio
 from collections import Counter

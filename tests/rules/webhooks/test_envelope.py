@@ -1,4 +1,4 @@
-"""What a receiver is sent: the same fields and the same bytes each time."""
+"""Bodies that a receiver is sent: the same fields and the same bytes each time."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Which events an endpoint may subscribe to, and which it then gets."""
+"""Events that an endpoint may subscribe to, and those that it then gets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where a webhook may go, from its address alone."""
+"""Places where a webhook may go, from its address alone."""
 
 import pytest
 from hypothesis import given

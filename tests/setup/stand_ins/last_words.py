@@ -1,4 +1,4 @@
-"""What a stand-in writes into its log when it is told to stop: whether what it leans on is still there."""
+"""The last line of a stand-in when it is told to stop: whether what it leans on is still there."""
 
 import os
 import socket
