@@ -209,7 +209,7 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     on(PutSsoDomain, domain_acts.put),
     on(VerifySsoDomain, domain_acts.verify),
     on(DeleteSsoDomain, domain_acts.delete),
-    on(DomainSeen, domain_acts.seen),
+    on(DomainSeen, domain_acts.record),
     on(DiscoverSignOn, domain_acts.discover),
     # webhooks
     on(CreateWebhook, webhooks.create),

@@ -69,7 +69,7 @@ def read(documents: Iterable[dict[str, Any]]) -> list[AppClient]:
     return clients
 
 
-async def stored(connection: Any, identity: Identity, tenant: str) -> dict[str, AppClient]:
+async def load(connection: Any, identity: Identity, tenant: str) -> dict[str, AppClient]:
     """Every app client of the tenant that the transaction is in, by id; Tampered if one is not ours."""
     return {row["id"]: _open(identity, tenant, row) for row in await connection.fetch(_ALL, tenant)}
 
@@ -78,7 +78,7 @@ async def write(
     connection: Any, identity: Identity, call: Call[ProvenTenant], clients: list[AppClient], mode: Mode
 ) -> list[AppClientTimes]:
     """Write them in an act that has begun; when each was made and last changed."""
-    before, named = await stored(connection, identity, call.caller.tenant), {client.id: client for client in clients}
+    before, named = await load(connection, identity, call.caller.tenant), {client.id: client for client in clients}
     if mode == "create" and (taken := sorted(named.keys() & before.keys())):
         raise AppClientTaken(f"An app client with the id {taken[0]!r} already exists.")
     after = named if mode == "replace_all" else before | named

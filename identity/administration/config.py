@@ -69,7 +69,7 @@ def _outcome(document: str, judging: str, clients: list[str]) -> SavedConfig:
 async def _clients(
     connection: Any, identity: Identity, tenant: str, named: list[AppClient] | None
 ) -> dict[str, AppClient]:
-    return {} if named is None else await app_clients.stored(connection, identity, tenant)
+    return {} if named is None else await app_clients.load(connection, identity, tenant)
 
 
 def _after(caller: ProvenTenant, before: Judging, said: dict[str, Any]) -> Judging:

@@ -82,10 +82,10 @@ async def list_all(identity: Identity, message: ListPlatformKeys, call: Call[Pro
     """The keys that there are and were, the newest first; what their holders know is nowhere."""
     call.caller.need_unscoped()
     async with identity.pool.acquire() as connection:
-        return PlatformKeys([_shown(row) for row in await connection.fetch(_ALL)])
+        return PlatformKeys([_to_public(row) for row in await connection.fetch(_ALL)])
 
 
-def _shown(row: Any) -> PlatformKey:
+def _to_public(row: Any) -> PlatformKey:
     return PlatformKey(
         id=str(row["id"]) if row["id"] else None,
         name=row["name"],

@@ -82,16 +82,16 @@ async def revoke(identity: Identity, message: RevokeSigningKey, call: Call[Prove
 
 async def usable(connection: Any, identity: Identity, tenant: str) -> list[tuple[str, str]]:
     """Id and secret of every active or retiring key of the tenant that the transaction is in, the newest first."""
-    return [_opened(identity, tenant, row) for row in await connection.fetch(_USABLE, tenant, None)]
+    return [_open(identity, tenant, row) for row in await connection.fetch(_USABLE, tenant, None)]
 
 
 async def one(connection: Any, identity: Identity, tenant: str, key: str) -> tuple[str, str] | None:
     """The same of one key; None where there is none that works."""
     row = await connection.fetchrow(_USABLE, tenant, key)
-    return None if row is None else _opened(identity, tenant, row)
+    return None if row is None else _open(identity, tenant, row)
 
 
-def _opened(identity: Identity, tenant: str, row: Any) -> tuple[str, str]:
+def _open(identity: Identity, tenant: str, row: Any) -> tuple[str, str]:
     key = str(row["id"])
     identity.sealer.check_mac(row["mac"], SIGNING_KEY_MAC, tenant, fields(tenant, key, row["prefix"]))
     return key, identity.sealer.open(row["blob"], _place(tenant, key)).decode()

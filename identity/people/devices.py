@@ -118,7 +118,7 @@ async def poll(identity: Identity, message: PollDeviceCode, call: Call[None]) ->
     async with identity.pool.acquire() as connection:
         try:
             async with connection.transaction():
-                return await _polled(connection, identity, message, call)
+                return await _poll(connection, identity, message, call)
         except _Refused as refused:
             # Nothing of it stays written.
             return refused.answer
@@ -128,7 +128,7 @@ async def look(identity: Identity, message: LookAtDevice, call: Call[ProvenSessi
     """Show a device's request to a member of the tenant that it asks for."""
     await attempts.count(identity, _guesses(call), GUESSES, GUESS_SECONDS)
     async with identity.pool.acquire() as connection, connection.transaction():
-        row, code, to = await _undecided(connection, identity, message.user_code, call)
+        row, code, to = await _find(connection, identity, message.user_code, call)
         client = await _client(connection, identity, code) if code.client else None
         return DeviceRequest(
             user_code=code.user_code,
@@ -152,7 +152,7 @@ async def decide(identity: Identity, message: DecideDevice, call: Call[ProvenSes
         await connection.execute(_SCOPE, caller.tenant)
         # A session that ended a moment ago lets nobody in.
         await connection.execute("SELECT demand_credential($1, $2)", caller.tenant, caller.standing)
-        row, code, to = await _undecided(connection, identity, message.user_code, call)
+        row, code, to = await _find(connection, identity, message.user_code, call)
         if message.approve and code.client:
             await _client(connection, identity, code)
         decided = msgspec.structs.replace(code, status=status, user=caller.user, session=caller.session)
@@ -185,7 +185,7 @@ def _fresh(message: NewDeviceCode, device_hash: bytes) -> _Code:
     letters = "".join(secrets.choice(user_codes.ALPHABET) for _ in range(user_codes.LENGTH))
     return _Code(
         device_hash=device_hash,
-        user_code=user_codes.written(letters),
+        user_code=user_codes.spell(letters),
         tenant=message.tenant,
         client=message.client,
         native_kind=message.native_kind,
@@ -217,7 +217,7 @@ async def _put(identity: Identity, code: _Code, call: Call[None], now: datetime)
     return bool(put)
 
 
-async def _polled(
+async def _poll(
     connection: Any, identity: Identity, message: PollDeviceCode, call: Call[None]
 ) -> DeviceSignedIn | DeviceRefused:
     row = await connection.fetchrow(_BY_DEVICE, tokens.digest(message.device_code))
@@ -232,7 +232,7 @@ async def _polled(
         raise _Refused("expired_token", "The device code is unknown, used, or older than ten minutes.")
     if code.status == "pending":
         return await _wait(connection, row)
-    return await _exchanged(connection, identity, row, code, call)
+    return await _exchange(connection, identity, row, code, call)
 
 
 async def _wait(connection: Any, row: Any) -> DeviceRefused:
@@ -244,7 +244,7 @@ async def _wait(connection: Any, row: Any) -> DeviceRefused:
     return DeviceRefused("authorization_pending", "No decision has been made yet.", interval)
 
 
-async def _exchanged(connection: Any, identity: Identity, row: Any, code: _Code, call: Call[None]) -> DeviceSignedIn:
+async def _exchange(connection: Any, identity: Identity, row: Any, code: _Code, call: Call[None]) -> DeviceSignedIn:
     """Use up an approved code for a session, without any second factor of anyone who approved it."""
     if code.client is not None:
         # It may have been switched off since.
@@ -274,14 +274,14 @@ async def _exchanged(connection: Any, identity: Identity, row: Any, code: _Code,
     return DeviceSignedIn(session)
 
 
-async def _undecided(
+async def _find(
     connection: Any, identity: Identity, typed: str, call: Call[ProvenSession]
 ) -> tuple[Any, _Code, Membership]:
     """The living row behind a typed code and the person's membership in its tenant.
 
     The same answer for every code that does not concern the person, so that guessing finds nothing of other tenants.
     """
-    shown = user_codes.normalised(typed)
+    shown = user_codes.normalise(typed)
     row = await connection.fetchrow(_BY_USER_CODE, shown) if shown else None
     if row is None or row["expired"]:
         raise DeviceCodeAbsent

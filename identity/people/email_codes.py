@@ -27,7 +27,7 @@ async def new_code(identity: Identity, message: NewEmailCode, call: Call[None]) 
 
 async def sign_in(identity: Identity, message: SignInWithEmail, call: Call[None]) -> SignedIn:
     """A session for anyone who reads this address. The first one makes a user and a tenant of their own."""
-    address = await proven(identity, message.email, message.code)
+    address = await prove(identity, message.email, message.code)
     async with identity.pool.acquire() as connection, connection.transaction():
         user = await persons.find_or_make(connection, identity, "email", address)
         return await sessions.begin(
@@ -35,7 +35,7 @@ async def sign_in(identity: Identity, message: SignInWithEmail, call: Call[None]
         )
 
 
-async def proven(identity: Identity, email: str, code: str) -> str:
+async def prove(identity: Identity, email: str, code: str) -> str:
     """The address, whose code this is; it is used up for good, whatever becomes of what follows."""
     address = normalised_email(email)
     subject = f"email:{address}"

@@ -136,7 +136,7 @@ async def clear_codes(connection: Any, user: str) -> None:
     await connection.execute(_CLEAR_CODES, user)
 
 
-async def changed(
+async def record(
     connection: Any, call: Call[ProvenSession], action: str, kind: str, subject: str, **metadata: Any
 ) -> None:
     """Note what became of a factor. What any session showed before this moment is no second factor any more.

@@ -31,7 +31,7 @@ from custody.worker.proofs import PLATFORM, ProvenSession
 from identity.administration import config
 from identity.context import Identity
 from identity.people import email_codes, factors, persons, sessions, sign_in, ways_in
-from identity.people.persons import IDENTITY_MAC, Known, known
+from identity.people.persons import IDENTITY_MAC, Known, of_row
 from identity.sign_on import codes
 
 _ROW = (
@@ -51,7 +51,7 @@ _WALLET_PROVIDER = "siwe"
 async def link(identity: Identity, message: LinkIdentity, call: Call[ProvenSession]) -> Linked:
     """Link what the message proves; what is the person's already stays so, and counts as proven."""
     factors.need(call)
-    kind, subject = await _proven(identity, message)
+    kind, subject = await _prove(identity, message)
     async with factors.changing(identity, call, way_in=True, held=(kind, subject)) as connection:
         found = await persons.find(connection, identity, kind, subject)
         if found is not None and found.user != call.caller.user:
@@ -60,7 +60,7 @@ async def link(identity: Identity, message: LinkIdentity, call: Call[ProvenSessi
             await _add(connection, identity, call, Known(kind=kind, subject=subject, user=call.caller.user))
         elif not found.verified:
             await persons.verify(connection, identity, found)
-        outcome = Linked(await _shown(connection, kind, subject), found is None)
+        outcome = Linked(await _to_public(connection, kind, subject), found is None)
         if found is None or not found.verified:
             action = "identity.linked" if found is None else "identity.verified"
             await factors.note(connection, call, action, "identity", outcome.identity.id, provider=provider_of(kind))
@@ -93,7 +93,7 @@ async def unlink(identity: Identity, message: UnlinkIdentity, call: Call[ProvenS
     return outcome
 
 
-async def seen(connection: Any, identity_id: str, user: str) -> tuple[str, str] | None:
+async def look_up(connection: Any, identity_id: str, user: str) -> tuple[str, str] | None:
     """Kind and subject of an identity, for `hold`; None unless it is this person's."""
     row = await connection.fetchrow(_ROW, identity_id)
     return (row["kind"], row["subject"]) if row is not None and str(row["user_id"]) == user else None
@@ -104,7 +104,7 @@ async def of_person(connection: Any, identity: Identity, user: str, identity_id:
     row = await connection.fetchrow(_ROW, identity_id)
     if row is None or str(row["user_id"]) != user:
         return None
-    found = known(row)
+    found = of_row(row)
     identity.sealer.check_mac(row["mac"], IDENTITY_MAC, PLATFORM, found.content)
     return found
 
@@ -114,13 +114,13 @@ async def remove(connection: Any, identity_id: str) -> None:
     await connection.execute(_REMOVE, identity_id)
 
 
-async def _proven(identity: Identity, message: LinkIdentity) -> tuple[str, str]:
+async def _prove(identity: Identity, message: LinkIdentity) -> tuple[str, str]:
     """Kind and subject of what the message proves; the code or nonce is used up."""
     match (message.wallet, message.email, message.oauth):
         case (WalletProof() as wallet, None, None):
-            return await sign_in.proven(identity, wallet)
+            return await sign_in.prove(identity, wallet)
         case (None, EmailProof() as email, None):
-            return "email", await email_codes.proven(identity, email.email, email.code)
+            return "email", await email_codes.prove(identity, email.email, email.code)
         case (None, None, OAuthProof() as oauth):
             shown = ExchangeCode(code=oauth.code, code_verifier=oauth.code_verifier, redirect_uri=oauth.redirect_uri)
             proven, _ = await codes.use(identity, shown)
@@ -139,7 +139,7 @@ async def _add(connection: Any, identity: Identity, call: Call[ProvenSession], m
     await persons.add_identity(connection, identity, made)
 
 
-async def _shown(connection: Any, kind: str, subject: str) -> LinkedIdentity:
+async def _to_public(connection: Any, kind: str, subject: str) -> LinkedIdentity:
     row = await connection.fetchrow(_SHOWN, kind, subject)
     provider, account = named(kind, subject)
     return LinkedIdentity(

@@ -40,7 +40,7 @@ from custody.worker.sealing import fields
 from identity.administration import config
 from identity.context import Identity
 from identity.people import members
-from identity.people.persons import IDENTITY_MAC, known, let_back, membership_mac
+from identity.people.persons import IDENTITY_MAC, let_back, membership_mac, of_row
 
 INVITATION_MAC = "invitation-mac"
 MAX_PENDING = 500
@@ -111,7 +111,7 @@ async def put(identity: Identity, message: PutInvitation, call: Call[ProvenPlatf
         )
         await tell(connection, call, "invitation.created", "invitation", invitation, email=email, role=message.role)
         await remember(connection, call, None)
-    return MadeInvitation(shown(row), token, name)
+    return MadeInvitation(to_public(row), token, name)
 
 
 async def revoke(identity: Identity, message: RevokeInvitation, call: Call[ProvenPlatform]) -> RevokedInvitation:
@@ -175,7 +175,7 @@ def content_of(row: Any) -> bytes:
     )
 
 
-def shown(row: Any) -> Invitation:
+def to_public(row: Any) -> Invitation:
     """An invitation as answers have it."""
     return Invitation(
         id=str(row["id"]),
@@ -210,7 +210,7 @@ async def _addresses(connection: Any, identity: Identity, user: str) -> dict[str
     """The person's own addresses, and whether each is proven; none that a tenant's sign-on brought."""
     found = {}
     for row in await connection.fetch(_ADDRESSES, user):
-        one = known(row)
+        one = of_row(row)
         identity.sealer.check_mac(row["mac"], IDENTITY_MAC, PLATFORM, one.content)
         found[one.subject] = one.verified
     return found

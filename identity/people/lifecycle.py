@@ -66,7 +66,7 @@ async def deactivate(identity: Identity, message: DeactivateUser, call: Call[Pro
     """Let a user in nowhere any more; who is deactivated already stays so since then."""
     outcome = ActedOn(message.user)
     async with operating(identity, call) as connection:
-        await _held(connection, message.user, force=message.force)
+        await _hold(connection, message.user, force=message.force)
         await connection.execute(_DEACTIVATE, message.user)
         ended = await connection.fetch(_END_SESSIONS, message.user)
         await tell(connection, call, "user.deactivated", "user", message.user, sessionsEnded=len(ended))
@@ -78,7 +78,7 @@ async def reactivate(identity: Identity, message: ReactivateUser, call: Call[Pro
     """Let a user sign in again."""
     outcome = ActedOn(message.user)
     async with operating(identity, call) as connection:
-        await _held(connection, message.user, force=True)
+        await _hold(connection, message.user, force=True)
         # A sign-in that was under way while they were deactivated may have begun one.
         await connection.execute(_END_SESSIONS, message.user)
         await connection.execute(_REACTIVATE, message.user)
@@ -91,7 +91,7 @@ async def delete(identity: Identity, message: DeleteUser, call: Call[ProvenPlatf
     """Delete a user with what they sign in with, their factors and memberships; never a wallet."""
     outcome, own = DeletedUser(message.user), personal(message.user)
     async with operating(identity, call) as connection:
-        if (await _held(connection, message.user, force=message.force))["deactivated_at"] is None:
+        if (await _hold(connection, message.user, force=message.force))["deactivated_at"] is None:
             raise UserActive
         await enter(connection, own)
         if await connection.fetchval(_TENANT, own) is not None:
@@ -103,7 +103,7 @@ async def delete(identity: Identity, message: DeleteUser, call: Call[ProvenPlatf
     return outcome
 
 
-async def _held(connection: Any, user: str, *, force: bool) -> Any:
+async def _hold(connection: Any, user: str, *, force: bool) -> Any:
     """The user's row, locked behind the tenants that they own; LastOwner where nobody else owns one, unless by force.
 
     Who changes members of one of them waits: of two owners not both go at once.

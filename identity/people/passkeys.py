@@ -95,7 +95,7 @@ async def register(identity: Identity, message: RegisterPasskey, call: Call[Prov
     passkey, now, name = ids.new_uuid(), clock.now(), message.name or DEFAULT_NAME
     async with factors.changing(identity, call, way_in=True) as connection:
         await _put(connection, identity, call.caller.user, made, (passkey, name, now))
-        await factors.changed(connection, call, "passkey.added", "passkey", passkey, name=name)
+        await factors.record(connection, call, "passkey.added", "passkey", passkey, name=name)
         codes = await recovery.beside(connection, identity, call.caller.user)
     return NewPasskey(passkey, name, clock.iso(now), list(made.transports), codes)
 
@@ -109,13 +109,13 @@ async def remove(identity: Identity, message: RemovePasskey, call: Call[ProvenSe
         if not await ways_in.has_any(connection, user):
             raise LastLoginMethod
         await factors.clear_codes(connection, user)
-        await factors.changed(connection, call, "passkey.removed", "passkey", message.passkey)
+        await factors.record(connection, call, "passkey.removed", "passkey", message.passkey)
     return RemovedFactor(message.passkey)
 
 
 async def sign_in(identity: Identity, message: SignInWithPasskey, call: Call[None]) -> SignedIn:
     """A session for the person whose passkey this is; with fresh MFA if it asked who they are."""
-    row, asserted = await _asserted(identity, message.credential, None)
+    row, asserted = await _assertion(identity, message.credential, None)
     user, verified = str(row["user_id"]), asserted.user_verified
     async with identity.pool.acquire() as connection, connection.transaction():
         await factors.lock(connection, user)
@@ -136,7 +136,7 @@ async def sign_in(identity: Identity, message: SignInWithPasskey, call: Call[Non
 async def step_up(identity: Identity, call: Call[ProvenSession], credential: dict[str, Any]) -> SignedIn:
     """The session after a passkey that asked who its person is."""
     await factors.count(identity, "passkey", call.caller.user)
-    row, asserted = await _asserted(identity, credential, call.caller)
+    row, asserted = await _assertion(identity, credential, call.caller)
     if not asserted.user_verified:
         raise UserUnverified
     async with identity.pool.acquire() as connection, connection.transaction():
@@ -146,7 +146,7 @@ async def step_up(identity: Identity, call: Call[ProvenSession], credential: dic
         return await sessions.stepped_up(connection, identity, call, "passkey")
 
 
-async def _asserted(
+async def _assertion(
     identity: Identity, credential: dict[str, Any], caller: ProvenSession | None
 ) -> tuple[Any, Asserted]:
     """The row of a passkey and what it signed; of the caller's own, where somebody is signed in."""

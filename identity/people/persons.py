@@ -74,7 +74,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def known(row: Any) -> Known:
+def of_row(row: Any) -> Known:
     """The row of an identity, whose MAC nobody has looked at yet."""
     return Known(
         kind=row["kind"],
@@ -100,7 +100,7 @@ async def find(connection: Any, identity: Identity, kind: str, subject: str) -> 
     row = await connection.fetchrow(_FIND, kind, subject)
     if row is None:
         return None
-    found = known(row)
+    found = of_row(row)
     identity.sealer.check_mac(row["mac"], IDENTITY_MAC, PLATFORM, found.content)
     return msgspec.structs.replace(found, active=row["deactivated_at"] is None)
 
@@ -153,7 +153,7 @@ async def let_back(connection: Any, identity: Identity, user: str, tenant: str) 
 
 async def _block(connection: Any, identity: Identity, user: str, tenant: str, *, blocked: bool) -> None:
     for row in await connection.fetch(_OF_TENANT, user, tenant):
-        found = known(row)
+        found = of_row(row)
         identity.sealer.check_mac(row["mac"], IDENTITY_MAC, PLATFORM, found.content)
         mac = identity.sealer.mac(IDENTITY_MAC, PLATFORM, msgspec.structs.replace(found, blocked=blocked).content)
         await connection.execute(_BLOCK, found.kind, found.subject, clock.now() if blocked else None, mac)
@@ -164,7 +164,7 @@ async def membership(connection: Any, identity: Identity, user: str, tenant: str
     row = await connection.fetchrow("SELECT * FROM membership_of($1, $2)", user, tenant)
     if row is None:
         raise NotAMember
-    return _checked(identity, user, row)
+    return _check(identity, user, row)
 
 
 async def home(connection: Any, identity: Identity, user: str, origin: Origin) -> Membership:
@@ -176,7 +176,7 @@ async def home(connection: Any, identity: Identity, user: str, origin: Origin) -
     own = personal(user)
     row = await connection.fetchrow("SELECT * FROM home_of($1, $2)", user, own)
     if row is not None:
-        return _checked(identity, user, row)
+        return _check(identity, user, row)
     if not identity.allow_self_registration:
         raise RegistrationClosed
     try:
@@ -196,7 +196,7 @@ def membership_mac(identity: Identity, tenant: str, user: str, role: Role, since
     return identity.sealer.mac(MEMBERSHIP_MAC, tenant, membership_content(tenant, user, role, since))
 
 
-def _checked(identity: Identity, user: str, row: Any) -> Membership:
+def _check(identity: Identity, user: str, row: Any) -> Membership:
     """The row as a membership; Tampered unless identity wrote it."""
     content = membership_content(row["tenant_id"], user, row["role"], row["created_at"])
     identity.sealer.check_mac(row["mac"], MEMBERSHIP_MAC, row["tenant_id"], content)

@@ -41,7 +41,7 @@ async def renew(identity: Identity, message: NewRecoveryCodes, call: Call[Proven
         if not await connection.fetchval(_ANY_FACTOR, user):
             raise NoFactor
         codes = await _make(connection, identity, user)
-        await factors.changed(connection, call, "factor.codes_made", "factor", "recovery", count=COUNT)
+        await factors.record(connection, call, "factor.codes_made", "factor", "recovery", count=COUNT)
     return RecoveryCodes(codes)
 
 
@@ -52,7 +52,7 @@ async def beside(connection: Any, identity: Identity, user: str) -> list[str] | 
     return await _make(connection, identity, user)
 
 
-def confirmed(session: SignedIn, codes: list[str] | None) -> Confirmed:
+def confirmation(session: SignedIn, codes: list[str] | None) -> Confirmed:
     """The session after a factor was confirmed, with the codes that came with it."""
     return Confirmed(
         session.token,

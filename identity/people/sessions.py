@@ -134,14 +134,14 @@ async def begin(  # noqa: PLR0913 - what a session consists of
     await connection.execute(_CLEAR)
     said = {"clientId": page.client, "page": page.origin} if page else {}
     await note(connection, session, "session.began", origin, provider=provider, amr=list(amr), **said)
-    return await shown(connection, identity, session, to)
+    return await to_answer(connection, identity, session, to)
 
 
 async def refresh(identity: Identity, message: RefreshSession, call: Call[None]) -> SignedIn:
     """Give the next access and refresh tokens; the refresh token that was sent is used up."""
-    session_id, generation = _opened(identity, message.refresh_token)
+    session_id, generation = _open(identity, message.refresh_token)
     async with identity.pool.acquire() as connection, connection.transaction():
-        session = await locked(connection, identity, session_id)
+        session = await lock(connection, identity, session_id)
         if session is None or generation > session.generation:
             raise RefreshTokenInvalid
         if session.page and not await origins.is_page_of(identity, session.page, session.tenant):
@@ -192,7 +192,7 @@ async def turn_away(connection: Any, user: str) -> None:
 
 async def own(connection: Any, identity: Identity, call: Call[ProvenSession]) -> Session:
     """The session that asks, locked until the transaction ends."""
-    session = await locked(connection, identity, call.caller.session)
+    session = await lock(connection, identity, call.caller.session)
     if session is None:
         raise SessionRevoked
     return session
@@ -220,7 +220,7 @@ async def step(connection: Any, identity: Identity, session: Session, to: Member
         _mac(identity, after),
         clock.now(),
     )
-    return await shown(connection, identity, after, to)
+    return await to_answer(connection, identity, after, to)
 
 
 async def _let_in(connection: Any, identity: Identity, session: Session, tenant: str) -> Membership:
@@ -248,7 +248,7 @@ async def letting_in(connection: Any, identity: Identity, session_id: str) -> tu
     return session.bound, tuple(method for method in session.amr if method in ("oauth", "saml", "oidc"))
 
 
-async def locked(connection: Any, identity: Identity, session_id: str) -> Session | None:
+async def lock(connection: Any, identity: Identity, session_id: str) -> Session | None:
     """An active session, locked; Tampered if its row, the second factor above all, is not as identity wrote it.
 
     A second factor that was shown before the person's factors changed is left out, so no new token claims it.
@@ -263,7 +263,7 @@ async def locked(connection: Any, identity: Identity, session_id: str) -> Sessio
     return msgspec.structs.replace(session, mfa_at=None) if row["outdated"] else session
 
 
-async def shown(connection: Any, identity: Identity, session: Session, to: Membership) -> SignedIn:
+async def to_answer(connection: Any, identity: Identity, session: Session, to: Membership) -> SignedIn:
     """The tokens and the profile that a person gets when they sign in."""
     profile = await connection.fetchrow("SELECT * FROM user_profile($1)", session.user)
     methods = await connection.fetchval("SELECT mfa_methods($1)", session.user)
@@ -323,20 +323,20 @@ def _mac(identity: Identity, session: Session) -> bytes:
 
 def _refresh_token(identity: Identity, session: Session) -> str:
     body = UUID(session.id).bytes + session.generation.to_bytes(4, "big")
-    return _written(body + identity.sealer.mac(_REFRESH_MAC, PLATFORM, body))
+    return _encode(body + identity.sealer.mac(_REFRESH_MAC, PLATFORM, body))
 
 
-def _written(whole: bytes) -> str:
+def _encode(whole: bytes) -> str:
     return _PREFIX + base64.urlsafe_b64encode(whole).decode().rstrip("=")
 
 
-def _opened(identity: Identity, token: str) -> tuple[str, int]:
+def _open(identity: Identity, token: str) -> tuple[str, int]:
     """The session and generation of a token that identity made."""
     try:
         text = token.removeprefix(_PREFIX)
         whole = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         # Base64 has several spellings of the same bytes; only the one that identity writes is accepted.
-        if len(whole) != _TOKEN_BYTES or _written(whole) != token:
+        if len(whole) != _TOKEN_BYTES or _encode(whole) != token:
             raise RefreshTokenInvalid
         identity.sealer.check_mac(whole[20:], _REFRESH_MAC, PLATFORM, whole[:20])
     except (binascii.Error, ValueError, Tampered):

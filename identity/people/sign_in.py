@@ -57,7 +57,7 @@ async def with_wallet(identity: Identity, message: SignInWithWallet, call: Call[
     """A session for the wallet that signed. Its first one makes a user and a tenant of their own."""
     said = siwe.parse(message.message)
     page = await _page(identity, said, message)
-    kind, subject = await _proven(identity, said, message)
+    kind, subject = await _prove(identity, said, message)
     async with identity.pool.acquire() as connection, connection.transaction():
         user = await persons.find_or_make(connection, identity, kind, subject)
         return await sessions.begin(
@@ -72,14 +72,14 @@ async def with_wallet(identity: Identity, message: SignInWithWallet, call: Call[
         )
 
 
-async def proven(identity: Identity, shown: WalletProof) -> Proven:
+async def prove(identity: Identity, shown: WalletProof) -> Proven:
     """The wallet that signed a message for our own address just now; the nonce is used up."""
     said = siwe.parse(shown.message)
     siwe.check(said, domains=siwe.domains_of(identity.public_url), now=clock.now())
-    return await _proven(identity, said, shown)
+    return await _prove(identity, said, shown)
 
 
-async def _proven(identity: Identity, said: SiweMessage, shown: SignInWithWallet | WalletProof) -> Proven:
+async def _prove(identity: Identity, said: SiweMessage, shown: SignInWithWallet | WalletProof) -> Proven:
     """Find whose the signature is.
 
     A contract wallet has no key to recover; that its contract agreed is the api's word, so what signs in that way is

@@ -42,9 +42,9 @@ async def confirm(identity: Identity, message: ConfirmSms, call: Call[ProvenSess
         await enrolments.end(connection, user, "sms")
         await factors.put(connection, identity, user, "sms", phone)
         await factors.forget(connection, "sms", user)
-        await factors.changed(connection, call, "factor.enrolled", "factor", "sms")
+        await factors.record(connection, call, "factor.enrolled", "factor", "sms")
         made = await recovery.beside(connection, identity, user)
-        return recovery.confirmed(await sessions.stepped_up(connection, identity, call, "sms"), made)
+        return recovery.confirmation(await sessions.stepped_up(connection, identity, call, "sms"), made)
 
 
 async def new_code(identity: Identity, message: NewSmsCode, call: Call[ProvenSession]) -> PhoneCode:

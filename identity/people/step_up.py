@@ -15,7 +15,7 @@ _BY_CODE = {"totp": totp.step_up, "recovery": recovery.step_up, "sms": sms.step_
 async def step_up(identity: Identity, message: StepUp, call: Call[ProvenSession]) -> SignedIn:
     """The session's next tokens, which say that a second factor was shown just now."""
     try:
-        return await _shown(identity, message, call)
+        return await _step_up(identity, message, call)
     except BadProof:
         # The session ended meanwhile; that says nothing of the factor.
         raise
@@ -25,7 +25,7 @@ async def step_up(identity: Identity, message: StepUp, call: Call[ProvenSession]
         raise
 
 
-async def _shown(identity: Identity, message: StepUp, call: Call[ProvenSession]) -> SignedIn:
+async def _step_up(identity: Identity, message: StepUp, call: Call[ProvenSession]) -> SignedIn:
     if message.method == "passkey":
         return await passkeys.step_up(identity, call, message.credential or {})
     return await _BY_CODE[message.method](identity, call, message.code or "")

@@ -78,9 +78,9 @@ async def confirm(identity: Identity, message: ConfirmTotp, call: Call[ProvenSes
         sealed = identity.sealer.seal(seed, _context(user, _PURPOSE))
         await connection.execute(_KEEP, PLATFORM, user, _PURPOSE, identity.sealer.key_version, sealed)
         await factors.forget(connection, "totp", user)
-        await factors.changed(connection, call, "factor.enrolled", "factor", "totp")
+        await factors.record(connection, call, "factor.enrolled", "factor", "totp")
         codes = await recovery.beside(connection, identity, user)
-        return recovery.confirmed(await sessions.stepped_up(connection, identity, call, "totp"), codes)
+        return recovery.confirmation(await sessions.stepped_up(connection, identity, call, "totp"), codes)
 
 
 async def remove(identity: Identity, message: RemoveTotp, call: Call[ProvenSession]) -> RemovedFactor:
@@ -90,7 +90,7 @@ async def remove(identity: Identity, message: RemoveTotp, call: Call[ProvenSessi
         await factors.remove(connection, user, "totp")
         await connection.execute(_SCOPE, PLATFORM)
         await connection.execute(_DESTROY, PLATFORM, user, _PURPOSE)
-        await factors.changed(connection, call, "factor.removed", "factor", "totp")
+        await factors.record(connection, call, "factor.removed", "factor", "totp")
     return RemovedFactor("totp")
 
 

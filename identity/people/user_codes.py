@@ -11,12 +11,12 @@ _SEPARATORS = re.compile(r"[\s\-\u2010-\u2015]+")
 _CODE = re.compile(rf"[{ALPHABET}]{{{LENGTH}}}\Z")
 
 
-def written(letters: str) -> str:
+def spell(letters: str) -> str:
     """Eight characters as they are shown, stored and compared."""
     return f"{letters[:_HALF]}-{letters[_HALF:]}"
 
 
-def normalised(typed: str) -> str | None:
+def normalise(typed: str) -> str | None:
     """A code as people type it, in either case, with blanks or without the hyphen; None where it can be none."""
     letters = _SEPARATORS.sub("", typed).upper()
-    return written(letters) if _CODE.match(letters) else None
+    return spell(letters) if _CODE.match(letters) else None

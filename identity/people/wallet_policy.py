@@ -52,7 +52,7 @@ async def _one(identity: Identity, call: Call[ProvenSession], wallet: WalletAt) 
     said = {"accountId": wallet.account}
     async with acting(identity, call) as connection:
         await tell(connection, call, "wallet_policy.remediation_authorized", "user", wallet.user, **said)
-        held = await identities.seen(connection, wallet.account, wallet.user)
+        held = await identities.look_up(connection, wallet.account, wallet.user)
         if held is not None:
             await hold(connection, *held)
         # What signs in, links or unlinks waits for this, and this for that.

@@ -23,7 +23,7 @@ from custody.worker.token_keys import TOKEN_KEY_MAC, content_of, kid_of, public_
 from identity.administration.signing_keys import SIGNING_KEY_MAC
 from identity.administration.webhooks import PLACES
 from identity.people import invitations, provisioning, sessions
-from identity.people.persons import IDENTITY_MAC, known
+from identity.people.persons import IDENTITY_MAC, of_row
 from identity.sign_on import keys
 from identity.sign_on.domains import SSO_DOMAIN_MAC
 from identity.sign_on.domains import read as domain_of_row
@@ -195,7 +195,7 @@ KINDS: tuple[Sealed | Maced, ...] = (
         keys=(("kind", "text"), ("subject", "text")),
         columns="t.user_id, t.tenant_id, t.verified, t.blocked_at",
         purpose=IDENTITY_MAC,
-        content=lambda row: known(row).content,
+        content=lambda row: of_row(row).content,
     ),
     Maced(
         table="sessions",

@@ -29,18 +29,18 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]++(?:\r?\n)?+)*+=?+=?+(?:\r?\n)?+\Z")
 def decode_response(text: str) -> bytes:
     """The XML of a form's SAMLResponse: standard base64 in its one spelling, with line ends or without."""
     if len(text) > MAX_CHARACTERS:
-        raise _undecoded("saml_too_large", f"is longer than {MAX_BYTES // 1024} KiB", f"{len(text):,} characters")
+        raise _bad_encoding("saml_too_large", f"is longer than {MAX_BYTES // 1024} KiB", f"{len(text):,} characters")
     if not text or not _BASE64.match(text):
-        raise _undecoded("saml_encoding", "is not standard base64", text[:40])
+        raise _bad_encoding("saml_encoding", "is not standard base64", text[:40])
     plain = text.replace("\r", "").replace("\n", "")
     try:
         content = binascii.a2b_base64(plain, strict_mode=True)
     except ValueError:
         content = b""
     if binascii.b2a_base64(content, newline=False).decode() != plain:
-        raise _undecoded("saml_encoding", "is not standard base64 with its padding", text[-40:])
+        raise _bad_encoding("saml_encoding", "is not standard base64 with its padding", text[-40:])
     if len(content) > MAX_BYTES:
-        raise _undecoded("saml_too_large", f"is longer than {MAX_BYTES // 1024} KiB", f"{len(content):,} bytes")
+        raise _bad_encoding("saml_too_large", f"is longer than {MAX_BYTES // 1024} KiB", f"{len(content):,} bytes")
     return content
 
 
@@ -94,7 +94,7 @@ def _read(content: bytes) -> Element:
 
 def _check_signatures(parts: Parts, expected: Expected) -> list[str]:
     if parts.signature is None:
-        raise _unsigned(parts)
+        raise _no_signature(parts)
     try:
         certificates = read_certificates(expected.certificates)
     except IdpCertificateInvalid as invalid:
@@ -108,17 +108,17 @@ def _check_signatures(parts: Parts, expected: Expected) -> list[str]:
     by = [verify(parts.assertion, parts.signature, certificates, "signature")]
     if parts.response_signature is not None:
         by.append(verify(parts.response, parts.response_signature, certificates, "response_signature"))
-    return [_expired(one) for one in {one.fingerprint: one for one in by}.values() if one.not_after <= expected.now]
+    return [_expiry(one) for one in {one.fingerprint: one for one in by}.values() if one.not_after <= expected.now]
 
 
-def _expired(certificate: Certificate) -> str:
+def _expiry(certificate: Certificate) -> str:
     return (
         f"The identity provider signs with the certificate {certificate.fingerprint[:16]} ({certificate.subject}), "
         f"which ended on {certificate.not_after:%Y-%m-%d}; replace it there and here."
     )
 
 
-def _unsigned(parts: Parts) -> SamlRefused:
+def _no_signature(parts: Parts) -> SamlRefused:
     if parts.response_signature is None:
         said, found = "The identity provider signed nothing.", "no signature"
     else:
@@ -156,7 +156,7 @@ def _nobody(missing: str) -> SamlRefused:
     )
 
 
-def _undecoded(code: str, what: str, found: str) -> SamlRefused:
+def _bad_encoding(code: str, what: str, found: str) -> SamlRefused:
     return SamlRefused(
         code,
         "encoding",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from custody.identity.xml_tree import Attribute, Element
-from identity.saml.xml_text import MAX_ELEMENTS, XmlRefused, after_declaration, attribute_value, decoded, resolved
+from identity.saml.xml_text import MAX_ELEMENTS, XmlRefused, after_declaration, attribute_value, decode, resolve
 
 MAX_ATTRIBUTES: Final = 2_000
 MAX_ATTRIBUTES_EACH: Final = 32
@@ -43,7 +43,7 @@ type _Open = tuple[_Head, list[Element | str], list[Element]]
 
 def read(content: bytes) -> Element:
     """The root of a document of at most 64 KiB, or XmlRefused."""
-    text = decoded(content)
+    text = decode(content)
     begin = _BLANK.match(text, after_declaration(text))
     return _Reader(text, begin.end() if begin else 0).document()
 
@@ -84,7 +84,7 @@ class _Reader:
             raise XmlRefused("The XML begins with text outside of its element.")
         if "]]>" in raw:
             raise XmlRefused("A text contains ]]>.")
-        self._stack[-1][1].append(resolved(raw) if "&" in raw else raw)
+        self._stack[-1][1].append(resolve(raw) if "&" in raw else raw)
 
     def _open(self) -> Element | None:
         """The element that begins here where it is closed at once."""
@@ -105,7 +105,7 @@ class _Reader:
             if len(scope) > MAX_NAMESPACES:
                 raise XmlRefused(f"More than {MAX_NAMESPACES} namespaces are in scope at one element.")
         if prefix:
-            head = (f"{prefix}:{local}", prefix, local, _bound(prefix, scope), attributes, declared, scope)
+            head = (f"{prefix}:{local}", prefix, local, _namespace(prefix, scope), attributes, declared, scope)
         else:
             head = (local, "", local, scope.get("", ""), attributes, declared, scope)
         if closed:
@@ -142,7 +142,7 @@ class _Reader:
         scope = {**outer, **declared} if declared else outer
         made = tuple(
             Attribute(
-                _XML if prefix == "xml" else _bound(prefix, scope),
+                _XML if prefix == "xml" else _namespace(prefix, scope),
                 local,
                 f"{prefix}:{local}",
                 attribute_value(double or single),
@@ -159,7 +159,7 @@ class _Reader:
         return made, declared
 
 
-def _bound(prefix: str, scope: Mapping[str, str]) -> str:
+def _namespace(prefix: str, scope: Mapping[str, str]) -> str:
     """The namespace of an attribute's or element's prefix."""
     if (namespace := scope.get(prefix)) is None:
         raise XmlRefused(f"The prefix {prefix[:64]} is bound to no namespace.")

@@ -29,24 +29,24 @@ def check_times(parts: Parts, now: datetime) -> Times:
     issued = _moment(parts.assertion, "IssueInstant")
     for instant in (issued, _moment(parts.response, "IssueInstant")):
         if instant > now + SKEW:
-            raise _refused("saml_not_yet_valid", "was issued in the future", f"until {now + SKEW}", instant)
+            raise _refusal("saml_not_yet_valid", "was issued in the future", f"until {now + SKEW}", instant)
         if instant < now - MAX_AGE:
-            raise _refused("saml_too_old", "is older than 10 minutes", f"since {now - MAX_AGE}", instant)
+            raise _refusal("saml_too_old", "is older than 10 minutes", f"since {now - MAX_AGE}", instant)
     ends = [_moment(parts.confirmation_data, "NotOnOrAfter"), *_optional(parts.conditions, "NotOnOrAfter")]
     for end in ends:
         if end <= now - SKEW:
-            raise _refused("saml_expired", "has expired", f"after {now - SKEW}", end)
+            raise _refusal("saml_expired", "has expired", f"after {now - SKEW}", end)
     for begins in _optional(parts.conditions, "NotBefore"):
         if begins > now + SKEW:
-            raise _refused("saml_not_yet_valid", "is not valid yet", f"until {now + SKEW}", begins)
+            raise _refusal("saml_not_yet_valid", "is not valid yet", f"until {now + SKEW}", begins)
     signed_in = [_moment(one, "AuthnInstant") for one in parts.authentications]
     for instant in signed_in:
         if instant > now + SKEW:
-            raise _refused("saml_not_yet_valid", "speaks of a sign-in in the future", f"until {now + SKEW}", instant)
+            raise _refusal("saml_not_yet_valid", "speaks of a sign-in in the future", f"until {now + SKEW}", instant)
     sessions = [end for one in parts.authentications for end in _optional(one, "SessionNotOnOrAfter")]
     session = min(sessions, default=None)
     if session is not None and session <= now:
-        raise _refused("saml_session_ended", "is of a session that has ended", f"after {now}", session)
+        raise _refusal("saml_session_ended", "is of a session that has ended", f"after {now}", session)
     return Times(min(*ends, issued + MAX_AGE) + SKEW, min(signed_in, default=None), session)
 
 
@@ -69,5 +69,5 @@ def _moment(element: Element, name: str) -> datetime:
     return found
 
 
-def _refused(code: str, what: str, expected: str, found: datetime) -> SamlRefused:
+def _refusal(code: str, what: str, expected: str, found: datetime) -> SamlRefused:
     return SamlRefused(code, "times", f"The answer {what}. {_CLOCKS}", expected=expected, found=str(found))

@@ -21,7 +21,7 @@ class XmlRefused(Exception):
     """The bytes are no XML that is read here; the text says why, as a sentence."""
 
 
-def decoded(content: bytes) -> str:
+def decode(content: bytes) -> str:
     """The characters, with line ends as XML reads them. What is bounded by counting is counted first."""
     if len(content) > MAX_BYTES:
         raise XmlRefused(f"The XML is longer than {MAX_BYTES // 1024} KiB.")
@@ -54,10 +54,10 @@ def attribute_value(raw: str) -> str:
     """The value of an attribute: literal white space is a space, that of a reference is itself."""
     if "\n" in raw or "\t" in raw:
         raw = raw.translate(_SPACES)
-    return resolved(raw) if "&" in raw else raw
+    return resolve(raw) if "&" in raw else raw
 
 
-def resolved(raw: str) -> str:
+def resolve(raw: str) -> str:
     """A text with each reference replaced by its character."""
     return _REFERENCE.sub(_character, raw)
 

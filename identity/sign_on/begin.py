@@ -75,7 +75,7 @@ async def _at_saml(connection: Any, identity: Identity, message: BeginSignIn) ->
 
 async def _demand_ticket(connection: Any, identity: Identity, message: BeginSignIn, ticket: str) -> None:
     """Use up an administrator's ticket to try this provider."""
-    request = (await requests.locked(connection, identity, ticket)).request
+    request = (await requests.lock(connection, identity, ticket)).request
     named = (message.kind, message.provider, message.tenant)
     if not request.test or request.browser or named != (request.kind, request.provider, request.tenant):
         raise SignInStateInvalid

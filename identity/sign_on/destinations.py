@@ -49,7 +49,7 @@ async def _client(connection: Any, identity: Identity, message: BeginSignIn) -> 
     """The enabled client that is named, or the tenant's enabled default one."""
     assert message.tenant is not None  # noqa: S101 - asked for a tenant only
     await enter(connection, message.tenant)
-    clients = [one for one in (await app_clients.stored(connection, identity, message.tenant)).values() if one.enabled]
+    clients = [one for one in (await app_clients.load(connection, identity, message.tenant)).values() if one.enabled]
     if message.client is None:
         return next((one for one in clients if one.is_default), None)
     named = message.client.removeprefix(f"{message.tenant}/")

@@ -81,7 +81,7 @@ async def put(identity: Identity, message: PutSsoDomain, call: Call[ProvenSessio
                 if after.forced:
                     said["sessionsEnded"] = await known.end_living(connection, identity, tenant)
                 await tell(connection, call, "sso.domain_changed", "sso_domain", domain, **said)
-        outcome = SavedSsoDomain(shown(after, await known.providers(connection, tenant)), before is None)
+        outcome = SavedSsoDomain(to_public(after, await known.providers(connection, tenant)), before is None)
         await remember(connection, call, outcome)
     return outcome
 
@@ -113,7 +113,7 @@ async def verify(identity: Identity, message: VerifySsoDomain, call: Call[Proven
                 ssoRequired=after.sso_required,
                 sessionsEnded=ended,
             )
-        outcome = shown(after, await known.providers(connection, tenant))
+        outcome = to_public(after, await known.providers(connection, tenant))
         await remember(connection, call, outcome)
     return outcome
 
@@ -130,7 +130,7 @@ async def delete(identity: Identity, message: DeleteSsoDomain, call: Call[Proven
     return outcome
 
 
-async def seen(identity: Identity, message: DomainSeen, call: Call[None]) -> SeenDomain:
+async def record(identity: Identity, message: DomainSeen, call: Call[None]) -> SeenDomain:
     """Note what the DNS said of a domain that was verified before.
 
     The scheduler proves nothing that an administrator has not proven: a domain that never was verified, or has been
@@ -156,7 +156,7 @@ async def discover(identity: Identity, message: DiscoverSignOn, _call: Call[None
     row = await identity.pool.fetchrow(_OWNER, domain)
     if row is None:
         return Discovered(domain=domain, tenant_id=None, sso_required=False, available=False, methods=[])
-    found, methods = known.opened(identity, row), known.providers_of(row).methods(identity, row["tenant_id"])
+    found, methods = known.read_proven(identity, row), known.providers_of(row).methods(identity, row["tenant_id"])
     return Discovered(
         domain=domain,
         tenant_id=found.tenant,
@@ -166,7 +166,7 @@ async def discover(identity: Identity, message: DiscoverSignOn, _call: Call[None
     )
 
 
-def shown(domain: Domain, providers: Providers) -> SsoDomain:
+def to_public(domain: Domain, providers: Providers) -> SsoDomain:
     """A domain as its administrators see it."""
     return SsoDomain.of(
         domain.domain,
@@ -185,7 +185,7 @@ async def _take(connection: Any, identity: Identity, message: VerifySsoDomain, c
     row = await connection.fetchrow(_OWNER, message.domain)
     if row is None:
         return
-    owner = known.opened(identity, row)
+    owner = known.read_proven(identity, row)
     if owner.token in message.found:
         raise DomainTaken
     lost = msgspec.structs.replace(owner, verified_at=None, missing_since=None, absences=0)

@@ -19,7 +19,7 @@ from custody.protocol.identity.refusals import SsoRequired
 from custody.worker.proofs import PLATFORM
 from custody.worker.sealing import fields
 from identity.context import Identity
-from identity.people.persons import IDENTITY_MAC, known
+from identity.people.persons import IDENTITY_MAC, of_row
 
 SSO_DOMAIN_MAC = "sso-domain-mac"
 _ONE = "SELECT * FROM sso_domain_of($1, $2)"
@@ -99,7 +99,7 @@ def read(row: Any) -> Domain:
     )
 
 
-def opened(identity: Identity, row: Any) -> Domain:
+def read_proven(identity: Identity, row: Any) -> Domain:
     """The row as a domain; Tampered unless identity wrote it."""
     found = read(row)
     identity.sealer.check_mac(row["mac"], SSO_DOMAIN_MAC, found.tenant, found.content)
@@ -109,7 +109,7 @@ def opened(identity: Identity, row: Any) -> Domain:
 async def find(connection: Any, identity: Identity, tenant: str, domain: str) -> Domain | None:
     """A tenant's domain, whichever tenant the transaction is in."""
     row = await connection.fetchrow(_ONE, tenant, domain)
-    return None if row is None else opened(identity, row)
+    return None if row is None else read_proven(identity, row)
 
 
 async def is_verified(connection: Any, identity: Identity, tenant: str, domain: str) -> bool:
@@ -158,20 +158,20 @@ async def end_living(connection: Any, identity: Identity, tenant: str) -> int:
     Call it in the transaction, and in the tenant, in which sign-on begins to count: a domain is verified, starts to
     demand it, or a provider is enabled. A session that begins in the same moment is refused at its next refresh.
     """
-    forced = await _forced(connection, identity, tenant)
+    forced = await _forcing(connection, identity, tenant)
     if not forced or not await providers(connection, tenant):
         return 0
     done: str = await connection.execute(_END, tenant, forced)
     return int(done.rpartition(" ")[2])
 
 
-async def _forced(connection: Any, identity: Identity, tenant: str) -> Sequence[str]:
+async def _forcing(connection: Any, identity: Identity, tenant: str) -> Sequence[str]:
     rows = await connection.fetch(_ALL, tenant)
-    return [found.domain for found in (opened(identity, row) for row in rows) if found.forced]
+    return [found.domain for found in (read_proven(identity, row) for row in rows) if found.forced]
 
 
 def _demands(identity: Identity, row: Any) -> bool:
     """Say whether an address of a person is proven, and its domain demands sign-on."""
-    address = known({**row, "tenant_id": row["identity_tenant"]})
+    address = of_row({**row, "tenant_id": row["identity_tenant"]})
     identity.sealer.check_mac(row["identity_mac"], IDENTITY_MAC, PLATFORM, address.content)
-    return opened(identity, row).forced and address.verified
+    return read_proven(identity, row).forced and address.verified

@@ -47,21 +47,21 @@ async def with_code(connection: Any, identity: Identity, way: Way, proven: Prove
     except CustodyError as refusal:
         return await with_error(connection, identity, way, refusal)
     if way.request.test:
-        return await _tried(connection, way, None, people.role_of(proven))
+        return await _keep_try(connection, way, None, people.role_of(proven))
     return _back(identity, way.request, {"code": await codes.put(connection, identity, proven, way.request)})
 
 
 async def with_error(connection: Any, identity: Identity, way: Way, refusal: CustodyError) -> SentBack | Tried:
     """Back with an error of RFC 6749, our code and the sentence."""
     if way.request.test:
-        return await _tried(connection, way, refusal, None)
+        return await _keep_try(connection, way, refusal, None)
     await _note(connection, way.origin, way.request, refusal)
     error = "temporarily_unavailable" if isinstance(refusal, Unavailable) else "access_denied"
     said = {"error": error, "error_code": refusal.code, "error_description": refusal.message}
     return _back(identity, way.request, said)
 
 
-async def _tried(connection: Any, way: Way, refusal: CustodyError | None, role: Role | None) -> Tried:
+async def _keep_try(connection: Any, way: Way, refusal: CustodyError | None, role: Role | None) -> Tried:
     """Keep what an administrator's try came to, for the tenant's administrators."""
     tenant, provider = way.request.tenant, way.request.provider
     problem = refusal.message if refusal else None

@@ -112,7 +112,7 @@ def verify(token: str, expected: Expected, keys: KeySet) -> IdClaims:
         raise IdTokenRefused("id_token_too_large")
     if not _SPELLING.match(token):
         raise IdTokenRefused("id_token_malformed")
-    claims = _signed(token, keys)
+    claims = _claims(token, keys)
     if claims.get("iss") != expected.issuer:
         raise IdTokenRefused("id_token_issuer")
     _check_audience(claims, expected)
@@ -147,7 +147,7 @@ def verified_email(claims: IdClaims, issuer: str) -> str | None:
         return None
 
 
-def _signed(token: str, keys: KeySet) -> dict[str, Any]:
+def _claims(token: str, keys: KeySet) -> dict[str, Any]:
     """The claims, once the signature holds."""
     first = token.partition(".")[0]
     try:

@@ -93,7 +93,7 @@ def read(content: bytes) -> KeySet:
     return KeySet(tuple(key for key, _ in _read(content)))
 
 
-def condensed(content: bytes) -> str:
+def condense(content: bytes) -> str:
     """The set with nothing but its signing keys, in a form that is equal for equal keys; or BadKeySet."""
     entries = sorted((entry for _, entry in _read(content)), key=msgspec.json.encode)
     return msgspec.json.encode({"keys": entries}).decode()

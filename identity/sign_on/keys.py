@@ -105,7 +105,7 @@ async def put(identity: Identity, message: PutProviderKeys, call: Call[None]) ->
     found: str | None = None
     try:
         if message.keys is not None:
-            found = key_sets.condensed(message.keys)
+            found = key_sets.condense(message.keys)
     except BadKeySet as bad:
         problem = bad.problem
     async with identity.pool.acquire() as connection, connection.transaction():

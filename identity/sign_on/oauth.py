@@ -85,7 +85,7 @@ _PROBLEMS: dict[str, CustodyError] = {
 async def open_sign_in(identity: Identity, message: OpenSignIn, call: Call[None]) -> Opened | SentBack | Tried:
     """Use up the state of a browser that came back, whatever it brings."""
     async with identity.pool.acquire() as connection, connection.transaction():
-        under = await requests.locked(connection, identity, message.state)
+        under = await requests.lock(connection, identity, message.state)
         request = under.request
         asked = (message.kind, message.provider, message.tenant if message.kind == "oidc" else request.tenant)
         is_its = asked == (request.kind, request.provider, request.tenant)
@@ -94,7 +94,7 @@ async def open_sign_in(identity: Identity, message: OpenSignIn, call: Call[None]
             # Of somebody else's state nothing is told, and it is used up all the same.
             await requests.end(connection, under.state)
         elif not under.opened:
-            return await _opened(connection, identity, message, call.origin, under)
+            return await _open(connection, identity, message, call.origin, under)
         # What is opened is not opened again; the first to come is still at it, and ends it.
     raise SignInStateInvalid
 
@@ -103,7 +103,7 @@ async def finish(identity: Identity, message: FinishOAuth, call: Call[None]) -> 
     """Judge the provider's answer; a code for the client if the person would come in."""
     wanted: Provider | None = None
     async with identity.pool.acquire() as connection, connection.transaction():
-        under = await requests.locked(connection, identity, message.state)
+        under = await requests.lock(connection, identity, message.state)
         if not under.opened:
             raise SignInStateInvalid
         way = _way(under.request, call.origin)
@@ -111,7 +111,7 @@ async def finish(identity: Identity, message: FinishOAuth, call: Call[None]) -> 
             provider = await _provider(connection, identity, under.request)
             if message.problem is not None:
                 raise _PROBLEMS[message.problem]
-            proven = await _proven(connection, identity, message, under, provider, way.arrived)
+            proven = await _prove(connection, identity, message, under, provider, way.arrived)
         except id_tokens.KeyUnknown:
             # The state stays: the api asks again when the scheduler has fetched the keys.
             wanted = provider
@@ -129,7 +129,7 @@ def _way(request: Request, origin: Origin) -> Way:
     return Way(request, origin, {}, trying.oidc_checks)
 
 
-async def _opened(
+async def _open(
     connection: Any, identity: Identity, message: OpenSignIn, origin: Origin, under: Under
 ) -> Opened | SentBack | Tried:
     try:
@@ -146,7 +146,7 @@ async def _opened(
         await requests.end(connection, under.state)
         return await ending.with_error(connection, identity, _way(under.request, origin), refusal)
     await requests.note_opened(connection, identity, under)
-    return provider.opened(under.secret(identity, "verifier"))
+    return provider.for_exchange(under.secret(identity, "verifier"))
 
 
 async def _provider(connection: Any, identity: Identity, request: Request) -> Provider:
@@ -164,7 +164,7 @@ async def _provider(connection: Any, identity: Identity, request: Request) -> Pr
     return found
 
 
-async def _proven(
+async def _prove(
     connection: Any,
     identity: Identity,
     message: FinishOAuth,

@@ -193,7 +193,7 @@ async def _demand_member(connection: Any, identity: Identity, user: str, tenant:
 async def _demand_not_removed(connection: Any, identity: Identity, tenant: str, email: str | None) -> None:
     """Raise if somebody of this address was removed: another account of theirs must not bring them back."""
     for row in await connection.fetch(_ACCOUNTS_BY_ADDRESS, tenant, email):
-        account = persons.known(row)
+        account = persons.of_row(row)
         identity.sealer.check_mac(row["mac"], persons.IDENTITY_MAC, PLATFORM, account.content)
         if account.blocked:
             raise MembershipRemoved

@@ -49,7 +49,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     newcomers: bool = False
     enabled: bool = True
 
-    def opened(self, verifier: str) -> Opened:
+    def for_exchange(self, verifier: str) -> Opened:
         """Return what the api needs for the exchange of the code."""
         return Opened(
             token_url=self.token_url,

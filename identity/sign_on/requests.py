@@ -81,7 +81,7 @@ async def put(connection: Any, identity: Identity, request: Request) -> Under:
     return Under(state, request, False, mac[:4])
 
 
-async def locked(connection: Any, identity: Identity, state: str) -> Under:
+async def lock(connection: Any, identity: Identity, state: str) -> Under:
     """The living request of a state, locked until the transaction ends; SignInStateInvalid if there is none."""
     hashed = tokens.digest(state)
     row = await connection.fetchrow(_LOCK, hashed)

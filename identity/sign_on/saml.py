@@ -73,13 +73,13 @@ async def finish(identity: Identity, message: FinishSaml, call: Call[None]) -> S
         # An identity provider that begins by itself sends none, or one of its own.
         raise SamlUnsolicited
     async with identity.pool.acquire() as connection, connection.transaction():
-        under = await requests.locked(connection, identity, message.relay_state)
+        under = await requests.lock(connection, identity, message.relay_state)
         await requests.end(connection, under.state)
         request = under.request
         is_its = (request.kind, request.tenant) == ("saml", message.tenant)
         own = tokens.equal(tokens.digest(message.browser), bytes.fromhex(request.browser))
         if is_its and own:
-            return await _judged(connection, identity, message, call.origin, under)
+            return await _judge(connection, identity, message, call.origin, under)
     raise SignInStateInvalid
 
 
@@ -88,16 +88,16 @@ def request_id_of(identity: Identity, under: Under) -> str:
     return f"_{under.secret(identity, 'request-id')}"
 
 
-async def _judged(
+async def _judge(
     connection: Any, identity: Identity, message: FinishSaml, origin: Origin, under: Under
 ) -> SentBack | Tried:
     way = Way(under.request, origin, {}, _checks)
     try:
         config = await _config(connection, identity, under.request)
         assertion = _read(identity, config, message, under)
-        way.arrived.update(_arrived(assertion))
+        way.arrived.update(_values(assertion))
         await _note_seen(connection, message.tenant, config, assertion)
-        proven = await _proven(connection, identity, message.tenant, config, assertion)
+        proven = await _prove(connection, identity, message.tenant, config, assertion)
     except CustodyError as refusal:
         return await ending.with_error(connection, identity, way, refusal)
     return await ending.with_code(connection, identity, way, proven)
@@ -134,7 +134,7 @@ async def _note_seen(connection: Any, tenant: str, config: SamlConfig, assertion
         raise _REPLAYED
 
 
-async def _proven(connection: Any, identity: Identity, tenant: str, config: SamlConfig, assertion: Assertion) -> Proven:
+async def _prove(connection: Any, identity: Identity, tenant: str, config: SamlConfig, assertion: Assertion) -> Proven:
     """The person whom the answer proves, by an address in a domain that the tenant has proven."""
     if assertion.email is None:
         raise EmailMissing(assertion.email_missing)
@@ -156,7 +156,7 @@ async def _proven(connection: Any, identity: Identity, tenant: str, config: Saml
     )
 
 
-def _arrived(assertion: Assertion) -> dict[str, Any]:
+def _values(assertion: Assertion) -> dict[str, Any]:
     return {
         "NameID": assertion.name_id,
         "Format": assertion.name_id_format,

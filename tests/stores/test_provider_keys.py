@@ -127,7 +127,7 @@ async def test_a_replaced_set_serves_beside_the_new_one(identity: Identity) -> N
 
 def test_a_replaced_set_serves_for_an_hour() -> None:
     def text(key: SigningKey) -> str:
-        return key_sets.condensed(msgspec.json.encode({"keys": [key.jwk]}))
+        return key_sets.condense(msgspec.json.encode({"keys": [key.jwk]}))
 
     then = datetime(2030, 1, 1, tzinfo=UTC)
     empty = Kept(tenant="t", provider="p", jwks_uri=ADDRESS)

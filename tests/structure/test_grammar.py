@@ -13,7 +13,7 @@ BOUNDS = {
     "api": (0, 0),
     "custody": (3, 142),
     "signer": (147, 85),
-    "identity": (0, 47),
+    "identity": (0, 0),
     "scheduler": (0, 0),
     "proxy_addon": (0, 0),
     "console": (0, 0),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.sign_on.key_sets import BadKeySet, condensed, read
+from identity.sign_on.key_sets import BadKeySet, condense, read
 from tests.rules.identity.issuers import ec_key, ed_key, jwk, key_set, rsa_key
 
 RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -105,12 +105,12 @@ def test_a_bad_set_is_refused_whole_with_a_word_for_why(what: str) -> None:
 def test_the_condensed_form_is_equal_for_equal_keys_and_reads_as_the_same() -> None:
     one, other = jwk(rsa_key(), "a", x5c=["A" * 1000], use="sig"), jwk(ec_key(), "b")
 
-    text = condensed(key_set(one, other, jwk(rsa_key(name="x"), "c", use="enc")))
+    text = condense(key_set(one, other, jwk(rsa_key(name="x"), "c", use="enc")))
 
-    assert text == condensed(key_set(other, one))
+    assert text == condense(key_set(other, one))
     assert {key.kid for key in read(text.encode()).keys} == {"a", "b"}
     assert "x5c" not in text
-    assert condensed(text.encode()) == text
+    assert condense(text.encode()) == text
 
 
 @given(
