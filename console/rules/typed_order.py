@@ -59,7 +59,7 @@ def question(kind: str, typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def field_of(kind: str, data: Mapping[str, Any]) -> str | None:
-    """Find the field of ours that a refusal of the API is about; None if it does not say."""
+    """Find the field of the form that a refusal of the API is about; None if it does not say."""
     named = data.get("fields")
     for name in named if isinstance(named, list) else ():
         top = re.split(r"[.\[]", str(name).removeprefix("request."))[0]
