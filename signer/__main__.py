@@ -28,6 +28,7 @@ from signer.authority_seals import AuthoritySeals
 from signer.claims import Claims
 from signer.context import Signer
 from signer.identity_key import IdentityKey
+from signer.orders.built_in import KINDS
 from signer.policies import PolicySeals
 from signer.quotas import TenantQuotas
 from signer.rollback_journal import Heads
@@ -62,7 +63,7 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signer.keys.call)
         watching = spawn(signer.keys.watch(), "keys")
-        loading = spawn(second_readers.load(), "second readers")
+        loading = spawn(second_readers.load(signer.kinds), "second readers")
         for server in servers:
             await server.start()
         sockets = [str(given.sign_socket), str(given.reveal_socket)]
@@ -119,6 +120,7 @@ async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrder
         authority=AuthoritySeals(sealer, heads),
         judging=judging,
         chains=given.worker.chains,
+        kinds=KINDS,
         allow_unsafe_calls=given.allow_unsafe_calls,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,

@@ -30,7 +30,6 @@ from signer import replace, stored_order
 from signer.ballots import GivenVote, given_vote
 from signer.context import Signer
 from signer.decide import Unclaimed, decided, settle
-from signer.orders import kind_of
 from signer.orders.kind import Inputs
 from signer.record import APPROVAL_MAC, approval_content
 from signer.signing_attempt import Claim, SigningAttempt
@@ -47,7 +46,7 @@ async def approve(signer: Signer, message: Approve, call: Call[ProvenTenant]) ->
     row = await _pending(signer, call.caller, message)
     order = stored(row["kind"], row["order_text"])
     replaced = await replace.stored(signer, AgentRef(call.caller.tenant, row["agent_id"]), order, str(row["tx_id"]))
-    kind = kind_of(order)
+    kind = signer.kinds.of(order)
     draft = kind.check(order, Inputs(signer.chains, message.prepared, approving=True, replaced=replaced))
     _check_order(signer, call.caller.tenant, row, draft.digest)
     # Compared with what will be signed, not with a column beside it.

@@ -28,7 +28,7 @@ from signer import authority, ballots, ledger, signed_request, votes
 from signer.evaluate import ToWrite, decode_outcome, evaluate
 from signer.kept_state import Since, State, is_plain
 from signer.ledger import Facts, Guard, ProposalRecord, Question, Record, UsedSignatures, VoteRecord
-from signer.orders import kind_of, second_reader
+from signer.orders import second_reader
 from signer.orders.kind import Inputs
 from signer.quotas import Held
 from signer.signing_attempt import Outcome, SigningAttempt
@@ -61,22 +61,25 @@ async def decide(
 
     def attempt() -> SigningAttempt:
         order = message.question.request
-        kind = kind_of(order)
+        kind = signer.kinds.of(order)
         if kind.needs_signer and call.authorization is None and isinstance(call.caller, ProvenAgent):
             raise SignerRequired
         draft = kind.check(order, Inputs(signer.chains, message.prepared))
         evidence = signed_request.read(call, ref, message)
         return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=kind, draft=draft, call=call, evidence=evidence)
 
-    return decided(await settle(signer, ref, attempt, _waiter(call, message, attempt)))
+    return decided(await settle(signer, ref, attempt, _waiter(signer, call, message, attempt)))
 
 
 def _waiter(
-    call: Call[ProvenAgent] | Call[ProvenSession], message: SignOrder, attempt: Callable[[], SigningAttempt]
+    signer: SigningState,
+    call: Call[ProvenAgent] | Call[ProvenSession],
+    message: SignOrder,
+    attempt: Callable[[], SigningAttempt],
 ) -> Waiter | None:
     """What may be taken along by an order that has the turn before; the rest is not even read for it."""
     plain = isinstance(call.caller, ProvenAgent) and call.authorization is None
-    return Waiter(attempt) if plain and kind_of(message.question.request).second_reader is None else None
+    return Waiter(attempt) if plain and signer.kinds.of(message.question.request).second_reader is None else None
 
 
 def decided(answered: Answered[Outcome]) -> Answered[Decided]:

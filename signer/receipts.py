@@ -24,7 +24,6 @@ from custody.worker.sealing import Tampered, sha256
 from signer import bitcoin_seals
 from signer.context import Signer
 from signer.ledger import PsbtFacts
-from signer.orders import kind_named
 from signer.record import shown, signed_content
 
 _READ = "SELECT * FROM receipt_read($1, $2, $3)"
@@ -46,7 +45,7 @@ async def issue(signer: Signer, message: IssueReceipt, call: Call[ProvenAgent] |
         raise NotRecorded
     _check_record(signer, caller.tenant, message, row, metadata["recordMac"])
     _check_account(signer, caller.tenant, message.agent, row)
-    _check_signature(row)
+    _check_signature(signer, row)
     receipt = _receipt(signer, caller.tenant, message, row)
     key = signer.statement_keys.of("receipt")
     signature = base64.urlsafe_b64encode(key.sign(canonical(receipt))).rstrip(b"=").decode()
@@ -109,10 +108,10 @@ def _check_account(signer: Signer, tenant: str, agent: str, row: Any) -> None:
     bitcoin_seals.check(signer.sealer, AgentRef(tenant, agent), str(row["incarnation"]), row["account"], psbt)
 
 
-def _check_signature(row: Any) -> None:
+def _check_signature(signer: Signer, row: Any) -> None:
     """Raise Tampered unless the signature is this wallet's, over bytes that do what was recorded."""
     try:
-        effects = kind_named(row["kind"]).signed_effects(row, row["wallet"] or "")
+        effects = signer.kinds.named(row["kind"]).signed_effects(row, row["wallet"] or "")
     except (CustodyError, KeyError, ValueError) as problem:
         raise Tampered from problem
     read = msgspec.json.encode([shown(effect) for effect in effects]).decode()

@@ -3,15 +3,15 @@
 import asyncio
 from typing import Final
 
-from signer.orders import KINDS
+from signer.orders.kinds import OrderKinds
 
 # By then all processes are up, which need the cores more.
 AFTER_SECONDS: Final = 10.0
 
 
-async def load(after: float = AFTER_SECONDS) -> None:
+async def load(kinds: OrderKinds, after: float = AFTER_SECONDS) -> None:
     """Import each in a thread, which leaves the loop its turns; an order that comes earlier imports its own."""
     await asyncio.sleep(after)
-    for kind in KINDS.values():
+    for kind in kinds.by_order.values():
         if kind.second_reader is not None:
             await kind.second_reader.load()

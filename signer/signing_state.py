@@ -11,6 +11,7 @@ from signer.authority_seals import AuthoritySeals
 from signer.claims import Claims
 from signer.cpu_throttle import CpuThrottle
 from signer.kept_state import KeptStates
+from signer.orders.kinds import OrderKinds
 from signer.policies import PolicySeals
 from signer.quotas import TenantQuotas
 from signer.statement_keys import StatementKeys
@@ -27,6 +28,7 @@ class SigningState(Worker):
     claims: Claims
     authority: AuthoritySeals
     chains: ChainTable
+    kinds: OrderKinds
     empty_policy: Literal["allow", "deny"]
     quotas: TenantQuotas
     allow_unsafe_calls: bool = False

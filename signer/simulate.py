@@ -21,7 +21,7 @@ from signer import ledger
 from signer.context import Signer
 from signer.decide import OPTIMISTIC_TRIES, question_of, read_quorum
 from signer.evaluate import admit, evaluate_policies
-from signer.orders import kind_of, second_reader
+from signer.orders import second_reader
 from signer.orders.kind import Inputs, NeedsNode
 from signer.record import Judged, shown
 from signer.signing_attempt import SigningAttempt
@@ -36,7 +36,7 @@ async def simulate(signer: Signer, message: Simulate, call: Call[ProvenAgent] | 
         # A separate queue: a simulation delays no order of the agent.
         async with signer.queues.turn_of(ref.tenant, SIMULATED + ref.agent):
             order = message.question.request
-            kind = kind_of(order)
+            kind = signer.kinds.of(order)
             draft = await signer.throttle.run(
                 ref.tenant, ref.agent, partial(kind.check, order, Inputs(signer.chains, message.prepared))
             )

@@ -19,7 +19,6 @@ from custody.worker.proofs import ProvenSession, ProvenTenant
 from signer.context import Signer
 from signer.intents import seals
 from signer.intents.sealed import Sealed
-from signer.orders import kind_of
 from signer.orders.kind import Inputs
 
 # Of a tenant, at once.
@@ -97,7 +96,7 @@ def _read(signer: Signer, message: CreateIntent) -> Payload:
     except msgspec.ValidationError as problem:
         raise BadPayload(f"payload: {problem}.", fields=["payload"]) from None
     if isinstance(payload, EvmOrder | TransferOrder | CallsOrder):
-        draft = kind_of(payload).check(payload, Inputs(signer.chains))
+        draft = signer.kinds.of(payload).check(payload, Inputs(signer.chains))
         if draft.chain is not None:
             payload = msgspec.structs.replace(payload, chain_id=draft.chain.id)
     # What no rule set could ever have is refused now, and not when somebody has authorised it.

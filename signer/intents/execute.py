@@ -46,7 +46,6 @@ from signer.intents import policy_changes, quorum_changes, seals
 from signer.intents.claims import Claimed, StaleState
 from signer.intents.decisions import agent_of, redacted, seen_agent, take
 from signer.intents.sealed import Sealed
-from signer.orders import kind_of
 from signer.orders.kind import Inputs
 from signer.signing_attempt import IntentClaim, SigningAttempt
 
@@ -125,7 +124,7 @@ async def _sign(
     ref = AgentRef(intent.tenant, intent.agent or "")
 
     def attempt() -> SigningAttempt:
-        kind = kind_of(order)
+        kind = signer.kinds.of(order)
         # Whether unlisted calls may be let pass is asked where they are proposed; a person let these pass.
         inputs = Inputs(signer.chains, message.prepared, approving=True, unsafe_calls=signer.allow_unsafe_calls)
         draft = kind.check(order, inputs)

@@ -10,7 +10,6 @@ from custody.worker.proofs import ProvenAgent
 from signer import signed_request
 from signer.context import Signer
 from signer.decide import acting_for, settle
-from signer.orders import kind_of
 from signer.orders.kind import Inputs
 from signer.signing_attempt import Proposal, SigningAttempt
 
@@ -20,7 +19,7 @@ async def send_calls(signer: Signer, message: SendCalls, call: Call[ProvenAgent]
     ref = acting_for(call, message.agent)
 
     def attempt() -> SigningAttempt:
-        kind = kind_of(message.order)
+        kind = signer.kinds.of(message.order)
         if call.authorization is None:
             raise SignerRequired
         draft = kind.check(message.order, Inputs(signer.chains, unsafe_calls=signer.allow_unsafe_calls))

@@ -123,7 +123,7 @@ class SecondReader[Checked: Draft](ABC):
 
 
 class OrderKind[Order, Checked: Draft, Read: Decoded, Fixed: Final, Key](Protocol):
-    """One kind of order. Every kind is a class in this package, and `signer/orders/__init__.py` lists them."""
+    """One kind of order. Every kind is a class in this package, and `built_in.py` lists them."""
 
     # As it stands in rows, answers and receipts.
     name: str

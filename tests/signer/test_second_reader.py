@@ -15,7 +15,8 @@ from custody.chains.orders import TypedDataOrder
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.refusals import TypedDataAmbiguous
 from signer.cpu_throttle import CpuThrottle
-from signer.orders import KINDS, second_reader
+from signer.orders import second_reader
+from signer.orders.built_in import KINDS
 from signer.orders.kind import Inputs
 from signer.orders.typed_data import TYPED_DATA, TypedDataDraft
 from signer.orders.typed_data_reader import EthAccountReader
@@ -222,7 +223,10 @@ def test_a_second_reader_counts_in_its_agents_share_and_runs_off_the_loop() -> N
 
 
 def test_an_order_signed_as_it_comes_has_a_second_reader() -> None:
-    assert {kind.name for kind in KINDS.values() if kind.second_reader is not None} == {"typed_data", "bitcoin"}
+    assert {kind.name for kind in KINDS.by_order.values() if kind.second_reader is not None} == {
+        "typed_data",
+        "bitcoin",
+    }
 
 
 def test_the_libraries_are_there_before_the_first_order_and_not_at_the_start() -> None:
@@ -230,8 +234,9 @@ def test_the_libraries_are_there_before_the_first_order_and_not_at_the_start() -
     script = (
         "import asyncio, sys\n"
         "from signer import second_readers\n"
+        "from signer.orders.built_in import KINDS\n"
         "there = lambda: [name for name in ('eth_account.messages', 'embit.psbt') if name in sys.modules]\n"
-        "print(there()); asyncio.run(second_readers.load(0)); print(there())\n"
+        "print(there()); asyncio.run(second_readers.load(KINDS, 0)); print(there())\n"
     )
     command = [sys.executable, "-P", "-c", script]
 

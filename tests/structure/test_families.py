@@ -12,7 +12,7 @@ from custody.chains.orders import ORDERS
 from custody.protocol.signer.agents import WalletAddresses
 from custody.transactions.types import TransactionQuery
 from scheduler.tx_tracking.follow import LOOKS
-from signer.orders import KINDS
+from signer.orders.built_in import KINDS
 from signer.wallets import BORN_WITH, KEYS
 
 # Of Bitcoin an agent has a root once it asked for an address, and no node is asked.
@@ -34,8 +34,8 @@ def test_a_family_has_nodes_in_every_list_or_in_none() -> None:
 
 def test_every_kind_of_order_has_its_class() -> None:
     assert tuple(ORDERS) == KIND_NAMES
-    assert {kind.name for kind in KINDS.values()} == set(KIND_NAMES)
-    assert set(ORDERS.values()) <= set(KINDS)
+    assert {kind.name for kind in KINDS.by_order.values()} == set(KIND_NAMES)
+    assert set(ORDERS.values()) <= set(KINDS.by_order)
 
 
 def test_the_filter_takes_the_kinds_that_the_families_list() -> None:

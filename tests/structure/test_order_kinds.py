@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from signer import evaluate, record, signing_attempt
-from signer.orders import KINDS, evm, evm_replacement, kind, solana, typed_data
+from signer.orders import evm, evm_replacement, kind, solana, typed_data
+from signer.orders.built_in import KINDS
 from signer.orders.kind import AnyKind
 from signer.wallets import KEYS
 
@@ -21,7 +22,7 @@ STRUCTS = sorted(
 )
 
 
-@pytest.mark.parametrize("each", KINDS.values(), ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("each", KINDS.by_order.values(), ids=lambda each: type(each).__name__)
 def test_a_kind_has_every_step_in_its_own_class(each: AnyKind) -> None:
     assert [step for step in STEPS if step not in vars(type(each))] == []
     assert KEYS[each.keys.family] is each.keys
